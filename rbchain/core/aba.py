@@ -1,0 +1,114 @@
+"""Forward dynamics: the articulated-body algorithm (Featherstone 1983; 2008, section 7.3), in world-aligned axes.
+
+Every body's quantities refer to its own joint origin, so that passing them to the parent is a translation only.
+"""
+
+import numpy as np
+
+from .jit import kernel
+from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
+from .kinematics import move_body, rigid_inertia
+from .lanes import epsilon, like, select
+from .layout import ADVANCE, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
+from .spatial import (
+    add_forces,
+    add_inertias,
+    add_motions,
+    add_rigid,
+    cross_force,
+    deflate,
+    force_at_root,
+    inertia_at_root,
+    momentum,
+    motion_at_tip,
+    power,
+    rigid_momentum,
+    scale_force,
+    subtract_forces,
+    z_axis,
+)
+from .storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
+
+
+@kernel
+def forward_dynamics(model, q, qd, loads, qdd, work, k):
+    """Accelerations of all joints under the given forces, for the chains of lanes k."""
+    n = model.parent.shape[0]
+    for i in range(n):
+        move_body(i, model, q, qd, work, k)
+    for i in range(n - 1, -1, -1):
+        eliminate_joint(i, model, qd, loads, work, k)
+    for i in range(n):
+        accelerate_body(i, model, qd, qdd, work, k)
+
+
+@kernel
+def articulate_body(i, model, loads, work, k):
+    """Inertia and bias force that body i shows at its joint, with everything that hangs on it.
+
+    IA = I + sum of the children's, pA = v x* I v - wrench + sum of the children's (Featherstone 2008, eqs. 7.21-7.22).
+    """
+    v = load_motion(work.body, i, V, k)
+    m, h, J = rigid_inertia(i, model, work, k)
+    pA = cross_force(v, rigid_momentum(m, h, J, v))
+    if loads.wrenches.shape[0] > 0:
+        wrench = load_force(loads.wrenches, i, 0, k)
+        pA = subtract_forces(pA, wrench)
+    children, gathered = model.gathering[i], work.gathered
+    IA_body = add_rigid(load_inertia(gathered, children, IA, k), m, h, J)
+    return IA_body, add_forces(pA, load_force(gathered, children, PA, k))
+
+
+@kernel
+def reciprocal_of_inertia(joint, D, IA_body):
+    """1 / D, or NaN where the joint meets no inertia but rounding: there the mechanism is singular."""
+    along = IA_body.M if joint == PRISMATIC else IA_body.J
+    noise = epsilon(D) * (along[0] + along[3] + along[5])
+    return select(D > noise, like(D, 1.0) / D, like(D, np.nan))
+
+
+@kernel
+def eliminate_joint(i, model, qd, loads, work, k):
+    """Solve joint i for its acceleration in terms of the parent's, and hand what remains to the parent.
+
+    U = IA S, D = S^T U, u = tau - S^T pA; to the parent, at its joint origin, Ia = IA - U U^T / D and
+    pa = pA + Ia c + U u / D (Featherstone 2008, eqs. 7.43-7.47). Writes U, DINV and FORCE, and the parent's gathering.
+    """
+    p, joint, body = model.parent[i], model.joint[i], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    IA_body, pA = articulate_body(i, model, loads, work, k)
+    U_joint = inertia_along(joint, IA_body, axis, advance)
+    Dinv = reciprocal_of_inertia(joint, joint_force(joint, axis, advance, U_joint), IA_body)
+    u = loads.tau[i, k] - joint_force(joint, axis, advance, pA)
+    store_spatial(body, i, U, k, U_joint)
+    body[i, DINV, k] = Dinv
+    body[i, FORCE, k] = u
+    if p < model.parent.shape[0]:
+        c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
+        Ia = deflate(IA_body, U_joint, Dinv)
+        pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
+        r = load3(body, i, LEVER, k)
+        hand_to_parent(i, model, inertia_at_root(Ia, r), force_at_root(pa, r), work, k)
+
+
+@kernel
+def hand_to_parent(i, model, Ia, pa, work, k):
+    """Add what body i shows to what its siblings have shown."""
+    row, gathered = model.gathering[model.parent[i]], work.gathered
+    if model.joins[i]:
+        Ia = add_inertias(Ia, load_inertia(gathered, row, IA, k))
+        pa = add_forces(pa, load_force(gathered, row, PA, k))
+    store_inertia(gathered, row, IA, k, Ia)
+    store_spatial(gathered, row, PA, k, pa)
+
+
+@kernel
+def accelerate_body(i, model, qd, qdd, work, k):
+    """qdd = (u - U . a') / D and a = a' + S qdd with a' = a_parent + c (Featherstone 2008, eqs. 7.48-7.50)."""
+    p, joint, body = model.parent[i], model.joint[i], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
+    a = add_motions(motion_at_tip(load_motion(body, p, A, k), load3(body, i, LEVER, k)), c)
+    qdd_joint = body[i, DINV, k] * (body[i, FORCE, k] - power(load_force(body, i, U, k), a))
+    qdd[i, k] = qdd_joint
+    store_spatial(body, i, A, k, add_joint_motion(joint, a, axis, advance, qdd_joint))

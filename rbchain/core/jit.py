@@ -1,0 +1,49 @@
+"""The three kinds of compiled function, and the only place where Numba's options stand."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numba
+from numba.core.caching import FunctionCache
+
+# "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
+FLOATING_POINT = {"error_model": "numpy", "fastmath": {"contract"}}
+
+
+def _fingerprint():
+    """Everything that decides what a driver compiles to and that Numba's own cache key leaves out."""
+    digest = hashlib.sha256(os.environ.get("RBCHAIN_LANE_WIDTH", "").encode())
+    for source in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+class _FingerprintedCache(FunctionCache):
+    """Numba's disk cache, also keyed by the package's source: it alone misses an edit in a called kernel's file."""
+
+    _package = _fingerprint()
+
+    def _index_key(self, sig, codegen):
+        return (*super()._index_key(sig, codegen), self._package)
+
+
+def kernel(function):
+    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers.
+
+    It only borrows the arrays it is given and never counts references to them: it can neither allocate nor return one.
+    """
+    return numba.njit(forceinline=True, _nrt=False, **FLOATING_POINT)(function)
+
+
+def setup(function):
+    """Compile what a driver does once, before its loops: it may allocate arrays and return them."""
+    return numba.njit(**FLOATING_POINT)(function)
+
+
+def driver(function):
+    """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
+    dispatcher = numba.njit(nogil=True, **FLOATING_POINT)(function)
+    if not numba.config.DISABLE_JIT:
+        dispatcher._cache = _FingerprintedCache(function)
+    return dispatcher

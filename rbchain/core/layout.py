@@ -1,0 +1,118 @@
+"""Where each number of a model and of the working memory stands.
+
+Parameters: an array `(n + 1, PARAMETERS)` that all chains share, or `(n + 1, PARAMETERS, lanes)` with one set for each
+chain. Row i is body i, in axes that the flattening has turned so that the joint's axis is z; row n is the base, which
+holds gravity. Working memory: an array `(n + 1, fields, lanes)`, its row n again the base, so that a root has a parent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .jit import kernel, setup
+from .lanes import like
+
+# --- parameters of a body: first column of each ---
+PLACEMENT_ROTATION = 0  # 9: joint frame to parent's frame at q = 0
+PLACEMENT_TRANSLATION = 9  # 3: joint origin in the parent's frame, m
+MASS = 12  # kg
+CG = 13  # 3: centre of gravity in body axes, m
+INERTIA = 16  # 6: about the centre of gravity, in body axes, kg m^2
+ADVANCE = 22  # travel along the axis per unit of q: 0 revolute, 1 prismatic, the pitch (m/rad) of a screw
+PARAMETERS = 23
+GRAVITY = 0  # 3: of row n, m/s^2 in world axes
+
+# --- rows of the topology: an integer array (4, n) ---
+PARENT = 0  # the parent's row; n for a root
+JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
+GATHERING = 2  # the row of `Work.gathered` where a body's children add up; the last row, always zero, if it has none
+JOINS = 3  # 1 where a sibling has added itself to the parent's row before (the sweep runs from the last body to the first)
+
+REVOLUTE, PRISMATIC, SCREW = 0, 1, 2
+
+# --- working memory of a body: first row of each ---
+R = 0  # 9: body axes to world axes
+LEVER = 9  # 3: from the parent's joint origin to the body's, world axes, m
+V = 12  # 6: velocity (angular, linear at the joint origin), world axes
+U = 18  # 6: articulated inertia times the joint's axis
+DINV = 24  # 1 / (S^T IA S)
+FORCE = 25  # u: joint force less what the bias takes
+A = 26  # 6: acceleration, gravity counted as an upward acceleration of the base
+F = 32  # 6: force through the joint (RNEA, residual)
+POSITION = 38  # 3: of the joint origin in the world, m
+BODY_ROWS = 41
+
+# --- what children pass to their parent ---
+IA = 0  # 21: articulated inertia about the parent's joint origin: J (6), H (9), M (6)
+PA = 21  # 6: articulated bias force
+GATHERED_ROWS = 27
+
+
+class FlatModel(NamedTuple):
+    """A mechanism as the kernels see it."""
+
+    parent: np.ndarray
+    joint: np.ndarray
+    gathering: np.ndarray
+    joins: np.ndarray
+    parameters: np.ndarray
+
+
+class Work(NamedTuple):
+    """The working memory of one block of lanes: `body` (n + 1, BODY_ROWS, lanes), `gathered` (rows, 27, lanes)."""
+
+    body: np.ndarray
+    gathered: np.ndarray
+
+
+class Loads(NamedTuple):
+    """What acts on the chain: joint forces (n, lanes); wrenches (n, 6, lanes), or (0, 6, lanes) where there are none."""
+
+    tau: np.ndarray
+    wrenches: np.ndarray
+
+
+@setup
+def flat_model(topology, parameters):
+    return FlatModel(topology[PARENT], topology[JOINT], topology[GATHERING], topology[JOINS], parameters)
+
+
+@kernel
+def parameter(parameters, i, column, k):
+    """One number of body i: shared by all chains, or each chain's own."""
+    if parameters.ndim == 2:
+        return parameters[i, column]
+    return parameters[i, column, k]
+
+
+@kernel
+def parameter3(parameters, i, column, k):
+    return (
+        parameter(parameters, i, column, k),
+        parameter(parameters, i, column + 1, k),
+        parameter(parameters, i, column + 2, k),
+    )
+
+
+@kernel
+def parameter6(parameters, i, column, k):
+    return (*parameter3(parameters, i, column, k), *parameter3(parameters, i, column + 3, k))
+
+
+@kernel
+def parameter9(parameters, i, column, k):
+    return (*parameter6(parameters, i, column, k), *parameter3(parameters, i, column + 6, k))
+
+
+@kernel
+def settle_base(model, work, k):
+    """Put the base at rest at the world's origin; gravity is its acceleration upwards (Featherstone 2008, 5.3)."""
+    n, body, childless = model.parent.shape[0], work.body, work.gathered.shape[0] - 1
+    for row in range(GATHERED_ROWS):
+        work.gathered[childless, row, k] = like(body, 0.0)
+    for row in range(BODY_ROWS):
+        body[n, row, k] = like(body, 0.0)
+    for row in (R, R + 4, R + 8):
+        body[n, row, k] = like(body, 1.0)
+    for axis in range(3):
+        body[n, A + 3 + axis, k] = -parameter(model.parameters, n, GRAVITY + axis, k)

@@ -1,0 +1,88 @@
+"""Sine and cosine of a pack in one go; of a single number, the C library's."""
+
+import math
+
+import numba
+from numba import types
+from numba.extending import overload
+
+from .jit import FLOATING_POINT, kernel
+from .lanes import Pack, any_lane, fused, get_lane, lanes_in, set_lane, turn_quadrants
+
+# Beyond this the three-part pi/2 below is too short, and each lane goes to the C library.
+REDUCIBLE = 1e5
+
+# pi/2 = HALF_PI[0] + HALF_PI[1] + HALF_PI[2] to three times the working precision (Cody and Waite 1980). With a fused
+# multiply-add the first subtraction is exact for |x| <= REDUCIBLE.
+HALF_PI_64 = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
+HALF_PI_32 = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+# 1.5 * 2^p with p the mantissa's bits: adding it rounds to an integer that the low bits then hold.
+BIAS_64, BIAS_32 = 6755399441055744.0, 12582912.0
+
+
+def sincos(x):
+    """Sine and cosine of `x` in radians: within 2 ulp for |x| <= 1e5, the C library's beyond, NaN for inf and NaN."""
+    return math.sin(x), math.cos(x)
+
+
+@overload(sincos, inline="always")
+def _overload_sincos(x):
+    if not isinstance(x, Pack):
+        return lambda x: (math.sin(x), math.cos(x))
+    if x.dtype == types.float64:
+        return lambda x: _sincos_64(x)
+    return lambda x: _sincos_32(x)
+
+
+@kernel
+def _reduce(x, half_pi, bias):
+    """x = turns * pi/2 + r with |r| <= pi/4: r, and the turns in the low bits of a biased number."""
+    biased = x * (2.0 / math.pi) + bias
+    turns = biased - bias
+    r = fused(-turns, half_pi[0], x)
+    r = fused(-turns, half_pi[1], r)
+    return fused(-turns, half_pi[2], r), biased
+
+
+@kernel
+def _sincos_64(x):
+    """Minimax polynomials on [-pi/4, pi/4] with the coefficients of Sun's fdlibm (1993), k_sin.c and k_cos.c."""
+    r, biased = _reduce(x, HALF_PI_64, BIAS_64)
+    z = r * r
+    s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
+    s = ((s * z + 2.75573137070700676789e-06) * z - 1.98412698298579493134e-04) * z + 8.33333333332248946124e-03
+    s = s * z - 1.66666666666666324348e-01
+    c = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
+    c = ((c * z - 2.75573143513906633035e-07) * z + 2.48015872894767294178e-05) * z - 1.38888888888741095749e-03
+    c = (c * z + 4.16666666666666019037e-02) * z - 0.5
+    s, c = turn_quadrants(biased, (s * z) * r + r, c * z + 1.0)
+    return _mend_far_lanes(x, s, c)
+
+
+@kernel
+def _sincos_32(x):
+    """The same with the coefficients of Moshier's Cephes (1989), sinf.c."""
+    r, biased = _reduce(x, HALF_PI_32, BIAS_32)
+    z = r * r
+    s = (-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1
+    c = (2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2
+    s, c = turn_quadrants(biased, (s * z) * r + r, (c * z - 0.5) * z + 1.0)
+    return _mend_far_lanes(x, s, c)
+
+
+@kernel
+def _mend_far_lanes(x, s, c):
+    """Put the C library's values into the lanes that are beyond the reduction's reach."""
+    if any_lane(abs(x) > REDUCIBLE):
+        return _sincos_of_far_lanes(x, s, c)
+    return s, c
+
+
+@numba.njit(**FLOATING_POINT)
+def _sincos_of_far_lanes(x, s, c):
+    # not inlined: it is rare, and a libm loop in every sweep would cost compile time
+    for lane in range(lanes_in(x)):
+        angle = get_lane(x, lane)
+        if abs(angle) > REDUCIBLE:
+            s, c = set_lane(s, lane, math.sin(angle)), set_lane(c, lane, math.cos(angle))
+    return s, c

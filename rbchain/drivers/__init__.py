@@ -1,0 +1,1 @@
+"""What Python calls: loops over blocks of lanes, and threads."""

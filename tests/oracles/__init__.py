@@ -1,0 +1,1 @@
+"""Independent judges of the dynamics: Newton-Euler at 40 digits, Pinocchio and MuJoCo."""
