@@ -43,6 +43,14 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
 
 
 @kernel
+def subtract_wrench(i, loads, f, k):
+    """f less the external wrench on body i, if there are any."""
+    if loads.wrenches.shape[0] == 0:
+        return f
+    return subtract_forces(f, load_force(loads.wrenches, i, 0, k))
+
+
+@kernel
 def articulate_body(i, model, loads, work, k):
     """Inertia and bias force that body i shows at its joint, with everything that hangs on it.
 
@@ -50,10 +58,7 @@ def articulate_body(i, model, loads, work, k):
     """
     v = load_motion(work.body, i, V, k)
     m, h, J = rigid_inertia(i, model, work, k)
-    pA = cross_force(v, rigid_momentum(m, h, J, v))
-    if loads.wrenches.shape[0] > 0:
-        wrench = load_force(loads.wrenches, i, 0, k)
-        pA = subtract_forces(pA, wrench)
+    pA = subtract_wrench(i, loads, cross_force(v, rigid_momentum(m, h, J, v)), k)
     children, gathered = model.gathering[i], work.gathered
     IA_body = add_rigid(load_inertia(gathered, children, IA, k), m, h, J)
     return IA_body, add_forces(pA, load_force(gathered, children, PA, k))
@@ -73,6 +78,7 @@ def eliminate_joint(i, model, qd, loads, work, k):
 
     U = IA S, D = S^T U, u = tau - S^T pA; to the parent, at its joint origin, Ia = IA - U U^T / D and
     pa = pA + Ia c + U u / D (Featherstone 2008, eqs. 7.43-7.47). Writes U, DINV and FORCE, and the parent's gathering.
+    Returns IA and pA, for whoever wants the force through the joint, f = IA a + pA.
     """
     p, joint, body = model.parent[i], model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
@@ -89,6 +95,7 @@ def eliminate_joint(i, model, qd, loads, work, k):
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
         r = load3(body, i, LEVER, k)
         hand_to_parent(i, model, inertia_at_root(Ia, r), force_at_root(pa, r), work, k)
+    return IA_body, pA
 
 
 @kernel

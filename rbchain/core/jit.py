@@ -14,7 +14,8 @@ FLOATING_POINT = {"error_model": "numpy", "fastmath": {"contract"}}
 def _fingerprint():
     """Everything that decides what a driver compiles to and that Numba's own cache key leaves out."""
     digest = hashlib.sha256(os.environ.get("RBCHAIN_LANE_WIDTH", "").encode())
-    for source in sorted(Path(__file__).parents[1].rglob("*.py")):
+    package = Path(__file__).parents[1]
+    for source in sorted([*package.glob("core/*.py"), *package.glob("drivers/*.py")]):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -59,6 +59,16 @@ def place_body(i, model, work, k):
 
 
 @kernel
+def place_bodies(model, q, poses, work, k):
+    """Pose of every body in the world: position (3) and rotation (9) in poses (n, 12, lanes)."""
+    for i in range(model.parent.shape[0]):
+        turn_body(i, model, q, work, k)
+        place_body(i, model, work, k)
+        store3(poses, i, 0, k, load3(work.body, i, POSITION, k))
+        store9(poses, i, 3, k, load9(work.body, i, R, k))
+
+
+@kernel
 def rigid_inertia(i, model, work, k):
     """Mass, first moment and rotational inertia of body i about its joint origin, in world axes (reads R)."""
     numbers = model.parameters

@@ -1,0 +1,34 @@
+"""Kinetic and potential energy."""
+
+from .jit import kernel
+from .kinematics import move_body, place_body, rigid_inertia
+from .lanes import like
+from .layout import GRAVITY, POSITION, V, parameter3
+from .spatial import add3, dot, power, rigid_momentum, scale3
+from .storage import load3, load_motion
+
+KINETIC, POTENTIAL = 0, 1
+
+
+@kernel
+def energy(model, q, qd, energies, work, k):
+    """T = sum of v . I v / 2 and V = - sum of m g . c, written to rows KINETIC and POTENTIAL of energies (2, lanes)."""
+    n = model.parent.shape[0]
+    energies[KINETIC, k] = like(energies, 0.0)
+    energies[POTENTIAL, k] = like(energies, 0.0)
+    for i in range(n):
+        move_body(i, model, q, qd, work, k)
+        place_body(i, model, work, k)
+        add_energy(i, model, energies, work, k)
+
+
+@kernel
+def add_energy(i, model, energies, work, k):
+    """Add body i's share. Reads R, V and POSITION."""
+    gravity = parameter3(model.parameters, model.parent.shape[0], GRAVITY, k)
+    v = load_motion(work.body, i, V, k)
+    m, h, J = rigid_inertia(i, model, work, k)
+    doubled = power(rigid_momentum(m, h, J, v), v)
+    energies[KINETIC, k] = energies[KINETIC, k] + like(doubled, 0.5) * doubled
+    first_moment = add3(scale3(m, load3(work.body, i, POSITION, k)), h)
+    energies[POTENTIAL, k] = energies[POTENTIAL, k] - dot(gravity, first_moment)
