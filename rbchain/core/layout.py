@@ -72,6 +72,28 @@ class Loads(NamedTuple):
     wrenches: np.ndarray
 
 
+class Block(NamedTuple):
+    """What a sweep works on: the model, and the states of the chains in its lanes; `rows` are the driver's own."""
+
+    model: FlatModel
+    work: Work
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    loads: Loads
+    rows: np.ndarray
+
+
+class Variation(NamedTuple):
+    """Parameters that each chain has for itself, in the order in which blocks of lanes take them.
+
+    `entries` (m, 2): row and column of the parameters they replace; `values` (blocks, m, lanes).
+    """
+
+    entries: np.ndarray
+    values: np.ndarray
+
+
 @setup
 def flat_model(topology, parameters):
     return FlatModel(topology[PARENT], topology[JOINT], topology[GATHERING], topology[JOINS], parameters)

@@ -3,8 +3,6 @@
 Drivers see the numbers of a batch as flat arrays: m numbers of chain 0, m numbers of chain 1, and so on.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..core.jit import kernel, setup
@@ -13,34 +11,12 @@ from ..core.layout import (
     BODY_ROWS,
     GATHERED_ROWS,
     GATHERING,
-    FlatModel,
+    Block,
     Loads,
     Work,
     flat_model,
     settle_base,
 )
-
-
-class Variation(NamedTuple):
-    """Parameters that each chain has for itself, in the order in which blocks of lanes take them.
-
-    `entries` (m, 2): row and column of the parameters they replace; `values` (blocks, m, lanes).
-    """
-
-    entries: np.ndarray
-    values: np.ndarray
-
-
-class Block(NamedTuple):
-    """What a sweep works on: one number of each lane in the last axis, the chains' states packed into rows."""
-
-    model: FlatModel
-    work: Work
-    q: np.ndarray
-    qd: np.ndarray
-    qdd: np.ndarray
-    loads: Loads
-    rows: np.ndarray
 
 
 @setup
