@@ -3,6 +3,9 @@
 An array whose last axis has one entry per lane, indexed `a[i, k]` with `k` of type `Lanes`, yields a `Pack`: one number
 of each chain, side by side in one register. With an integer `k` the same source works on a single number.
 The arithmetic is IEEE, lane by lane: no lane can see its neighbours.
+
+No overload here is declared `inline="always"`: that starts Numba's dead-code elimination, which takes a store into an
+array reached through a tuple (`work.body[i, row, k] = x`) for dead and drops it. LLVM inlines them all the same.
 """
 
 import math
@@ -212,7 +215,7 @@ def _select_packs(typing_context, condition, a, b):
     return pack(condition, a, b), codegen
 
 
-@overload(select, inline="always")
+@overload(select)
 def _overload_select(condition, a, b):
     if isinstance(condition, Mask):
         return lambda condition, a, b: _select_packs(condition, a, b)
@@ -233,7 +236,7 @@ def _any_bit(typing_context, mask):
     return types.boolean(mask), codegen
 
 
-@overload(any_lane, inline="always")
+@overload(any_lane)
 def _overload_any_lane(condition):
     if isinstance(condition, Mask):
         return lambda condition: _any_bit(condition)
@@ -248,7 +251,7 @@ def like(x, constant):
     return constant
 
 
-@overload(like, inline="always")
+@overload(like)
 def _overload_like(x, constant):
     if isinstance(x, types.Float):
         return lambda x, constant: type(x)(constant)
@@ -262,7 +265,7 @@ def epsilon(x):
     return np.finfo(np.asarray(x).dtype).eps
 
 
-@overload(epsilon, inline="always")
+@overload(epsilon)
 def _overload_epsilon(x):
     value = float(np.finfo(np.dtype(str(x.dtype if isinstance(x, (Pack, types.Array)) else x))).eps)
     return lambda x: value
@@ -276,7 +279,7 @@ def lane_width(array):
     return LANE_WIDTHS[str(array.dtype)]
 
 
-@overload(lane_width, inline="always")
+@overload(lane_width)
 def _overload_lane_width(array):
     width = LANE_WIDTHS[str(array.dtype)]
     return lambda array: width
@@ -287,7 +290,7 @@ def lanes_in(pack):
     return 1
 
 
-@overload(lanes_in, inline="always")
+@overload(lanes_in)
 def _overload_lanes_in(pack):
     width = pack.width if isinstance(pack, Pack) else 1
     return lambda pack: width
@@ -304,7 +307,7 @@ def _all_lanes(typing_context, array):
     return lanes(array), lambda context, builder, sig, values: context.get_dummy_value()
 
 
-@overload(all_lanes, inline="always")
+@overload(all_lanes)
 def _overload_all_lanes(array):
     return lambda array: _all_lanes(array)
 

@@ -25,7 +25,7 @@ def sincos(x):
     return math.sin(x), math.cos(x)
 
 
-@overload(sincos, inline="always")
+@overload(sincos)
 def _overload_sincos(x):
     if not isinstance(x, Pack):
         return lambda x: (math.sin(x), math.cos(x))
