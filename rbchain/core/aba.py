@@ -69,7 +69,7 @@ def reciprocal_of_inertia(joint, D, IA_body):
     """1 / D, or NaN where the joint meets no inertia but rounding: there the mechanism is singular."""
     along = IA_body.M if joint == PRISMATIC else IA_body.J
     noise = epsilon(D) * (along[0] + along[3] + along[5])
-    return select(D > noise, like(D, 1.0) / D, like(D, np.nan))
+    return select(noise < D, like(D, 1.0) / D, like(D, np.nan))
 
 
 @kernel

@@ -26,7 +26,7 @@ GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 PARENT = 0  # the parent's row; n for a root
 JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
 GATHERING = 2  # the row of `Work.gathered` where a body's children add up; the last row, always zero, if it has none
-JOINS = 3  # 1 where a sibling has added itself to the parent's row before (the sweep runs from the last body to the first)
+JOINS = 3  # 1 where a sibling, with a higher number, has added itself to the parent's row before
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2
 

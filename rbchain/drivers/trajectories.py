@@ -58,6 +58,4 @@ def adaptive_steps(topology, parameters, variation, method, tolerances, start, t
     block = block_for(topology, parameters, variation, q0[:0], 0, q0)
     stepper = stepper_for(topology.shape[1], b.shape[0], q0)
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
-    roll_adaptively(
-        block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), (first, last), all_lanes(q0)
-    )
+    roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), (first, last), all_lanes(q0))

@@ -82,9 +82,7 @@ def rotation_about(axis, angle):
     k = ((zero, -z, y), (z, zero, -x), (-y, x, zero))
     k2 = product(k, k)
     s, versine = mp.sin(angle), 2 * mp.sin(angle / 2) ** 2
-    return tuple(
-        tuple((1 if i == j else 0) + s * k[i][j] + versine * k2[i][j] for j in range(3)) for i in range(3)
-    )
+    return tuple(tuple((1 if i == j else 0) + s * k[i][j] + versine * k2[i][j] for j in range(3)) for i in range(3))
 
 
 ORIGIN = (mp.mpf(0),) * 3

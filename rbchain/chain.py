@@ -1,0 +1,413 @@
+"""Model: a mechanism, and everything that is computed of it. Checks arguments, then makes one driver call."""
+
+import dataclasses
+from functools import cached_property
+
+import numpy as np
+
+from . import simulation
+from .core.lanes import LANE_WIDTHS
+from .core.layout import Variation
+from .drivers import cpu, threads
+from .errors import ModelError, StateError
+from .model import validation
+from .model.description import VARIABLE_FIELDS, Description
+from .model.flatten import batch_shape_of, joint_aligned_axes, parameters_of, topology_of, variation_of
+from .model.inertia import Inertia
+from .model.joint import Revolute
+from .model.pose import Pose
+
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+NO_WRENCHES = {FLOAT64: np.empty(0), FLOAT32: np.empty(0, np.float32)}
+
+
+class Model:
+    """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
+
+    Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added, parents
+    first, without those on fixed joints, which are part of the body that carries them and keep their names as frames.
+
+    Every state argument is one state `(n,)` or a batch `(..., n)`, of float64; if all are float32, the calculation and
+    its results are. Results have the batch's shape. Inside a batch, a chain that cannot be computed (a singular
+    mechanism, a state that is not finite) gets NaN; its neighbours are not affected.
+
+    Attributes
+    ----------
+    name, body_names, joint_names, joint_types
+        Names; joint types are "revolute", "prismatic" or "screw".
+    nq, nv, n_bodies : int
+        Numbers of positions, velocities and moving bodies.
+    batch_shape : tuple
+        Shape of the batch of chains whose parameters differ; () if they are shared (see `vary`).
+    parent : (n,) array
+        Number of each body's parent; -1 for a body that hangs on the world.
+    placement_rotation, placement_translation : (n, 3, 3), (n, 3) arrays, m
+        Pose of each joint in the parent's frame at q = 0.
+    axis, pitch : (n, 3), (n,) arrays
+        Unit axis of each joint in the body's frame; pitch of a screw in m/rad.
+    mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
+        Of each body, in body axes; the tensor is about the cg.
+    gravity : (3,) array, m/s^2
+        In world axes.
+
+    Arrays are read-only; a field given to `vary` has the batch's axes in front.
+    """
+
+    def __init__(self, description: Description):
+        self._description = description
+        self._state_shape = (len(description.body_names),)
+        self._topology = topology_of(description)
+        for field in ("parent", *VARIABLE_FIELDS):
+            getattr(description, field).flags.writeable = False
+        self._arrays = {}
+
+    # --- what the model is --------------------------------------------------------------------------------------------
+
+    name = property(lambda self: self._description.name)
+    body_names = property(lambda self: self._description.body_names)
+    joint_names = property(lambda self: self._description.joint_names)
+    joint_types = property(lambda self: self._description.joint_types)
+    parent = property(lambda self: self._description.parent)
+    placement_rotation = property(lambda self: self._description.placement_rotation)
+    placement_translation = property(lambda self: self._description.placement_translation)
+    axis = property(lambda self: self._description.axis)
+    pitch = property(lambda self: self._description.pitch)
+    mass = property(lambda self: self._description.mass)
+    cg = property(lambda self: self._description.cg)
+    inertia = property(lambda self: self._description.inertia)
+    gravity = property(lambda self: self._description.gravity)
+    n_bodies = property(lambda self: self._state_shape[0])
+    nq = n_bodies
+    nv = n_bodies
+
+    @property
+    def fixed_frames(self):
+        """Names of the frames on fixed joints, each with the number of the body it is fixed to (-1: the world)."""
+        return {name: frame.body for name, frame in self._description.frames.items()}
+
+    @cached_property
+    def batch_shape(self):
+        return batch_shape_of(self._description)
+
+    @classmethod
+    def serial_chain(cls, n, *, length=0.25, mass=0.1, inertia=None, gravity=(0.0, -10.0, 0.0), name="chain"):
+        """The classical benchmark: n equal links in a row, each a thin rod along x that turns about z.
+
+        Parameters
+        ----------
+        n : int
+            Number of links.
+        length, mass : float, m, kg
+            Of each link; its cg is halfway.
+        inertia : Inertia, optional
+            Of each link, if it is not such a rod.
+        gravity : (3,) array, m/s^2
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> chain = rb.Model.serial_chain(6)
+        >>> chain.forward_dynamics([0.0] * 6, [0.0] * 6, [0.0] * 6)[0].round(9)
+        -56.780...
+        """
+        from .model.builder import ModelBuilder
+
+        link = Inertia.rod(length, mass=mass, cg=(length / 2, 0, 0)) if inertia is None else inertia
+        builder = ModelBuilder(name=name, gravity=gravity)
+        for i in range(n):
+            placement = Pose((length if i else 0.0, 0, 0))
+            parent = f"link{i}" if i else None
+            builder.add_body(f"link{i + 1}", parent=parent, joint=Revolute(), placement=placement, inertia=link)
+        return builder.build()
+
+    def vary(self, **fields):
+        """A model of a batch of chains that differ in some of their parameters.
+
+        Parameters
+        ----------
+        **fields
+            New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`, `pitch`
+            and `gravity`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
+            An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz. Fields with batch axes must agree in them.
+
+        Returns
+        -------
+        Model
+            Its `batch_shape` is that of the fields, and every state given to it is of that batch.
+
+        Examples
+        --------
+        A thousand pendulums, each with its own mass at its own distance:
+
+        >>> import numpy as np, rbchain as rb
+        >>> pendulum = rb.Model.serial_chain(1)
+        >>> rng = np.random.default_rng(0)
+        >>> many = pendulum.vary(mass=rng.uniform(1, 2, (1000, 1)), cg=rng.uniform(0.1, 0.3, (1000, 1, 3)))
+        >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
+        (1000, 1)
+        """
+        changed = {name: self._varied_field(name, value) for name, value in fields.items()}
+        batches = {
+            name: value.shape[: value.ndim - len(VARIABLE_FIELDS[name])]
+            for name in VARIABLE_FIELDS
+            if (value := changed.get(name, getattr(self, name))).ndim > len(VARIABLE_FIELDS[name])
+        }
+        if len(set(batches.values())) > 1:
+            raise ModelError(f"fields differ in their batch axes: {batches}; expected the same for all")
+        new = dataclasses.replace(self._description, **changed)
+        return Model(new)
+
+    def _varied_field(self, name, value):
+        """One field for `vary`: a private copy of the right shape."""
+        if name not in VARIABLE_FIELDS:
+            raise ModelError(
+                f"{name!r} is no field that chains may differ in; expected some of {list(VARIABLE_FIELDS)}"
+            )
+        n, value = self.n_bodies, np.array(value, dtype=np.float64)
+        trailing = tuple(n if axis == "n" else axis for axis in VARIABLE_FIELDS[name])
+        if name == "inertia" and value.shape[-3:] != trailing and value.shape[-2:] == (n, 6):
+            value = value[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*value.shape[:-1], 3, 3)
+        if value.shape[max(0, value.ndim - len(trailing)) :] != trailing:
+            expected = ", ".join(["...", *map(str, trailing)])
+            raise ModelError(f"{name} has shape {value.shape}; expected ({expected})")
+        if name == "gravity":
+            if not np.isfinite(value).all():
+                raise ModelError("gravity is not finite in some chain")
+            return value
+        validation.check_finite(self.body_names, name, value, len(trailing) - 1)
+        if name == "mass":
+            validation.check_mass(self.body_names, value)
+        if name == "inertia":
+            validation.check_inertia(self.body_names, value)
+        if name == "axis":
+            return validation.check_axes(self.body_names, value)
+        if name == "placement_rotation":
+            validation.check_rotations(self.body_names, value)
+        return value
+
+    # --- dynamics -----------------------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, q, qd, tau, wrenches=None):
+        """Accelerations of the joints under given joint forces, by the articulated-body algorithm.
+
+        Parameters
+        ----------
+        q, qd : (..., n) arrays, rad or m, and per second
+        tau : (..., n) array, N m or N
+            Forces of the joints' motors; of a screw, moment + pitch times force along the axis.
+        wrenches : (..., n, 6) array, N and N m, optional
+            External load on each body: force, then moment about the origin of the body's frame, both in world axes.
+
+        Returns
+        -------
+        (..., n) array, rad/s^2 or m/s^2
+
+        Raises
+        ------
+        StateError
+            If a shape does not fit.
+
+        References
+        ----------
+        Featherstone (2008), *Rigid Body Dynamics Algorithms*, section 7.3.
+
+        Examples
+        --------
+        A rod hinged at its end and held level falls with 3 g / (2 l):
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.25, gravity=(0, -10, 0))
+        >>> rod.forward_dynamics([0.0], [0.0], [0.0])
+        array([-60.])
+        """
+        (q, qd, tau), wrenches, dtype, batch = self._states(wrenches, q=q, qd=qd, tau=tau)
+        qdd = np.empty_like(q)
+        self._run(cpu.forward_dynamics, dtype, batch, q, qd, tau, wrenches, qdd)
+        return qdd
+
+    def inverse_dynamics(self, q, qd, qdd, wrenches=None):
+        """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
+
+        Parameters and result as for `forward_dynamics`, with `qdd` and `tau` exchanged.
+
+        References
+        ----------
+        Luh, Walker and Paul (1980); Featherstone (2008), section 5.3.
+
+        Examples
+        --------
+        Holding a level rod takes m g l / 2:
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
+        array([5.])
+        """
+        (q, qd, qdd), wrenches, dtype, batch = self._states(wrenches, q=q, qd=qd, qdd=qdd)
+        tau = np.empty_like(q)
+        self._run(cpu.inverse_dynamics, dtype, batch, q, qd, qdd, wrenches, tau)
+        return tau
+
+    def force_balance_residual(self, q, qd, tau, wrenches=None):
+        """What is left of the balance of forces on each body when `forward_dynamics` has found the motion.
+
+        The force through the joint as the articulated-body algorithm has it, f = IA a + pA, against Newton and Euler
+        for the body alone: f - sum of the children's f - (I a + v x* I v - wrench). Zero but for rounding: the solver's
+        own proof of its answer.
+
+        Returns
+        -------
+        (..., n, 6) array, N and N m
+            Force, then moment about the origin of the body's frame, in world axes.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> chain = rb.Model.serial_chain(6)
+        >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
+        True
+        """
+        (q, qd, tau), wrenches, dtype, batch = self._states(wrenches, q=q, qd=qd, tau=tau)
+        residual = np.empty((*q.shape, 6), dtype)
+        self._run(cpu.force_balance, dtype, batch, q, qd, tau, wrenches, residual)
+        return residual[..., [3, 4, 5, 0, 1, 2]]
+
+    def energy(self, q, qd):
+        """Kinetic and potential energy.
+
+        Returns
+        -------
+        kinetic, potential : (...) arrays, J
+            The potential energy is - sum of m g . c, zero with all centres of gravity at the world's origin.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> kinetic, potential = rb.Model.serial_chain(1, length=1.0, mass=3.0).energy([0.0], [2.0])
+        >>> kinetic.round(12), potential.round(12)
+        (2.0, 0.0)
+        """
+        (q, qd), _, dtype, batch = self._states(None, q=q, qd=qd)
+        kinetic_potential = np.empty((*batch, 2), dtype)
+        self._run(cpu.energy, dtype, batch, q, qd, kinetic_potential)
+        return kinetic_potential[..., 0], kinetic_potential[..., 1]
+
+    def body_poses(self, q):
+        """Poses of all moving bodies in the world.
+
+        Returns
+        -------
+        Pose
+            `translation` (..., n, 3) in m, `rotation` (..., n, 3, 3).
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
+        [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
+        """
+        (q,), _, dtype, batch = self._states(None, q=q)
+        poses = np.empty((*q.shape, cpu.POSE_NUMBERS), dtype)
+        self._run(cpu.body_poses, dtype, batch, q, poses)
+        aligned = poses[..., 3:].reshape(*q.shape, 3, 3)
+        back = np.swapaxes(joint_aligned_axes(self.axis), -1, -2).astype(dtype)
+        return Pose(poses[..., :3], aligned @ back)
+
+    def frame_poses(self, q, frame):
+        """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
+
+        Returns
+        -------
+        Pose
+            `translation` (..., 3) in m, `rotation` (..., 3, 3).
+        """
+        if frame in self.body_names:
+            bodies, i = self.body_poses(q), self.body_names.index(frame)
+            return Pose(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
+        if frame not in self._description.frames:
+            raise ModelError(f"no frame {frame!r}; the model has {[*self.body_names, *self.fixed_frames]}")
+        fixed = self._description.frames[frame]
+        if fixed.body < 0:
+            batch = self._states(None, q=q)[3]
+            return Pose(
+                np.broadcast_to(fixed.pose.translation, (*batch, 3)),
+                np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)),
+            )
+        return self.frame_poses(q, self.body_names[fixed.body]) @ fixed.pose
+
+    simulate = simulation.simulate
+
+    # --- arguments and calls ------------------------------------------------------------------------------------------
+
+    def _states(self, wrenches, **states):
+        """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
+
+        Returns the arrays in order, the wrenches (empty if none), the precision and the shape of the batch.
+        """
+        arrays, shape = tuple(states.values()), self._state_shape
+        if wrenches is None and not self.batch_shape:
+            for x in arrays:
+                if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != shape or not x.flags.carray:
+                    break
+            else:
+                return arrays, NO_WRENCHES[FLOAT64], FLOAT64, ()
+        arrays = [np.asarray(x) for x in arrays]
+        given = arrays if wrenches is None else [*arrays, np.asarray(wrenches)]
+        for name, x in zip((*states, "wrenches"), given, strict=False):
+            if x.dtype.kind not in "fiu":
+                raise StateError(f"{name} has type {x.dtype}; expected real numbers")
+            own = (*shape, 6) if name == "wrenches" else shape
+            if x.shape[max(0, x.ndim - len(own)) :] != own:
+                raise StateError(f"{name} has shape {x.shape}; expected ({', '.join(['...', *map(str, own)])})")
+        dtype = FLOAT32 if all(x.dtype == FLOAT32 for x in given) else FLOAT64
+        batches = [x.shape[:-1] for x in arrays] + [x.shape[:-2] for x in given[len(arrays) :]]
+        try:
+            batch = np.broadcast_shapes(self.batch_shape, *batches)
+        except ValueError:
+            found = dict(zip((*states, "wrenches"), batches, strict=False))
+            raise StateError(
+                f"batch shapes {found} and that of the model {self.batch_shape} do not fit together"
+            ) from None
+        if self.batch_shape and batch != self.batch_shape:
+            raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
+        ready = [np.require(np.broadcast_to(x, batch + shape), dtype, "CW") for x in arrays]
+        if wrenches is None:
+            return ready, NO_WRENCHES[dtype], dtype, batch
+        wrenches = np.require(np.broadcast_to(given[-1], (*batch, *shape, 6)), dtype, "CW")
+        return ready, wrenches.reshape(-1), dtype, batch
+
+    def _run(self, driver, dtype, batch, *arrays):
+        """Call a driver for all chains of a batch; `arrays` are its inputs and outputs."""
+        if batch:
+            chains = int(np.prod(batch))
+            arguments = (*self._arrays_in(dtype), *[x.reshape(-1) for x in arrays])
+            threads.run(driver, arguments, chains, chains * self.n_bodies, LANE_WIDTHS[dtype.name])
+        else:
+            driver(*self._arrays_in(dtype), *[x if x.ndim == 1 else x.reshape(-1) for x in arrays], 0, 1)
+
+    def _arrays_in(self, dtype):
+        """Topology, parameters and variation for the drivers, in one precision; they follow from the description alone."""
+        if dtype not in self._arrays:
+            parameters, variation = self._shared_parameters.copy(), None
+            if self.batch_shape:
+                entries, values = variation_of(self._description, parameters, dtype)
+                variation = Variation(entries, values)
+            self._arrays[dtype] = (self._topology, parameters.astype(dtype), variation)
+        return self._arrays[dtype]
+
+    @cached_property
+    def _shared_parameters(self):
+        """Parameters of all chains but for what varies, which is that of the first chain here."""
+        first = {
+            field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
+            for field, axes in VARIABLE_FIELDS.items()
+            if (value := getattr(self, field)).ndim > len(axes)
+        }
+        return parameters_of(dataclasses.replace(self._description, **first))
+
+    def __reduce__(self):
+        return Model, (self._description,)
+
+    def __repr__(self):
+        batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
+        return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"

@@ -1,0 +1,162 @@
+"""The command line: `rbchain simulate` and `rbchain info`."""
+
+import argparse
+import sys
+import time
+import warnings
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.tree import Tree
+
+from . import __version__, load
+from .errors import RbchainError
+
+EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED = 0, 1, 2
+CHAINS_PER_PIECE = 1000
+
+EXAMPLES = """examples:
+  rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz
+  rbchain simulate arm.urdf --batch 1 --duration 10 --method rk4 --step 1e-3
+  rbchain info examples/puma560.urdf
+
+exit codes: 0 done; 1 some chains could not be computed to the end; 2 the command or the file was refused"""
+
+
+def main(arguments=None):
+    """Run the command line; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    console, errors = Console(), Console(stderr=True, highlight=False)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = load(options.file, nonphysical_inertia=options.nonphysical_inertia)
+        for warning in caught:
+            errors.print(f"rbchain: warning: {warning.message}", markup=False, soft_wrap=True)
+        return options.command(options, model, console)
+    except (RbchainError, OSError, ValueError) as error:
+        errors.print(f"rbchain: error: {error}", markup=False, soft_wrap=True)
+        return EXIT_REFUSED
+
+
+def _parser():
+    form = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": EXAMPLES}
+    parser = argparse.ArgumentParser(
+        prog="rbchain", description="Dynamics of serial chains and trees of rigid bodies, in batches.", **form
+    )
+    parser.add_argument("--version", action="version", version=f"rbchain {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    file = argparse.ArgumentParser(add_help=False)
+    file.add_argument("file", metavar="FILE", help="the mechanism: a URDF file")
+    file.add_argument(
+        "--nonphysical-inertia",
+        choices=("warn", "refuse"),
+        default="warn",
+        help="what to do about an inertia that no body can have (default: warn)",
+    )
+    simulate = commands.add_parser(
+        "simulate", parents=[file], help="let randomly started copies of a mechanism swing freely", **form
+    )
+    simulate.add_argument("--batch", type=int, default=1000, help="how many copies (default: 1000)")
+    simulate.add_argument("--duration", type=float, default=1.0, help="of the motion, in s (default: 1)")
+    simulate.add_argument(
+        "--spread",
+        type=float,
+        default=0.1,
+        help="standard deviation of the initial positions (rad or m) and velocities (per s) about zero (default: 0.1)",
+    )
+    simulate.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
+    simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="of integration (default: rk45)")
+    simulate.add_argument("--step", type=float, help="of rk4, in s")
+    simulate.add_argument("--rtol", type=float, default=1e-8, help="relative tolerance of rk45 (default: 1e-8)")
+    simulate.add_argument("--atol", type=float, default=1e-10, help="absolute tolerance of rk45 (default: 1e-10)")
+    simulate.add_argument("--samples", type=int, default=21, help="saved times of each motion (default: 21)")
+    simulate.add_argument("--out", metavar="FILE.npz", help="where to save t, q, qd, status and the counts")
+    simulate.set_defaults(command=_simulate)
+    info = commands.add_parser("info", parents=[file], help="show the tree of bodies and joints", **form)
+    info.set_defaults(command=_info)
+    return parser
+
+
+def _simulate(options, model, console):
+    """Swing the batch in pieces, so that the bar can move, then save and report."""
+    if options.batch < 1:
+        raise ValueError(f"--batch is {options.batch}; expected at least 1")
+    rng = np.random.default_rng(options.seed)
+    q0, qd0 = options.spread * rng.standard_normal((2, options.batch, model.nq))
+    settings = {"method": options.method, "save_at": options.samples}
+    settings |= {"step": options.step} if options.method == "rk4" else {"rtol": options.rtol, "atol": options.atol}
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    pieces = []
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("compiling, the first time", total=options.batch)
+        model.simulate(q0[:1], qd0[:1], 1e-6, **settings)
+        progress.update(task, description=f"swinging {model.name}")
+        started = time.perf_counter()
+        for first in range(0, options.batch, CHAINS_PER_PIECE):
+            piece = slice(first, first + CHAINS_PER_PIECE)
+            pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
+            progress.advance(task, len(q0[piece]))
+        seconds = time.perf_counter() - started
+    motion = {
+        name: np.concatenate([getattr(piece, name) for piece in pieces])
+        for name in ("q", "qd", "status", "steps", "rejections", "evaluations")
+    }
+    if options.out:
+        np.savez(options.out, t=pieces[0].t, **motion)
+    console.print(_report(model, motion, seconds))
+    if options.out:
+        console.print(f"saved {options.out}")
+    failed = {message for piece in pieces for message in piece.message.splitlines()} if motion["status"].any() else ()
+    for message in sorted(failed):
+        console.print(message)
+    return EXIT_SOME_FAILED if motion["status"].any() else EXIT_OK
+
+
+def _report(model, motion, seconds):
+    """What happened, in a table."""
+    finished = motion["status"] == 0
+    q, qd = motion["q"][finished], motion["qd"][finished]
+    evaluations = int(motion["evaluations"].sum())
+    table = Table(title=f"{model.name}: {len(finished)} chains of {model.n_bodies} bodies", show_header=False)
+    table.add_row("chains", f"{len(finished):,}")
+    table.add_row("steps", f"{int(motion['steps'].sum()):,}")
+    table.add_row("rejections", f"{int(motion['rejections'].sum()):,}")
+    table.add_row("evaluations", f"{evaluations:,}")
+    table.add_row("evaluations per second", f"{evaluations / seconds:,.0f}")
+    table.add_row("seconds", f"{seconds:.2f}")
+    if finished.any():
+        kinetic, potential = model.energy(q, qd)
+        total = kinetic + potential
+        drift = np.abs(total - total[:, :1]).max(1) / kinetic.max(1)
+        residual = np.abs(model.force_balance_residual(q[:, -1], qd[:, -1], np.zeros_like(q[:, -1])))
+        table.add_row("worst energy drift", f"{drift.max():.1e} of the largest kinetic energy")
+        table.add_row(
+            "worst force-balance residual", f"{residual[..., :3].max():.1e} N, {residual[..., 3:].max():.1e} N m"
+        )
+    table.add_row("failures", f"{int((~finished).sum()):,}")
+    return table
+
+
+def _info(options, model, console):
+    """Print the tree with joints, masses and fixed frames."""
+    mass = model.mass.sum()
+    console.print(f"{model.name}: {model.n_bodies} bodies, {mass:.6g} kg, gravity {model.gravity.tolist()} m/s^2")
+    branches = {-1: Tree("world")}
+    for i, body in enumerate(model.body_names):
+        axis = " ".join(f"{x:.4g}" for x in model.axis[i])
+        pitch = f", pitch {model.pitch[i]:.4g} m/rad" if model.joint_types[i] == "screw" else ""
+        branches[i] = branches[int(model.parent[i])].add(
+            f"{body}  [dim]{model.joint_names[i]}: {model.joint_types[i]} about/along ({axis}){pitch}; "
+            f"{model.mass[i]:.4g} kg[/dim]"
+        )
+    for name, body in model.fixed_frames.items():
+        branches[body].add(f"[dim]frame {name}[/dim]")
+    console.print(branches[-1])
+    return EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""What can go wrong, in words."""
+
+
+class RbchainError(Exception):
+    """Any error that rbchain raises on purpose."""
+
+
+class ModelError(RbchainError, ValueError):
+    """A mechanism that cannot be: the message names the body and says what was found and what was expected."""
+
+
+class StateError(RbchainError, ValueError):
+    """An argument of a calculation with the wrong shape or type."""
+
+
+class FileFormatError(RbchainError, ValueError):
+    """A file that cannot be read as what it claims to be."""
+
+
+#: How a chain's motion ended, by the codes in `Trajectory.status`.
+STATUS_SENTENCES = {
+    0: "The motion was computed to its end.",
+    1: "The step became too small to advance the time: the motion is singular or too stiff for the tolerances.",
+    2: "The state or its rate was not finite: a singular mechanism, a state that is not finite, or a motion that diverged.",
+    3: "The limit of max_steps was reached before the end of the motion.",
+}

@@ -1,0 +1,1 @@
+"""Mechanisms described by names and frames, and their flattening into arrays."""

@@ -1,0 +1,153 @@
+"""ModelBuilder: a mechanism put together body by body."""
+
+import warnings
+
+import numpy as np
+
+from ..chain import Model
+from ..errors import ModelError
+from . import validation
+from .description import Description, Frame
+from .inertia import Inertia
+from .joint import Fixed, Prismatic, Revolute, Screw
+from .pose import Pose, vector3
+
+MASSLESS = Inertia(0.0)
+
+
+class ModelBuilder:
+    """Put a mechanism together, parents before children, and build an immutable `Model`.
+
+    Parameters
+    ----------
+    name : str
+    gravity : (3,) array, m/s^2
+        In world axes; (0, 0, -9.81) if not given.
+    nonphysical_inertia : "refuse" or "warn"
+        What to do about an inertia tensor that no body can have.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(name="crane")
+    >>> builder.add_body("boom", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rb.Inertia.rod(4.0, mass=80, cg=(2, 0, 0)))
+    >>> builder.add_body("rope", parent="boom", joint=rb.Prismatic(axis=(0, 0, -1)), placement=rb.Pose((4, 0, 0)),
+    ...                  inertia=rb.Inertia(mass=200))
+    >>> crane = builder.build()
+    >>> crane.n_bodies, crane.inverse_dynamics([0, 1], [0, 0], [0, 0]).round(3).tolist()
+    (2, [-9417.6, -1962.0])
+    """
+
+    def __init__(self, name="model", gravity=(0.0, 0.0, -9.81), nonphysical_inertia="refuse"):
+        if nonphysical_inertia not in ("refuse", "warn"):
+            raise ModelError(f'nonphysical_inertia is {nonphysical_inertia!r}; expected "refuse" or "warn"')
+        self.name = str(name)
+        self.gravity = vector3(gravity, "gravity")
+        self.nonphysical_inertia = nonphysical_inertia
+        self._bodies, self._nonphysical = {}, []
+
+    def add_body(self, name, *, parent=None, joint=None, placement=None, inertia=None, joint_name=None):
+        """Add a body and the joint it hangs on.
+
+        Parameters
+        ----------
+        name : str
+        parent : str, optional
+            Name of the body it hangs on; the world if not given.
+        joint : Revolute, Prismatic, Screw or Fixed
+        placement : Pose, optional
+            Of the joint in the parent's frame, which is also that of the body at q = 0. The parent's frame if not given.
+        inertia : Inertia, optional
+            In the body's frame. A body without one is massless.
+        joint_name : str, optional
+            The body's name if not given.
+
+        Raises
+        ------
+        ModelError
+            If the name is taken, or the inertia is that of no body.
+        """
+        if name in self._bodies:
+            raise ModelError(f"body {name!r} is there already; expected a new name")
+        if not isinstance(joint, (Revolute, Prismatic, Screw, Fixed)):
+            raise ModelError(f"body {name!r}: joint is {joint!r}; expected a Revolute, Prismatic, Screw or Fixed")
+        placement = Pose() if placement is None else placement
+        inertia = MASSLESS if inertia is None else inertia
+        validation.check_mass((name,), np.array([inertia.mass]))
+        validation.check_finite((name,), "cg", inertia.cg[None], 1)
+        try:
+            validation.check_inertia((name,), inertia.inertia[None])
+        except ModelError:
+            if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
+                raise
+            self._nonphysical.append(name)
+        self._bodies[name] = (parent, joint, placement, inertia, joint_name or name)
+
+    def build(self):
+        """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
+        self._check_tree()
+        carriers, inertias, moving = {}, [], []
+        for name, (parent, joint, placement, inertia, _) in self._bodies.items():
+            carrier = Frame(-1, Pose()) if parent is None else carriers[parent]
+            placed = Frame(carrier.body, carrier.pose @ placement)
+            if isinstance(joint, Fixed):
+                carriers[name] = placed
+                if placed.body >= 0:
+                    inertias[placed.body] = inertias[placed.body] + inertia.moved(placed.pose)
+            else:
+                carriers[name] = Frame(len(moving), Pose())
+                moving.append((name, placed))
+                inertias.append(inertia)
+        if self._nonphysical:
+            warnings.warn(
+                f"model {self.name!r}: no body can have the inertia (not positive semi-definite, or against the triangle "
+                f"inequality) of {self._nonphysical}; it is used as it is",
+                stacklevel=2,
+            )
+        if not moving:
+            raise ModelError(
+                f"model {self.name!r} has no body that moves; expected at least one joint that is not fixed"
+            )
+        names = [name for name, _ in moving]
+        joints = [self._bodies[name][1] for name in names]
+        return Model(
+            Description(
+                name=self.name,
+                body_names=tuple(names),
+                joint_names=tuple(self._bodies[name][4] for name in names),
+                joint_types=tuple(joint.kind for joint in joints),
+                parent=np.array([placed.body for _, placed in moving]),
+                placement_rotation=np.array([placed.pose.rotation for _, placed in moving]),
+                placement_translation=np.array([placed.pose.translation for _, placed in moving]),
+                axis=np.array([joint.axis for joint in joints]),
+                pitch=np.array([getattr(joint, "pitch", 0.0) for joint in joints]),
+                mass=np.array([inertia.mass for inertia in inertias]),
+                cg=np.array([inertia.cg for inertia in inertias]),
+                inertia=np.array([inertia.inertia for inertia in inertias]),
+                gravity=self.gravity.copy(),
+                frames={name: frame for name, frame in carriers.items() if name not in names},
+            )
+        )
+
+    def _check_tree(self):
+        if not self._bodies:
+            raise ModelError(f"model {self.name!r} is empty; expected at least one body")
+        seen = set()
+        for name, (parent, *_) in self._bodies.items():
+            if parent is not None and parent not in self._bodies:
+                raise ModelError(f"body {name!r}: parent {parent!r} is unknown; the bodies are {list(self._bodies)}")
+            if parent is not None and parent not in seen:
+                if self._leads_back(name):
+                    raise ModelError(
+                        f"body {name!r}: its parents form a cycle; expected a tree that starts at the world"
+                    )
+                raise ModelError(f"body {name!r}: parent {parent!r} is added after it; expected parents first")
+            seen.add(name)
+
+    def _leads_back(self, name):
+        """Whether following parents from a body never reaches the world."""
+        visited = set()
+        while name is not None and name not in visited:
+            visited.add(name)
+            name = self._bodies[name][0]
+        return name is not None

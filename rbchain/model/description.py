@@ -1,0 +1,51 @@
+"""A mechanism as plain arrays, body by body: what a Model is made of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pose import Pose
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a moving body, or to the world (body -1)."""
+
+    body: int
+    pose: Pose
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Every number and name of a mechanism of n moving bodies, each with one joint to its parent.
+
+    Arrays of numbers may have leading batch axes: one value for each chain.
+    """
+
+    name: str
+    body_names: tuple
+    joint_names: tuple
+    joint_types: tuple
+    parent: np.ndarray
+    placement_rotation: np.ndarray
+    placement_translation: np.ndarray
+    axis: np.ndarray
+    pitch: np.ndarray
+    mass: np.ndarray
+    cg: np.ndarray
+    inertia: np.ndarray
+    gravity: np.ndarray
+    frames: dict
+
+
+#: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies.
+VARIABLE_FIELDS = {
+    "placement_rotation": ("n", 3, 3),
+    "placement_translation": ("n", 3),
+    "axis": ("n", 3),
+    "pitch": ("n",),
+    "mass": ("n",),
+    "cg": ("n", 3),
+    "inertia": ("n", 3, 3),
+    "gravity": (3,),
+}

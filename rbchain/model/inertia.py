@@ -1,0 +1,123 @@
+"""Mass, centre of gravity and rotational inertia of a body."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ModelError
+from .pose import Pose, rotation_matrix, vector3
+
+
+def inertia_tensor(inertia):
+    """Symmetric tensor (3, 3) from 3 numbers (its diagonal), 6 (xx, xy, xz, yy, yz, zz) or (3, 3)."""
+    found = np.asarray(inertia, dtype=np.float64)
+    if found.shape == (3,):
+        return np.diag(found)
+    if found.shape == (6,):
+        return found[[0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(3, 3)
+    if found.shape != (3, 3):
+        raise ModelError(
+            f"inertia has shape {found.shape}; expected (3,) for a diagonal, (6,) for xx xy xz yy yz zz, or (3, 3)"
+        )
+    if not np.abs(found - found.T).max() <= 1e-9 * np.abs(found).max():
+        raise ModelError(f"inertia {found.tolist()} is not symmetric")
+    return (found + found.T) / 2
+
+
+def tensor_of_point(mass, arm):
+    """Inertia about a point of a point mass at `arm` from it: m (|r|^2 1 - r r^T)."""
+    return mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass properties of a rigid body.
+
+    Parameters
+    ----------
+    mass : float, kg
+    cg : (3,) array, m
+        Centre of gravity in body axes.
+    inertia : (3,), (6,) or (3, 3) array, kg m^2
+        Tensor about the centre of gravity in body axes: its diagonal, ``xx xy xz yy yz zz``, or all of it.
+
+    Examples
+    --------
+    A rod of 2 m, hinged at its end, has the inertia m l^2 / 3 about the hinge:
+
+    >>> import rbchain as rb
+    >>> rod = rb.Inertia.rod(2.0, mass=3.0, cg=(1, 0, 0))
+    >>> rod.about((0, 0, 0))[2, 2]
+    4.0
+    >>> (rod + rod).mass
+    6.0
+    """
+
+    mass: float
+    cg: np.ndarray = (0.0, 0.0, 0.0)
+    inertia: np.ndarray = (0.0, 0.0, 0.0)
+
+    def __post_init__(self):
+        object.__setattr__(self, "mass", float(self.mass))
+        object.__setattr__(self, "cg", np.asarray(self.cg, dtype=np.float64))
+        if self.cg.shape != (3,):
+            raise ModelError(f"cg has shape {self.cg.shape}; expected (3,)")
+        object.__setattr__(self, "inertia", inertia_tensor(self.inertia))
+
+    @classmethod
+    def rod(cls, length, *, mass=None, density=None, axis=(1.0, 0.0, 0.0), cg=(0.0, 0.0, 0.0)):
+        """A thin uniform rod of `length` m along `axis`. The density of a rod is per length, in kg/m."""
+        mass = _mass_of(length, mass, density)
+        direction = vector3(axis, "axis") / np.linalg.norm(axis)
+        return cls(mass, cg, mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
+
+    @classmethod
+    def box(cls, size, *, mass=None, density=None, cg=(0.0, 0.0, 0.0), rotation=None):
+        """A uniform box with edges `size` (3,) m along its own axes, which `rotation` turns into the body's."""
+        x, y, z = vector3(size, "size")
+        mass = _mass_of(x * y * z, mass, density)
+        return cls._turned(mass, cg, mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), rotation)
+
+    @classmethod
+    def cylinder(cls, radius, length, *, mass=None, density=None, axis=(0.0, 0.0, 1.0), cg=(0.0, 0.0, 0.0)):
+        """A uniform solid cylinder of `radius` and `length` m along `axis`."""
+        mass = _mass_of(np.pi * radius**2 * length, mass, density)
+        direction = vector3(axis, "axis") / np.linalg.norm(axis)
+        along, across = mass * radius**2 / 2, mass * (3 * radius**2 + length**2) / 12
+        return cls(mass, cg, across * np.eye(3) + (along - across) * np.outer(direction, direction))
+
+    @classmethod
+    def sphere(cls, radius, *, mass=None, density=None, cg=(0.0, 0.0, 0.0)):
+        """A uniform solid sphere of `radius` m."""
+        mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density)
+        return cls(mass, cg, np.full(3, 0.4 * mass * radius**2))
+
+    @classmethod
+    def _turned(cls, mass, cg, diagonal, rotation):
+        R = rotation_matrix(rotation)
+        return cls(mass, cg, R @ np.diag(diagonal) @ R.T)
+
+    def about(self, point):
+        """Tensor (3, 3) about a point (3,) in body axes, by the parallel-axis theorem."""
+        return self.inertia + tensor_of_point(self.mass, self.cg - vector3(point, "point"))
+
+    def moved(self, pose: Pose):
+        """The same body seen from a frame in which its own frame has `pose`."""
+        R = pose.rotation
+        return Inertia(self.mass, R @ self.cg + pose.translation, R @ self.inertia @ R.T)
+
+    def __add__(self, other):
+        """Both bodies as one, in the frame they share."""
+        mass = self.mass + other.mass
+        cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
+        tensor = self.inertia + tensor_of_point(self.mass, self.cg - cg)
+        return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
+
+
+def _mass_of(volume, mass, density):
+    """The mass, given or from density and volume."""
+    if (mass is None) == (density is None):
+        raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
+    if not volume > 0.0:
+        raise ModelError(f"dimensions give a volume (of a rod, a length) of {volume}; expected a positive number")
+    return float(mass if density is None else density * volume)

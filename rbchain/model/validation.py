@@ -1,0 +1,65 @@
+"""What a mechanism must obey before anything is computed with it."""
+
+import numpy as np
+
+from ..errors import ModelError
+
+# Tensors from files carry about seven digits; a violation beyond this share of the trace is an error of the model.
+ROUNDING_OF_FILES = 1e-6
+# kg m^2: what a file says when it means zero and has been through a calculation.
+NOTHING = 1e-18
+
+
+def check_mass(body_names, mass):
+    """Refuse masses (..., n) below zero or not finite."""
+    check_finite(body_names, "mass", mass, 0)
+    _refuse(body_names, mass < 0.0, "mass is {}; expected zero or more", mass)
+
+
+def check_inertia(body_names, inertia):
+    """Refuse tensors (..., n, 3, 3) that no distribution of mass has."""
+    check_finite(body_names, "inertia", inertia, 2)
+    moments = np.linalg.eigvalsh(inertia)
+    allowed = ROUNDING_OF_FILES * np.abs(moments).sum(-1) + NOTHING
+    _refuse(
+        body_names,
+        moments[..., 0] < -allowed,
+        "inertia has the principal moments {}; expected none below zero (positive semi-definite)",
+        moments,
+    )
+    _refuse(
+        body_names,
+        moments[..., 2] > moments[..., 0] + moments[..., 1] + allowed,
+        "inertia has the principal moments {}; expected the largest to be at most the sum of the others "
+        "(triangle inequality)",
+        moments,
+    )
+
+
+def check_axes(body_names, axis):
+    """Unit axes (..., n, 3). Raises ModelError where one has no direction."""
+    length = np.linalg.norm(axis, axis=-1)
+    _refuse(body_names, ~((length > 0.0) & (length < np.inf)), "axis is {}; expected a vector that is not zero", axis)
+    return np.where(np.abs(length - 1.0)[..., None] <= 4e-16, axis, axis / length[..., None])
+
+
+def check_rotations(body_names, rotation):
+    """Refuse matrices (..., n, 3, 3) that are no proper rotations to 1e-6."""
+    off = np.abs(rotation @ np.swapaxes(rotation, -1, -2) - np.eye(3)).max((-1, -2))
+    bad = ~((off <= 1e-6) & (np.linalg.det(rotation) > 0.0))
+    _refuse(body_names, bad, "placement_rotation is {}; expected a proper rotation matrix", rotation)
+
+
+def check_finite(body_names, what, values, components):
+    """Refuse numbers that are not finite; `components` is how many trailing axes one body's value has."""
+    bad = ~np.isfinite(values).all(tuple(range(-components, 0))) if components else ~np.isfinite(values)
+    _refuse(body_names, bad, what + " is {}; expected finite numbers", values)
+
+
+def _refuse(body_names, bad, sentence, values):
+    """Raise for the first body (and chain) where `bad` (..., n) holds."""
+    if not bad.any():
+        return
+    *chain, body = first = tuple(int(i) for i in np.argwhere(bad)[0])
+    where = f" of chain {chain[0] if len(chain) == 1 else tuple(chain)}" if chain else ""
+    raise ModelError(f"body {body_names[body]!r}{where}: " + sentence.format(np.asarray(values[first]).tolist()))

@@ -1,0 +1,160 @@
+"""simulate() and the Trajectory it returns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .core import rollout, tableaus
+from .core.lanes import LANE_WIDTHS
+from .drivers import threads, trajectories
+from .errors import STATUS_SENTENCES, StateError
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Motions of a batch of chains.
+
+    Attributes
+    ----------
+    t : (times,) array, s
+    q, qd : (..., times, n) arrays
+        Positions and velocities at those times; NaN from where a chain's motion could not be computed.
+    status : (...) array of int
+        How each chain ended: 0 done, 1 step underflow, 2 not finite, 3 too many steps.
+    steps, rejections, evaluations : (...) arrays of int
+        Accepted steps, rejected ones, and evaluations of the dynamics.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    status: np.ndarray
+    steps: np.ndarray
+    rejections: np.ndarray
+    evaluations: np.ndarray
+
+    @property
+    def success(self):
+        """Whether every chain reached the end of its motion."""
+        return bool((self.status == rollout.DONE).all())
+
+    @property
+    def message(self):
+        """How the chains ended, in a sentence for each way that occurred."""
+        codes, counts = np.unique(self.status, return_counts=True)
+        return "\n".join(
+            f"{count} of {self.status.size}: {STATUS_SENTENCES[int(code)]}"
+            for code, count in zip(codes, counts, strict=True)
+        )
+
+
+def simulate(
+    model,
+    q0,
+    qd0,
+    duration,
+    *,
+    method="rk45",
+    tau=0.0,
+    step=None,
+    rtol=1e-8,
+    atol=1e-10,
+    save_at=None,
+    max_steps=100_000,
+):
+    """Motion of a model from a state, under constant joint forces; computed entirely in compiled code.
+
+    Parameters
+    ----------
+    model : Model
+    q0, qd0 : (..., n) arrays, rad or m, and per second
+        Initial state of each chain; all float32 makes the calculation float32.
+    duration : float, s
+    method : "rk45" or "rk4"
+        "rk45", Dormand and Prince's fifth-order method, in which every chain has its own steps; or "rk4", the classical
+        fourth-order method in steps of `step`.
+    tau : float or (..., n) array, N m or N
+        Joint forces, constant over the motion.
+    step : float, s
+        Of "rk4": between two saved times, equal steps no longer than this.
+    rtol, atol : float
+        Of "rk45": the error of a step is kept to atol + rtol |y| in the root mean square over the state.
+    save_at : int or (times,) array, s, optional
+        Times to save: that many, evenly spaced from 0 to the end; or these, rising from 0 or later up to `duration`.
+        If not given, the beginning and the end.
+    max_steps : int
+        Of "rk45": most steps, accepted and rejected, of one chain.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    StateError
+        If a shape or a setting does not fit. A chain that fails says so in the trajectory's `status`.
+
+    References
+    ----------
+    Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, sections II.4 to II.6.
+
+    Examples
+    --------
+    >>> import numpy as np, rbchain as rb
+    >>> chain = rb.Model.serial_chain(3)
+    >>> motion = chain.simulate(np.zeros((100, 3)), np.zeros((100, 3)), duration=0.5, save_at=11)
+    >>> motion.q.shape, motion.success
+    ((100, 11, 3), True)
+    """
+    if not (np.isscalar(duration) and np.isfinite(duration) and duration > 0.0):
+        raise StateError(f"duration is {duration!r}; expected a positive number of seconds")
+    times, asked = _times(float(duration), save_at)
+    driver, settings = _driver(method, step, rtol, atol, max_steps)
+    single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
+    tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
+    start, _, dtype, batch = model._states(None, q0=q0, qd0=qd0, tau=tau)
+    chains, n = int(np.prod(batch)), model.nv
+    q, qd = np.empty((2, chains, times.size, n), dtype)
+    tally = np.zeros((chains, 4), np.int64)
+    start, saved = tuple(x.reshape(-1) for x in start), (q.reshape(-1), qd.reshape(-1))
+    arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
+    # a trajectory is worth a thread however few joints it has, as long as there are blocks of lanes to share out
+    threads.run(driver, arguments, chains, threads.WORTH_A_THREAD, LANE_WIDTHS[dtype.name])
+    shape = (*batch, times[asked].size, n)
+    counts = (tally[:, column].reshape(batch) for column in range(4))
+    return Trajectory(times[asked], q[:, asked].reshape(shape), qd[:, asked].reshape(shape), *counts)
+
+
+def _times(duration, save_at):
+    """All times the driver saves, from 0 to the end, and which of them were asked for."""
+    if save_at is None:
+        return np.array([0.0, duration]), slice(None)
+    if np.ndim(save_at) == 0:
+        if save_at != int(save_at) or save_at < 2:
+            raise StateError(f"save_at is {save_at!r}; expected a whole number of at least 2, or an array of times")
+        return np.linspace(0.0, duration, int(save_at)), slice(None)
+    times = np.array(save_at, dtype=np.float64)
+    if times.ndim != 1 or times.size == 0 or not (times[0] >= 0.0 and times[-1] <= duration):
+        raise StateError(f"save_at {times.tolist()} is no list of times from 0 to {duration} s")
+    if not (np.diff(times) > 0.0).all():
+        raise StateError("save_at does not rise from each time to the next")
+    first, count = int(times[0] > 0.0), times.size
+    times = np.concatenate([[0.0] * first, times, [duration] * int(times[-1] < duration)])
+    return times, slice(first, first + count)
+
+
+def _driver(method, step, rtol, atol, max_steps):
+    """The driver of a method, and the arguments that set it up."""
+    if method == "rk4":
+        if not (step is not None and np.isfinite(step) and step > 0.0):
+            raise StateError(f'step is {step!r}; expected a positive number of seconds for method "rk4"')
+        return trajectories.fixed_steps, (tableaus.RK4, float(step))
+    if method != "rk45":
+        raise StateError(f'method is {method!r}; expected "rk45" or "rk4"')
+    if step is not None:
+        raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
+    if not (0.0 <= rtol < 1.0 and 0.0 <= atol < np.inf and rtol + atol > 0.0):
+        raise StateError(f"rtol is {rtol!r} and atol {atol!r}; expected numbers of at least 0, and one above it")
+    if max_steps != int(max_steps) or max_steps < 1:
+        raise StateError(f"max_steps is {max_steps!r}; expected a whole number of at least 1")
+    return trajectories.adaptive_steps, (tableaus.DORMAND_PRINCE, (float(rtol), float(atol), int(max_steps)))
