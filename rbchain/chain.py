@@ -24,8 +24,8 @@ NO_WRENCHES = {FLOAT64: np.empty(0), FLOAT32: np.empty(0, np.float32)}
 class Model:
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
-    Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added, parents
-    first, without those on fixed joints, which are part of the body that carries them and keep their names as frames.
+    Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,
+    parents first. A body on a fixed joint is part of the body that carries it, and its name that of a frame.
 
     Every state argument is one state `(n,)` or a batch `(..., n)`, of float64; if all are float32, the calculation and
     its results are. Results have the batch's shape. Inside a batch, a chain that cannot be computed (a singular
@@ -386,7 +386,7 @@ class Model:
             driver(*self._arrays_in(dtype), *[x if x.ndim == 1 else x.reshape(-1) for x in arrays], 0, 1)
 
     def _arrays_in(self, dtype):
-        """Topology, parameters and variation for the drivers, in one precision; they follow from the description alone."""
+        """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
         if dtype not in self._arrays:
             parameters, variation = self._shared_parameters.copy(), None
             if self.batch_shape:

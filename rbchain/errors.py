@@ -21,6 +21,6 @@ class FileFormatError(RbchainError, ValueError):
 STATUS_SENTENCES = {
     0: "The motion was computed to its end.",
     1: "The step became too small to advance the time: the motion is singular or too stiff for the tolerances.",
-    2: "The state or its rate was not finite: a singular mechanism, a state that is not finite, or a motion that diverged.",
+    2: "The state or its rate was not finite: the mechanism is singular there, or the motion diverged.",
     3: "The limit of max_steps was reached before the end of the motion.",
 }

@@ -323,9 +323,10 @@ def _address(context, builder, array_type, array, index_type, index):
     structure = make_array(array_type)(context, builder, array)
     shape = cgutils.unpack_tuple(builder, structure.shape)
     position = ir.Constant(ir.IntType(64), 0)
-    for axis, (kind, entry) in enumerate(zip(index_type[:-1], cgutils.unpack_tuple(builder, index), strict=False)):
-        entry = context.cast(builder, entry, kind, types.intp)
-        position = builder.add(builder.mul(position, shape[axis]), entry) if axis else entry
+    entries = cgutils.unpack_tuple(builder, index)[:-1]
+    for extent, kind, entry in zip(shape, index_type, entries, strict=False):
+        number = context.cast(builder, entry, kind, types.intp)
+        position = builder.add(builder.mul(position, extent), number)
     position = builder.mul(position, ir.Constant(ir.IntType(64), index_type[-1].width))
     return builder.gep(structure.data, [position])
 

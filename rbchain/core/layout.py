@@ -66,7 +66,7 @@ class Work(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What acts on the chain: joint forces (n, lanes); wrenches (n, 6, lanes), or (0, 6, lanes) where there are none."""
+    """What acts on the chain: joint forces (n, lanes), wrenches (n, 6, lanes); (0, 6, lanes) if there are none."""
 
     tau: np.ndarray
     wrenches: np.ndarray

@@ -1,4 +1,4 @@
-"""Inverse dynamics: the recursive Newton-Euler algorithm (Luh, Walker and Paul 1980; Featherstone 2008, section 5.3)."""
+"""Inverse dynamics: the recursive Newton-Euler algorithm (Luh, Walker, Paul 1980; Featherstone 2008, section 5.3)."""
 
 from .aba import subtract_wrench
 from .jit import kernel

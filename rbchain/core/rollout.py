@@ -1,4 +1,4 @@
-"""A compiled trajectory: loads, dynamics, step, save. Each lane runs its own chain, at its own step where steps adapt."""
+"""A compiled trajectory: loads, dynamics, step, save. Where steps adapt, each lane runs its chain at its own."""
 
 import math
 from typing import NamedTuple
@@ -89,7 +89,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
     attempted = 0
     for slot in range(1, times.shape[0]):
         length = times[slot] - times[slot - 1]
-        steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))
+        steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
         for _ in range(steps):
             step_evenly(block, stepper, tableau, like(stepper.y, length / steps), k)
         attempted += steps

@@ -83,7 +83,7 @@ def take_varied(block, variation, first, k):
 
 @kernel
 def pack(chains, first, last, block):
-    """Numbers of the chains from `first` on into block (m, lanes); lanes at or past `last` repeat the chain before it."""
+    """Numbers of the chains from `first` on into block (m, lanes); lanes from `last` on repeat the chain before."""
     m = block.shape[0]
     for lane in range(block.shape[1]):
         start = min(first + lane, last - 1) * m
@@ -93,7 +93,7 @@ def pack(chains, first, last, block):
 
 @kernel
 def unpack(block, chains, first, last):
-    """The reverse of `pack`; lanes at or past `last` are dropped."""
+    """The reverse of `pack`; lanes from `last` on are dropped."""
     m = block.shape[0]
     for lane in range(min(block.shape[1], last - first)):
         start = (first + lane) * m

@@ -1,7 +1,8 @@
-"""A batch shared out among threads. The drivers hold no lock while they run, and a chain's bits do not depend on who ran it."""
+"""A batch shared out among threads: drivers hold no lock while they run, and no bit depends on who ran a chain."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 # Below this many joints in a call, waking another thread costs more than it saves.
 WORTH_A_THREAD = 4096
@@ -69,6 +70,5 @@ def run(driver, arguments, chains, joints, width):
         driver(*arguments, 0, chains)
         return
     bounds = [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]
-    spans = zip(bounds[:-1], bounds[1:], strict=True)
-    for done in [_pool.workers().submit(driver, *arguments, first, last) for first, last in spans]:
+    for done in [_pool.workers().submit(driver, *arguments, *span) for span in pairwise(bounds)]:
         done.result()

@@ -56,7 +56,7 @@ class ModelBuilder:
             Name of the body it hangs on; the world if not given.
         joint : Revolute, Prismatic, Screw or Fixed
         placement : Pose, optional
-            Of the joint in the parent's frame, which is also that of the body at q = 0. The parent's frame if not given.
+            Of the joint in the parent's frame, and so of the body at q = 0. The parent's frame if not given.
         inertia : Inertia, optional
             In the body's frame. A body without one is massless.
         joint_name : str, optional
@@ -100,8 +100,8 @@ class ModelBuilder:
                 inertias.append(inertia)
         if self._nonphysical:
             warnings.warn(
-                f"model {self.name!r}: no body can have the inertia (not positive semi-definite, or against the triangle "
-                f"inequality) of {self._nonphysical}; it is used as it is",
+                f"model {self.name!r}: no body can have the inertia (not positive semi-definite, or against the "
+                f"triangle inequality) of {self._nonphysical}; it is used as it is",
                 stacklevel=2,
             )
         if not moving:
