@@ -1,6 +1,7 @@
 """Model: a mechanism, and everything that is computed of it. Checks arguments, then makes one driver call."""
 
 import dataclasses
+import math
 from functools import cached_property
 
 import numpy as np
@@ -15,10 +16,13 @@ from .model.description import VARIABLE_FIELDS, Description
 from .model.flatten import batch_shape_of, joint_aligned_axes, parameters_of, topology_of, variation_of
 from .model.inertia import Inertia
 from .model.joint import Revolute
-from .model.pose import Pose
+from .model.pose import Pose, vector3
 
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
-NO_WRENCHES = {FLOAT64: np.empty(0), FLOAT32: np.empty(0, np.float32)}
+
+
+# Of a calculation on which wrenches have no influence.
+NOT_TAKEN = object()
 
 
 class Model:
@@ -59,6 +63,7 @@ class Model:
         self._topology = topology_of(description)
         for field in ("parent", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
+        self._shared = self.batch_shape == ()
         self._arrays = {}
 
     # --- what the model is --------------------------------------------------------------------------------------------
@@ -110,15 +115,32 @@ class Model:
         >>> chain.forward_dynamics([0.0] * 6, [0.0] * 6, [0.0] * 6)[0].round(9)
         -56.780...
         """
-        from .model.builder import ModelBuilder
-
+        if n != int(n) or n < 1:
+            raise ModelError(f"n is {n!r}; expected a whole number of links, at least 1")
         link = Inertia.rod(length, mass=mass, cg=(length / 2, 0, 0)) if inertia is None else inertia
-        builder = ModelBuilder(name=name, gravity=gravity)
-        for i in range(n):
-            placement = Pose((length if i else 0.0, 0, 0))
-            parent = f"link{i}" if i else None
-            builder.add_body(f"link{i + 1}", parent=parent, joint=Revolute(), placement=placement, inertia=link)
-        return builder.build()
+        names = tuple(f"link{i + 1}" for i in range(n))
+        validation.check_mass(names[:1], np.array([link.mass]))
+        validation.check_inertia(names[:1], link.inertia[None])
+        offsets = np.zeros((n, 3))
+        offsets[1:, 0] = length
+        return cls(
+            Description(
+                name=name,
+                body_names=names,
+                joint_names=names,
+                joint_types=(Revolute.kind,) * n,
+                parent=np.arange(-1, n - 1),
+                placement_rotation=np.tile(np.eye(3), (n, 1, 1)),
+                placement_translation=offsets,
+                axis=np.tile([0.0, 0.0, 1.0], (n, 1)),
+                pitch=np.zeros(n),
+                mass=np.full(n, link.mass),
+                cg=np.tile(link.cg, (n, 1)),
+                inertia=np.tile(link.inertia, (n, 1, 1)),
+                gravity=vector3(gravity, "gravity").copy(),
+                frames={},
+            )
+        )
 
     def vary(self, **fields):
         """A model of a batch of chains that differ in some of their parameters.
@@ -220,10 +242,7 @@ class Model:
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
-        (q, qd, tau), wrenches, dtype, batch = self._states(wrenches, q=q, qd=qd, tau=tau)
-        qdd = np.empty_like(q)
-        self._run(cpu.forward_dynamics, dtype, batch, q, qd, tau, wrenches, qdd)
-        return qdd
+        return self._compute(cpu.forward_dynamics, self.nv, ("q", "qd", "tau"), (q, qd, tau), wrenches)
 
     def inverse_dynamics(self, q, qd, qdd, wrenches=None):
         """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
@@ -243,10 +262,7 @@ class Model:
         >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
         array([5.])
         """
-        (q, qd, qdd), wrenches, dtype, batch = self._states(wrenches, q=q, qd=qd, qdd=qdd)
-        tau = np.empty_like(q)
-        self._run(cpu.inverse_dynamics, dtype, batch, q, qd, qdd, wrenches, tau)
-        return tau
+        return self._compute(cpu.inverse_dynamics, self.nv, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
 
     def force_balance_residual(self, q, qd, tau, wrenches=None):
         """What is left of the balance of forces on each body when `forward_dynamics` has found the motion.
@@ -267,10 +283,9 @@ class Model:
         >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
         True
         """
-        (q, qd, tau), wrenches, dtype, batch = self._states(wrenches, q=q, qd=qd, tau=tau)
-        residual = np.empty((*q.shape, 6), dtype)
-        self._run(cpu.force_balance, dtype, batch, q, qd, tau, wrenches, residual)
-        return residual[..., [3, 4, 5, 0, 1, 2]]
+        n = self.n_bodies
+        residual = self._compute(cpu.force_balance, 6 * n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
+        return residual.reshape(*residual.shape[:-1], n, 6)[..., [3, 4, 5, 0, 1, 2]]
 
     def energy(self, q, qd):
         """Kinetic and potential energy.
@@ -287,9 +302,7 @@ class Model:
         >>> kinetic.round(12), potential.round(12)
         (2.0, 0.0)
         """
-        (q, qd), _, dtype, batch = self._states(None, q=q, qd=qd)
-        kinetic_potential = np.empty((*batch, 2), dtype)
-        self._run(cpu.energy, dtype, batch, q, qd, kinetic_potential)
+        kinetic_potential = self._compute(cpu.energy, 2, ("q", "qd"), (q, qd))
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
     def body_poses(self, q):
@@ -306,12 +319,10 @@ class Model:
         >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
-        (q,), _, dtype, batch = self._states(None, q=q)
-        poses = np.empty((*q.shape, cpu.POSE_NUMBERS), dtype)
-        self._run(cpu.body_poses, dtype, batch, q, poses)
-        aligned = poses[..., 3:].reshape(*q.shape, 3, 3)
-        back = np.swapaxes(joint_aligned_axes(self.axis), -1, -2).astype(dtype)
-        return Pose(poses[..., :3], aligned @ back)
+        poses = self._compute(cpu.body_poses, cpu.POSE_NUMBERS * self.n_bodies, ("q",), (q,))
+        poses = poses.reshape(*poses.shape[:-1], self.n_bodies, cpu.POSE_NUMBERS)
+        back = np.swapaxes(joint_aligned_axes(self.axis), -1, -2).astype(poses.dtype)
+        return Pose(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3) @ back)
 
     def frame_poses(self, q, frame):
         """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
@@ -328,7 +339,7 @@ class Model:
             raise ModelError(f"no frame {frame!r}; the model has {[*self.body_names, *self.fixed_frames]}")
         fixed = self._description.frames[frame]
         if fixed.body < 0:
-            batch = self._states(None, q=q)[3]
+            batch = self._checked(("q",), (q,))[2]
             return Pose(
                 np.broadcast_to(fixed.pose.translation, (*batch, 3)),
                 np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)),
@@ -339,61 +350,76 @@ class Model:
 
     # --- arguments and calls ------------------------------------------------------------------------------------------
 
-    def _states(self, wrenches, **states):
-        """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
-
-        Returns the arrays in order, the wrenches (empty if none), the precision and the shape of the batch.
-        """
-        arrays, shape = tuple(states.values()), self._state_shape
-        if wrenches is None and not self.batch_shape:
-            for x in arrays:
-                if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != shape or not x.flags.carray:
+    def _compute(self, driver, numbers, names, states, wrenches=NOT_TAKEN):
+        """Check the arguments, call a driver, and return its `numbers` per chain, (..., numbers)."""
+        if self._shared and (wrenches is None or wrenches is NOT_TAKEN):
+            # a single state as it should be takes no detour: beside the dynamics of one chain, every check counts
+            for x in states:
+                if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != self._state_shape:
+                    break
+                if not x.flags.carray:
                     break
             else:
-                return arrays, NO_WRENCHES[FLOAT64], FLOAT64, ()
-        arrays = [np.asarray(x) for x in arrays]
-        given = arrays if wrenches is None else [*arrays, np.asarray(wrenches)]
-        for name, x in zip((*states, "wrenches"), given, strict=False):
+                result = np.empty(numbers)
+                if wrenches is None:
+                    states = (*states, None)
+                driver(*(self._arrays.get(8) or self._arrays_in(FLOAT64)), *states, result, 0, 1)
+                return result
+        arrays, dtype, batch = self._checked(names, states, wrenches)
+        result = np.empty((*batch, numbers), dtype)
+        chains = math.prod(batch)
+        if chains == 0:
+            return result
+        if batch:
+            rows = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
+            arguments = (*self._arrays_in(dtype), *rows)
+            threads.run(driver, arguments, chains, chains * self.n_bodies, LANE_WIDTHS[dtype.name])
+        else:
+            driver(*self._arrays_in(dtype), *arrays, result, 0, 1)
+        return result
+
+    def _checked(self, names, states, wrenches=NOT_TAKEN):
+        """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
+
+        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 n) or None; the precision; the batch.
+        """
+        shape = self._state_shape
+        arrays, trailing = [np.asarray(x) for x in states], [shape] * len(states)
+        if wrenches is not None and wrenches is not NOT_TAKEN:
+            names, arrays, trailing = (*names, "wrenches"), [*arrays, np.asarray(wrenches)], [*trailing, (*shape, 6)]
+        for name, x, own in zip(names, arrays, trailing, strict=True):
             if x.dtype.kind not in "fiu":
                 raise StateError(f"{name} has type {x.dtype}; expected real numbers")
-            own = (*shape, 6) if name == "wrenches" else shape
             if x.shape[max(0, x.ndim - len(own)) :] != own:
                 raise StateError(f"{name} has shape {x.shape}; expected ({', '.join(['...', *map(str, own)])})")
-        dtype = FLOAT32 if all(x.dtype == FLOAT32 for x in given) else FLOAT64
-        batches = [x.shape[:-1] for x in arrays] + [x.shape[:-2] for x in given[len(arrays) :]]
+        dtype = FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
+        batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
         try:
             batch = np.broadcast_shapes(self.batch_shape, *batches)
         except ValueError:
-            found = dict(zip((*states, "wrenches"), batches, strict=False))
-            raise StateError(
-                f"batch shapes {found} and that of the model {self.batch_shape} do not fit together"
-            ) from None
-        if self.batch_shape and batch != self.batch_shape:
+            found = dict(zip(names, batches, strict=True))
+            raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
+        if not self._shared and batch != self.batch_shape:
             raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
-        ready = [np.require(np.broadcast_to(x, batch + shape), dtype, "CW") for x in arrays]
-        if wrenches is None:
-            return ready, NO_WRENCHES[dtype], dtype, batch
-        wrenches = np.require(np.broadcast_to(given[-1], (*batch, *shape, 6)), dtype, "CW")
-        return ready, wrenches.reshape(-1), dtype, batch
-
-    def _run(self, driver, dtype, batch, *arrays):
-        """Call a driver for all chains of a batch; `arrays` are its inputs and outputs."""
-        if batch:
-            chains = int(np.prod(batch))
-            arguments = (*self._arrays_in(dtype), *[x.reshape(-1) for x in arrays])
-            threads.run(driver, arguments, chains, chains * self.n_bodies, LANE_WIDTHS[dtype.name])
-        else:
-            driver(*self._arrays_in(dtype), *[x if x.ndim == 1 else x.reshape(-1) for x in arrays], 0, 1)
+        ready = [
+            np.require(np.broadcast_to(x, batch + own), dtype, "CAW") for x, own in zip(arrays, trailing, strict=True)
+        ]
+        if len(ready) > len(states):
+            ready[-1] = ready[-1].reshape(*batch, 6 * self.n_bodies)
+        elif wrenches is None:
+            ready.append(None)
+        return ready, dtype, batch
 
     def _arrays_in(self, dtype):
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
-        if dtype not in self._arrays:
+        ready = self._arrays.get(dtype.itemsize)
+        if ready is None:
             parameters, variation = self._shared_parameters.copy(), None
-            if self.batch_shape:
+            if not self._shared:
                 entries, values = variation_of(self._description, parameters, dtype)
-                variation = Variation(entries, values)
-            self._arrays[dtype] = (self._topology, parameters.astype(dtype), variation)
-        return self._arrays[dtype]
+                variation, parameters = Variation(entries, values), parameters[..., None]
+            ready = self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
+        return ready
 
     @cached_property
     def _shared_parameters(self):

@@ -112,11 +112,11 @@ def simulate(
     driver, settings = _driver(method, step, rtol, atol, max_steps)
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
-    start, _, dtype, batch = model._states(None, q0=q0, qd0=qd0, tau=tau)
+    start, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
     chains, n = int(np.prod(batch)), model.nv
     q, qd = np.empty((2, chains, times.size, n), dtype)
     tally = np.zeros((chains, 4), np.int64)
-    start, saved = tuple(x.reshape(-1) for x in start), (q.reshape(-1), qd.reshape(-1))
+    start, saved = tuple(x.reshape(chains, n) if batch else x for x in start), (q.reshape(-1), qd.reshape(-1))
     arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
     # a trajectory is worth a thread however few joints it has, as long as there are blocks of lanes to share out
     threads.run(driver, arguments, chains, threads.WORTH_A_THREAD, LANE_WIDTHS[dtype.name])

@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, models, overload, register_model
-from numba.np.arrayobj import make_array
+from numba.np.arrayobj import make_array, populate_array
 
 CONTRACT = ("contract",)
 
@@ -274,15 +274,15 @@ def _overload_epsilon(x):
 # --- loading and storing ----------------------------------------------------------------------------------------------
 
 
-def lane_width(array):
-    """How many lanes a register holds in the precision of `array`."""
-    return LANE_WIDTHS[str(array.dtype)]
+def lane_width(chains):
+    """How many lanes to compute `chains` in: a register full for a batch (chains, m), one for a single chain (m,)."""
+    return 1 if chains.ndim == 1 else LANE_WIDTHS[str(chains.dtype)]
 
 
 @overload(lane_width)
-def _overload_lane_width(array):
-    width = LANE_WIDTHS[str(array.dtype)]
-    return lambda array: width
+def _overload_lane_width(chains):
+    width = lane_width(chains)
+    return lambda chains: width
 
 
 def lanes_in(pack):
@@ -296,20 +296,20 @@ def _overload_lanes_in(pack):
     return lambda pack: width
 
 
-def all_lanes(array):
-    """The index of every lane at once, for arrays in the precision of `array`."""
+def all_lanes(chains):
+    """The index of all the lanes that `chains` are computed in."""
     return 0
 
 
 @intrinsic
 def _all_lanes(typing_context, array):
-    lanes = Lanes(LANE_WIDTHS[str(array.dtype)])
+    lanes = Lanes(lane_width(array))
     return lanes(array), lambda context, builder, sig, values: context.get_dummy_value()
 
 
 @overload(all_lanes)
-def _overload_all_lanes(array):
-    return lambda array: _all_lanes(array)
+def _overload_all_lanes(chains):
+    return lambda chains: _all_lanes(chains)
 
 
 def _ends_in_lanes(index):
@@ -368,6 +368,42 @@ def _overload_getitem(array, index):
 def _overload_setitem(array, index, value):
     if isinstance(array, types.Array) and _ends_in_lanes(index):
         return lambda array, index, value: _store(array, index, value)
+
+
+def window(memory, start, shape):
+    """Part of a flat array as an array of `shape`, uncounted: whoever uses it must keep `memory` alive.
+
+    Counted views cost more than the dynamics of a short chain.
+    """
+    return memory[start : start + math.prod(shape)].reshape(shape)
+
+
+@intrinsic
+def _window(typing_context, memory, start, shape):
+    view = types.Array(memory.dtype, len(shape), "C")
+
+    def codegen(context, builder, sig, values):
+        memory_type, start_type, shape_type = sig.args
+        data = make_array(memory_type)(context, builder, values[0]).data
+        offset = context.cast(builder, values[1], start_type, types.intp)
+        extents = [
+            context.cast(builder, extent, kind, types.intp)
+            for kind, extent in zip(shape_type, cgutils.unpack_tuple(builder, values[2]), strict=True)
+        ]
+        itemsize = context.get_constant(types.intp, memory_type.dtype.bitwidth // 8)
+        strides = [itemsize]
+        for extent in extents[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], extent))
+        result = make_array(view)(context, builder)
+        populate_array(result, builder.gep(data, [offset]), extents, strides, itemsize, None)
+        return result._getvalue()
+
+    return view(memory, start, shape), codegen
+
+
+@overload(window)
+def _overload_window(memory, start, shape):
+    return lambda memory, start, shape: _window(memory, start, shape)
 
 
 # --- what sincos is made of -------------------------------------------------------------------------------------------

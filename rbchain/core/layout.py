@@ -73,7 +73,10 @@ class Loads(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What a sweep works on: the model, and the states of the chains in its lanes; `rows` are the driver's own."""
+    """What a sweep works on: the model, and the states of the chains in its lanes; `rows` are the driver's own.
+
+    `memory` owns what the other arrays are windows on.
+    """
 
     model: FlatModel
     work: Work
@@ -82,6 +85,7 @@ class Block(NamedTuple):
     qdd: np.ndarray
     loads: Loads
     rows: np.ndarray
+    memory: np.ndarray
 
 
 class Variation(NamedTuple):
@@ -97,6 +101,14 @@ class Variation(NamedTuple):
 @setup
 def flat_model(topology, parameters):
     return FlatModel(topology[PARENT], topology[JOINT], topology[GATHERING], topology[JOINS], parameters)
+
+
+@kernel
+def number_of(chains, chain, j):
+    """One number of a batch (chains, m), or of a single chain (m,)."""
+    if chains.ndim == 1:
+        return chains[j]
+    return chains[chain, j]
 
 
 @kernel
@@ -132,9 +144,11 @@ def settle_base(model, work, k):
     n, body, childless = model.parent.shape[0], work.body, work.gathered.shape[0] - 1
     for row in range(GATHERED_ROWS):
         work.gathered[childless, row, k] = like(body, 0.0)
-    for row in range(BODY_ROWS):
-        body[n, row, k] = like(body, 0.0)
-    for row in (R, R + 4, R + 8):
-        body[n, row, k] = like(body, 1.0)
+    for row in range(9):
+        body[n, R + row, k] = like(body, 1.0 if row % 4 == 0 else 0.0)
+    for row in range(6):
+        body[n, V + row, k] = like(body, 0.0)
     for axis in range(3):
+        body[n, POSITION + axis, k] = like(body, 0.0)
+        body[n, A + axis, k] = like(body, 0.0)
         body[n, A + 3 + axis, k] = -parameter(model.parameters, n, GRAVITY + axis, k)

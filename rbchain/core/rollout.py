@@ -8,7 +8,7 @@ import numpy as np
 from .aba import forward_dynamics
 from .jit import kernel
 from .lanes import like, select
-from .layout import settle_base
+from .layout import number_of, settle_base
 from .runge_kutta import advance, combine, first_step, growth_of_step, interpolate, norm, shrinkage_of_step, trial_step
 
 # How a chain ends; and the two states of a lane before that.
@@ -27,7 +27,7 @@ TALLY_ROWS = 7
 
 
 class Batch(NamedTuple):
-    """The chains of a call: flat states and joint forces, each chain's parameters, and where results go.
+    """The chains of a call: states and joint forces (chains, n), their own parameters, and where results go.
 
     `times` (m,) are saved, in `q` and `qd` flat, per chain (m, n); `tally` (chains, 4): status and counts.
     """
@@ -183,10 +183,10 @@ def take_chain(block, stepper, batch, chain, lane):
     """Put a chain's state, joint forces and parameters into a lane."""
     n = block.model.parent.shape[0]
     for i in range(n):
-        stepper.y[i, lane] = batch.q0[chain * n + i]
-        stepper.y[n + i, lane] = batch.qd0[chain * n + i]
-        block.loads.tau[i, lane] = batch.tau[chain * n + i]
-    take_parameters(block, batch.variation, chain, lane)
+        stepper.y[i, lane] = number_of(batch.q0, chain, i)
+        stepper.y[n + i, lane] = number_of(batch.qd0, chain, i)
+        block.loads.tau[i, lane] = number_of(batch.tau, chain, i)
+    take_parameters(block, block.model.parameters, batch.variation, chain, lane)
     stepper.tally[STEPS, lane] = 0
     stepper.tally[REJECTIONS, lane] = 0
     stepper.tally[EVALUATIONS, lane] = 0
@@ -199,10 +199,11 @@ def take_chain(block, stepper, batch, chain, lane):
 
 
 @kernel
-def take_parameters(block, variation, chain, lane):
-    if variation is None:
+def take_parameters(block, parameters, variation, chain, lane):
+    """Put a chain's own parameters into its lane of the block's, if chains differ."""
+    if parameters.ndim == 2:
         return
-    entries, values, parameters = variation.entries, variation.values, block.model.parameters
+    entries, values = variation.entries, variation.values
     width = values.shape[2]
     for entry in range(entries.shape[0]):
         parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]

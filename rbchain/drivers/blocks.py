@@ -1,12 +1,12 @@
 """Working memory of a block of lanes, and the chains' numbers in and out of it.
 
-Drivers see the numbers of a batch as flat arrays: m numbers of chain 0, m numbers of chain 1, and so on.
+Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
 """
 
 import numpy as np
 
 from ..core.jit import kernel, setup
-from ..core.lanes import all_lanes, lane_width
+from ..core.lanes import all_lanes, lane_width, window
 from ..core.layout import (
     BODY_ROWS,
     GATHERED_ROWS,
@@ -15,6 +15,7 @@ from ..core.layout import (
     Loads,
     Work,
     flat_model,
+    number_of,
     settle_base,
 )
 
@@ -29,85 +30,94 @@ def aligned(size, sample):
 
 
 @setup
-def parameters_for(parameters, variation):
-    """The parameters as the kernels read them: shared as they are, or a copy for each lane where chains differ."""
-    if variation is None:
+def parameters_for(parameters):
+    """The parameters as the kernels read them: shared (n + 1, PARAMETERS), or a copy for each lane of (.., .., 1)."""
+    if parameters.ndim == 2:
         return parameters
     n, columns, width = parameters.shape[0], parameters.shape[1], lane_width(parameters)
     of_lanes = aligned(n * columns * width, parameters).reshape(n, columns, width)
     for i in range(n):
         for column in range(columns):
-            of_lanes[i, column, :] = parameters[i, column]
+            of_lanes[i, column, :] = parameters[i, column, 0]
     return of_lanes
 
 
 @setup
-def block_for(topology, parameters, variation, wrenches, rows, sample):
+def block_for(topology, parameters, wrenches, rows, sample):
     """Memory for one block of lanes, in one allocation, its base settled; `rows` more rows as the driver needs them."""
     n, width = topology.shape[1], lane_width(sample)
-    loaded = n if wrenches.size > 0 else 0
+    loaded = 0 if wrenches is None else n
     gatherings = 1
     for i in range(n):
         gatherings = max(gatherings, topology[GATHERING, i] + 1)
     of_bodies = (n + 1) * BODY_ROWS * width
-    of_gathered = of_bodies + gatherings * GATHERED_ROWS * width
-    memory = aligned(of_gathered + (4 * n + 6 * loaded + rows) * width, sample)
-    work = Work(
-        memory[:of_bodies].reshape(n + 1, BODY_ROWS, width),
-        memory[of_bodies:of_gathered].reshape(gatherings, GATHERED_ROWS, width),
+    of_gathered = gatherings * GATHERED_ROWS * width
+    of_states = of_bodies + of_gathered
+    of_wrenches = of_states + 4 * n * width
+    own = of_wrenches + 6 * loaded * width
+    memory = aligned(own + rows * width, sample)
+    block = Block(
+        flat_model(topology, parameters_for(parameters)),
+        Work(
+            window(memory, 0, (n + 1, BODY_ROWS, width)),
+            window(memory, of_bodies, (gatherings, GATHERED_ROWS, width)),
+        ),
+        window(memory, of_states, (n, width)),
+        window(memory, of_states + n * width, (n, width)),
+        window(memory, of_states + 2 * n * width, (n, width)),
+        Loads(window(memory, of_states + 3 * n * width, (n, width)), window(memory, of_wrenches, (loaded, 6, width))),
+        window(memory, own, (rows, width)),
+        memory,
     )
-    state = memory[of_gathered:].reshape(-1, width)
-    model = flat_model(topology, parameters_for(parameters, variation))
-    settle_base(model, work, all_lanes(sample))
-    return Block(
-        model,
-        work,
-        state[:n],
-        state[n : 2 * n],
-        state[2 * n : 3 * n],
-        Loads(state[3 * n : 4 * n], state[4 * n : 4 * n + 6 * loaded].reshape(loaded, 6, width)),
-        state[4 * n + 6 * loaded :],
-    )
+    settle_base(block.model, block.work, all_lanes(sample))
+    return block
 
 
 @kernel
-def take_varied(block, variation, first, k):
-    """Put the own parameters of the chains from `first` on into their lanes."""
-    if variation is None:
+def take_varied(block, parameters, variation, first, k):
+    """Put the own parameters of the chains from `first` on into their lanes of the block's parameters."""
+    if parameters.ndim == 2:
         return
-    entries, values, parameters = variation.entries, variation.values, block.model.parameters
+    entries, values = variation.entries, variation.values
     for entry in range(entries.shape[0]):
         parameters[entries[entry, 0], entries[entry, 1], k] = values[first // values.shape[2], entry, k]
     settle_base(block.model, block.work, k)
 
 
 @kernel
-def pack(chains, first, last, block):
+def pack(chains, first, last, block, k):
     """Numbers of the chains from `first` on into block (m, lanes); lanes from `last` on repeat the chain before."""
-    m = block.shape[0]
+    if chains.ndim == 1:
+        for j in range(block.shape[0]):
+            block[j, k] = chains[j]
+        return
     for lane in range(block.shape[1]):
-        start = min(first + lane, last - 1) * m
-        for j in range(m):
-            block[j, lane] = chains[start + j]
-
-
-@kernel
-def unpack(block, chains, first, last):
-    """The reverse of `pack`; lanes from `last` on are dropped."""
-    m = block.shape[0]
-    for lane in range(min(block.shape[1], last - first)):
-        start = (first + lane) * m
-        for j in range(m):
-            chains[start + j] = block[j, lane]
+        chain = min(first + lane, last - 1)
+        for j in range(block.shape[0]):
+            block[j, lane] = chains[chain, j]
 
 
 @kernel
 def pack_wrenches(chains, first, last, block):
     """`pack` for a block (n, 6, lanes): of each chain and body force before moment, as the world outside has it."""
-    n, width = block.shape[0], block.shape[2]
-    for lane in range(width):
-        start = min(first + lane, last - 1) * 6 * n
-        for i in range(n):
-            for axis in range(3):
-                block[i, axis, lane] = chains[start + 6 * i + 3 + axis]
-                block[i, 3 + axis, lane] = chains[start + 6 * i + axis]
+    if chains is None:
+        return
+    for i in range(block.shape[0]):
+        for axis in range(3):
+            force, moment = 6 * i + axis, 6 * i + 3 + axis
+            for lane in range(block.shape[2]):
+                chain = min(first + lane, last - 1)
+                block[i, axis, lane] = number_of(chains, chain, moment)
+                block[i, 3 + axis, lane] = number_of(chains, chain, force)
+
+
+@kernel
+def unpack(block, chains, first, last):
+    """The reverse of `pack`; lanes from `last` on are dropped."""
+    if chains.ndim == 1:
+        for j in range(block.shape[0]):
+            chains[j] = block[j, 0]
+        return
+    for lane in range(min(block.shape[1], last - first)):
+        for j in range(block.shape[0]):
+            chains[first + lane, j] = block[j, lane]

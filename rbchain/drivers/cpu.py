@@ -1,8 +1,9 @@
 """One compiled driver per quantity: the chains [first, last) of a batch, block by block of lanes.
 
-Common arguments: `topology` (4, n); `parameters` (n + 1, PARAMETERS); `variation`, None or a Variation; then flat
-arrays of the chains' numbers, inputs before outputs. `wrenches` is empty where there are none. `first` is a multiple of
-the lane width, so that a chain shares its block with the same neighbours whoever computes it.
+Common arguments: `topology` (4, n); `parameters` (n + 1, PARAMETERS) and None for `variation`, or
+(n + 1, PARAMETERS, 1) and a Variation; then the
+chains' numbers, inputs before outputs: (chains, m) of a batch, (m,) of a single chain. `wrenches` is None where there
+are none. `first` is a multiple of the lane width, as blocks of varied parameters are.
 """
 
 from ..core import aba, kinematics, residual, rnea
@@ -17,12 +18,12 @@ POSE_NUMBERS = 12
 @driver
 def forward_dynamics(topology, parameters, variation, q, qd, tau, wrenches, qdd, first, last):
     """Joint accelerations `qdd`; NaN where a chain is singular or its state not finite."""
-    block, k = block_for(topology, parameters, variation, wrenches, 0, q), all_lanes(q)
+    block, k = block_for(topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, variation, start, k)
-        pack(q, start, last, block.q)
-        pack(qd, start, last, block.qd)
-        pack(tau, start, last, block.loads.tau)
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
         unpack(block.qdd, qdd, start, last)
@@ -31,12 +32,12 @@ def forward_dynamics(topology, parameters, variation, q, qd, tau, wrenches, qdd,
 @driver
 def inverse_dynamics(topology, parameters, variation, q, qd, qdd, wrenches, tau, first, last):
     """Joint forces `tau` that give the accelerations `qdd`."""
-    block, k = block_for(topology, parameters, variation, wrenches, 0, q), all_lanes(q)
+    block, k = block_for(topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, variation, start, k)
-        pack(q, start, last, block.q)
-        pack(qd, start, last, block.qd)
-        pack(qdd, start, last, block.qdd)
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(qdd, start, last, block.qdd, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         rnea.inverse_dynamics(block.model, block.q, block.qd, block.qdd, block.loads, block.work, k)
         unpack(block.loads.tau, tau, start, last)
@@ -46,13 +47,13 @@ def inverse_dynamics(topology, parameters, variation, q, qd, qdd, wrenches, tau,
 def force_balance(topology, parameters, variation, q, qd, tau, wrenches, residuals, first, last):
     """What is left of each body's balance: `residuals`, per chain (n, 6) with the moment before the force."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(topology, parameters, variation, wrenches, 6 * n, q)
+    block = block_for(topology, parameters, wrenches, 6 * n, q)
     of_bodies = block.rows.reshape(n, 6, width)
     for start in range(first, last, width):
-        take_varied(block, variation, start, k)
-        pack(q, start, last, block.q)
-        pack(qd, start, last, block.qd)
-        pack(tau, start, last, block.loads.tau)
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         residual.force_balance(block.model, block.q, block.qd, block.loads, block.qdd, of_bodies, block.work, k)
         unpack(block.rows, residuals, start, last)
@@ -62,11 +63,11 @@ def force_balance(topology, parameters, variation, q, qd, tau, wrenches, residua
 def body_poses(topology, parameters, variation, q, poses, first, last):
     """Positions and rotations of the bodies: `poses`, per chain (n, 12)."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(topology, parameters, variation, q[:0], POSE_NUMBERS * n, q)
+    block = block_for(topology, parameters, None, POSE_NUMBERS * n, q)
     of_bodies = block.rows.reshape(n, POSE_NUMBERS, width)
     for start in range(first, last, width):
-        take_varied(block, variation, start, k)
-        pack(q, start, last, block.q)
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
         kinematics.place_bodies(block.model, block.q, of_bodies, block.work, k)
         unpack(block.rows, poses, start, last)
 
@@ -74,10 +75,10 @@ def body_poses(topology, parameters, variation, q, poses, first, last):
 @driver
 def energy(topology, parameters, variation, q, qd, kinetic_potential, first, last):
     """Kinetic and potential energy of each chain."""
-    block, k = block_for(topology, parameters, variation, q[:0], 2, q), all_lanes(q)
+    block, k = block_for(topology, parameters, None, 2, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, variation, start, k)
-        pack(q, start, last, block.q)
-        pack(qd, start, last, block.qd)
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
         energies.energy(block.model, block.q, block.qd, block.rows, block.work, k)
         unpack(block.rows, kinetic_potential, start, last)

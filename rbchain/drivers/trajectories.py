@@ -36,11 +36,11 @@ def stepper_for(n, stages, sample):
 
 @driver
 def fixed_steps(topology, parameters, variation, method, step, start, times, saved, tally, first, last):
-    """`method` in equal steps no longer than `step`; start = (q0, qd0, tau), saved = (q, qd), all flat."""
+    """`method` in equal steps no longer than `step`; start = (q0, qd0, tau), saved = (q, qd) flat."""
     q0, qd0, tau = start
     A, b, c, error, dense, order = method
     tableau = Tableau(A, b, c, error, dense, order)
-    block = block_for(topology, parameters, variation, q0[:0], 0, q0)
+    block = block_for(topology, parameters, None, 0, q0)
     stepper = stepper_for(topology.shape[1], b.shape[0], q0)
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
     for block_start in range(first, last, lane_width(q0)):
@@ -55,7 +55,7 @@ def adaptive_steps(topology, parameters, variation, method, tolerances, start, t
     A, b, c, error, dense, order = method
     rtol, atol, max_steps = tolerances
     tableau = Tableau(A, b, c, error, dense, order)
-    block = block_for(topology, parameters, variation, q0[:0], 0, q0)
+    block = block_for(topology, parameters, None, 0, q0)
     stepper = stepper_for(topology.shape[1], b.shape[0], q0)
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
     roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), (first, last), all_lanes(q0))
