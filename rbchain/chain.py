@@ -10,6 +10,8 @@ from . import simulation
 from .core.lanes import LANE_WIDTHS
 from .core.layout import Variation
 from .drivers import cpu, threads
+from .drivers.blocks import memory_size
+from .drivers.cpu import MOST_ROWS_PER_BODY
 from .errors import ModelError, StateError
 from .model import validation
 from .model.description import VARIABLE_FIELDS, Description
@@ -18,11 +20,8 @@ from .model.inertia import Inertia
 from .model.joint import Revolute
 from .model.pose import Pose, vector3
 
+ndarray = np.ndarray
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
-
-
-# Of a calculation on which wrenches have no influence.
-NOT_TAKEN = object()
 
 
 class Model:
@@ -59,12 +58,13 @@ class Model:
 
     def __init__(self, description: Description):
         self._description = description
-        self._state_shape = (len(description.body_names),)
+        self.nq = self.nv = self.n_bodies = len(description.body_names)
+        self._state_shape = (self.n_bodies,)
         self._topology = topology_of(description)
         for field in ("parent", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
         self._shared = self.batch_shape == ()
-        self._arrays = {}
+        self._arrays, self._spare_memory = {}, []
 
     # --- what the model is --------------------------------------------------------------------------------------------
 
@@ -81,9 +81,6 @@ class Model:
     cg = property(lambda self: self._description.cg)
     inertia = property(lambda self: self._description.inertia)
     gravity = property(lambda self: self._description.gravity)
-    n_bodies = property(lambda self: self._state_shape[0])
-    nq = n_bodies
-    nv = n_bodies
 
     @property
     def fixed_frames(self):
@@ -350,43 +347,54 @@ class Model:
 
     # --- arguments and calls ------------------------------------------------------------------------------------------
 
-    def _compute(self, driver, numbers, names, states, wrenches=NOT_TAKEN):
-        """Check the arguments, call a driver, and return its `numbers` per chain, (..., numbers)."""
-        if self._shared and (wrenches is None or wrenches is NOT_TAKEN):
+    def _compute(self, driver, numbers, names, states, *wrenches):
+        """Check the arguments, call a driver, and return its `numbers` per chain, (..., numbers).
+
+        `wrenches` are given, or None, if the driver takes them.
+        """
+        if self._shared and (not wrenches or wrenches[0] is None):
             # a single state as it should be takes no detour: beside the dynamics of one chain, every check counts
+            shape = self._state_shape
             for x in states:
-                if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != self._state_shape:
-                    break
-                if not x.flags.carray:
+                if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape or not x.flags.carray:
                     break
             else:
-                result = np.empty(numbers)
-                if wrenches is None:
-                    states = (*states, None)
-                driver(*(self._arrays.get(8) or self._arrays_in(FLOAT64)), *states, result, 0, 1)
+                result, memory = np.empty(numbers), self._borrow_memory()
+                driver(memory, *self._float64_arrays, *states, *wrenches, result, 0, 1)
+                self._spare_memory.append(memory)
                 return result
-        arrays, dtype, batch = self._checked(names, states, wrenches)
+        arrays, dtype, batch = self._checked(names, states, *wrenches)
         result = np.empty((*batch, numbers), dtype)
-        chains = math.prod(batch)
+        chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
         if chains == 0:
             return result
         if batch:
-            rows = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
-            arguments = (*self._arrays_in(dtype), *rows)
-            threads.run(driver, arguments, chains, chains * self.n_bodies, LANE_WIDTHS[dtype.name])
+            *arrays, rows = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
         else:
-            driver(*self._arrays_in(dtype), *arrays, result, 0, 1)
+            rows = result
+        size = memory_size(self._topology, MOST_ROWS_PER_BODY * self.n_bodies, width, dtype.itemsize)
+        arguments = (*self._arrays_in(dtype), *arrays, rows)
+        threads.run(driver, lambda: np.empty(size, dtype), arguments, chains, chains * self.n_bodies, width)
         return result
 
-    def _checked(self, names, states, wrenches=NOT_TAKEN):
+    def _borrow_memory(self):
+        """Working memory for a single float64 chain. Threads share the spare ones without a lock: pop is atomic."""
+        try:
+            return self._spare_memory.pop()
+        except IndexError:
+            return np.empty(memory_size(self._topology, MOST_ROWS_PER_BODY * self.n_bodies, 1, FLOAT64.itemsize))
+
+    def _checked(self, names, states, *wrenches):
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
-        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 n) or None; the precision; the batch.
+        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 n) or None; the precision; the
+        shape of the batch.
         """
         shape = self._state_shape
         arrays, trailing = [np.asarray(x) for x in states], [shape] * len(states)
-        if wrenches is not None and wrenches is not NOT_TAKEN:
-            names, arrays, trailing = (*names, "wrenches"), [*arrays, np.asarray(wrenches)], [*trailing, (*shape, 6)]
+        loaded = len(wrenches) > 0 and wrenches[0] is not None
+        if loaded:
+            names, arrays, trailing = (*names, "wrenches"), [*arrays, np.asarray(wrenches[0])], [*trailing, (*shape, 6)]
         for name, x, own in zip(names, arrays, trailing, strict=True):
             if x.dtype.kind not in "fiu":
                 raise StateError(f"{name} has type {x.dtype}; expected real numbers")
@@ -404,22 +412,25 @@ class Model:
         ready = [
             np.require(np.broadcast_to(x, batch + own), dtype, "CAW") for x, own in zip(arrays, trailing, strict=True)
         ]
-        if len(ready) > len(states):
+        if loaded:
             ready[-1] = ready[-1].reshape(*batch, 6 * self.n_bodies)
-        elif wrenches is None:
-            ready.append(None)
+        else:
+            ready.extend(wrenches)
         return ready, dtype, batch
 
     def _arrays_in(self, dtype):
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
-        ready = self._arrays.get(dtype.itemsize)
-        if ready is None:
+        if dtype.itemsize not in self._arrays:
             parameters, variation = self._shared_parameters.copy(), None
             if not self._shared:
                 entries, values = variation_of(self._description, parameters, dtype)
                 variation, parameters = Variation(entries, values), parameters[..., None]
-            ready = self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
-        return ready
+            self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
+        return self._arrays[dtype.itemsize]
+
+    @cached_property
+    def _float64_arrays(self):
+        return self._arrays_in(FLOAT64)
 
     @cached_property
     def _shared_parameters(self):

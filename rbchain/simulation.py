@@ -119,7 +119,16 @@ def simulate(
     start, saved = tuple(x.reshape(chains, n) if batch else x for x in start), (q.reshape(-1), qd.reshape(-1))
     arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
     # a trajectory is worth a thread however few joints it has, as long as there are blocks of lanes to share out
-    threads.run(driver, arguments, chains, threads.WORTH_A_THREAD, LANE_WIDTHS[dtype.name])
+    width = LANE_WIDTHS[dtype.name] if batch else 1
+    stages = settings[0].b.size
+    threads.run(
+        driver,
+        lambda: trajectories.trajectory_memory(model._topology, stages, width, dtype),
+        arguments,
+        chains,
+        threads.WORTH_A_THREAD,
+        width,
+    )
     shape = (*batch, times[asked].size, n)
     counts = (tally[:, column].reshape(batch) for column in range(4))
     return Trajectory(times[asked], q[:, asked].reshape(shape), qd[:, asked].reshape(shape), *counts)

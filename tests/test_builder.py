@@ -6,16 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from oracles import newton_euler
 
 import rbchain as rb
-
-from oracles import newton_euler
 
 EPS = np.finfo(float).eps
 GRAVITY = (0.3, -9.7, 1.1)
 
 
-# --- helpers: mechanisms described twice, to the builder and to the oracle ----------------------------------------------
+# --- helpers: mechanisms described twice, to the builder and to the oracle --------------------------------------------
 
 
 def rotation_about(axis, angle):
@@ -125,7 +124,7 @@ NUMBERINGS = {
 KINDS = ("revolute", "prismatic", "screw", "revolute", "screw", "prismatic", "revolute")
 
 
-# --- what was described is what is computed -----------------------------------------------------------------------------
+# --- what was described is what is computed ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("parent", NUMBERINGS.values(), ids=NUMBERINGS)
@@ -208,7 +207,9 @@ def test_an_axis_that_is_not_unit_is_normalised():
     np.testing.assert_allclose(model.axis, [-body.axis for body in bodies], atol=4 * EPS)
 
 
-@pytest.mark.parametrize("axis", [(0, 0, -1), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (1e-9, 0, -1), (1, -1, 0), (1, 1, -1e-17)])
+@pytest.mark.parametrize(
+    "axis", [(0, 0, -1), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (1e-9, 0, -1), (1, -1, 0), (1, 1, -1e-17)]
+)
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "screw"])
 def test_any_axis_will_do(axis, kind):
     rng = np.random.default_rng(7)
@@ -252,7 +253,7 @@ def test_a_quaternion_and_its_matrix_are_the_same_placement():
         np.testing.assert_allclose(rb.Pose(rotation=scale * quaternion).rotation, matrix, atol=4 * EPS)
 
 
-# --- massless bodies ----------------------------------------------------------------------------------------------------
+# --- massless bodies --------------------------------------------------------------------------------------------------
 
 
 def test_a_universal_joint_of_massless_parts_is_computed_right():
@@ -284,7 +285,9 @@ def test_a_massless_body_that_carries_two_is_computed_right():
 @pytest.mark.parametrize("joint", [rb.Revolute((1, 2, 3)), rb.Prismatic((1, 2, 3)), rb.Screw((1, 2, 3), 0.2)])
 def test_a_massless_tip_is_singular_and_gets_nan(joint):
     builder = pendulum()
-    builder.add_body("tip", parent="arm", joint=joint, placement=rb.Pose((0.1, 0.2, 0.3), rotation_about((3, 1, 2), 1.0)))
+    builder.add_body(
+        "tip", parent="arm", joint=joint, placement=rb.Pose((0.1, 0.2, 0.3), rotation_about((3, 1, 2), 1.0))
+    )
     model = builder.build()
     assert np.isnan(model.forward_dynamics([0.1, 0.2], [1.0, 2.0], [0.3, 0.4])).all()
     assert np.isnan(model.forward_dynamics(*np.full((3, 11, 2), 0.7))).all()
@@ -292,7 +295,9 @@ def test_a_massless_tip_is_singular_and_gets_nan(joint):
 
 def test_two_massless_coaxial_hinges_are_singular_and_get_nan():
     builder = pendulum(inertia=None)
-    builder.add_body("bob", parent="arm", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(2.0, (0.1, 0, -1), (1, 1, 1)))
+    builder.add_body(
+        "bob", parent="arm", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(2.0, (0.1, 0, -1), (1, 1, 1))
+    )
     assert np.isnan(builder.build().forward_dynamics([0.0, 0.2], [1.0, 2.0], [0.3, 0.4])).all()
 
 
@@ -317,14 +322,14 @@ def test_a_singular_chain_leaves_its_neighbours_alone_to_the_bit():
     np.testing.assert_array_equal(np.delete(found, 5, 0), np.delete(sound, 5, 0))
 
 
-# --- fixed bodies -------------------------------------------------------------------------------------------------------
+# --- fixed bodies -----------------------------------------------------------------------------------------------------
 
 
 class TwoBodies:
     """An arm with a ball fixed to it at a pose, and the arithmetic of the whole done by hand."""
 
     arm = rb.Inertia(1.5, (0.1, 0.2, -0.4), (0.05, 0.06, 0.07))
-    ball = rb.Inertia(0.5, (0.3, -0.1, 0.2), (0.01, 0.02, 0.001, 0.025, -0.002, 0.03))
+    ball = rb.Inertia(0.5, (0.3, -0.1, 0.2), (0.02, 0.002, 0.001, 0.025, -0.002, 0.03))
     translation, rotation = np.array([0.2, -0.3, -0.9]), rotation_about((1, -1, 2), 0.8)
 
     @classmethod
@@ -359,7 +364,10 @@ def test_a_fixed_body_is_part_of_its_parent():
 
 def test_a_chain_of_fixed_bodies_is_part_of_the_moving_one():
     """bracket - plate - ball: only the product of the three placements matters."""
-    steps = [rb.Pose((0.1, 0, 0), rotation_about((1, 0, 0), 0.4)), rb.Pose((0, 0.2, 0.1), rotation_about((0, 1, 1), -1.0))]
+    steps = [
+        rb.Pose((0.1, 0, 0), rotation_about((1, 0, 0), 0.4)),
+        rb.Pose((0, 0.2, 0.1), rotation_about((0, 1, 1), -1.0)),
+    ]
     whole = homogeneous(TwoBodies.rotation, TwoBodies.translation)
     for step in steps:
         whole = np.linalg.inv(homogeneous(step.rotation, step.translation)) @ whole
@@ -378,7 +386,9 @@ def test_a_chain_of_fixed_bodies_is_part_of_the_moving_one():
 def test_each_of_several_fixed_bodies_counts_once():
     builder = pendulum(inertia=rb.Inertia(1.0))
     for i, place in enumerate([(1, 0, 0), (-1, 0, 0), (0, 2, 0), (0, -2, 0)]):
-        builder.add_body(f"weight{i}", parent="arm", joint=rb.Fixed(), placement=rb.Pose(place), inertia=rb.Inertia(0.25))
+        builder.add_body(
+            f"weight{i}", parent="arm", joint=rb.Fixed(), placement=rb.Pose(place), inertia=rb.Inertia(0.25)
+        )
     model = builder.build()
     assert_same_inertia(model, 0, rb.Inertia(2.0, (0, 0, 0), (2.0, 0.5, 2.5)))
 
@@ -432,7 +442,9 @@ def test_a_fixed_bodys_name_is_still_that_of_a_frame():
     model = builder.build()
     fixed = homogeneous(TwoBodies.rotation, TwoBodies.translation)
     for q in (-0.4, 2.0):
-        arm = homogeneous(rotation_about((1, 0, 0), 0.5), (1, 2, 3)) @ homogeneous(rotation_about((0, 1, 0), q), (0, 0, 0))
+        arm = homogeneous(rotation_about((1, 0, 0), 0.5), (1, 2, 3)) @ homogeneous(
+            rotation_about((0, 1, 0), q), (0, 0, 0)
+        )
         for name, expected in (("arm", arm), ("ball", arm @ fixed)):
             pose = model.frame_poses([q], name)
             np.testing.assert_allclose(pose.translation, expected[:3, 3], atol=20 * EPS)
@@ -460,7 +472,7 @@ def test_an_unknown_frame_is_refused_by_name():
         pendulum().build().frame_poses([0.0], "elbow")
 
 
-# --- immutable and picklable --------------------------------------------------------------------------------------------
+# --- immutable and picklable ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("duplicate", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy], ids=["pickle", "copy"])
@@ -539,7 +551,7 @@ def test_a_builder_can_build_again_and_further():
     assert builder.build().mass.tolist() == second.mass.tolist()
 
 
-# --- the classical benchmark --------------------------------------------------------------------------------------------
+# --- the classical benchmark ------------------------------------------------------------------------------------------
 
 
 def test_the_serial_chain_is_the_classical_benchmark():
@@ -591,14 +603,14 @@ def test_the_serial_chain_takes_other_numbers():
         {"n": 2, "gravity": (0, np.nan, 0)},
         {"n": 2, "gravity": 9.81},
     ],
-    ids=str,
+    ids=lambda arguments: ", ".join(arguments),
 )
 def test_a_serial_chain_that_cannot_be_is_refused(arguments):
     with pytest.raises(rb.ModelError):
         rb.Model.serial_chain(**arguments)
 
 
-# --- what cannot be is refused, by the body's name ----------------------------------------------------------------------
+# --- what cannot be is refused, by the body's name --------------------------------------------------------------------
 
 UNPHYSICAL = {
     "mass nan": {"mass": np.nan},
@@ -752,7 +764,7 @@ def test_an_argument_of_the_wrong_kind_is_refused_with_the_bodys_name(arguments)
     ],
 )
 def test_a_placement_that_is_no_rotation_is_refused(rotation):
-    with pytest.raises(rb.ModelError, match="rotation|quaternion"):
+    with pytest.raises(rb.ModelError, match=r"rotation|quaternion"):
         rb.Pose(rotation=rotation)
 
 
@@ -768,7 +780,7 @@ def test_a_gravity_that_is_none_is_refused(gravity):
         rb.ModelBuilder(gravity=gravity)
 
 
-# --- vary ---------------------------------------------------------------------------------------------------------------
+# --- vary -------------------------------------------------------------------------------------------------------------
 
 
 def varied_values():
@@ -854,7 +866,7 @@ def test_one_tensor_that_is_not_symmetric_is_refused_with_the_body_and_the_chain
 def test_one_bad_gravity_is_refused_with_the_chain():
     gravity = varied_values()["gravity"]
     gravity[3, 1] = np.nan
-    with pytest.raises(rb.ModelError, match=r"(?s)gravity.*chain.*3"):
+    with pytest.raises(rb.ModelError, match=r"(?s)gravity.*chain 3"):
         rb.Model.serial_chain(3).vary(gravity=gravity)
 
 

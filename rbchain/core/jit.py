@@ -1,4 +1,4 @@
-"""The three kinds of compiled function, and the only place where Numba's options stand."""
+"""The two kinds of compiled function, and the only place where Numba's options stand."""
 
 import hashlib
 import os
@@ -8,7 +8,9 @@ import numba
 from numba.core.caching import FunctionCache
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
-FLOATING_POINT = {"error_model": "numpy", "fastmath": {"contract"}}
+# Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
+# cost three times the dynamics. In return nothing compiled here can allocate an array.
+OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 
 
 def _fingerprint():
@@ -30,21 +32,13 @@ class _FingerprintedCache(FunctionCache):
 
 
 def kernel(function):
-    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers.
-
-    It only borrows the arrays it is given and never counts references to them: it can neither allocate nor return one.
-    """
-    return numba.njit(forceinline=True, _nrt=False, **FLOATING_POINT)(function)
-
-
-def setup(function):
-    """Compile what a driver does once, before its loops: it may allocate arrays and return them."""
-    return numba.njit(**FLOATING_POINT)(function)
+    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers."""
+    return numba.njit(forceinline=True, **OPTIONS)(function)
 
 
 def driver(function):
     """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
-    dispatcher = numba.njit(nogil=True, **FLOATING_POINT)(function)
+    dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._cache = _FingerprintedCache(function)
     return dispatcher

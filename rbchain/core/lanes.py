@@ -24,6 +24,7 @@ from numba.extending import intrinsic, models, overload, register_model
 from numba.np.arrayobj import make_array, populate_array
 
 CONTRACT = ("contract",)
+CACHE_LINE = 64  # bytes
 
 
 def _host_register_bytes():
@@ -370,40 +371,56 @@ def _overload_setitem(array, index, value):
         return lambda array, index, value: _store(array, index, value)
 
 
-def window(memory, start, shape):
-    """Part of a flat array as an array of `shape`, uncounted: whoever uses it must keep `memory` alive.
-
-    Counted views cost more than the dynamics of a short chain.
-    """
-    return memory[start : start + math.prod(shape)].reshape(shape)
+def aligned_start(memory):
+    """Index of the first number of a flat array that begins a cache line, so that no pack need straddle two."""
+    return 0
 
 
 @intrinsic
-def _window(typing_context, memory, start, shape):
-    view = types.Array(memory.dtype, len(shape), "C")
+def _aligned_start(typing_context, memory):
+    itemsize = memory.dtype.bitwidth // 8
 
     def codegen(context, builder, sig, values):
-        memory_type, start_type, shape_type = sig.args
-        data = make_array(memory_type)(context, builder, values[0]).data
-        offset = context.cast(builder, values[1], start_type, types.intp)
-        extents = [
-            context.cast(builder, extent, kind, types.intp)
-            for kind, extent in zip(shape_type, cgutils.unpack_tuple(builder, values[2]), strict=True)
-        ]
-        itemsize = context.get_constant(types.intp, memory_type.dtype.bitwidth // 8)
-        strides = [itemsize]
-        for extent in extents[:0:-1]:
-            strides.insert(0, builder.mul(strides[0], extent))
-        result = make_array(view)(context, builder)
-        populate_array(result, builder.gep(data, [offset]), extents, strides, itemsize, None)
-        return result._getvalue()
+        address = builder.ptrtoint(make_array(sig.args[0])(context, builder, values[0]).data, ir.IntType(64))
+        beyond = builder.and_(builder.neg(address), ir.Constant(ir.IntType(64), CACHE_LINE - 1))
+        return builder.udiv(beyond, ir.Constant(ir.IntType(64), itemsize))
 
-    return view(memory, start, shape), codegen
+    return types.intp(memory), codegen
 
 
-@overload(window)
-def _overload_window(memory, start, shape):
-    return lambda memory, start, shape: _window(memory, start, shape)
+@overload(aligned_start)
+def _overload_aligned_start(memory):
+    return lambda memory: _aligned_start(memory)
+
+
+def window(memory, start, shape):
+    """Part of a flat array as an array of `shape`, which lives as long as `memory` does."""
+    return memory[start : start + math.prod(shape)].reshape(shape)
+
+
+@infer_global(window)
+class _WindowTyping(AbstractTemplate):
+    def generic(self, operands, keywords):
+        memory, _, shape = operands
+        return signature(types.Array(memory.dtype, len(shape), "C"), *operands)
+
+
+@lower_builtin(window, types.Array, types.Integer, types.BaseTuple)
+def _lower_window(context, builder, sig, values):
+    memory_type, start_type, shape_type = sig.args
+    data = make_array(memory_type)(context, builder, values[0]).data
+    offset = context.cast(builder, values[1], start_type, types.intp)
+    extents = [
+        context.cast(builder, extent, kind, types.intp)
+        for kind, extent in zip(shape_type, cgutils.unpack_tuple(builder, values[2]), strict=True)
+    ]
+    itemsize = context.get_constant(types.intp, memory_type.dtype.bitwidth // 8)
+    strides = [itemsize]
+    for extent in extents[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], extent))
+    result = make_array(sig.return_type)(context, builder)
+    populate_array(result, builder.gep(data, [offset]), extents, strides, itemsize, None)
+    return result._getvalue()
 
 
 # --- what sincos is made of -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .jit import kernel, setup
+from .jit import kernel
 from .lanes import like
 
 # --- parameters of a body: first column of each ---
@@ -73,10 +73,7 @@ class Loads(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What a sweep works on: the model, and the states of the chains in its lanes; `rows` are the driver's own.
-
-    `memory` owns what the other arrays are windows on.
-    """
+    """What a sweep works on: the model, and the states of the chains in its lanes; `rows` are the driver's own."""
 
     model: FlatModel
     work: Work
@@ -85,7 +82,6 @@ class Block(NamedTuple):
     qdd: np.ndarray
     loads: Loads
     rows: np.ndarray
-    memory: np.ndarray
 
 
 class Variation(NamedTuple):
@@ -98,7 +94,7 @@ class Variation(NamedTuple):
     values: np.ndarray
 
 
-@setup
+@kernel
 def flat_model(topology, parameters):
     return FlatModel(topology[PARENT], topology[JOINT], topology[GATHERING], topology[JOINS], parameters)
 

@@ -6,7 +6,7 @@ import numba
 from numba import types
 from numba.extending import overload
 
-from .jit import FLOATING_POINT, kernel
+from .jit import OPTIONS, kernel
 from .lanes import Pack, any_lane, fused, get_lane, lanes_in, set_lane, turn_quadrants
 
 # Beyond this the three-part pi/2 below is too short, and each lane goes to the C library.
@@ -78,7 +78,7 @@ def _mend_far_lanes(x, s, c):
     return s, c
 
 
-@numba.njit(**FLOATING_POINT)
+@numba.njit(**OPTIONS)
 def _sincos_of_far_lanes(x, s, c):
     # not inlined: it is rare, and a libm loop in every sweep would cost compile time
     for lane in range(lanes_in(x)):

@@ -3,14 +3,15 @@
 Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
 """
 
-import numpy as np
+from numba.extending import overload
 
-from ..core.jit import kernel, setup
-from ..core.lanes import all_lanes, lane_width, window
+from ..core.jit import kernel
+from ..core.lanes import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.layout import (
     BODY_ROWS,
     GATHERED_ROWS,
     GATHERING,
+    PARAMETERS,
     Block,
     Loads,
     Work,
@@ -20,57 +21,60 @@ from ..core.layout import (
 )
 
 
-@setup
-def aligned(size, sample):
-    """An uninitialised array that starts on a cache line, so that no pack straddles two; precision of `sample`."""
-    per_line = 64 // sample.itemsize
-    room = np.empty(size + per_line, sample.dtype)
-    skipped = (-(room.ctypes.data // sample.itemsize)) % per_line
-    return room[skipped : skipped + size]
+def memory_size(topology, rows, width, itemsize):
+    """How many numbers `block_for` needs for a block of `width` lanes and `rows` more rows, whatever the driver."""
+    n, gatherings = topology.shape[1], topology[GATHERING].max() + 1
+    rows_in_all = (n + 1) * (BODY_ROWS + PARAMETERS) + gatherings * GATHERED_ROWS + (4 + 6) * n + rows
+    return int(rows_in_all * width + CACHE_LINE // itemsize)
 
 
-@setup
-def parameters_for(parameters):
-    """The parameters as the kernels read them: shared (n + 1, PARAMETERS), or a copy for each lane of (.., .., 1)."""
-    if parameters.ndim == 2:
-        return parameters
-    n, columns, width = parameters.shape[0], parameters.shape[1], lane_width(parameters)
-    of_lanes = aligned(n * columns * width, parameters).reshape(n, columns, width)
-    for i in range(n):
-        for column in range(columns):
-            of_lanes[i, column, :] = parameters[i, column, 0]
-    return of_lanes
-
-
-@setup
-def block_for(topology, parameters, wrenches, rows, sample):
-    """Memory for one block of lanes, in one allocation, its base settled; `rows` more rows as the driver needs them."""
+@kernel
+def block_for(memory, topology, parameters, wrenches, rows, sample):
+    """Lay out a block of lanes for `sample` in `memory` and settle its base; `rows` more rows as the driver needs."""
     n, width = topology.shape[1], lane_width(sample)
     loaded = 0 if wrenches is None else n
     gatherings = 1
     for i in range(n):
         gatherings = max(gatherings, topology[GATHERING, i] + 1)
-    of_bodies = (n + 1) * BODY_ROWS * width
-    of_gathered = gatherings * GATHERED_ROWS * width
-    of_states = of_bodies + of_gathered
-    of_wrenches = of_states + 4 * n * width
-    own = of_wrenches + 6 * loaded * width
-    memory = aligned(own + rows * width, sample)
+    bodies = aligned_start(memory)
+    gathered = bodies + (n + 1) * BODY_ROWS * width
+    states = gathered + gatherings * GATHERED_ROWS * width
+    wrench = states + 4 * n * width
+    own = wrench + 6 * loaded * width
+    of_lanes = window(memory, own + rows * width, (*parameters.shape[:2], width))
     block = Block(
-        flat_model(topology, parameters_for(parameters)),
+        flat_model(topology, choose_parameters(parameters, of_lanes)),
         Work(
-            window(memory, 0, (n + 1, BODY_ROWS, width)),
-            window(memory, of_bodies, (gatherings, GATHERED_ROWS, width)),
+            window(memory, bodies, (n + 1, BODY_ROWS, width)),
+            window(memory, gathered, (gatherings, GATHERED_ROWS, width)),
         ),
-        window(memory, of_states, (n, width)),
-        window(memory, of_states + n * width, (n, width)),
-        window(memory, of_states + 2 * n * width, (n, width)),
-        Loads(window(memory, of_states + 3 * n * width, (n, width)), window(memory, of_wrenches, (loaded, 6, width))),
+        window(memory, states, (n, width)),
+        window(memory, states + n * width, (n, width)),
+        window(memory, states + 2 * n * width, (n, width)),
+        Loads(window(memory, states + 3 * n * width, (n, width)), window(memory, wrench, (loaded, 6, width))),
         window(memory, own, (rows, width)),
-        memory,
     )
     settle_base(block.model, block.work, all_lanes(sample))
     return block
+
+
+def choose_parameters(shared, of_lanes):
+    """The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane."""
+    if shared.ndim == 2:
+        return shared
+    for i in range(shared.shape[0]):
+        for column in range(shared.shape[1]):
+            for lane in range(of_lanes.shape[2]):
+                of_lanes[i, column, lane] = shared[i, column, 0]
+    return of_lanes
+
+
+@overload(choose_parameters)
+def _overload_choose_parameters(shared, of_lanes):
+    # Numba would see one function return arrays of two shapes
+    if shared.ndim == 2:
+        return lambda shared, of_lanes: shared
+    return choose_parameters
 
 
 @kernel

@@ -59,16 +59,18 @@ def set_num_threads(threads):
     _pool.threads, _pool.executor = int(threads), None
 
 
-def run(driver, arguments, chains, joints, width):
-    """Call `driver(*arguments, first, last)` for pieces that together make up all `chains`, `joints` numbers in all.
+def run(driver, new_memory, arguments, chains, joints, width):
+    """Call `driver(new_memory(), *arguments, first, last)` for pieces that make up all `chains`, `joints` in all.
 
     The first call of a driver compiles it, alone; pieces are whole blocks of `width` lanes.
     """
     blocks = -(-chains // width)
     pieces = min(_pool.threads * PIECES_PER_THREAD, blocks)
     if _pool.threads == 1 or joints < WORTH_A_THREAD or pieces == 1:
-        driver(*arguments, 0, chains)
+        driver(new_memory(), *arguments, 0, chains)
         return
     bounds = [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]
-    for done in [_pool.workers().submit(driver, *arguments, *span) for span in pairwise(bounds)]:
-        done.result()
+    workers = _pool.workers()
+    calls = [workers.submit(lambda span: driver(new_memory(), *arguments, *span), span) for span in pairwise(bounds)]
+    for call in calls:
+        call.result()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..core.jit import driver, setup
-from ..core.lanes import all_lanes, lane_width
+from ..core.jit import driver, kernel
+from ..core.lanes import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
@@ -15,33 +15,45 @@ from ..core.rollout import (
     roll_evenly,
 )
 from ..core.tableaus import Tableau
-from .blocks import aligned, block_for
+from .blocks import block_for, memory_size
 
 
-@setup
-def stepper_for(n, stages, sample):
-    """The integrator's memory for one block of lanes of chains with n joints."""
-    width = lane_width(sample)
-    states = aligned((3 + stages) * 2 * n * width, sample).reshape(3 + stages, 2 * n, width)
-    return Stepper(
-        states[0],
-        states[1],
-        states[2],
-        states[3:],
-        aligned(CONTROL_ROWS * width, sample).reshape(CONTROL_ROWS, width),
+def trajectory_memory(topology, stages, width, dtype):
+    """Memory for one call of a driver here: of the block of lanes, and of the integrator (states, clocks, counts)."""
+    n = topology.shape[1]
+    return (
+        np.empty(memory_size(topology, 0, width, dtype.itemsize), dtype),
+        np.empty(((3 + stages) * 2 * n + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
     )
 
 
+@kernel
+def stepper_for(numbers, clock, tally, n, stages):
+    """Lay out the integrator's memory for one block of lanes of chains with n joints."""
+    width, start = clock.shape[1], aligned_start(numbers)
+    state = 2 * n * width
+    return Stepper(
+        window(numbers, start, (2 * n, width)),
+        window(numbers, start + state, (2 * n, width)),
+        window(numbers, start + 2 * state, (2 * n, width)),
+        window(numbers, start + 3 * state, (stages, 2 * n, width)),
+        window(numbers, start + (3 + stages) * state, (CONTROL_ROWS, width)),
+        clock,
+        tally,
+    )
+
+
 @driver
-def fixed_steps(topology, parameters, variation, method, step, start, times, saved, tally, first, last):
+def fixed_steps(memory, topology, parameters, variation, method, step, start, times, saved, tally, first, last):
     """`method` in equal steps no longer than `step`; start = (q0, qd0, tau), saved = (q, qd) flat."""
     q0, qd0, tau = start
     A, b, c, error, dense, order = method
     tableau = Tableau(A, b, c, error, dense, order)
-    block = block_for(topology, parameters, None, 0, q0)
-    stepper = stepper_for(topology.shape[1], b.shape[0], q0)
+    numbers, stepper_numbers, clock, counts = memory
+    block = block_for(numbers, topology, parameters, None, 0, q0)
+    stepper = stepper_for(stepper_numbers, clock, counts, topology.shape[1], b.shape[0])
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
     for block_start in range(first, last, lane_width(q0)):
         span = (block_start, min(block_start + lane_width(q0), last))
@@ -49,13 +61,16 @@ def fixed_steps(topology, parameters, variation, method, step, start, times, sav
 
 
 @driver
-def adaptive_steps(topology, parameters, variation, method, tolerances, start, times, saved, tally, first, last):
+def adaptive_steps(
+    memory, topology, parameters, variation, method, tolerances, start, times, saved, tally, first, last
+):
     """`method` at each chain's own step, tolerances = (rtol, atol, max_steps); the rest as for `fixed_steps`."""
     q0, qd0, tau = start
     A, b, c, error, dense, order = method
     rtol, atol, max_steps = tolerances
     tableau = Tableau(A, b, c, error, dense, order)
-    block = block_for(topology, parameters, None, 0, q0)
-    stepper = stepper_for(topology.shape[1], b.shape[0], q0)
+    numbers, stepper_numbers, clock, counts = memory
+    block = block_for(numbers, topology, parameters, None, 0, q0)
+    stepper = stepper_for(stepper_numbers, clock, counts, topology.shape[1], b.shape[0])
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
     roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), (first, last), all_lanes(q0))

@@ -1,0 +1,403 @@
+"""The command line: what it prints, saves, refuses, and with which exit code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain import cli
+
+PUMA = str(Path(__file__).parents[1] / "examples" / "puma560.urdf")
+DONE, SOME_FAILED, REFUSED = 0, 1, 2
+
+ARM = """<robot name="{name}">
+  <link name="base"/>
+  <link name="{link}"><inertial><origin xyz="0 0 -1"/><mass value="2"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <joint name="{joint}" type="{kind}"><parent link="base"/><child link="{link}"/><axis xyz="{axis}"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def arm(tmp_path):
+    def write(*, name="arm", link="bob", joint="hinge", kind="revolute", axis="0 1 0", text=ARM):
+        path = tmp_path / "arm.urdf"
+        path.write_text(text.format(name=name, link=link, joint=joint, kind=kind, axis=axis))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command line in a wide terminal: exit code, standard output, standard error."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as leaving:  # argparse leaves so
+            code = leaving.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def number(output, row):
+    """The number in one row of the table."""
+    found = re.search(rf"{row}\W*?([\d,.]+(?:e[+-]\d+)?)", output)
+    assert found, f"no row {row!r} in\n{output}"
+    return float(found[1].replace(",", ""))
+
+
+# --- simulate ---------------------------------------------------------------------------------------------------------
+
+
+def test_simulate_prints_a_table_of_what_happened(run):
+    code, output, _ = run("simulate", PUMA, "--batch", 7, "--duration", 0.1)
+    assert code == DONE
+    assert number(output, "chains") == 7
+    assert number(output, "steps") > 7
+    assert number(output, "rejections") >= 0
+    assert number(output, "evaluations") > 6 * 7
+    assert number(output, "evaluations per second") > 0
+    assert 0 < number(output, "worst energy drift") < 1e-5
+    assert 0 < number(output, "worst force-balance residual") < 1e-9
+    assert number(output, "failures") == 0
+
+
+def test_simulate_shows_progress_before_the_table(run):
+    _, output, errors = run("simulate", PUMA, "--batch", 3, "--duration", 0.05)
+    assert "3/3" in output + errors
+    if "3/3" in output:
+        assert output.index("3/3") < output.index("failures")
+
+
+def test_the_table_tells_what_is_in_the_file(run, tmp_path):
+    out = tmp_path / "swing.npz"
+    _, output, _ = run("simulate", PUMA, "--batch", 9, "--duration", 0.2, "--spread", 0.5, "--out", out)
+    with np.load(out) as saved:
+        for row in ("steps", "rejections", "evaluations"):
+            assert saved[row].shape == (9,)
+            assert number(output, row) == saved[row].sum()
+
+
+def test_the_file_holds_the_motions_of_the_model(run, tmp_path):
+    out = tmp_path / "swing.npz"
+    code, _, _ = run("simulate", PUMA, "--batch", 4, "--duration", 0.3, "--seed", 3, "--out", out)
+    assert code == DONE
+    with pytest.warns(UserWarning, match="link3"):
+        model = rb.load(PUMA)
+    with np.load(out) as saved:
+        t, q, qd, status = saved["t"], saved["q"], saved["qd"], saved["status"]
+    assert (t[0], t[-1]) == (0.0, 0.3)
+    assert q.shape == qd.shape == (4, len(t), 6)
+    np.testing.assert_array_equal(status, np.zeros(4))
+    again = model.simulate(q[:, 0], qd[:, 0], 0.3, save_at=t)
+    np.testing.assert_allclose(q, again.q, atol=1e-6)
+    np.testing.assert_allclose(qd, again.qd, atol=1e-5)
+
+
+def test_the_same_seed_gives_the_same_bits(run, tmp_path):
+    files = [tmp_path / f"{i}.npz" for i in range(2)]
+    for out in files:
+        run("simulate", PUMA, "--batch", 20, "--duration", 0.1, "--seed", 5, "--out", out)
+    with np.load(files[0]) as one, np.load(files[1]) as other:
+        assert set(one) == set(other)
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_another_seed_gives_other_motions(run, tmp_path):
+    saved = []
+    for seed in (5, 6):
+        run("simulate", PUMA, "--batch", 3, "--duration", 0.05, "--seed", seed, "--out", tmp_path / "x.npz")
+        with np.load(tmp_path / "x.npz") as file:
+            saved.append(file["q"])
+    assert (saved[0][:, 0] != saved[1][:, 0]).all()
+
+
+def test_the_spread_is_the_standard_deviation_of_the_start(run, arm, tmp_path):
+    out = tmp_path / "x.npz"
+    run("simulate", arm(), "--batch", 3000, "--duration", 0.001, "--spread", 0.25, "--samples", 2, "--out", out)
+    with np.load(out) as saved:
+        for start in (saved["q"][:, 0], saved["qd"][:, 0]):
+            assert start.std() == pytest.approx(0.25, rel=0.08)
+            assert abs(start.mean()) < 0.03
+
+
+def test_a_batch_of_more_than_one_piece_is_whole(run, arm, tmp_path):
+    """The bar moves piece by piece; the pieces must make the batch, none twice."""
+    out = tmp_path / "x.npz"
+    code, output, _ = run("simulate", arm(), "--batch", 2501, "--duration", 0.01, "--samples", 2, "--out", out)
+    assert code == DONE
+    assert number(output, "chains") == 2501
+    with np.load(out) as saved:
+        assert saved["q"].shape == (2501, 2, 1)
+        assert len(np.unique(saved["q"][:, 0])) == 2501
+
+
+def test_the_fixed_step_method_takes_steps_of_the_length_given(run, arm, tmp_path):
+    out = tmp_path / "x.npz"
+    code, _, _ = run(
+        "simulate",
+        arm(),
+        "--batch",
+        2,
+        "--duration",
+        1,
+        "--method",
+        "rk4",
+        "--step",
+        0.01,
+        "--samples",
+        2,
+        "--out",
+        out,
+    )
+    assert code == DONE
+    with np.load(out) as saved:
+        np.testing.assert_array_equal(saved["steps"], [100, 100])
+        np.testing.assert_array_equal(saved["evaluations"], [400, 400])
+
+
+def test_a_mechanism_that_stays_at_rest_has_no_drift(run, arm):
+    """A slide across gravity, started at rest: no kinetic energy to divide by."""
+    code, output, errors = run("simulate", arm(kind="prismatic", axis="1 0 0"), "--batch", 2, "--spread", 0)
+    assert code == DONE
+    assert "nan" not in output
+    assert "Warning" not in errors
+    assert number(output, "worst energy drift") == 0
+
+
+SINGULAR = ARM.replace("</robot>", '<link name="tip"/><joint name="wrist" type="revolute">')
+SINGULAR += '<parent link="{link}"/><child link="tip"/></joint></robot>'
+
+
+def test_chains_that_cannot_be_computed_are_counted_and_make_the_exit_code_1(run, arm, tmp_path):
+    out = tmp_path / "x.npz"
+    code, output, _ = run("simulate", arm(text=SINGULAR), "--batch", 3, "--duration", 0.1, "--out", out)
+    assert code == SOME_FAILED
+    assert number(output, "failures") == 3
+    assert "singular" in output
+    with np.load(out) as saved:
+        assert (saved["status"] != 0).all()
+        assert np.isnan(saved["q"][:, -1]).all()
+
+
+def test_a_name_without_ending_is_told_as_it_is_saved(run, arm, tmp_path):
+    code, output, _ = run("simulate", arm(), "--batch", 1, "--duration", 0.01, "--out", tmp_path / "swing")
+    assert code == DONE
+    told = re.search(r"saved (\S*swing\S*)", output.replace("\n", ""))
+    assert Path(told[1]).exists()
+
+
+# --- info -------------------------------------------------------------------------------------------------------------
+
+
+def test_info_prints_bodies_joints_and_frames(run):
+    code, output, _ = run("info", PUMA)
+    assert code == DONE
+    for name in (*(f"link{i}" for i in range(1, 7)), "waist", "shoulder", "elbow", "flange_roll", "base", "tool0"):
+        assert name in output
+    assert "23.45" in output
+
+
+def test_info_shows_who_hangs_on_whom(run, arm):
+    text = ARM.replace("</robot>", '<link name="b"/><link name="c"/><link name="d"/>')
+    for name, parent, kind in (("b", "base", "prismatic"), ("c", "{link}", "revolute"), ("d", "c", "fixed")):
+        text += f'<joint name="to_{name}" type="{kind}"><parent link="{parent}"/><child link="{name}"/></joint>'
+    code, output, _ = run("info", arm(text=text + "</robot>"))
+    assert code == DONE
+    indent = {}
+    for line in output.splitlines():
+        if found := re.match(r"[\W_]*(?:frame )?(\w+)", line):
+            indent.setdefault(found[1], found.start(1))
+    assert indent["bob"] == indent["b"] < indent["c"] < indent["d"]
+
+
+@pytest.mark.parametrize("command", ["info", "simulate"])
+@pytest.mark.parametrize("name", ["bob[red]", "[/dim]", "[bold]x[/bold]", "link[0]", "[link=http://x]y", "a\\[b]"])
+def test_names_are_shown_as_they_are(run, arm, command, name):
+    """Brackets are no markup."""
+    more = ("--batch", 1, "--duration", 0.01) if command == "simulate" else ()
+    code, output, _ = run(command, arm(name=name, link=name, joint="joint " + name), *more)
+    assert code == DONE
+    assert name in output
+    assert command == "simulate" or f"joint {name}" in output
+
+
+def test_a_file_name_with_brackets_is_told_as_it_is(run, arm, tmp_path):
+    out = tmp_path / "run[red].npz"
+    code, output, _ = run("simulate", arm(), "--batch", 1, "--duration", 0.01, "--out", out)
+    assert code == DONE
+    assert out.exists()
+    assert "run[red].npz" in output.replace("\n", "")
+
+
+def test_warnings_of_the_file_are_one_line_each_on_stderr(run):
+    code, output, errors = run("info", PUMA)
+    assert code == DONE
+    assert "warning" not in output
+    assert len(errors.splitlines()) == 1
+    assert "link3" in errors
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def assert_refused(result, *words):
+    """Exit code 2 and one sentence of what is wrong, with no traceback and no table."""
+    code, output, errors = result
+    assert code == REFUSED
+    assert "Traceback" not in errors
+    assert "failures" not in output
+    told = [line for line in errors.splitlines() if "error:" in line]
+    assert len(told) == 1, errors
+    for word in words:
+        assert word in told[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--batch", 0),
+        ("--batch", -5),
+        ("--batch", "many"),
+        ("--batch", 1.5),
+        ("--batch", 10**13),
+        ("--batch", 10**30),
+        ("--duration", -1),
+        ("--duration", 0),
+        ("--duration", "nan"),
+        ("--duration", "inf"),
+        ("--duration", "long"),
+        ("--spread", "nan"),
+        ("--spread", "inf"),
+        ("--spread", -0.1),
+        ("--seed", -1),
+        ("--seed", "x"),
+        ("--method", "euler"),
+        ("--rtol", -1),
+        ("--rtol", "nan"),
+        ("--atol", -1),
+        ("--samples", 1),
+        ("--samples", 0),
+        ("--samples", -3),
+    ],
+)
+def test_a_bad_value_is_refused_by_the_options_name(run, arm, option, value):
+    short = () if option in ("--batch", "--duration") else ("--batch", 2, "--duration", 0.01)
+    names = {"--samples": ("save_at", "samples")}.get(option, (option.strip("-"),))
+    result = run("simulate", arm(), *short, f"{option}={value}")
+    assert_refused(result)
+    assert any(name in result[2] for name in names), result[2]
+
+
+@pytest.mark.parametrize("step", [None, 0, -0.1, "nan", "inf"])
+def test_a_bad_step_of_the_fixed_step_method_is_refused(run, arm, step):
+    given = () if step is None else (f"--step={step}",)
+    assert_refused(run("simulate", arm(), "--batch", 2, "--duration", 0.01, "--method", "rk4", *given), "step")
+
+
+def test_a_step_that_the_method_does_not_take_is_refused(run, arm):
+    """Rather than ignored: the motion would not be what was asked for."""
+    assert_refused(run("simulate", arm(), "--batch", 2, "--duration", 0.01, "--step", 0.001), "step")
+
+
+@pytest.mark.parametrize("command", ["info", "simulate"])
+def test_a_missing_file_is_refused_by_its_name(run, tmp_path, command):
+    assert_refused(run(command, tmp_path / "nowhere.urdf"), "nowhere.urdf")
+
+
+@pytest.mark.parametrize("command", ["info", "simulate"])
+@pytest.mark.parametrize(
+    "content", ["", "no xml", "<sdf/>", "<robot name='x'/>", "\0\1\2", ARM.replace("xyz", "xzy").replace("2", "two")]
+)
+def test_a_file_that_is_no_urdf_is_refused_by_its_name(run, tmp_path, command, content):
+    path = tmp_path / "thing.urdf"
+    path.write_text(content)
+    assert_refused(run(command, path), "thing.urdf")
+
+
+@pytest.mark.parametrize("command", ["info", "simulate"])
+def test_a_file_of_another_kind_is_refused_by_its_name(run, tmp_path, command):
+    path = tmp_path / "thing.txt"
+    path.write_text(ARM)
+    assert_refused(run(command, path), "thing.txt")
+
+
+@pytest.mark.parametrize("command", ["info", "simulate"])
+def test_a_folder_is_refused_by_its_name(run, tmp_path, command):
+    path = tmp_path / "folder.urdf"
+    path.mkdir()
+    assert_refused(run(command, path), "folder.urdf")
+
+
+def test_an_inertia_that_no_body_can_have_is_refused_if_asked(run):
+    assert_refused(run("info", PUMA, "--nonphysical-inertia", "refuse"), "link3")
+
+
+@pytest.mark.parametrize("place", ["nowhere/x.npz", "file/x.npz", "."], ids=["no folder", "file as folder", "a folder"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_computation(run, arm, tmp_path, monkeypatch, place):
+    path = arm()
+    (tmp_path / "file").write_text("here")
+
+    def computed(*_, duration=0.0, **__):
+        raise AssertionError("the motions were computed before --out was looked at")
+
+    monkeypatch.setattr(rb.Model, "simulate", computed)
+    assert_refused(run("simulate", path, "--batch", 2, "--out", tmp_path / place))
+
+
+def test_a_refused_command_leaves_the_old_file_alone(run, arm, tmp_path):
+    out = tmp_path / "x.npz"
+    assert run("simulate", arm(), "--batch", 1, "--duration", 0.01, "--out", out)[0] == DONE
+    before = out.read_bytes()
+    assert_refused(run("simulate", arm(), "--batch", 1, "--duration", -1, "--out", out))
+    assert out.read_bytes() == before
+
+
+def test_a_refused_command_leaves_no_file_behind(run, arm, tmp_path):
+    out = tmp_path / "x.npz"
+    assert_refused(run("simulate", arm(), "--batch", 1, "--duration", -1, "--out", out))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("fly",), ("info",), ("simulate",), ("info", PUMA, "--wings")])
+def test_a_command_that_is_none_is_refused(run, arguments):
+    assert_refused(run(*arguments))
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("simulate", "--help"), ("info", "--help")], ids=" ".join)
+def test_help_shows_examples_and_exit_codes(run, arguments):
+    code, output, errors = run(*arguments)
+    assert code == DONE
+    assert errors == ""
+    assert re.search(r"rbchain simulate \S+\.urdf .*--batch", output)
+    assert re.search(r"rbchain info \S+\.urdf", output)
+    assert "exit code" in output
+
+
+@pytest.mark.parametrize("option", ["--batch", "--duration", "--spread", "--seed", "--out"])
+def test_help_names_every_option(run, option):
+    assert option in run("simulate", "--help")[1]
+
+
+def test_the_module_can_be_run():
+    """In a process of its own, from somewhere else, with its exit code."""
+    command = [sys.executable, "-m", "rbchain.cli", "info"]
+    settings = {"capture_output": True, "text": True, "timeout": 120}
+    told = subprocess.run([*command, PUMA], check=False, **settings)
+    assert told.returncode == DONE
+    assert "tool0" in told.stdout
+    refused = subprocess.run(
+        [*command, "info", "nowhere.urdf"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert refused.returncode == REFUSED
+    assert "nowhere.urdf" in refused.stderr
+    assert "Traceback" not in refused.stderr

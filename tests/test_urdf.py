@@ -1,0 +1,474 @@
+"""URDF files: read as Pinocchio reads them, and refused in a sentence when they are not what they claim to be."""
+
+import pickle
+import sys
+import sysconfig
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import rbchain as rb
+
+EPS = np.finfo(float).eps
+PUMA = Path(__file__).parents[1] / "examples" / "puma560.urdf"
+
+# --- files written for the occasion -----------------------------------------------------------------------------------
+
+LINKS = """
+<link name="base"/>
+<link name="arm">
+  <inertial>
+    <origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/>
+    <mass value="2.5"/>
+    <inertia ixx="0.3" ixy="0.01" ixz="0.02" iyy="0.4" iyz="0.03" izz="0.5"/>
+  </inertial>
+</link>
+"""
+JOINT = """
+<joint name="hinge" type="revolute">
+  <parent link="base"/>
+  <child link="arm"/>
+  <origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>
+  <axis xyz="0 3 4"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/>
+</joint>
+"""
+ROBOT = f'<?xml version="1.0"?>\n<robot name="test">{LINKS}{JOINT}</robot>\n'
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="sample.urdf"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def changed(old, new, robot=ROBOT):
+    """The sample robot with one thing changed; fails if there is nothing to change."""
+    assert old in robot
+    return robot.replace(old, new, 1)
+
+
+def rotation_of(roll, pitch, yaw):
+    """URDF's fixed-axis angles: about x, then y, then z of the parent."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    about_x = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
+    about_y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+    about_z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    return about_z @ about_y @ about_x
+
+
+def test_a_link_and_its_joint_are_read_as_the_format_says(write):
+    model = rb.load(write(ROBOT))
+    assert (model.name, model.body_names, model.joint_names) == ("test", ("arm",), ("hinge",))
+    assert model.joint_types == ("revolute",)
+    turned = rotation_of(0.4, 0.5, 0.6)
+    tensor = np.array([[0.3, 0.01, 0.02], [0.01, 0.4, 0.03], [0.02, 0.03, 0.5]])
+    np.testing.assert_allclose(model.axis, [[0, 0.6, 0.8]], atol=2 * EPS)
+    np.testing.assert_allclose(model.placement_translation, [[1, 2, 3]])
+    np.testing.assert_allclose(model.placement_rotation[0], rotation_of(0.1, 0.2, 0.3), atol=4 * EPS)
+    np.testing.assert_allclose(model.mass, [2.5])
+    np.testing.assert_allclose(model.cg, [[0.1, 0.2, 0.3]])
+    np.testing.assert_allclose(model.inertia[0], turned @ tensor @ turned.T, atol=4 * EPS)
+    np.testing.assert_array_equal(model.gravity, [0, 0, -9.81])
+    assert model.fixed_frames == {"base": -1}
+
+
+@pytest.mark.parametrize(
+    ("urdf_type", "joint_type"), [("revolute", "revolute"), ("continuous", "revolute"), ("prismatic", "prismatic")]
+)
+def test_joint_types_are_those_of_the_format(write, urdf_type, joint_type):
+    assert rb.load(write(changed('"revolute"', f'"{urdf_type}"'))).joint_types == (joint_type,)
+
+
+def test_an_axis_that_is_not_given_is_x(write):
+    np.testing.assert_array_equal(rb.load(write(changed('<axis xyz="0 3 4"/>', ""))).axis, [[1, 0, 0]])
+
+
+def test_an_origin_that_is_not_given_is_the_identity(write):
+    model = rb.load(write(changed('<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>', "")))
+    np.testing.assert_array_equal(model.placement_translation, [[0, 0, 0]])
+    np.testing.assert_array_equal(model.placement_rotation, [np.eye(3)])
+
+
+def test_a_link_without_inertial_is_massless(write):
+    extra = '<link name="tip"/>' + JOINT.replace("hinge", "wrist").replace("arm", "tip").replace("base", "arm")
+    assert rb.load(write(changed("</robot>", extra + "</robot>"))).mass.tolist() == [2.5, 0.0]
+
+
+def test_meshes_are_not_needed(write):
+    geometry = '<geometry><mesh filename="package://nowhere/arm.stl"/></geometry>'
+    visual = f"<visual>{geometry}</visual><collision>{geometry}</collision></link>"
+    model = rb.load(write(ROBOT.replace("</link>", visual)))
+    np.testing.assert_array_equal(model.mass, [2.5])
+
+
+def test_comments_and_processing_instructions_are_passed_over(write):
+    noisy = ROBOT.replace("<joint", "<!-- <joint/> --><?editor fold?><joint").replace("<parent", "<!-- --><parent")
+    assert rb.load(write(noisy)).n_bodies == 1
+
+
+def test_the_order_of_elements_does_not_matter(write):
+    one, other = rb.load(write(ROBOT)), rb.load(write(f'<robot name="test">{JOINT}{LINKS}</robot>', "other.urdf"))
+    assert one.forward_dynamics([0.1], [0.2], [0.3]) == other.forward_dynamics([0.1], [0.2], [0.3])
+
+
+def test_text_and_path_are_both_taken_and_the_model_can_be_pickled(write):
+    path = write(ROBOT)
+    a, b = rb.load(path), pickle.loads(pickle.dumps(rb.load(str(path))))
+    assert a.forward_dynamics([0.1], [0.2], [0.3]) == b.forward_dynamics([0.1], [0.2], [0.3])
+
+
+def test_a_chain_of_two_thousand_links_loads(write):
+    """Nothing recurses link by link."""
+    links = "".join(f'<link name="l{i}"/>' for i in range(2001))
+    joints = "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/></joint>' for i in range(2000)
+    )
+    assert rb.load(write(f'<robot name="long">{joints}{links}</robot>')).n_bodies == 2000
+
+
+# --- files that are not what they claim to be -------------------------------------------------------------------------
+
+BILLION_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a0 "laughter">'
+    + "".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 10}">' for i in range(9))
+    + f']><robot name="&a9;">{LINKS}{JOINT}</robot>'
+)
+EXTERNAL = '<!DOCTYPE robot [<!ENTITY secret SYSTEM "file:///etc/passwd">]>'
+
+NOT_URDF = {
+    "empty file": "",
+    "only white space": "  \n ",
+    "binary junk": bytes(range(256)) * 64,
+    "zeros": bytes(4096),
+    "plain text": "a robot with one arm",
+    "cut short": ROBOT[:-40],
+    "tags crossed": changed("</inertial>\n</link>", "</link></inertial>"),
+    "attribute twice": changed('name="hinge"', 'name="hinge" name="hinge"'),
+    "undefined entity": changed('name="hinge"', 'name="&hinge;"'),
+    "unknown encoding": changed("?>", ' encoding="klingon"?>'),
+    "bytes not in the encoding": ROBOT.encode().replace(b"hinge", b"hin\xff\xfege"),
+    "wrong root": '<sdf version="1.6"><model name="x"/></sdf>',
+    "root of another name space": changed('<robot name="test">', '<robot xmlns="http://example.org" name="test">'),
+    "empty robot": '<robot name="x"/>',
+    "robot in a robot": f'<robot name="x"><robot name="y">{LINKS}{JOINT}</robot></robot>',
+    "billion laughs": BILLION_LAUGHS,
+    "external entity in text": EXTERNAL + f'<robot name="x">&secret;{LINKS}{JOINT}</robot>',
+    "external entity in an attribute": EXTERNAL + f'<robot name="&secret;">{LINKS}{JOINT}</robot>',
+    "external parameter entity": '<!DOCTYPE robot [<!ENTITY % x SYSTEM "http://127.0.0.1:9/x.dtd"> %x;]>' + ROBOT[21:],
+    "external document type": '<!DOCTYPE robot SYSTEM "http://127.0.0.1:9/x.dtd">' + ROBOT[21:],
+    "any document type": "<!DOCTYPE robot>" + ROBOT[21:],
+    "deeply nested links": '<robot name="x">' + '<link name="x">' * 400_000 + "</link>" * 400_000 + "</robot>",
+    "deeply nested elements to ignore": f'<robot name="x">{"<gazebo>" * 600_000}{"</gazebo>" * 600_000}</robot>',
+    "joint without name": changed(' name="hinge"', ""),
+    "link without name": changed('<link name="base"/>', "<link/>"),
+    "joint without type": changed(' type="revolute"', ""),
+    "unknown joint type": changed('"revolute"', '"hinge"'),
+    "joint type that is not computed": changed('"revolute"', '"floating"'),
+    "no parent": changed('<parent link="base"/>', ""),
+    "no child": changed('<child link="arm"/>', ""),
+    "parent without link": changed('<parent link="base"/>', "<parent/>"),
+    "child without link": changed('<child link="arm"/>', "<child/>"),
+    "unknown parent": changed('<parent link="base"/>', '<parent link="ghost"/>'),
+    "unknown child": changed('<child link="arm"/>', '<child link="ghost"/>'),
+    "two parents": changed("</robot>", JOINT.replace("hinge", "second") + "</robot>"),
+    "two roots": changed("</robot>", '<link name="stray"/></robot>'),
+    "no root": changed(
+        "</robot>", '<joint name="k" type="fixed"><parent link="arm"/><child link="base"/></joint></robot>'
+    ),
+    "link on itself": changed('<parent link="base"/>', '<parent link="arm"/>'),
+    "cycle beside the tree": changed(
+        "</robot>",
+        '<link name="b"/><link name="c"/>'
+        '<joint name="k" type="revolute"><parent link="b"/><child link="c"/></joint>'
+        '<joint name="l" type="revolute"><parent link="c"/><child link="b"/></joint></robot>',
+    ),
+    "link name twice": changed("</robot>", '<link name="arm"/></robot>'),
+    "joint name twice": changed(
+        "</robot>", '<link name="b"/>' + JOINT.replace('"arm"', '"b"').replace('"base"', '"arm"') + "</robot>"
+    ),
+    "mass without value": changed('<mass value="2.5"/>', "<mass/>"),
+    "inertial without mass": changed('<mass value="2.5"/>', ""),
+    "inertial without inertia": changed(LINKS[LINKS.index("<inertia ") : LINKS.index("</inertial>")], ""),
+    "inertia without ixx": changed('ixx="0.3" ', ""),
+    "inertia without izz": changed(' izz="0.5"', ""),
+    "inertia without ixy": changed(' ixy="0.01"', ""),
+    "mass in words": changed('"2.5"', '"heavy"'),
+    "mass empty": changed('"2.5"', '""'),
+    "mass with a comma": changed('"2.5"', '"2,5"'),
+    "moment in words": changed('izz="0.5"', 'izz="large"'),
+    "axis in words": changed('"0 3 4"', '"up up up"'),
+    "axis of two numbers": changed('"0 3 4"', '"3 4"'),
+    "axis of four numbers": changed('"0 3 4"', '"0 3 4 0"'),
+    "place in words": changed('"1 2 3"', '"here or there"'),
+    "place of no numbers": changed('"1 2 3"', '""'),
+    "place of one number": changed('"1 2 3"', '"1"'),
+    "place of two numbers": changed('"1 2 3"', '"1 2"'),
+    "place of four numbers": changed('"1 2 3"', '"1 2 3 4"'),
+    "angles of one number": changed('rpy="0.1 0.2 0.3"', 'rpy="0.1"'),
+    "angles of two numbers": changed('rpy="0.1 0.2 0.3"', 'rpy="0.1 0.2"'),
+    "angles of four numbers": changed('rpy="0.1 0.2 0.3"', 'rpy="0.1 0.2 0.3 0.4"'),
+    "cg of two numbers": changed('xyz="0.1 0.2 0.3"', 'xyz="0.1 0.2"'),
+    "cg of four numbers": changed('xyz="0.1 0.2 0.3"', 'xyz="0.1 0.2 0.3 0.4"'),
+}
+
+
+@pytest.mark.parametrize("text", NOT_URDF.values(), ids=NOT_URDF)
+def test_what_is_not_a_urdf_is_refused_with_the_files_name(write, text):
+    with pytest.raises(rb.FileFormatError, match=r"sample\.urdf"):
+        rb.load(write(text))
+
+
+NUMBERS = {
+    "mass": ('mass value="2.5"', 'mass value="{}"'),
+    "moment": ('izz="0.5"', 'izz="{}"'),
+    "product": ('ixy="0.01"', 'ixy="{}"'),
+    "cg": ('xyz="0.1 0.2 0.3"', 'xyz="0.1 0.2 {}"'),
+    "angles of the inertia": ('rpy="0.4 0.5 0.6"', 'rpy="0.4 {} 0.6"'),
+    "place": ('xyz="1 2 3"', 'xyz="1 {} 3"'),
+    "angles": ('rpy="0.1 0.2 0.3"', 'rpy="{} 0.2 0.3"'),
+    "axis": ('xyz="0 3 4"', 'xyz="0 3 {}"'),
+}
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(("sound", "spoilt"), NUMBERS.values(), ids=NUMBERS)
+def test_a_number_that_is_not_finite_is_refused_where_it_stands(write, sound, spoilt, bad):
+    """With the file's name, or the name of the link or joint."""
+    with pytest.raises((rb.FileFormatError, rb.ModelError), match=r"sample\.urdf|'arm'|'hinge'"):
+        rb.load(write(changed(sound, spoilt.format(bad))))
+
+
+def test_an_axis_of_zero_is_refused_where_it_stands(write):
+    with pytest.raises((rb.FileFormatError, rb.ModelError), match=r"sample\.urdf|'arm'|'hinge'"):
+        rb.load(write(changed('"0 3 4"', '"0 0 0"')))
+
+
+def test_a_negative_mass_is_refused_with_the_links_name(write):
+    with pytest.raises((rb.FileFormatError, rb.ModelError), match="'arm'"):
+        rb.load(write(changed('"2.5"', '"-2.5"')))
+
+
+def test_entities_are_not_expanded_in_memory(write):
+    """A billion laughs would be 8 GB; refusing it takes next to nothing."""
+    path = write(BILLION_LAUGHS)
+    tracemalloc.start()
+    with pytest.raises(rb.FileFormatError):
+        rb.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_nothing_of_an_external_entity_is_told(write, tmp_path):
+    (tmp_path / "secret.txt").write_text("open sesame")
+    entity = f'<!DOCTYPE robot [<!ENTITY secret SYSTEM "file://{tmp_path}/secret.txt">]>'
+    for place in (
+        f'<robot name="x">&secret;{LINKS}{JOINT}</robot>',
+        '<robot name="x"><link name="a">&secret;</link></robot>',
+    ):
+        with pytest.raises(rb.FileFormatError) as refusal:
+            rb.load(write(entity + place))
+        assert "sesame" not in str(refusal.value)
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        rb.load(tmp_path / "nowhere.urdf")
+
+
+@pytest.mark.parametrize("name", ["arm.txt", "arm", "arm.stl"])
+def test_a_file_of_another_kind_is_refused_by_its_name(write, name):
+    with pytest.raises(rb.FileFormatError, match="arm"):
+        rb.load(write(ROBOT, name))
+
+
+def test_an_inertia_that_no_body_can_have_is_a_warning_or_an_error(write):
+    path = write(changed('izz="0.5"', 'izz="5.0"'))
+    with pytest.warns(UserWarning, match="arm"):
+        model = rb.load(path)
+    np.testing.assert_allclose(np.trace(model.inertia[0]), 5.7)
+    with pytest.raises(rb.ModelError, match="arm"):
+        rb.load(path, nonphysical_inertia="refuse")
+
+
+@pytest.mark.parametrize("dynamics", ['damping="0.5"', 'friction="0.5"', 'damping="0.5" friction="0.1"'])
+def test_damping_and_friction_that_are_not_computed_are_named(write, dynamics):
+    with pytest.warns(UserWarning, match="hinge"):
+        rb.load(write(changed("</joint>", f"<dynamics {dynamics}/></joint>")))
+
+
+def test_damping_of_zero_is_no_warning(write):
+    assert rb.load(write(changed("</joint>", '<dynamics damping="0" friction="0.0"/></joint>'))).n_bodies == 1
+
+
+def test_mimicry_that_is_not_computed_is_named(write):
+    extra = '<link name="b"/>' + JOINT.replace("hinge", "ape").replace('"arm"', '"b"')
+    extra = extra.replace("</joint>", '<mimic joint="hinge" multiplier="2"/></joint>')
+    with pytest.warns(UserWarning, match="ape"):
+        rb.load(write(changed("</robot>", extra + "</robot>")))
+
+
+# --- the Puma ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def puma():
+    with pytest.warns(UserWarning, match="link3"):
+        return rb.load(PUMA)
+
+
+def test_the_puma_has_six_joints_and_its_published_mass(puma):
+    assert puma.n_bodies == puma.nq == puma.nv == 6
+    assert puma.joint_types == ("revolute",) * 6
+    assert puma.mass[1:].sum() == pytest.approx(23.45, abs=1e-12)
+    assert puma.mass[0] == 0.0
+
+
+def test_the_pumas_tool_is_a_frame_at_the_end_of_the_last_link(puma):
+    assert puma.fixed_frames["tool0"] == 5
+    q = np.array([0.1, -0.4, 0.8, 0.3, -0.6, 1.0])
+    tool, wrist = puma.frame_poses(q, "tool0"), puma.frame_poses(q, "link6")
+    np.testing.assert_allclose(tool.rotation, wrist.rotation, atol=4 * EPS)
+    np.testing.assert_allclose(tool.translation, wrist.translation + 0.0558 * wrist.rotation[:, 2], atol=4 * EPS)
+
+
+def test_the_pumas_tool_stands_where_pinocchio_puts_it(puma):
+    q = np.array([0.1, -0.4, 0.8, 0.3, -0.6, 1.0])
+    engine = pin.buildModelFromUrdf(str(PUMA))
+    data = engine.createData()
+    pin.framesForwardKinematics(engine, data, q)
+    tool, expected = puma.frame_poses(q, "tool0"), data.oMf[engine.getFrameId("tool0")]
+    np.testing.assert_allclose(tool.translation, expected.translation, atol=20 * EPS)
+    np.testing.assert_allclose(tool.rotation, expected.rotation, atol=20 * EPS)
+
+
+# --- robots as they are published -------------------------------------------------------------------------------------
+
+
+def published_robots():
+    """Folder of the robots of the package example-robot-data, or None."""
+    inside = "cmeel.prefix/share/example-robot-data/robots"
+    for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}:
+        if (found := Path(place) / inside).is_dir():
+            return found
+    return None
+
+
+ROBOTS = published_robots()
+FILES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.glob("**/*.urdf")) if ROBOTS else []
+
+#: What rbchain rightly does not load, and why.
+NOTHING_MOVES = {"hector_description/robots/quadrotor_base.urdf", "iris_description/robots/iris_simple.urdf"}
+NO_URDF = {"ur_description/urdf/ur3.urdf"}  # the empty shell of a xacro macro: it has no link
+#: Loaded, but with massless fingers at the ends of the arms: no acceleration follows from a force on them.
+MASSLESS_TIPS = {"romeo_description/urdf/romeo.urdf", "romeo_description/urdf/romeo_laas_small.urdf"}
+LOADABLE = [name for name in FILES if name not in NOTHING_MOVES | NO_URDF]
+
+
+def load_published(name):
+    """The model; what rbchain warns of in real robots is checked on the samples above."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return rb.load(ROBOTS / name)
+
+
+def test_the_published_robots_are_there():
+    assert len(FILES) > 50
+    assert set(FILES) >= NOTHING_MOVES | NO_URDF | MASSLESS_TIPS
+
+
+@pytest.mark.parametrize("name", sorted(NOTHING_MOVES))
+def test_a_robot_in_which_nothing_moves_is_refused_as_such(name):
+    assert pin.buildModelFromUrdf(str(ROBOTS / name)).nv == 0
+    with pytest.raises(rb.ModelError, match="moves"):
+        load_published(name)
+
+
+@pytest.mark.parametrize("name", sorted(NO_URDF))
+def test_the_shell_of_a_macro_is_no_urdf(name):
+    assert "<link" not in (ROBOTS / name).read_text()
+    with pytest.raises(rb.FileFormatError, match="ur3"):
+        load_published(name)
+
+
+class Engine:
+    """Pinocchio's own reading of the file, in rbchain's numbering of the joints."""
+
+    def __init__(self, path, model):
+        self.model = pin.buildModelFromUrdf(str(path))
+        self.model.gravity.linear = np.array([0.0, 0.0, -9.81])
+        self.data = self.model.createData()
+        self.joints = [self.model.joints[self.model.getJointId(name)] for name in model.joint_names]
+        self.order = np.array([joint.idx_v for joint in self.joints])
+
+    def configuration(self, q):
+        result = np.zeros(self.model.nq)
+        for joint, angle in zip(self.joints, q, strict=True):
+            result[joint.idx_q : joint.idx_q + joint.nq] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
+        return result
+
+    def put(self, values):
+        result = np.zeros(self.model.nv)
+        result[self.order] = values
+        return result
+
+    def mass_matrix(self, q):
+        upper = np.triu(pin.crba(self.model, self.data, self.configuration(q)))
+        return (upper + np.triu(upper, 1).T)[np.ix_(self.order, self.order)]
+
+    def inverse_dynamics(self, q, qd, qdd):
+        state = self.configuration(q), self.put(qd), self.put(qdd)
+        return pin.rnea(self.model, self.data, *state)[self.order]
+
+    def forward_dynamics(self, q, qd, tau):
+        state = self.configuration(q), self.put(qd), self.put(tau)
+        return pin.aba(self.model, self.data, *state)[self.order]
+
+
+@pytest.mark.parametrize("name", LOADABLE)
+def test_a_published_robot_has_pinocchios_joints_and_mass(name):
+    model = load_published(name)
+    engine = pin.buildModelFromUrdf(str(ROBOTS / name))
+    assert sorted(model.joint_names) == sorted(engine.names[1:])
+    assert model.nv == engine.nv
+    moving = sum(inertia.mass for inertia in list(engine.inertias)[1:])
+    assert model.mass.sum() == pytest.approx(moving, rel=1e-13)
+    for joint, mass in zip(model.joint_names, model.mass, strict=True):
+        assert mass == pytest.approx(engine.inertias[engine.getJointId(joint)].mass, rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("name", LOADABLE)
+def test_a_published_robot_has_pinocchios_dynamics(name):
+    """Both engines and both readers round; the equations of motion carry that to the result by the mass matrix."""
+    model = load_published(name)
+    engine = Engine(ROBOTS / name, model)
+    n = model.nv
+    q, qd, qdd, tau = np.random.default_rng(n).uniform(-1, 1, (4, n))
+    H = engine.mass_matrix(q)
+
+    def force_scale(acceleration):
+        rest = engine.inverse_dynamics(q, np.zeros(n), np.zeros(n))
+        coriolis = engine.inverse_dynamics(q, qd, np.zeros(n)) - rest
+        return max(np.abs(part).max() for part in (np.abs(H) @ np.abs(acceleration), rest, coriolis, tau))
+
+    found, expected = model.inverse_dynamics(q, qd, qdd), engine.inverse_dynamics(q, qd, qdd)
+    assert np.abs(found - expected).max() <= 50 * n * EPS * force_scale(qdd)
+
+    if name in MASSLESS_TIPS:
+        massless = np.diag(H) == 0.0
+        assert massless.any()
+        assert np.isnan(model.forward_dynamics(q, qd, tau)[massless]).all()
+        return
+    found, expected = model.forward_dynamics(q, qd, tau), engine.forward_dynamics(q, qd, tau)
+    assert np.isfinite(found).all()
+    amplification = np.linalg.norm(np.linalg.inv(H), np.inf)
+    assert np.abs(found - expected).max() <= 50 * n * EPS * amplification * force_scale(expected)
