@@ -1,0 +1,84 @@
+"""Mechanisms that the tests compute with: random, but always the same."""
+
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+
+import rbchain as rb
+
+ROBOTS = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+JOINTS = {
+    "revolute": lambda rng: rb.Revolute(rng.normal(size=3)),
+    "prismatic": lambda rng: rb.Prismatic(rng.normal(size=3)),
+    "screw": lambda rng: rb.Screw(rng.normal(size=3), pitch=rng.normal() * 0.2),
+}
+
+
+def random_rotation(rng):
+    q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return q * np.sign(np.linalg.det(q))
+
+
+def random_inertia(rng):
+    """Mass properties of some cloud of points: any a body can have."""
+    points = rng.normal(size=(5, 3)) * 0.2
+    masses = rng.uniform(0.1, 1.0, 5)
+    cg = masses @ points / masses.sum()
+    arms = points - cg
+    tensor = sum(m * (a @ a * np.eye(3) - np.outer(a, a)) for m, a in zip(masses, arms, strict=True))
+    return rb.Inertia(masses.sum(), cg, tensor)
+
+
+def random_tree(seed, parents, kinds=("revolute",)):
+    """A mechanism with these parents (-1: the world) and joints of these kinds in turn, placed anyhow."""
+    rng = np.random.default_rng(seed)
+    builder = rb.ModelBuilder(name=f"tree{seed}", gravity=rng.normal(size=3) * 6)
+    for i, p in enumerate(parents):
+        builder.add_body(
+            f"body{i}",
+            parent=None if p < 0 else f"body{p}",
+            joint=JOINTS[kinds[i % len(kinds)]](rng),
+            placement=rb.Pose(rng.normal(size=3) * 0.4, random_rotation(rng)),
+            inertia=random_inertia(rng),
+        )
+    return builder.build()
+
+
+def random_parents(seed, n):
+    """Parents of a random forest, numbered in any order that has parents first."""
+    rng = np.random.default_rng(seed)
+    return [-1, *(int(rng.integers(-1, i)) for i in range(1, n))]
+
+
+def massless_middle():
+    """A universal joint: a body without mass between two hinges."""
+    builder = rb.ModelBuilder(name="massless_middle")
+    builder.add_body("cross", joint=rb.Revolute((1, 0, 0)))
+    builder.add_body("pendulum", parent="cross", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.2, 0.1, -0.5)))
+    return builder.build()
+
+
+ALL_KINDS = ("revolute", "screw", "prismatic", "revolute")
+BREADTH_FIRST = [-1, 0, 0, 1, 2, 1, 2, 3, 4, -1, 9]
+
+MECHANISMS = {
+    "one_link": lambda: random_tree(1, [-1]),
+    "double_pendulum": lambda: random_tree(2, [-1, 0]),
+    "arm7": lambda: random_tree(3, range(-1, 6)),
+    "chain30": lambda: random_tree(4, range(-1, 29)),
+    "prismatic_chain": lambda: random_tree(5, range(-1, 4), ("prismatic", "revolute")),
+    "screw_chain": lambda: random_tree(6, range(-1, 5), ("screw",)),
+    "breadth_first_tree": lambda: random_tree(7, BREADTH_FIRST),
+    "mixed_tree": lambda: random_tree(8, BREADTH_FIRST, ALL_KINDS),
+    "forest": lambda: random_tree(9, random_parents(9, 20), ALL_KINDS),
+    "star": lambda: random_tree(10, [-1, 0, 0, 0, 0, 0]),
+    "massless_middle": massless_middle,
+    "planar_chain": lambda: rb.Model.serial_chain(6),
+    "puma560": lambda: rb.load(EXAMPLES / "puma560.urdf"),
+    "panda": lambda: rb.load(ROBOTS / "panda_description/urdf/panda.urdf"),
+    "ur5": lambda: rb.load(ROBOTS / "ur_description/urdf/ur5_robot.urdf"),
+    "solo12": lambda: rb.load(ROBOTS / "solo_description/robots/solo12.urdf"),
+    "talos": lambda: rb.load(ROBOTS / "talos_data/robots/talos_reduced.urdf"),
+}

@@ -1,0 +1,233 @@
+"""Forward and inverse dynamics, poses, energy and residual, judged by extended precision, Pinocchio and MuJoCo."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .conftest import mechanism
+from .mechanisms import random_tree
+from .oracles import newton_euler, peers
+
+# What a body contributes has passed, one after the other, about 16 roundings of eps / 2 by the time it is in an equation:
+# sine and cosine (4), the placement's product (3), the turn (2), the inertia's two products (6), the sum (1).
+ROUNDINGS = 8
+EPS = ROUNDINGS * np.finfo(float).eps
+SMALL = ["one_link", "double_pendulum", "prismatic_chain", "screw_chain", "mixed_tree", "massless_middle", "puma560"]
+STATES = 100
+
+
+def random_states(model, batch, seed=0, arrays=3):
+    return np.random.default_rng(seed).normal(size=(arrays, *batch, model.nv))
+
+
+def random_wrenches(model, batch, seed=1):
+    return np.random.default_rng(seed).normal(size=(*batch, model.n_bodies, 6))
+
+
+def norm(x):
+    return np.linalg.norm(np.asarray(x, float))
+
+
+def forward_condition(H, h, tau, qdd):
+    """How much relative errors of H, h and tau grow in qdd = H^-1 (tau - h) (Higham 2002, theorem 7.2)."""
+    return np.linalg.norm(np.linalg.inv(H), 2) * (np.linalg.norm(H, 2) * norm(qdd) + norm(h) + norm(tau)) / norm(qdd)
+
+
+def inverse_condition(H, h, qdd, tau):
+    """How much the terms of tau = H qdd + h cancel in it."""
+    return (np.linalg.norm(H, 2) * norm(qdd) + norm(h)) / norm(tau)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("loaded", [False, True])
+def test_forward_and_inverse_dynamics_agree_with_extended_precision(name, loaded):
+    model = mechanism(name)
+    q, qd, tau = random_states(model, (10,))
+    wrenches = random_wrenches(model, (10,)) if loaded else None
+    qdd = model.forward_dynamics(q, qd, tau, wrenches)
+    torques = model.inverse_dynamics(q, qd, tau, wrenches)
+    for s in range(10):
+        wrench = wrenches[s] if loaded else None
+        H = np.array(newton_euler.mass_matrix(model, q[s]), float)
+        h = newton_euler.bias_forces(model, q[s], qd[s], wrench)
+        exact = newton_euler.forward_dynamics(model, q[s], qd[s], tau[s], wrench)
+        bound = model.nv * EPS * forward_condition(H, h, tau[s], exact)
+        assert norm(qdd[s] - exact) <= bound * norm(exact)
+        needed = newton_euler.inverse_dynamics(model, q[s], qd[s], tau[s], wrench)
+        bound = model.nv * EPS * max(1.0, inverse_condition(H, h, tau[s], needed))
+        assert norm(torques[s] - needed) <= bound * norm(needed)
+
+
+def check_against_peer(model, peer):
+    """100 random states, each engine allowed the error of a backward-stable method: n eps condition."""
+    q, qd, tau = random_states(model, (STATES,))
+    wrenches = random_wrenches(model, (STATES,))
+    qdd = model.forward_dynamics(q, qd, tau, wrenches)
+    torques = model.inverse_dynamics(q, qd, tau, wrenches)
+    for s in range(STATES):
+        H = peer.mass_matrix(q[s])
+        h = peer.inverse_dynamics(q[s], qd[s], np.zeros(model.nv), wrenches[s])
+        theirs = peer.forward_dynamics(q[s], qd[s], tau[s], wrenches[s])
+        allowed = 2 * model.nv * EPS * forward_condition(H, h, tau[s], theirs)
+        assert norm(qdd[s] - theirs) <= allowed * norm(theirs)
+        theirs = peer.inverse_dynamics(q[s], qd[s], tau[s], wrenches[s])
+        allowed = 2 * model.nv * EPS * max(1.0, inverse_condition(H, h, tau[s], theirs))
+        assert norm(torques[s] - theirs) <= allowed * norm(theirs)
+
+
+def test_dynamics_agree_with_pinocchio(model):
+    check_against_peer(model, peers.to_pinocchio(model))
+
+
+def test_dynamics_agree_with_mujoco(model):
+    if "screw" in model.joint_types:
+        with pytest.raises(ValueError, match="screw"):  # MuJoCo has none: Pinocchio alone judges these
+            peers.to_mujoco(model)
+        return
+    check_against_peer(model, peers.to_mujoco(model))
+
+
+def test_poses_and_energy_agree_with_pinocchio(model):
+    peer = peers.to_pinocchio(model)
+    q, qd, _ = random_states(model, (STATES,))
+    poses = model.body_poses(q)
+    kinetic, potential = model.energy(q, qd)
+    reach = 1.0 + np.linalg.norm(model.placement_translation, axis=-1).sum() + np.abs(q).sum(-1).max()
+    weight = model.mass.sum() * np.linalg.norm(model.gravity) * reach
+    for s in range(STATES):
+        translation, rotation = peer.body_poses(q[s])
+        np.testing.assert_allclose(poses.translation[s], translation, rtol=0, atol=model.n_bodies * EPS * reach)
+        np.testing.assert_allclose(poses.rotation[s], rotation, rtol=0, atol=model.n_bodies * EPS)
+        T, V = peer.energy(q[s], qd[s])
+        assert abs(kinetic[s] - T) <= 2 * model.n_bodies * EPS * T
+        assert abs(potential[s] - V) <= 2 * model.n_bodies * EPS * weight
+
+
+def test_kinetic_energy_is_half_qd_H_qd(model):
+    q, qd, _ = random_states(model, (5,))
+    kinetic, _ = model.energy(q, qd)
+    peer = peers.to_pinocchio(model)
+    for s in range(5):
+        expected = qd[s] @ peer.mass_matrix(q[s]) @ qd[s] / 2
+        assert abs(kinetic[s] - expected) <= 2 * model.nv * EPS * norm(qd[s]) ** 2 * norm(peer.mass_matrix(q[s]))
+
+
+def test_aba_undoes_rnea(model):
+    """Forward dynamics of the inverse dynamics' forces gives the accelerations back, to the problem's condition."""
+    q, qd, qdd = random_states(model, (20,))
+    wrenches = random_wrenches(model, (20,))
+    tau = model.inverse_dynamics(q, qd, qdd, wrenches)
+    again = model.forward_dynamics(q, qd, tau, wrenches)
+    peer = peers.to_pinocchio(model)
+    for s in range(20):
+        H = peer.mass_matrix(q[s])
+        h = peer.inverse_dynamics(q[s], qd[s], np.zeros(model.nv), wrenches[s])
+        bound = 2 * model.nv * EPS * forward_condition(H, h, tau[s], qdd[s])
+        assert norm(again[s] - qdd[s]) <= bound * norm(qdd[s])
+
+
+def test_forces_balance_on_every_body(model):
+    """The residual is rounding: eps times the forces that meet on a body, times the joints they come through."""
+    q, qd, tau = random_states(model, (50,))
+    wrenches = random_wrenches(model, (50,))
+    residual = model.force_balance_residual(q, qd, tau, wrenches)
+    qdd = model.forward_dynamics(q, qd, tau, wrenches)
+    H = np.array([norm(peers.to_pinocchio(model).mass_matrix(x)) for x in q])
+    forces = H * np.linalg.norm(qdd, axis=-1) + np.linalg.norm(wrenches, axis=(-1, -2)) + np.linalg.norm(tau, axis=-1)
+    forces += model.mass.sum() * np.linalg.norm(model.gravity)
+    assert residual.shape == (50, model.n_bodies, 6)
+    assert (np.abs(residual).max((-1, -2)) <= 8 * model.n_bodies * EPS * forces).all()
+
+
+def test_force_balance_residual_shows_a_wrong_solution():
+    """Of a chain whose conditioning is hopeless the residual of the accelerations is large, and it says so."""
+    builder = rb.ModelBuilder()
+    builder.add_body("light", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1e-13, (1, 0, 0)))
+    builder.add_body(
+        "heavy", parent="light", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.sphere(1.0, mass=1e6, cg=(1e-3, 0, 0))
+    )
+    model = builder.build()
+    q, qd, tau = np.array([0.3, 0.2]), np.array([5.0, -3.0]), np.zeros(2)
+    good = rb.Model.serial_chain(2)
+    assert np.abs(good.force_balance_residual(q, qd, tau)).max() < 1e-13
+    residual = model.force_balance_residual(q, qd, tau)
+    assert np.isnan(residual).any() or np.abs(residual).max() > 1e-9
+
+
+@pytest.mark.parametrize("name", ["arm7", "mixed_tree", "chain30"])
+def test_float32_agrees_with_float64_to_its_own_precision(name):
+    model = mechanism(name)
+    q, qd, tau = random_states(model, (64,)).astype(np.float32)
+    qdd = model.forward_dynamics(q, qd, tau)
+    torques = model.inverse_dynamics(q, qd, tau)
+    assert qdd.dtype == torques.dtype == np.float32
+    eps = ROUNDINGS * np.finfo(np.float32).eps
+    peer = peers.to_pinocchio(model)
+    for s in range(64):
+        q64, qd64, tau64 = (x[s].astype(float) for x in (q, qd, tau))
+        H, h = peer.mass_matrix(q64), peer.inverse_dynamics(q64, qd64, np.zeros(model.nv))
+        exact = peer.forward_dynamics(q64, qd64, tau64)
+        assert norm(qdd[s] - exact) <= model.nv * eps * forward_condition(H, h, tau64, exact) * norm(exact)
+        needed = peer.inverse_dynamics(q64, qd64, tau64)
+        # parameters are rounded to float32 too, each with its share of the forces
+        bound = 2 * model.nv * eps * max(1.0, inverse_condition(H, h, tau64, needed))
+        assert norm(torques[s] - needed) <= bound * norm(needed)
+
+
+def test_a_single_state_agrees_with_the_batch_to_rounding(model):
+    """One chain goes in one lane, a batch in several: the same operations, fused or not as the compiler likes."""
+    q, qd, tau = random_states(model, (8,))
+    batch = model.forward_dynamics(q, qd, tau)
+    peer = peers.to_pinocchio(model)
+    for s in range(8):
+        H, h = peer.mass_matrix(q[s]), peer.inverse_dynamics(q[s], qd[s], np.zeros(model.nv))
+        bound = 2 * model.nv * EPS * forward_condition(H, h, tau[s], batch[s])
+        assert norm(model.forward_dynamics(q[s], qd[s], tau[s]) - batch[s]) <= bound * norm(batch[s])
+
+
+@pytest.mark.parametrize("kinds", [("revolute",), ("revolute", "screw", "prismatic")])
+def test_a_thousand_links_satisfy_newton_and_euler(kinds):
+    """The accelerations put back into the equations at 40 digits leave a residual of rounding size."""
+    model = random_tree(11, range(-1, 999), kinds)
+    q, qd, tau = random_states(model, ())
+    qdd = model.forward_dynamics(q, qd, tau)
+    left = newton_euler.residual(model, q, qd, qdd, tau)
+    # backward error: what the terms of one equation amount to, each body carrying all that hang on it
+    inertial = np.array(newton_euler.residual(model, q, np.zeros(1000), qdd, np.zeros(1000)), float)
+    bias = np.array(newton_euler.residual(model, q, qd, np.zeros(1000), np.zeros(1000)), float)
+    assert norm(left) <= 1000 * EPS * (norm(inertial) + norm(bias) + norm(tau))
+
+
+def test_far_from_the_origin_nothing_is_lost():
+    """A chain 10 km out falls as it does at home: its quantities refer to its own joints."""
+
+    def arm(distance):
+        builder = rb.ModelBuilder()
+        for i in range(5):
+            builder.add_body(
+                f"b{i}",
+                parent=f"b{i - 1}" if i else None,
+                joint=rb.Revolute((0, 1, 0) if i % 2 else (0, 0, 1)),
+                placement=rb.Pose((0.5 if i else distance, 0, 0)),
+                inertia=rb.Inertia.rod(0.5, mass=1.0, cg=(0.25, 0, 0)),
+            )
+        return builder.build()
+
+    q, qd, tau = random_states(arm(0.0), (16,))
+    assert np.array_equal(arm(1e4).forward_dynamics(q, qd, tau), arm(0.0).forward_dynamics(q, qd, tau))
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_massless_tip_is_singular_and_only_its_chain_is_nan(at):
+    builder = rb.ModelBuilder()
+    builder.add_body("link", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=1.0, cg=(0.5, 0, 0)))
+    builder.add_body("tip", parent="link", joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((1, 0, 0)))
+    model = builder.build()
+    assert np.isnan(model.forward_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])).all()
+    mass = np.tile([1.0, 0.5], (3, 1))
+    mass[at, 1] = 0.0
+    chains = model.vary(mass=mass, cg=np.tile([0.5, 0.1, 0.0], (3, 2, 1)))
+    qdd = chains.forward_dynamics(np.full((3, 2), 0.1), np.zeros((3, 2)), np.zeros((3, 2)))
+    assert np.isnan(qdd[at]).all()
+    assert np.isfinite(np.delete(qdd, at, 0)).all()
