@@ -409,9 +409,11 @@ class Model:
             raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
         if not self._shared and batch != self.batch_shape:
             raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
-        ready = [
-            np.require(np.broadcast_to(x, batch + own), dtype, "CAW") for x, own in zip(arrays, trailing, strict=True)
-        ]
+        ready = []
+        for x, own in zip(arrays, trailing, strict=True):
+            # what fits is taken as it is: broadcast_to would make it read-only, and so have it copied
+            whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
+            ready.append(np.require(whole, dtype, "CAW"))
         if loaded:
             ready[-1] = ready[-1].reshape(*batch, 6 * self.n_bodies)
         else:

@@ -56,7 +56,9 @@ def massless_middle():
     """A universal joint: a body without mass between two hinges."""
     builder = rb.ModelBuilder(name="massless_middle")
     builder.add_body("cross", joint=rb.Revolute((1, 0, 0)))
-    builder.add_body("pendulum", parent="cross", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.2, 0.1, -0.5)))
+    builder.add_body(
+        "pendulum", parent="cross", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.2, 0.1, -0.5))
+    )
     return builder.build()
 
 

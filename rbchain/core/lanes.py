@@ -60,11 +60,11 @@ class Pack(types.Type):
 
 
 class Mask(types.Type):
-    """Numba type: one truth value of each lane."""
+    """Numba type: one truth value of each lane, from a comparison of packs of `dtype`."""
 
-    def __init__(self, width):
-        self.width = width
-        super().__init__(name=f"Mask({width})")
+    def __init__(self, dtype, width):
+        self.dtype, self.width = dtype, width
+        super().__init__(name=f"Mask({dtype}, {width})")
 
 
 class Lanes(types.Type):
@@ -125,7 +125,7 @@ def _operator(function, emit, masks=False):
     class _Typing(AbstractTemplate):
         def generic(self, operands, keywords):
             if len(operands) == 2 and (pack := _pack_of(*operands)):
-                return signature(Mask(pack.width) if masks else pack, *operands)
+                return signature(Mask(pack.dtype, pack.width) if masks else pack, *operands)
 
     def lower(context, builder, sig, values):
         return emit(builder, *_as_packs(context, builder, _pack_of(*sig.args), sig.args, values))
@@ -207,7 +207,7 @@ def select(condition, a, b):
 
 @intrinsic
 def _select_packs(typing_context, condition, a, b):
-    pack = _pack_of(a, b)
+    pack = Pack(condition.dtype, condition.width)
 
     def codegen(context, builder, sig, values):
         x, y = _as_packs(context, builder, pack, sig.args[1:], values[1:])

@@ -1,0 +1,228 @@
+"""Batches: shapes, precisions, parameters of each chain, and bits that depend on nothing but the chain."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .conftest import mechanism
+from .mechanisms import random_inertia, random_rotation, random_tree
+
+EPS = np.finfo(float).eps
+
+
+def states(model, batch, seed=0):
+    return np.random.default_rng(seed).normal(size=(3, *batch, model.nv))
+
+
+@pytest.fixture
+def threads():
+    """Set the number of threads, and set it back."""
+    before = rb.get_num_threads()
+    yield rb.set_num_threads
+    rb.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_bits_do_not_depend_on_the_batch_the_place_or_the_threads(dtype, threads):
+    model = mechanism("mixed_tree")
+    q, qd, tau = states(model, (3000,)).astype(dtype)
+    wrenches = np.random.default_rng(2).normal(size=(3000, model.n_bodies, 6)).astype(dtype)
+    threads(1)
+    whole = model.forward_dynamics(q, qd, tau, wrenches)
+    for count in (2, 3, 8):
+        threads(count)
+        assert np.array_equal(whole, model.forward_dynamics(q, qd, tau, wrenches))
+    order = np.random.default_rng(3).permutation(3000)
+    assert np.array_equal(whole[order], model.forward_dynamics(q[order], qd[order], tau[order], wrenches[order]))
+    for size in (1, 2, 7, 8, 9, 33):
+        part = slice(100, 100 + size)
+        assert np.array_equal(whole[part], model.forward_dynamics(q[part], qd[part], tau[part], wrenches[part]))
+
+
+@pytest.mark.parametrize("spoiled", [0, 5, 16])
+def test_a_failed_chain_leaves_its_neighbours_to_the_last_bit(spoiled):
+    model = mechanism("arm7")
+    q, qd, tau = states(model, (17,))
+    whole = model.forward_dynamics(q, qd, tau)
+    for bad in (np.nan, np.inf, 1e200):
+        spoilt = q.copy()
+        spoilt[spoiled, 2] = bad
+        found = model.forward_dynamics(spoilt, qd, tau)
+        assert np.array_equal(np.delete(found, spoiled, 0), np.delete(whole, spoiled, 0))
+        if not np.isfinite(bad):
+            assert np.isnan(found[spoiled]).all()
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 3), (2, 1, 4), (0,), (3, 0)])
+def test_results_have_the_shape_of_the_batch(batch):
+    model = mechanism("breadth_first_tree")
+    q, qd, tau = states(model, batch)
+    n = model.nv
+    assert model.forward_dynamics(q, qd, tau).shape == (*batch, n)
+    assert model.inverse_dynamics(q, qd, tau).shape == (*batch, n)
+    assert model.force_balance_residual(q, qd, tau).shape == (*batch, n, 6)
+    assert [energy.shape for energy in model.energy(q, qd)] == [batch, batch]
+    poses = model.body_poses(q)
+    assert poses.translation.shape == (*batch, n, 3)
+    assert poses.rotation.shape == (*batch, n, 3, 3)
+
+
+def test_arguments_broadcast_and_any_layout_or_number_type_is_taken():
+    model = mechanism("arm7")
+    q, qd, tau = states(model, (4, 5))
+    expected = model.forward_dynamics(q, np.broadcast_to(qd[0, 0], q.shape).copy(), np.zeros_like(tau))
+    assert np.array_equal(expected, model.forward_dynamics(q, qd[0, 0], np.zeros(7)))
+    assert np.array_equal(expected, model.forward_dynamics(np.asfortranarray(q), qd[0, 0].tolist(), [0] * 7))
+    frozen = q.copy()
+    frozen.flags.writeable = False
+    assert np.array_equal(expected, model.forward_dynamics(frozen[::-1][::-1], qd[0, 0], np.zeros(7, int)))
+    mixed = model.forward_dynamics(q.astype(np.float32), qd[0, 0], np.zeros(7))
+    assert mixed.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([0.0] * 6, [0.0] * 7, [0.0] * 7), ["q ", "(6,)", "7"]),
+        (([0.0] * 7, np.zeros((3, 8)), [0.0] * 7), ["qd ", "(3, 8)", "7"]),
+        (([0.0] * 7, [0.0] * 7, 0.0), ["tau ", "()", "7"]),
+        ((np.zeros((3, 7)), np.zeros((4, 7)), np.zeros(7)), ["(3,)", "(4,)"]),
+        ((["a"] * 7, [0.0] * 7, [0.0] * 7), ["q ", "real numbers"]),
+        (([1j] * 7, [0.0] * 7, [0.0] * 7), ["q ", "real numbers"]),
+        ((None, [0.0] * 7, [0.0] * 7), ["q ", "real numbers"]),
+        (([0.0] * 7, [0.0] * 7, [0.0] * 7, np.zeros((7, 3))), ["wrenches ", "(7, 3)", "7, 6"]),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_its_name_and_both_shapes(arguments, words):
+    with pytest.raises(rb.StateError) as refusal:
+        mechanism("arm7").forward_dynamics(*arguments)
+    assert all(word in str(refusal.value) for word in words)
+
+
+def varied_fields(model, chains, seed=0):
+    """New values of every field, different in every chain."""
+    rng = np.random.default_rng(seed)
+    n = model.n_bodies
+    bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
+    return {
+        "mass": np.array([[b.mass for b in chain] for chain in bodies]),
+        "cg": np.array([[b.cg for b in chain] for chain in bodies]),
+        "inertia": np.array([[b.inertia for b in chain] for chain in bodies]),
+        "placement_rotation": np.array([[random_rotation(rng) for _ in range(n)] for _ in range(chains)]),
+        "placement_translation": rng.normal(size=(chains, n, 3)),
+        "axis": rng.normal(size=(chains, n, 3)),
+        "pitch": rng.normal(size=(chains, n)),
+        "gravity": rng.normal(size=(chains, 3)),
+    }
+
+
+SUBSETS = [
+    ["mass"],
+    ["cg"],
+    ["inertia"],
+    ["placement_rotation"],
+    ["placement_translation"],
+    ["axis"],
+    ["pitch"],
+    ["gravity"],
+    ["mass", "cg", "inertia"],
+    ["axis", "gravity"],
+    None,
+]
+
+
+@pytest.mark.parametrize("fields", SUBSETS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_each_chain_of_a_varied_model_is_the_model_with_its_parameters(fields, dtype):
+    """To the bit: shared and own parameters go through the same operations."""
+    model = mechanism("mixed_tree")
+    values = varied_fields(model, 11)
+    values = {name: values[name] for name in fields or values}
+    many = model.vary(**values)
+    assert many.batch_shape == (11,)
+    q, qd, tau = states(model, (11,)).astype(dtype)
+    qdd = many.forward_dynamics(q, qd, tau)
+    torques = many.inverse_dynamics(q, qd, tau)
+    poses, (kinetic, potential) = many.body_poses(q), many.energy(q, qd)
+    for c in range(11):
+        one = model.vary(**{name: value[c] for name, value in values.items()})
+        pair = np.array([c, c])  # two of them, for the batch's path
+        assert np.array_equal(qdd[c], one.forward_dynamics(q[pair], qd[pair], tau[pair])[0])
+        assert np.array_equal(torques[c], one.inverse_dynamics(q[pair], qd[pair], tau[pair])[0])
+        assert np.array_equal(poses.rotation[c], one.body_poses(q[pair]).rotation[0])
+        assert np.array_equal([kinetic[c], potential[c]], np.array(one.energy(q[pair], qd[pair]))[:, 0])
+
+
+def test_varied_models_take_batches_of_any_shape_and_shared_states():
+    model = mechanism("arm7")
+    mass = np.random.default_rng(0).uniform(1, 2, (2, 3, 7))
+    many = model.vary(mass=mass)
+    q, qd, tau = states(model, ())
+    found = many.forward_dynamics(q, qd, tau)
+    assert found.shape == (2, 3, 7)
+    again = model.vary(mass=mass.reshape(6, 7)).forward_dynamics(q, qd, tau)
+    assert np.array_equal(found.reshape(6, 7), again)
+    with pytest.raises(rb.StateError, match=r"\(2, 3\)"):
+        many.forward_dynamics(np.zeros((5, 7)), qd, tau)
+
+
+def test_varying_by_what_is_there_changes_no_bit():
+    model = mechanism("mixed_tree")
+    q, qd, tau = states(model, (9,))
+    same = model.vary(mass=np.tile(model.mass, (9, 1)), axis=np.tile(model.axis, (9, 1, 1)), gravity=model.gravity)
+    assert np.array_equal(same.forward_dynamics(q, qd, tau), model.forward_dynamics(q, qd, tau))
+
+
+def test_varying_again_replaces_what_was_varied():
+    model = mechanism("arm7")
+    heavy = model.vary(mass=np.full((4, 7), 2.0)).vary(mass=np.full((4, 7), 5.0))
+    q, qd, tau = states(model, (4,))
+    expected = model.vary(mass=np.full(7, 5.0)).forward_dynamics(q, qd, tau)
+    assert np.array_equal(heavy.forward_dynamics(q, qd, tau), expected)
+
+
+def test_a_pickled_model_computes_the_same_bits():
+    model = mechanism("mixed_tree").vary(mass=np.random.default_rng(0).uniform(1, 2, (5, 11)))
+    copy = pickle.loads(pickle.dumps(model))
+    q, qd, tau = states(model, (5,))
+    assert np.array_equal(copy.forward_dynamics(q, qd, tau), model.forward_dynamics(q, qd, tau))
+
+
+def test_a_renumbered_tree_moves_the_same():
+    """The same star of arms numbered arm by arm and level by level."""
+    by_arm = random_tree(20, [-1, 0, 1, 0, 3, 0, 5])
+    order = [0, 1, 3, 5, 2, 4, 6]
+    parents = [-1, 0, 0, 0, 1, 2, 3]
+    builder = rb.ModelBuilder(gravity=by_arm.gravity)
+    for new, (old, p) in enumerate(zip(order, parents, strict=True)):
+        builder.add_body(
+            f"b{new}",
+            parent=None if p < 0 else f"b{p}",
+            joint=rb.Revolute(by_arm.axis[old]),
+            placement=rb.Pose(by_arm.placement_translation[old], by_arm.placement_rotation[old]),
+            inertia=rb.Inertia(by_arm.mass[old], by_arm.cg[old], by_arm.inertia[old]),
+        )
+    by_level = builder.build()
+    q, qd, tau = states(by_arm, (20,))
+    found = by_level.forward_dynamics(q[:, order], qd[:, order], tau[:, order])
+    expected = by_arm.forward_dynamics(q, qd, tau)[:, order]
+    # siblings add up in another order, nothing else: a few roundings of well-conditioned numbers
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
+    import tracemalloc
+
+    threads(1)
+    model = mechanism("arm7")
+    q, qd, tau = states(model, (200_000,))
+    model.forward_dynamics(q[:100], qd[:100], tau[:100])
+    tracemalloc.start()
+    qdd = model.forward_dynamics(q, qd, tau)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # the inputs are there already: what is allocated is the result and the working memory
+    assert peak <= qdd.nbytes + 4e6

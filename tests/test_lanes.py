@@ -1,0 +1,204 @@
+"""Packs against NumPy, lane by lane, and sincos against extended precision."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from rbchain.core.jit import driver, kernel
+from rbchain.core.lanes import LANE_WIDTHS, all_lanes, any_lane, lane_width, select, window
+from rbchain.core.trig import sincos
+
+DTYPES = [np.float64, np.float32]
+
+
+@driver
+def arithmetic(a, b, out):
+    k = all_lanes(a)
+    x, y = a[0, k], b[0, k]
+    out[0, k] = x + y
+    out[1, k] = x - y
+    out[2, k] = x * y
+    out[3, k] = x / y
+    out[4, k] = -x
+    out[5, k] = abs(x)
+    out[6, k] = math.sqrt(abs(x))
+    out[7, k] = min(x, y)
+    out[8, k] = max(x, y)
+    out[9, k] = 2.0 * x + 1
+    out[10, k] = select(x < y, x, y)
+    out[11, k] = select((x <= y) & ~(x > 0.0) | (y >= 1.0), 1.0, y)
+    out[12, k] = 7.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic_is_ieee_in_every_lane(dtype):
+    width = LANE_WIDTHS[np.dtype(dtype).name]
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x, y = rng.normal(size=(2, width)).astype(dtype)
+        out = np.empty((13, width), dtype)
+        arithmetic(x[None], y[None], out)
+        one, two = dtype(1), dtype(2)
+        exact = [x + y, x - y, x * y, x / y, -x, abs(x), np.sqrt(abs(x)), np.minimum(x, y), np.maximum(x, y)]
+        assert np.array_equal(out[:9], exact)
+        np.testing.assert_allclose(out[9], two * x + one, rtol=2 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps)
+        assert np.array_equal(out[10], np.where(x < y, x, y))
+        assert np.array_equal(out[11], np.where((x <= y) & ~(x > 0) | (y >= 1), one, y))
+        assert (out[12] == 7).all()
+
+
+@driver
+def minimum_of(a, b, out):
+    k = all_lanes(a)
+    out[0, k] = min(a[0, k], b[0, k])
+    out[1, k] = select(a[0, k] < b[0, k], 1.0, 0.0)
+
+
+def test_comparisons_with_nan_are_false():
+    width = LANE_WIDTHS["float64"]
+    out = np.empty((2, width))
+    minimum_of(np.full((1, width), np.nan), np.ones((1, width)), out)
+    assert np.isnan(out[0]).all()  # as Python's min(nan, 1.0)
+    assert (out[1] == 0).all()
+
+
+@driver
+def any_negative(a, out):
+    out[0] = any_lane(a[0, all_lanes(a)] < 0.0)
+
+
+def test_any_lane_sees_each_lane():
+    width = LANE_WIDTHS["float64"]
+    out = np.empty(1)
+    for lane in range(width):
+        a = np.ones((1, width))
+        any_negative(a, out)
+        assert out[0] == 0
+        a[0, lane] = -1
+        any_negative(a, out)
+        assert out[0] == 1
+
+
+class Holder(NamedTuple):
+    rows: np.ndarray
+
+
+@kernel
+def write_row(holder, k):
+    holder.rows[1, k] = select(holder.rows[0, k] > 0.0, 3.0, 4.0)
+
+
+@driver
+def write_through_a_tuple(rows, out):
+    holder = Holder(rows)
+    write_row(holder, all_lanes(rows))
+    holder.rows[2, all_lanes(rows)] = 5.0
+    out[0], out[1] = holder.rows[1, 0], holder.rows[2, 0]
+
+
+def test_a_store_into_an_array_of_a_tuple_is_kept():
+    """Numba's own dead-code elimination drops such stores wherever an overload is inlined by it."""
+    rows, out = np.ones((3, LANE_WIDTHS["float64"])), np.zeros(2)
+    write_through_a_tuple(rows, out)
+    assert out.tolist() == [3.0, 5.0]
+
+
+@driver
+def write_windows(memory):
+    first, second = window(memory, 1, (2, 3)), window(memory, 7, (4,))
+    first[1, 2] = 10.0
+    second[3] = 20.0
+
+
+def test_windows_are_parts_of_their_memory():
+    memory = np.zeros(11)
+    write_windows(memory)
+    assert memory.tolist() == [0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 20]
+
+
+@driver
+def widths(chain, batch, out):
+    out[0], out[1] = lane_width(chain), lane_width(batch)
+
+
+def test_a_single_chain_takes_one_lane_and_a_batch_a_register():
+    out = np.empty(2)
+    widths(np.empty(3), np.empty((2, 3)), out)
+    assert out.tolist() == [1, LANE_WIDTHS["float64"]]
+
+
+@driver
+def sines_and_cosines(x, s, c):
+    k = all_lanes(x)
+    for i in range(x.shape[0]):
+        s[i, k], c[i, k] = sincos(x[i, k])
+
+
+def computed(x):
+    """sincos in lanes of any array."""
+    width = LANE_WIDTHS[x.dtype.name]
+    padded = np.zeros(-(-x.size // width) * width, x.dtype)
+    padded[: x.size] = x
+    s, c = np.empty((2, *padded.reshape(-1, width).shape), x.dtype)
+    sines_and_cosines(padded.reshape(-1, width), s, c)
+    return s.reshape(-1)[: x.size], c.reshape(-1)[: x.size]
+
+
+def ulps(found, exact, dtype):
+    return np.abs(found.astype(np.longdouble) - exact) / np.spacing(np.abs(exact).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sincos_is_within_2_ulp_up_to_1e5(dtype):
+    """Against long double (64 bits of mantissa), whose own error is below 0.001 ulp of float64."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [
+            rng.uniform(-1e5, 1e5, 500_000),
+            rng.uniform(-10, 10, 400_000),
+            10.0 ** rng.uniform(-300 if dtype is np.float64 else -37, 5, 100_000),
+        ]
+    ).astype(dtype)
+    s, c = computed(x)
+    exact = x.astype(np.longdouble)
+    assert np.finfo(np.longdouble).nmant >= 63
+    assert ulps(s, np.sin(exact), dtype).max() < 2
+    assert ulps(c, np.cos(exact), dtype).max() < 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sincos_is_within_2_ulp_next_to_its_zeros(dtype):
+    """Where the result all but cancels, long double does not reach: multiples of pi/2 against 60 digits."""
+    x = (np.arange(0, 63_000, 7) * (np.pi / 2)).astype(dtype)
+    s, c = computed(x)
+    with mp.workdps(60):
+        for found, function in ((s, mp.sin), (c, mp.cos)):
+            for value, angle in zip(found, x, strict=True):
+                exact = function(mp.mpf(float(angle)))
+                assert abs(mp.mpf(float(value)) - exact) <= 2 * mp.mpf(float(np.spacing(dtype(abs(float(exact))))))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sincos_is_right_for_any_finite_number_and_nan_for_others(dtype):
+    limit = 1e300 if dtype is np.float64 else 1e38
+    far = np.array([1.00001e5, -3e6, 1e10, -1e22, limit, 12345678.0], dtype)
+    s, c = computed(far)
+    with mp.workdps(400):
+        for i, angle in enumerate(far):
+            np.testing.assert_allclose(s[i], float(mp.sin(mp.mpf(float(angle)))), rtol=2 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(c[i], float(mp.cos(mp.mpf(float(angle)))), rtol=2 * np.finfo(dtype).eps)
+    s, c = computed(np.array([np.inf, -np.inf, np.nan], dtype))
+    assert np.isnan(s).all()
+    assert np.isnan(c).all()
+
+
+def test_a_far_lane_does_not_touch_its_neighbours():
+    x = np.linspace(-3, 3, LANE_WIDTHS["float64"])
+    alone = computed(x)
+    x[1] = 1e9
+    beside = computed(x)
+    for before, after in zip(alone, beside, strict=True):
+        assert np.array_equal(np.delete(before, 1), np.delete(after, 1))

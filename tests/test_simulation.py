@@ -1,0 +1,261 @@
+"""Trajectories: closed forms, orders of convergence, energy, statuses, and bits that depend only on the chain."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import ellipj, ellipk
+
+import rbchain as rb
+
+from .conftest import mechanism
+
+DONE, STEP_UNDERFLOW, NOT_FINITE, TOO_MANY_STEPS = range(4)
+
+
+def pendulum():
+    """A mass on a weightless rod of 1 m; q from the horizontal x axis, gravity 9.81 along -y."""
+    builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, (1.0, 0, 0)))
+    return builder.build()
+
+
+def swing(amplitude, t):
+    """Angle from the vertical of a pendulum released at rest, in Jacobi's elliptic functions (e.g. Lima 2010)."""
+    k = np.sin(amplitude / 2)
+    sn, *_ = ellipj(ellipk(k**2) - np.sqrt(9.81) * t, k**2)
+    return 2 * np.arcsin(k * sn)
+
+
+@pytest.mark.parametrize("amplitude", [0.1, 1.0, 3.0])
+def test_a_pendulum_follows_its_elliptic_solution(amplitude):
+    times = np.linspace(0, 3, 31)
+    motion = pendulum().simulate([amplitude - np.pi / 2], [0.0], 3.0, rtol=1e-12, atol=1e-12, save_at=times)
+    # SciPy's elliptic functions carry some 1e-15; the integrator's error is a few steps' tolerance
+    np.testing.assert_allclose(motion.q[:, 0] + np.pi / 2, swing(amplitude, times), rtol=0, atol=1e-10)
+
+
+def errors_at_end(model, reference, settings):
+    q, qd = start(model)
+    found = [model.simulate(q, qd, 1.0, **one) for one in settings]
+    return np.array([np.abs(motion.q[-1] - reference.q[-1]).max() for motion in found])
+
+
+def start(model):
+    return np.random.default_rng(1).normal(size=(2, model.nv)) * 0.5
+
+
+@pytest.mark.parametrize("name", ["arm7", "mixed_tree"])
+def test_rk4_error_falls_with_fourth_power(name):
+    model = mechanism(name)
+    reference = model.simulate(*start(model), 1.0, rtol=1e-13, atol=1e-14)
+    steps = 2.0 ** -np.arange(9, 12)
+    errors = errors_at_end(model, reference, [{"method": "rk4", "step": step} for step in steps])
+    orders = np.log2(errors[:-1] / errors[1:])
+    assert (np.abs(orders - 4) < 0.35).all(), orders
+
+
+@pytest.mark.parametrize("name", ["arm7", "mixed_tree"])
+def test_rk45_follows_its_tolerance_over_six_decades(name):
+    model = mechanism(name)
+    reference = model.simulate(*start(model), 1.0, rtol=1e-13, atol=1e-14)
+    tolerances = 10.0 ** -np.arange(5, 12)
+    errors = errors_at_end(model, reference, [{"rtol": tol, "atol": tol} for tol in tolerances])
+    slope = np.polyfit(np.log10(tolerances), np.log10(errors), 1)[0]
+    assert 0.8 < slope < 1.2, (slope, errors)
+    # the global error is the local one's sum over the steps, grown by the motion: some decades, the same for all
+    assert (errors[:-1] > errors[1:]).all()
+    assert np.ptp(np.log10(errors / tolerances)) < 1.5
+
+
+def test_rk45_agrees_with_scipys_on_the_same_problem():
+    """The same method from the same tableau by another hand: both end within their tolerance of each other."""
+    model = mechanism("arm7")
+    q, qd = start(model)
+    tau = np.full(7, 0.3)
+
+    def rate(t, y):
+        return np.concatenate([y[7:], model.forward_dynamics(y[:7], y[7:], tau)])
+
+    times = np.linspace(0, 1, 17)
+    theirs = solve_ivp(rate, (0, 1), np.concatenate([q, qd]), method="DOP853", rtol=1e-12, atol=1e-12, t_eval=times)
+    ours = model.simulate(q, qd, 1.0, tau=tau, rtol=1e-11, atol=1e-12, save_at=times)
+    np.testing.assert_allclose(ours.q, theirs.y[:7].T, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(ours.qd, theirs.y[7:].T, rtol=0, atol=1e-6)
+
+
+def test_saved_times_inside_steps_are_as_good_as_the_steps():
+    """The continuous extension is of fourth order: at these tolerances its error stays within a decade."""
+    times = np.linspace(0, 2, 1001)
+    motion = pendulum().simulate([0.5], [0.0], 2.0, rtol=1e-9, atol=1e-9, save_at=times)
+    assert motion.steps < 500
+    np.testing.assert_allclose(motion.q[:, 0] + np.pi / 2, swing(0.5 + np.pi / 2, times), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", [{"rtol": 1e-10, "atol": 1e-12}, {"method": "rk4", "step": 1e-3}])
+def test_energy_is_kept(method):
+    model = mechanism("puma560")
+    q, qd = np.random.default_rng(0).normal(size=(2, 20, 6)) * 0.3
+    motion = model.simulate(q, qd, 1.0, save_at=11, **method)
+    kinetic, potential = model.energy(motion.q, motion.qd)
+    total = kinetic + potential
+    assert np.abs(total - total[:, :1]).max() < 1e-6 * kinetic.max()
+
+
+def test_constant_joint_forces_do_their_work():
+    """Energy grows by the work of the joint forces."""
+    model = mechanism("arm7")
+    q, qd = start(model)
+    tau = np.linspace(-1, 1, 7)
+    motion = model.simulate(q, qd, 0.7, tau=tau, rtol=1e-11, atol=1e-12)
+    (before, after) = np.add(*model.energy(motion.q, motion.qd))
+    assert abs(after - before - tau @ (motion.q[1] - motion.q[0])) < 1e-8 * abs(after)
+
+
+def test_each_chain_is_itself_whatever_its_company():
+    """Bits of a trajectory do not depend on the batch, the place in it, the lanes that it shares, or the threads."""
+    model = mechanism("arm7")
+    q, qd, tau = np.random.default_rng(5).normal(size=(3, 203, 7))
+    settings = [{"save_at": 6, "rtol": 1e-6, "atol": 1e-8}, {"method": "rk4", "step": 0.01, "save_at": [0.1, 0.25]}]
+    for setting in settings:
+        whole = model.simulate(q, qd, 0.3, tau=tau, **setting)
+        assert whole.success
+        for part in (slice(0, 1), slice(17, 18), slice(50, 61), slice(None, None, -1)):
+            some = model.simulate(q[part], qd[part], 0.3, tau=tau[part], **setting)
+            for name in ("q", "qd", "status", "steps", "rejections", "evaluations"):
+                assert np.array_equal(getattr(whole, name)[part], getattr(some, name)), name
+        before = rb.get_num_threads()
+        for threads in (1, 3):
+            rb.set_num_threads(threads)
+            assert np.array_equal(whole.q, model.simulate(q, qd, 0.3, tau=tau, **setting).q)
+        rb.set_num_threads(before)
+
+
+def test_chains_step_at_their_own_pace():
+    """A chain that barely moves takes few steps beside one that whirls."""
+    model = rb.Model.serial_chain(2)
+    qd = np.array([[0.0, 0.0], [300.0, -200.0]])
+    motion = model.simulate(np.full((2, 2), -np.pi / 2) * [1, 0], qd, 1.0)
+    assert motion.steps[1] > 20 * motion.steps[0]
+
+
+@pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 0.01}])
+def test_a_chain_that_cannot_be_computed_says_so_and_spoils_no_other(method):
+    model = mechanism("arm7")
+    q, qd = np.random.default_rng(6).normal(size=(2, 20, 7))
+    good = model.simulate(q, qd, 0.2, save_at=5, **method)
+    for bad in (np.nan, np.inf):
+        spoilt = qd.copy()
+        spoilt[7, 3] = bad
+        motion = model.simulate(q, spoilt, 0.2, save_at=5, **method)
+        assert motion.status[7] == NOT_FINITE
+        assert not motion.success
+        assert "not finite" in motion.message
+        assert np.isnan(motion.q[7, 1:]).all()
+        assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))
+
+
+def test_a_singular_mechanism_is_not_finite():
+    builder = rb.ModelBuilder()
+    builder.add_body("link", joint=rb.Revolute((0, 0, 1)))
+    motion = builder.build().simulate([0.0], [0.0], 1.0)
+    assert motion.status == NOT_FINITE
+    assert motion.q[0, 0] == 0.0
+    assert np.isnan(motion.q[1]).all()
+
+
+def test_too_many_steps_end_a_chain_with_nan_from_there_on():
+    model = mechanism("arm7")
+    q, qd = np.random.default_rng(6).normal(size=(2, 10, 7))
+    motion = model.simulate(q, qd, 5.0, max_steps=50, save_at=51)
+    assert (motion.status == TOO_MANY_STEPS).all()
+    assert (motion.steps + motion.rejections == 50).all()
+    unknown = np.isnan(motion.q).all(-1)
+    assert not unknown[:, 0].any()
+    assert unknown[:, -1].all()
+    assert (np.diff(unknown.astype(int), axis=1) >= 0).all()
+
+
+def test_a_step_that_underflows_ends_a_chain():
+    """Tolerances below rounding cannot be met: every step is rejected until none is left."""
+    motion = mechanism("arm7").simulate(*start(mechanism("arm7")), 1.0, rtol=0.0, atol=1e-100)
+    assert motion.status == STEP_UNDERFLOW
+    assert "too small" in motion.message
+
+
+def test_counts_add_up():
+    model = mechanism("arm7")
+    q, qd = np.random.default_rng(6).normal(size=(2, 50, 7))
+    motion = model.simulate(q, qd, 0.5)
+    # two evaluations to start, six a step: the seventh stage is the next step's first
+    assert np.array_equal(motion.evaluations, 2 + 6 * (motion.steps + motion.rejections))
+    motion = model.simulate(q, qd, 0.5, method="rk4", step=0.1)
+    assert (motion.steps == 5).all()
+    assert (motion.evaluations == 20).all()
+
+
+@pytest.mark.parametrize("save_at", [None, 2, 7, [0.0], [0.5], [0.1, 0.2, 0.5], np.linspace(0, 0.5, 4)])
+@pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 0.013}])
+def test_what_is_saved_is_what_was_asked_for(save_at, method):
+    model = pendulum()
+    motion = model.simulate([[0.3], [0.4]], [[0.0], [1.0]], 0.5, save_at=save_at, **method)
+    expected = {None: [0, 0.5], 2: [0, 0.5], 7: np.linspace(0, 0.5, 7)}.get(
+        save_at if not isinstance(save_at, (list, np.ndarray)) else "times", save_at
+    )
+    assert motion.t.tolist() == np.asarray(expected, float).tolist()
+    assert motion.q.shape == (2, len(expected), 1)
+    for i, t in enumerate(motion.t):
+        alone = model.simulate([0.3], [0.0], t, rtol=1e-10) if t > 0 else None
+        np.testing.assert_allclose(motion.q[0, i], alone.q[-1] if t > 0 else [0.3], atol=1e-6)
+
+
+def test_a_varied_model_swings_each_chain_by_its_own_parameters():
+    """Pendulums under their own gravity have their own periods: at a whole period each is back."""
+    model = pendulum()
+    g = np.linspace(5, 15, 40)
+    gravity = np.zeros((40, 3))
+    gravity[:, 1] = -g
+    many = model.vary(gravity=gravity)
+    amplitude = 1.0
+    motion = many.simulate(np.full((40, 1), amplitude - np.pi / 2), np.zeros((40, 1)), 3.0, rtol=1e-11, save_at=31)
+    k = np.sin(amplitude / 2)
+    for i in range(40):
+        sn, *_ = ellipj(ellipk(k**2) - np.sqrt(g[i]) * motion.t, k**2)
+        np.testing.assert_allclose(motion.q[i, :, 0] + np.pi / 2, 2 * np.arcsin(k * sn), rtol=0, atol=1e-8)
+
+
+def test_float32_trajectories_stay_float32_and_near():
+    model = mechanism("arm7")
+    q, qd = (np.random.default_rng(7).normal(size=(2, 30, 7)) * 0.3).astype(np.float32)
+    single = model.simulate(q, qd, 0.3, rtol=1e-4, atol=1e-5)
+    double = model.simulate(q.astype(float), qd.astype(float), 0.3)
+    assert single.q.dtype == np.float32
+    assert single.success
+    np.testing.assert_allclose(single.q, double.q, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"duration": 0.0}, "duration"),
+        ({"duration": np.nan}, "duration"),
+        ({"method": "euler"}, "method"),
+        ({"method": "rk4"}, "step"),
+        ({"method": "rk4", "step": -1.0}, "step"),
+        ({"step": 0.1}, "step"),
+        ({"rtol": -1e-3}, "rtol"),
+        ({"rtol": 0.0, "atol": 0.0}, "rtol"),
+        ({"save_at": 1}, "save_at"),
+        ({"save_at": [0.2, 0.1]}, "save_at"),
+        ({"save_at": [0.5, 2.0]}, "save_at"),
+        ({"save_at": [-0.5, 0.1]}, "save_at"),
+        ({"save_at": []}, "save_at"),
+        ({"save_at": [[0.1]]}, "save_at"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"tau": [1.0, 2.0]}, "tau"),
+        ({"q0": [0.0, 0.0]}, "q0"),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_its_name(arguments, word):
+    settings = {"q0": [0.0], "qd0": [0.0], "duration": 1.0} | arguments
+    with pytest.raises(rb.StateError, match=word):
+        pendulum().simulate(**settings)
