@@ -18,7 +18,7 @@ from .model.description import VARIABLE_FIELDS, Description
 from .model.flatten import batch_shape_of, joint_aligned_axes, parameters_of, topology_of, variation_of
 from .model.inertia import Inertia
 from .model.joint import Revolute
-from .model.pose import Pose, vector3
+from .model.pose import Pose, numbers, vector3
 
 ndarray = np.ndarray
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
@@ -112,11 +112,13 @@ class Model:
         >>> chain.forward_dynamics([0.0] * 6, [0.0] * 6, [0.0] * 6)[0].round(9)
         -56.780...
         """
-        if n != int(n) or n < 1:
+        if not isinstance(n, (int, np.integer)) or n < 1:
             raise ModelError(f"n is {n!r}; expected a whole number of links, at least 1")
+        length = float(numbers(length, "length"))
         link = Inertia.rod(length, mass=mass, cg=(length / 2, 0, 0)) if inertia is None else inertia
         names = tuple(f"link{i + 1}" for i in range(n))
         validation.check_mass(names[:1], np.array([link.mass]))
+        validation.check_finite(names[:1], "cg", link.cg[None], 1)
         validation.check_inertia(names[:1], link.inertia[None])
         offsets = np.zeros((n, 3))
         offsets[1:, 0] = length
@@ -134,7 +136,7 @@ class Model:
                 mass=np.full(n, link.mass),
                 cg=np.tile(link.cg, (n, 1)),
                 inertia=np.tile(link.inertia, (n, 1, 1)),
-                gravity=vector3(gravity, "gravity").copy(),
+                gravity=vector3(gravity, "gravity"),
                 frames={},
             )
         )
@@ -182,7 +184,10 @@ class Model:
             raise ModelError(
                 f"{name!r} is no field that chains may differ in; expected some of {list(VARIABLE_FIELDS)}"
             )
-        n, value = self.n_bodies, np.array(value, dtype=np.float64)
+        try:
+            n, value = self.n_bodies, np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"{name} is {value!r}; expected an array of real numbers") from None
         trailing = tuple(n if axis == "n" else axis for axis in VARIABLE_FIELDS[name])
         if name == "inertia" and value.shape[-3:] != trailing and value.shape[-2:] == (n, 6):
             value = value[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*value.shape[:-1], 3, 3)
@@ -190,8 +195,10 @@ class Model:
             expected = ", ".join(["...", *map(str, trailing)])
             raise ModelError(f"{name} has shape {value.shape}; expected ({expected})")
         if name == "gravity":
-            if not np.isfinite(value).all():
-                raise ModelError("gravity is not finite in some chain")
+            bad = np.argwhere(~np.isfinite(value).all(-1))
+            if bad.size or not np.isfinite(value).all():
+                where = f" of chain {bad[0].tolist() if bad[0].size > 1 else bad[0][0]}" if value.ndim > 1 else ""
+                raise ModelError(f"gravity{where} is not finite; expected finite numbers")
             return value
         validation.check_finite(self.body_names, name, value, len(trailing) - 1)
         if name == "mass":

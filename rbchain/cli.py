@@ -4,15 +4,18 @@ import argparse
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.tree import Tree
 
 from . import __version__, load
 from .errors import RbchainError
+from .simulation import Trajectory
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED = 0, 1, 2
 CHAINS_PER_PIECE = 1000
@@ -82,56 +85,100 @@ def _parser():
 
 def _simulate(options, model, console):
     """Swing the batch in pieces, so that the bar can move, then save and report."""
-    if options.batch < 1:
-        raise ValueError(f"--batch is {options.batch}; expected at least 1")
-    rng = np.random.default_rng(options.seed)
-    q0, qd0 = options.spread * rng.standard_normal((2, options.batch, model.nq))
-    settings = {"method": options.method, "save_at": options.samples}
-    settings |= {"step": options.step} if options.method == "rk4" else {"rtol": options.rtol, "atol": options.atol}
+    settings = _settings(options)
+    out = _writable(options.out)
+    q0, qd0 = _random_states(options, model)
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     pieces = []
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("compiling, the first time", total=options.batch)
         model.simulate(q0[:1], qd0[:1], 1e-6, **settings)
-        progress.update(task, description=f"swinging {model.name}")
+        progress.update(task, description=f"swinging {escape(model.name)}")
         started = time.perf_counter()
         for first in range(0, options.batch, CHAINS_PER_PIECE):
             piece = slice(first, first + CHAINS_PER_PIECE)
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
             progress.advance(task, len(q0[piece]))
         seconds = time.perf_counter() - started
-    motion = {
-        name: np.concatenate([getattr(piece, name) for piece in pieces])
-        for name in ("q", "qd", "status", "steps", "rejections", "evaluations")
-    }
-    if options.out:
-        np.savez(options.out, t=pieces[0].t, **motion)
+    of_chains = ("q", "qd", "status", "steps", "rejections", "evaluations")
+    arrays = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_chains}
+    motion = Trajectory(t=pieces[0].t, **arrays)
+    if out:
+        np.savez(out, t=motion.t, **arrays)
     console.print(_report(model, motion, seconds))
-    if options.out:
-        console.print(f"saved {options.out}")
-    failed = {message for piece in pieces for message in piece.message.splitlines()} if motion["status"].any() else ()
-    for message in sorted(failed):
-        console.print(message)
-    return EXIT_SOME_FAILED if motion["status"].any() else EXIT_OK
+    if out:
+        console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
+    if motion.success:
+        return EXIT_OK
+    console.print(motion.message, markup=False)
+    return EXIT_SOME_FAILED
+
+
+def _settings(options):
+    """The settings of `Model.simulate`, once what the command line alone knows is checked."""
+    for option, least in (("batch", 1), ("seed", 0), ("samples", 2)):
+        if getattr(options, option) < least:
+            raise ValueError(f"--{option} is {getattr(options, option)}; expected at least {least}")
+    for option in ("duration", "spread"):
+        if not 0.0 <= getattr(options, option) < np.inf:
+            raise ValueError(f"--{option} is {getattr(options, option)}; expected a finite number, not negative")
+    if not options.duration > 0.0:
+        raise ValueError(f"--duration is {options.duration}; expected more than 0 s")
+    settings = {"method": options.method, "save_at": options.samples}
+    if options.method == "rk4":
+        if options.step is None or not 0.0 < options.step < np.inf:
+            raise ValueError(f"--step is {options.step}; expected a positive number of seconds for --method rk4")
+        return settings | {"step": options.step}
+    if options.step is not None:
+        raise ValueError(f"--step is {options.step}, but --method rk45 chooses its own; expected none, or --method rk4")
+    return settings | {"rtol": options.rtol, "atol": options.atol}
+
+
+def _writable(out):
+    """Where the results go, found out before they are computed."""
+    if out is None:
+        return None
+    path = Path(out if out.endswith(".npz") else out + ".npz")
+    if Path(out).is_dir() or path.is_dir():
+        raise ValueError(f"--out {out}: this is a folder; expected a file")
+    if not path.parent.is_dir():
+        raise ValueError(f"--out {out}: there is no folder {path.parent}")
+    existed = path.exists()
+    with path.open("ab"):
+        pass
+    if not existed:
+        path.unlink()
+    return path
+
+
+def _random_states(options, model):
+    """Initial positions and velocities, normally distributed about zero."""
+    try:
+        states = np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nq))
+    except (MemoryError, ValueError):
+        raise ValueError(f"--batch is {options.batch}: there is no memory for so many chains") from None
+    return options.spread * states
 
 
 def _report(model, motion, seconds):
     """What happened, in a table."""
-    finished = motion["status"] == 0
-    q, qd = motion["q"][finished], motion["qd"][finished]
-    evaluations = int(motion["evaluations"].sum())
-    table = Table(title=f"{model.name}: {len(finished)} chains of {model.n_bodies} bodies", show_header=False)
+    finished = motion.status == 0
+    q, qd = motion.q[finished], motion.qd[finished]
+    evaluations = int(motion.evaluations.sum())
+    title = f"{escape(model.name)}: {len(finished):,} chains of {model.n_bodies} bodies"
+    table = Table(title=title, show_header=False)
     table.add_row("chains", f"{len(finished):,}")
-    table.add_row("steps", f"{int(motion['steps'].sum()):,}")
-    table.add_row("rejections", f"{int(motion['rejections'].sum()):,}")
+    table.add_row("steps", f"{int(motion.steps.sum()):,}")
+    table.add_row("rejections", f"{int(motion.rejections.sum()):,}")
     table.add_row("evaluations", f"{evaluations:,}")
     table.add_row("evaluations per second", f"{evaluations / seconds:,.0f}")
     table.add_row("seconds", f"{seconds:.2f}")
     if finished.any():
         kinetic, potential = model.energy(q, qd)
         total = kinetic + potential
-        drift = np.abs(total - total[:, :1]).max(1) / kinetic.max(1)
-        residual = np.abs(model.force_balance_residual(q[:, -1], qd[:, -1], np.zeros_like(q[:, -1])))
+        largest = kinetic.max(1)
+        drift = np.abs(total - total[:, :1]).max(1) / np.where(largest > 0.0, largest, 1.0)
+        residual = np.abs(model.force_balance_residual(q[:, -1], qd[:, -1], np.zeros(model.nv)))
         table.add_row("worst energy drift", f"{drift.max():.1e} of the largest kinetic energy")
         table.add_row(
             "worst force-balance residual", f"{residual[..., :3].max():.1e} N, {residual[..., 3:].max():.1e} N m"
@@ -143,18 +190,19 @@ def _report(model, motion, seconds):
 def _info(options, model, console):
     """Print the tree with joints, masses and fixed frames."""
     mass = model.mass.sum()
-    console.print(f"{model.name}: {model.n_bodies} bodies, {mass:.6g} kg, gravity {model.gravity.tolist()} m/s^2")
+    head = f"{model.name}: {model.n_bodies} bodies, {mass:.6g} kg, gravity {model.gravity.tolist()} m/s^2"
+    console.print(head, markup=False, highlight=False, soft_wrap=True)
     branches = {-1: Tree("world")}
     for i, body in enumerate(model.body_names):
         axis = " ".join(f"{x:.4g}" for x in model.axis[i])
         pitch = f", pitch {model.pitch[i]:.4g} m/rad" if model.joint_types[i] == "screw" else ""
         branches[i] = branches[int(model.parent[i])].add(
-            f"{body}  [dim]{model.joint_names[i]}: {model.joint_types[i]} about/along ({axis}){pitch}; "
+            f"{escape(body)}  [dim]{escape(model.joint_names[i])}: {model.joint_types[i]}, axis ({axis}){pitch}; "
             f"{model.mass[i]:.4g} kg[/dim]"
         )
     for name, body in model.fixed_frames.items():
-        branches[body].add(f"[dim]frame {name}[/dim]")
-    console.print(branches[-1])
+        branches[body].add(f"[dim]frame {escape(name)}[/dim]")
+    console.print(branches[-1], soft_wrap=True)
     return EXIT_OK
 
 

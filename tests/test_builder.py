@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from oracles import newton_euler
 
 import rbchain as rb
+
+from .oracles import newton_euler
 
 EPS = np.finfo(float).eps
 GRAVITY = (0.3, -9.7, 1.1)

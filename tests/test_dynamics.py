@@ -9,7 +9,7 @@ from .conftest import mechanism
 from .mechanisms import random_tree
 from .oracles import newton_euler, peers
 
-# What a body contributes has passed, one after the other, about 16 roundings of eps / 2 by the time it is in an equation:
+# What a body contributes has passed, one after the other, about 16 roundings of eps / 2 when it is in an equation:
 # sine and cosine (4), the placement's product (3), the turn (2), the inertia's two products (6), the sum (1).
 ROUNDINGS = 8
 EPS = ROUNDINGS * np.finfo(float).eps

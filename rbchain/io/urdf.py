@@ -25,34 +25,48 @@ def load_urdf(path, nonphysical_inertia="warn"):
     """
     robot = _parse(path)
     links = {link.name: link for link in robot.links}
-    children, has_parent = {}, set()
-    for joint in robot.joints:
-        for end in (joint.parent, joint.child):
-            if end not in links:
-                raise FileFormatError(f"{path}: joint {joint.name!r} names link {end!r}, which is not there")
-        if joint.child in has_parent:
-            raise FileFormatError(f"{path}: link {joint.child!r} has two parents; expected a tree")
-        has_parent.add(joint.child)
-        children.setdefault(joint.parent, []).append(joint)
-    roots = [name for name in links if name not in has_parent]
-    if len(roots) != 1:
-        raise FileFormatError(f"{path}: {len(roots)} links have no parent ({roots}); expected exactly one, the root")
+    root, children = _tree(path, robot)
     _warn_of_what_is_ignored(path, robot)
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
-    builder.add_body(roots[0], joint=Fixed())
-    waiting = children.get(roots[0], [])[::-1]
+    builder.add_body(root, joint=Fixed())
+    waiting = children.get(root, [])[::-1]
     while waiting:
         joint = waiting.pop()
         builder.add_body(
             joint.child,
             parent=joint.parent,
-            joint=_joint(path, joint),
+            joint=_joint(joint),
             placement=_pose(joint.origin),
             inertia=_inertia(links[joint.child]),
             joint_name=joint.name,
         )
         waiting.extend(children.get(joint.child, [])[::-1])
     return builder.build()
+
+
+def _tree(path, robot):
+    """The root link's name, and the joints below each link."""
+    links = {link.name for link in robot.links}
+    children, parents = {}, {}
+    for joint in robot.joints:
+        for end in (joint.parent, joint.child):
+            if end not in links:
+                raise FileFormatError(f"{path}: joint {joint.name!r} names link {end!r}, which is not there")
+        if joint.child in parents:
+            raise FileFormatError(f"{path}: link {joint.child!r} has two parents; expected a tree")
+        parents[joint.child] = joint.parent
+        children.setdefault(joint.parent, []).append(joint)
+    roots = sorted(links - set(parents))
+    if len(roots) != 1:
+        raise FileFormatError(f"{path}: {len(roots)} links have no parent ({roots}); expected exactly one, the root")
+    reached, waiting = set(), roots[:]
+    while waiting:
+        link = waiting.pop()
+        reached.add(link)
+        waiting.extend(joint.child for joint in children.get(link, []))
+    if reached != links:
+        raise FileFormatError(f"{path}: links {sorted(links - reached)} go round in a cycle; expected a tree")
+    return roots[0], children
 
 
 def _parse(path):
@@ -64,22 +78,79 @@ def _parse(path):
         raise FileFormatError(f"{path}: not well-formed XML: {error}") from None
     if tree.docinfo.internalDTD is not None:
         raise FileFormatError(f"{path}: declares a document type (DOCTYPE); entities are not expanded, expected none")
-    if tree.getroot().tag != "robot":
-        raise FileFormatError(f"{path}: the root element is <{tree.getroot().tag}>; expected <robot>")
     robot = tree.getroot()
+    if robot.tag != "robot":
+        raise FileFormatError(f"{path}: the root element is <{robot.tag}>; expected <robot>")
     robot.set("name", robot.get("name") or path.stem)
     etree.strip_elements(robot, *WITHOUT_MASS)
+    _check_elements(path, robot)
     try:
         return yourdfpy.URDF.load(io.BytesIO(etree.tostring(robot)), build_scene_graph=False, load_meshes=False).robot
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(f"{path}: not a URDF: {type(error).__name__}: {error}") from error
 
 
-def _joint(path, joint):
+# Attributes of the elements below a link or joint: how many numbers each holds, and whether it may be left out.
+NUMBERS = {
+    "origin": {"xyz": (3, True), "rpy": (3, True)},
+    "mass": {"value": (1, False)},
+    "inertia": {name: (1, False) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")},
+    "axis": {"xyz": (3, False)},
+    "dynamics": {"damping": (1, True), "friction": (1, True)},
+}
+
+
+def _check_elements(path, robot):
+    """Refuse what yourdfpy would replace by a default or take for something else."""
+    for kind in ("link", "joint"):
+        names = [element.get("name") for element in robot.findall(kind)]
+        for name in names:
+            if not name or names.count(name) > 1:
+                raise FileFormatError(f"{path}: {names.count(name)} {kind}s have the name {name!r}; expected one each")
+    for link in robot.findall("link"):
+        for inertial in link.findall("inertial"):
+            _expect_children(path, link, inertial, ("mass", "inertia"))
+            _check_numbers(path, link, inertial)
+    for joint in robot.findall("joint"):
+        _expect_children(path, joint, joint, ("parent", "child"))
+        if joint.get("type") not in (*JOINTS, "fixed"):
+            found = f"joint {joint.get('name')!r} is {joint.get('type')!r}"
+            raise FileFormatError(f"{path}: {found}; expected one of {[*JOINTS, 'fixed']}")
+        if joint.get("type") == "fixed":
+            etree.strip_elements(joint, "axis", "dynamics")
+        _check_numbers(path, joint, joint)
+        axis = joint.find("axis")
+        if axis is not None and not any(map(float, axis.get("xyz").split())):
+            raise FileFormatError(f"{path}: joint {joint.get('name')!r}: the axis is zero; expected a direction")
+
+
+def _expect_children(path, owner, element, tags):
+    for tag in tags:
+        if len(element.findall(tag)) != 1:
+            where = f"{owner.tag} {owner.get('name')!r}"
+            raise FileFormatError(f"{path}: {where} has {len(element.findall(tag))} <{tag}>; expected one")
+
+
+def _check_numbers(path, owner, element):
+    """Every number of an element's children is there, finite, and not one too many."""
+    for child in element:
+        for attribute, (count, optional) in NUMBERS.get(child.tag, {}).items():
+            text = child.get(attribute)
+            if text is None and optional:
+                continue
+            try:
+                # float() takes underscores, XML's decimals have none
+                numbers = [float(word) for word in text.replace("_", "?").split()]
+            except (AttributeError, ValueError):
+                numbers = []
+            if len(numbers) != count or not np.isfinite(numbers).all():
+                where = f"{path}: {owner.tag} {owner.get('name')!r}: <{child.tag}> {attribute}"
+                raise FileFormatError(f"{where} is {text!r}; expected {count} finite number{'s' * (count > 1)}")
+
+
+def _joint(joint):
     if joint.type == "fixed":
         return Fixed()
-    if joint.type not in JOINTS:
-        raise FileFormatError(f"{path}: joint {joint.name!r} is {joint.type!r}; expected one of {[*JOINTS, 'fixed']}")
     return JOINTS[joint.type](axis=(1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
 
 
@@ -89,17 +160,19 @@ def _pose(matrix):
 
 def _inertia(link):
     """Mass properties of a link in its own frame."""
-    inertial = link.inertial
-    if inertial is None:
+    if link.inertial is None:
         return None
-    tensor = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
-    return Inertia(inertial.mass or 0.0, inertia=tensor).moved(_pose(inertial.origin))
+    return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(_pose(link.inertial.origin))
 
 
 def _warn_of_what_is_ignored(path, robot):
     mimics = [joint.name for joint in robot.joints if joint.mimic is not None]
     if mimics:
         warnings.warn(f"{path}: these joints mimic others, but are computed as free ones: {mimics}", stacklevel=4)
-    dissipative = [j.name for j in robot.joints if j.dynamics and (j.dynamics.damping or j.dynamics.friction)]
+    dissipative = [
+        joint.name
+        for joint in robot.joints
+        if joint.dynamics and (float(joint.dynamics.damping or 0) or float(joint.dynamics.friction or 0))
+    ]
     if dissipative:
         warnings.warn(f"{path}: damping and friction of these joints are not computed: {dissipative}", stacklevel=4)

@@ -67,12 +67,21 @@ class ModelBuilder:
         ModelError
             If the name is taken, or the inertia is that of no body.
         """
+        if not (isinstance(name, str) and name):
+            raise ModelError(f"body {name!r}: the name is {name!r}; expected a string with something in it")
         if name in self._bodies:
             raise ModelError(f"body {name!r} is there already; expected a new name")
         if not isinstance(joint, (Revolute, Prismatic, Screw, Fixed)):
             raise ModelError(f"body {name!r}: joint is {joint!r}; expected a Revolute, Prismatic, Screw or Fixed")
         placement = Pose() if placement is None else placement
         inertia = MASSLESS if inertia is None else inertia
+        if not isinstance(placement, Pose) or placement.translation.shape != (3,):
+            raise ModelError(f"body {name!r}: placement is {placement!r}; expected one Pose")
+        if not isinstance(inertia, Inertia):
+            raise ModelError(f"body {name!r}: inertia is {inertia!r}; expected an Inertia")
+        joint_name = name if joint_name is None else joint_name
+        if any(joint_name == other_name for *_, other_name in self._bodies.values()):
+            raise ModelError(f"body {name!r}: joint {joint_name!r} is there already; expected a new name")
         validation.check_mass((name,), np.array([inertia.mass]))
         validation.check_finite((name,), "cg", inertia.cg[None], 1)
         try:
@@ -81,7 +90,7 @@ class ModelBuilder:
             if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
                 raise
             self._nonphysical.append(name)
-        self._bodies[name] = (parent, joint, placement, inertia, joint_name or name)
+        self._bodies[name] = (parent, joint, placement, inertia, joint_name)
 
     def build(self):
         """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ModelError
-from .pose import Pose, rotation_matrix, vector3
+from .pose import Pose, numbers, rotation_matrix, unit_axis, vector3
 
 
 def inertia_tensor(inertia):
     """Symmetric tensor (3, 3) from 3 numbers (its diagonal), 6 (xx, xy, xz, yy, yz, zz) or (3, 3)."""
-    found = np.asarray(inertia, dtype=np.float64)
+    found = numbers(inertia, "inertia", finite=False)
     if found.shape == (3,):
         return np.diag(found)
     if found.shape == (6,):
@@ -19,9 +19,10 @@ def inertia_tensor(inertia):
         raise ModelError(
             f"inertia has shape {found.shape}; expected (3,) for a diagonal, (6,) for xx xy xz yy yz zz, or (3, 3)"
         )
-    if not np.abs(found - found.T).max() <= 1e-9 * np.abs(found).max():
+    if np.isfinite(found).all() and np.abs(found - found.T).max() > 1e-9 * np.abs(found).max():
         raise ModelError(f"inertia {found.tolist()} is not symmetric")
-    return (found + found.T) / 2
+    with np.errstate(invalid="ignore"):  # what is not finite stays so, for the builder to refuse
+        return (found + found.T) / 2
 
 
 def tensor_of_point(mass, arm):
@@ -58,38 +59,37 @@ class Inertia:
     inertia: np.ndarray = (0.0, 0.0, 0.0)
 
     def __post_init__(self):
-        object.__setattr__(self, "mass", float(self.mass))
-        object.__setattr__(self, "cg", np.asarray(self.cg, dtype=np.float64))
-        if self.cg.shape != (3,):
-            raise ModelError(f"cg has shape {self.cg.shape}; expected (3,)")
+        # whether the numbers can be those of a body is judged where the body has a name: by the builder
+        object.__setattr__(self, "mass", float(numbers(self.mass, "mass", (), finite=False)))
+        object.__setattr__(self, "cg", numbers(self.cg, "cg", (3,), finite=False))
         object.__setattr__(self, "inertia", inertia_tensor(self.inertia))
 
     @classmethod
     def rod(cls, length, *, mass=None, density=None, axis=(1.0, 0.0, 0.0), cg=(0.0, 0.0, 0.0)):
         """A thin uniform rod of `length` m along `axis`. The density of a rod is per length, in kg/m."""
-        mass = _mass_of(length, mass, density)
-        direction = vector3(axis, "axis") / np.linalg.norm(axis)
+        mass = _mass_of(length, mass, density, length)
+        direction = unit_axis(axis)
         return cls(mass, cg, mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
 
     @classmethod
     def box(cls, size, *, mass=None, density=None, cg=(0.0, 0.0, 0.0), rotation=None):
         """A uniform box with edges `size` (3,) m along its own axes, which `rotation` turns into the body's."""
         x, y, z = vector3(size, "size")
-        mass = _mass_of(x * y * z, mass, density)
+        mass = _mass_of(x * y * z, mass, density, x, y, z)
         return cls._turned(mass, cg, mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), rotation)
 
     @classmethod
     def cylinder(cls, radius, length, *, mass=None, density=None, axis=(0.0, 0.0, 1.0), cg=(0.0, 0.0, 0.0)):
         """A uniform solid cylinder of `radius` and `length` m along `axis`."""
-        mass = _mass_of(np.pi * radius**2 * length, mass, density)
-        direction = vector3(axis, "axis") / np.linalg.norm(axis)
+        mass = _mass_of(np.pi * radius**2 * length, mass, density, radius, length)
+        direction = unit_axis(axis)
         along, across = mass * radius**2 / 2, mass * (3 * radius**2 + length**2) / 12
         return cls(mass, cg, across * np.eye(3) + (along - across) * np.outer(direction, direction))
 
     @classmethod
     def sphere(cls, radius, *, mass=None, density=None, cg=(0.0, 0.0, 0.0)):
         """A uniform solid sphere of `radius` m."""
-        mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density)
+        mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density, radius)
         return cls(mass, cg, np.full(3, 0.4 * mass * radius**2))
 
     @classmethod
@@ -114,10 +114,10 @@ class Inertia:
         return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
 
 
-def _mass_of(volume, mass, density):
-    """The mass, given or from density and volume."""
+def _mass_of(volume, mass, density, *extents):
+    """The mass, given or from density and volume, of a shape with these extents."""
     if (mass is None) == (density is None):
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
-    if not volume > 0.0:
-        raise ModelError(f"dimensions give a volume (of a rod, a length) of {volume}; expected a positive number")
+    if not all(0.0 < extent < np.inf for extent in extents):
+        raise ModelError(f"the shape measures {extents} m; expected positive numbers")
     return float(mass if density is None else density * volume)

@@ -5,18 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import ModelError
-from .pose import vector3
-
-
-def unit_axis(axis):
-    """The axis at length 1. Raises ModelError if it has no direction."""
-    found = vector3(axis, "axis")
-    length = np.linalg.norm(found)
-    if not 0.0 < length < np.inf:
-        raise ModelError(f"axis {found.tolist()} has no direction; expected a vector that is not zero")
-    # an axis of unit length to rounding is kept to the bit, so that a model survives being written and read
-    return found if abs(length - 1.0) <= 4e-16 else found / length
+from .pose import numbers, unit_axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +40,7 @@ class Screw:
 
     def __post_init__(self):
         object.__setattr__(self, "axis", unit_axis(self.axis))
-        if not np.isfinite(self.pitch):
-            raise ModelError(f"pitch is {self.pitch}; expected a finite number of m/rad")
-        object.__setattr__(self, "pitch", float(self.pitch))
+        object.__setattr__(self, "pitch", float(numbers(self.pitch, "pitch", ())))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,24 @@ import numpy as np
 from ..errors import ModelError
 
 
+def numbers(value, what, shape=None, finite=True):
+    """Real numbers as an array of the model's own, or a ModelError that says what they were for."""
+    try:
+        found = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; expected real numbers") from None
+    if shape is not None and found.shape != shape:
+        raise ModelError(f"{what} has shape {found.shape}; expected {shape}")
+    if finite and not np.isfinite(found).all():
+        raise ModelError(f"{what} is {found.tolist()}; expected finite numbers")
+    return found
+
+
+def vector3(value, what):
+    """Three finite numbers, or a ModelError that says what they were for."""
+    return numbers(value, what, (3,))
+
+
 def rotation_matrix(rotation):
     """Rotation matrix (3, 3) from None (no rotation), a matrix, or a quaternion [x, y, z, w].
 
@@ -14,7 +32,7 @@ def rotation_matrix(rotation):
     """
     if rotation is None:
         return np.eye(3)
-    found = np.asarray(rotation, dtype=np.float64)
+    found = numbers(rotation, "rotation")
     if found.shape == (4,):
         length = np.linalg.norm(found)
         if not (np.isfinite(length) and length > 0.0):
@@ -34,14 +52,14 @@ def rotation_matrix(rotation):
     return found
 
 
-def vector3(value, what):
-    """A finite vector of three numbers, or a ModelError that says what it was for."""
-    found = np.asarray(value, dtype=np.float64)
-    if found.shape != (3,):
-        raise ModelError(f"{what} has shape {found.shape}; expected (3,)")
-    if not np.isfinite(found).all():
-        raise ModelError(f"{what} is {found.tolist()}; expected finite numbers")
-    return found
+def unit_axis(axis):
+    """The axis at length 1. Raises ModelError if it has no direction."""
+    found = vector3(axis, "axis")
+    length = np.linalg.norm(found)
+    if not 0.0 < length < np.inf:
+        raise ModelError(f"axis {found.tolist()} has no direction; expected a vector that is not zero")
+    # an axis of unit length to rounding is kept to the bit, so that a model survives being written and read
+    return found if abs(length - 1.0) <= 4e-16 else found / length
 
 
 @dataclass(frozen=True, eq=False)
