@@ -64,7 +64,7 @@ class Model:
         for field in ("parent", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
         self._shared = self.batch_shape == ()
-        self._arrays, self._spare_memory = {}, []
+        self._arrays, self._spare_memory, self._spare_for_one = {}, {}, []
 
     # --- what the model is --------------------------------------------------------------------------------------------
 
@@ -366,9 +366,13 @@ class Model:
                 if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape or not x.flags.carray:
                     break
             else:
-                result, memory = np.empty(numbers), self._borrow_memory()
+                result, spare = np.empty(numbers), self._spare_for_one
+                try:
+                    memory = spare.pop()
+                except IndexError:
+                    memory = self._new_memory(FLOAT64, 1)
                 driver(memory, *self._float64_arrays, *states, *wrenches, result, 0, 1)
-                self._spare_memory.append(memory)
+                spare.append(memory)
                 return result
         arrays, dtype, batch = self._checked(names, states, *wrenches)
         result = np.empty((*batch, numbers), dtype)
@@ -379,17 +383,15 @@ class Model:
             *arrays, rows = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
         else:
             rows = result
-        size = memory_size(self._topology, MOST_ROWS_PER_BODY * self.n_bodies, width, dtype.itemsize)
+        spare = self._spare_memory.setdefault((dtype.itemsize, width), [])
         arguments = (*self._arrays_in(dtype), *arrays, rows)
-        threads.run(driver, lambda: np.empty(size, dtype), arguments, chains, chains * self.n_bodies, width)
+        joints = chains * self.n_bodies
+        threads.run(driver, spare, lambda: self._new_memory(dtype, width), arguments, chains, joints, width)
         return result
 
-    def _borrow_memory(self):
-        """Working memory for a single float64 chain. Threads share the spare ones without a lock: pop is atomic."""
-        try:
-            return self._spare_memory.pop()
-        except IndexError:
-            return np.empty(memory_size(self._topology, MOST_ROWS_PER_BODY * self.n_bodies, 1, FLOAT64.itemsize))
+    def _new_memory(self, dtype, width):
+        """Working memory for a block of lanes, enough for any driver."""
+        return np.empty(memory_size(self._topology, MOST_ROWS_PER_BODY * self.n_bodies, width, dtype.itemsize), dtype)
 
     def _checked(self, names, states, *wrenches):
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.

@@ -123,6 +123,7 @@ def simulate(
     stages = settings[0].b.size
     threads.run(
         driver,
+        [],
         lambda: trajectories.trajectory_memory(model._topology, stages, width, dtype),
         arguments,
         chains,

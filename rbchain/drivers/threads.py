@@ -20,15 +20,16 @@ class _Pool:
 
     def __init__(self):
         self.threads = int(os.environ.get("RBCHAIN_NUM_THREADS") or _available_cores())
-        self.executor = None
+        self.executor, self.made_for = None, 0
 
     def forget(self):
         """After a fork the child has none of its parent's threads."""
         self.executor = None
 
     def workers(self):
-        if self.executor is None:
-            self.executor = ThreadPoolExecutor(max_workers=self.threads, thread_name_prefix="rbchain")
+        if self.executor is None or self.made_for != self.threads:
+            self.executor = ThreadPoolExecutor(max_workers=self.threads - 1, thread_name_prefix="rbchain")
+            self.made_for = self.threads
         return self.executor
 
 
@@ -56,21 +57,39 @@ def set_num_threads(threads):
     """
     if threads != int(threads) or threads < 1:
         raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
-    _pool.threads, _pool.executor = int(threads), None
+    _pool.threads = int(threads)
 
 
-def run(driver, new_memory, arguments, chains, joints, width):
-    """Call `driver(new_memory(), *arguments, first, last)` for pieces that make up all `chains`, `joints` in all.
+def borrow(spare, new_memory):
+    """Memory for one call at a time: a spare piece, or a new one. No lock is needed: pop and append are atomic."""
+    try:
+        return spare.pop()
+    except IndexError:
+        return new_memory()
 
-    The first call of a driver compiles it, alone; pieces are whole blocks of `width` lanes.
+
+def run(driver, spare, new_memory, arguments, chains, joints, width):
+    """Call `driver(memory, *arguments, first, last)` for pieces that make up all `chains`, `joints` numbers in all.
+
+    Pieces are whole blocks of `width` lanes. Memory comes from the list `spare`, or is new, and is spare thereafter.
     """
     blocks = -(-chains // width)
     pieces = min(_pool.threads * PIECES_PER_THREAD, blocks)
     if _pool.threads == 1 or joints < WORTH_A_THREAD or pieces == 1:
-        driver(new_memory(), *arguments, 0, chains)
+        memory = borrow(spare, new_memory)
+        driver(memory, *arguments, 0, chains)
+        spare.append(memory)
         return
     bounds = [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]
-    workers = _pool.workers()
-    calls = [workers.submit(lambda span: driver(new_memory(), *arguments, *span), span) for span in pairwise(bounds)]
-    for call in calls:
-        call.result()
+    spans = pairwise(bounds)  # shared: whoever is free takes the next
+
+    def work():
+        memory = borrow(spare, new_memory)
+        for first, last in spans:
+            driver(memory, *arguments, first, last)
+        spare.append(memory)
+
+    helpers = [_pool.workers().submit(work) for _ in range(_pool.threads - 1)]
+    work()
+    for helper in helpers:
+        helper.result()
