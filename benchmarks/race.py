@@ -196,13 +196,14 @@ def first_call(table):
 
 
 def two_threads():
-    """Speed of two threads over one, for a batch of 65,536 and for trajectories."""
-    model, (q, qd, tau) = general_chain(7), states(7, 1 << 16)
+    """Speed of two threads over one, for a batch of 131,072 and for trajectories."""
+    model, (q, qd, tau) = general_chain(7), states(7, 1 << 17)
 
     def with_threads(count, call):
         def run():
             rb.set_num_threads(count)
-            call()
+            for _ in range(5):
+                call()
 
         return run
 

@@ -48,7 +48,7 @@ class Inertia:
 
     >>> import rbchain as rb
     >>> rod = rb.Inertia.rod(2.0, mass=3.0, cg=(1, 0, 0))
-    >>> rod.about((0, 0, 0))[2, 2]
+    >>> float(rod.about((0, 0, 0))[2, 2])
     4.0
     >>> (rod + rod).mass
     6.0
