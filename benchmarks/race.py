@@ -33,18 +33,21 @@ from tests.mechanisms import random_tree
 from tests.oracles import peers
 
 BATCH = 4096
-ROUNDS = 15
+ROUNDS = 9
 
 
 def medians(contestants, rounds=ROUNDS):
-    """Median seconds of each of the functions, called in turn; a first round, not counted, warms up."""
+    """Median seconds of each of the functions, called in turn.
+
+    Each has an uncounted call before the counted one, so that none starts in caches that another has filled.
+    """
     seconds = {name: [] for name in contestants}
-    for round_ in range(rounds + 1):
+    for _ in range(rounds):
         for name, call in contestants.items():
+            call()
             started = time.perf_counter()
             call()
-            if round_:
-                seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(time.perf_counter() - started)
     return {name: float(np.median(of)) for name, of in seconds.items()}
 
 
@@ -82,7 +85,7 @@ def forward_dynamics(table, n):
     sims = mujoco.batch.Batch(engine.model, batch, 1, persistent=True)
     sims.qpos, sims.qvel, sims.qfrc_applied = q, qd, tau
     contestants["mujoco.batch forward"] = sims.forward
-    seconds = medians(contestants, ROUNDS if n < 100 else 5)
+    seconds = medians(contestants, ROUNDS if n < 100 else 3)
     found["mujoco.batch forward"] = np.asarray(sims.qacc)
     reference = found["rbchain"]
     for name, time_of in seconds.items():

@@ -8,7 +8,8 @@ import pytest
 from mpmath import mp
 
 from rbchain.core.jit import driver, kernel
-from rbchain.core.lanes import LANE_WIDTHS, all_lanes, any_lane, lane_width, select, window
+from rbchain.core.lane_memory import all_lanes, lane_width, window
+from rbchain.core.lanes import LANE_WIDTHS, any_lane, select
 from rbchain.core.trig import sincos
 
 DTYPES = [np.float64, np.float32]

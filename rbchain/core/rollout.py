@@ -1,15 +1,16 @@
-"""A compiled trajectory: loads, dynamics, step, save. Where steps adapt, each lane runs its chain at its own."""
+"""What compiled trajectories are made of: a chain taken into a lane, its loads and dynamics, its states saved.
 
-import math
+`fixed_steps` and `adaptive_steps` put these and the Runge-Kutta kernels together.
+"""
+
 from typing import NamedTuple
 
 import numpy as np
 
 from .aba import forward_dynamics
 from .jit import kernel
-from .lanes import like, select
+from .lanes import like
 from .layout import number_of, settle_base
-from .runge_kutta import advance, combine, first_step, growth_of_step, interpolate, norm, shrinkage_of_step, trial_step
 
 # How a chain ends; and the two states of a lane before that.
 DONE, STEP_UNDERFLOW, NOT_FINITE, TOO_MANY_STEPS = 0, 1, 2, 3
@@ -74,61 +75,6 @@ def evaluate(block, y, rate, k):
     forward_dynamics(block.model, y[:n], y[n:], block.loads, rate[n:], block.work, k)
 
 
-# --- steps of equal length, all lanes together ------------------------------------------------------------------------
-
-
-@kernel
-def roll_evenly(block, stepper, tableau, batch, step, span, k):
-    """Take one block of chains, span = (first, last), from each saved time to the next in equal steps."""
-    first, last = span
-    width, times = stepper.y.shape[1], batch.times
-    for lane in range(width):
-        take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
-    stepper.control[TAKEN, k] = like(stepper.y, 0.0)
-    save_lanes(stepper, batch, 0, span)
-    attempted = 0
-    for slot in range(1, times.shape[0]):
-        length = times[slot] - times[slot - 1]
-        steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-        for _ in range(steps):
-            step_evenly(block, stepper, tableau, like(stepper.y, length / steps), k)
-        attempted += steps
-        save_lanes(stepper, batch, slot, span)
-    for lane in range(min(width, last - first)):
-        taken = int(stepper.control[TAKEN, lane])
-        batch.tally[first + lane, STATUS] = DONE if taken == attempted else NOT_FINITE
-        batch.tally[first + lane, STEPS] = taken
-        batch.tally[first + lane, REJECTIONS] = 0
-        batch.tally[first + lane, EVALUATIONS] = taken * tableau.b.shape[0]
-
-
-@kernel
-def step_evenly(block, stepper, tableau, h, k):
-    """One step of length h. A state that is no longer finite becomes NaN throughout, and its steps no longer count."""
-    y, y_new, rates, control = stepper.y, stepper.y_new, stepper.rates, stepper.control
-    stages = tableau.b.shape[0]
-    evaluate(block, y, rates[0], k)
-    for stage in range(1, stages):
-        advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        evaluate(block, y_new, rates[stage], k)
-    advance(tableau.b, stages, y, h, rates, y, k)
-    nothing = y[0, k] - y[0, k]
-    for j in range(1, y.shape[0]):
-        nothing = nothing + (y[j, k] - y[j, k])
-    for j in range(y.shape[0]):
-        y[j, k] = y[j, k] + nothing
-    taken = control[TAKEN, k]
-    control[TAKEN, k] = select(nothing >= like(y, 0.0), taken + like(y, 1.0), taken)
-
-
-@kernel
-def save_lanes(stepper, batch, slot, span):
-    """Save the states of a block of chains."""
-    first, last = span
-    for lane in range(min(stepper.y.shape[1], last - first)):
-        save_lane(stepper, batch, first + lane, slot, lane)
-
-
 @kernel
 def save_lane(stepper, batch, chain, slot, lane):
     """Save the state of a lane as it is."""
@@ -137,45 +83,6 @@ def save_lane(stepper, batch, chain, slot, lane):
     for i in range(n):
         batch.q[start + i] = stepper.y[i, lane]
         batch.qd[start + i] = stepper.y[n + i, lane]
-
-
-# --- steps that adapt, each lane by itself ----------------------------------------------------------------------------
-
-
-@kernel
-def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
-    """Integrate the chains of span = (first, last): a lane whose chain has ended takes the next one."""
-    next_chain, last = span
-    running = 0
-    for lane in range(stepper.y.shape[1]):
-        stepper.tally[STATUS, lane] = IDLE
-        # a lane without a chain idles on a copy of one, so that it never meets numbers that were not set
-        take_chain(block, stepper, batch, min(next_chain, last - 1), lane)
-        if next_chain < last:
-            stepper.tally[STATUS, lane] = RUNNING
-            next_chain += 1
-            running += 1
-    start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
-    while running > 0:
-        attempt_step(block, stepper, tableau, tolerances, k)
-        for lane in range(stepper.y.shape[1]):
-            if stepper.tally[STATUS, lane] == RUNNING:
-                judge_step(stepper, tableau, batch, tolerances, lane)
-        accept_steps(stepper, tableau, k)
-        taken = 0
-        for lane in range(stepper.y.shape[1]):
-            if stepper.tally[STATUS, lane] >= DONE:
-                record_chain(stepper, batch, lane)
-                running -= 1
-                stepper.tally[STATUS, lane] = IDLE
-                if next_chain < last:
-                    take_chain(block, stepper, batch, next_chain, lane)
-                    stepper.tally[STATUS, lane] = RUNNING
-                    next_chain += 1
-                    running += 1
-                    taken += 1
-        if taken > 0:
-            start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
 
 
 @kernel
@@ -208,143 +115,3 @@ def take_parameters(block, parameters, variation, chain, lane):
     for entry in range(entries.shape[0]):
         parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]
     settle_base(block.model, block.work, lane)
-
-
-@kernel
-def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
-    """First rates and first step of the lanes that have just taken a chain; the others only watch.
-
-    Hairer, Norsett and Wanner (1993), II.4, "starting step size": compare the rates here and an Euler step away.
-    """
-    y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
-    rtol, atol = tolerances.rtol, tolerances.atol
-    fresh = control[FRESH, k] > like(y, 0.0)
-    evaluate(block, y, rates[1], k)
-    for j in range(y.shape[0]):
-        rates[0, j, k] = select(fresh, rates[1, j, k], rates[0, j, k])
-    control[SIZE, k] = norm(y, y, y, atol, rtol, k)
-    control[RATE, k] = norm(rates[1], y, y, atol, rtol, k)
-    for lane in range(y.shape[1]):
-        control[TRIAL, lane] = like(y, trial_step(float(control[SIZE, lane]), float(control[RATE, lane])))
-    for j in range(y.shape[0]):
-        y_new[j, k] = y[j, k] + control[TRIAL, k] * rates[1, j, k]
-    evaluate(block, y_new, rates[2], k)
-    for j in range(y.shape[0]):
-        change[j, k] = rates[2, j, k] - rates[1, j, k]
-    control[ERROR, k] = norm(change, y, y, atol, rtol, k)
-    for lane in range(y.shape[1]):
-        if control[FRESH, lane] > like(y, 0.0):
-            start_lane(stepper, tableau, batch, lane)
-
-
-@kernel
-def start_lane(stepper, tableau, batch, lane):
-    """Choose a fresh lane's first step, and save where it starts."""
-    control, tally = stepper.control, stepper.tally
-    control[FRESH, lane] = like(control, 0.0)
-    control[H, lane] = like(control, 0.0)
-    if tally[STATUS, lane] == IDLE:
-        return
-    tally[EVALUATIONS, lane] = 2
-    save_lane(stepper, batch, tally[CHAIN, lane], 0, lane)
-    rate, trial, change = float(control[RATE, lane]), float(control[TRIAL, lane]), float(control[ERROR, lane])
-    if not rate < math.inf:
-        tally[STATUS, lane] = NOT_FINITE
-    elif change < math.inf:
-        set_step(stepper, batch, first_step(trial, rate, change, tableau.order), lane)
-    else:
-        set_step(stepper, batch, trial, lane)
-
-
-@kernel
-def set_step(stepper, batch, wanted, lane):
-    """The next step, stretched or cut so that it ends where the motion ends rather than just before or beyond."""
-    left = batch.times[batch.times.shape[0] - 1] - stepper.clock[T, lane]
-    stepper.clock[STEP, lane] = left if 1.01 * wanted >= left else wanted
-    stepper.control[H, lane] = like(stepper.control, stepper.clock[STEP, lane])
-
-
-@kernel
-def attempt_step(block, stepper, tableau, tolerances, k):
-    """The stages of a step in every lane; the last stage is the step's end. Leaves the size of the error in ERROR."""
-    y, y_new, change, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
-    h = stepper.control[H, k]
-    for stage in range(1, tableau.b.shape[0]):
-        advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        evaluate(block, y_new, rates[stage], k)
-    for j in range(y.shape[0]):
-        change[j, k] = h * combine(tableau.error, tableau.error.shape[0], rates, j, k)
-    stepper.control[ERROR, k] = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
-
-
-@kernel
-def judge_step(stepper, tableau, batch, tolerances, lane):
-    """Accept or reject the step of a lane, save what it has passed, and choose the next step."""
-    control, clock, tally = stepper.control, stepper.clock, stepper.tally
-    error, h, end = float(control[ERROR, lane]), clock[STEP, lane], batch.times[batch.times.shape[0] - 1]
-    tally[EVALUATIONS, lane] += tableau.b.shape[0] - 1
-    if error <= 1.0:
-        control[ACCEPTED, lane] = like(control, 1.0)
-        tally[STEPS, lane] += 1
-        t_new = end if end - clock[T, lane] <= h else clock[T, lane] + h
-        save_passed(stepper, tableau, batch, t_new, lane)
-        clock[T, lane] = t_new
-        factor = growth_of_step(error, clock[PREVIOUS_ERROR, lane], tableau.order, tally[AFTER_REJECTION, lane] > 0)
-        clock[PREVIOUS_ERROR, lane] = max(error, 1e-4)
-        tally[AFTER_REJECTION, lane] = 0
-    else:
-        control[ACCEPTED, lane] = like(control, 0.0)
-        tally[REJECTIONS, lane] += 1
-        tally[AFTER_REJECTION, lane] = 1
-        factor = shrinkage_of_step(error, tableau.order)
-    set_step(stepper, batch, h * factor, lane)
-    if clock[T, lane] >= end:
-        tally[STATUS, lane] = DONE
-    elif clock[STEP, lane] < 1e-15 * end:
-        tally[STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
-    elif tally[STEPS, lane] + tally[REJECTIONS, lane] >= tolerances.max_steps:
-        tally[STATUS, lane] = TOO_MANY_STEPS
-
-
-@kernel
-def save_passed(stepper, tableau, batch, t_new, lane):
-    """Save the times that the accepted step of a lane has passed, by the continuous extension."""
-    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    n, m = y.shape[0] // 2, batch.times.shape[0]
-    h, slot = stepper.control[H, lane], stepper.tally[SAVED, lane]
-    while slot < m and batch.times[slot] <= t_new:
-        start = (stepper.tally[CHAIN, lane] * m + slot) * n
-        theta = like(y, (batch.times[slot] - stepper.clock[T, lane]) / stepper.clock[STEP, lane])
-        at_end = batch.times[slot] == t_new
-        for i in range(n):
-            if at_end:
-                batch.q[start + i] = y_new[i, lane]
-                batch.qd[start + i] = y_new[n + i, lane]
-            else:
-                batch.q[start + i] = interpolate(tableau, y, y_new, h, rates, theta, i, lane)
-                batch.qd[start + i] = interpolate(tableau, y, y_new, h, rates, theta, n + i, lane)
-        slot += 1
-    stepper.tally[SAVED, lane] = slot
-
-
-@kernel
-def accept_steps(stepper, tableau, k):
-    """Move the lanes whose step was accepted to its end; its last rate is the next step's first."""
-    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    accepted = stepper.control[ACCEPTED, k] > like(y, 0.0)
-    final = tableau.b.shape[0] - 1
-    for j in range(y.shape[0]):
-        y[j, k] = select(accepted, y_new[j, k], y[j, k])
-        rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])
-
-
-@kernel
-def record_chain(stepper, batch, lane):
-    """Report how a lane's chain ended; what it has not reached is NaN."""
-    n, m, chain = stepper.y.shape[0] // 2, batch.times.shape[0], stepper.tally[CHAIN, lane]
-    for row in range(4):
-        batch.tally[chain, row] = stepper.tally[row, lane]
-    stepper.control[ACCEPTED, lane] = like(stepper.control, 0.0)
-    for j in range((chain * m + stepper.tally[SAVED, lane]) * n, (chain + 1) * m * n):
-        batch.q[j] = like(batch.q, np.nan)
-        batch.qd[j] = like(batch.qd, np.nan)

@@ -6,7 +6,7 @@ Drivers take the numbers of a batch as arrays (chains, m), and compute them in l
 from numba.extending import overload
 
 from ..core.jit import kernel
-from ..core.lanes import CACHE_LINE, aligned_start, all_lanes, lane_width, window
+from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.layout import (
     BODY_ROWS,
     GATHERED_ROWS,

@@ -9,7 +9,7 @@ is a multiple of the lane width, as blocks of varied parameters are.
 from ..core import aba, kinematics, residual, rnea
 from ..core import energy as energies
 from ..core.jit import driver
-from ..core.lanes import all_lanes, lane_width
+from ..core.lane_memory import all_lanes, lane_width
 from .blocks import block_for, pack, pack_wrenches, take_varied, unpack
 
 POSE_NUMBERS = 12

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from ..core.adaptive_steps import roll_adaptively
+from ..core.fixed_steps import roll_evenly
 from ..core.jit import driver, kernel
-from ..core.lanes import CACHE_LINE, aligned_start, all_lanes, lane_width, window
+from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
@@ -11,8 +13,6 @@ from ..core.rollout import (
     Batch,
     Stepper,
     Tolerances,
-    roll_adaptively,
-    roll_evenly,
 )
 from ..core.tableaus import Tableau
 from .blocks import block_for, memory_size

@@ -6,7 +6,8 @@ Each body's axes are turned so that its joint's axis becomes z; placements, cent
 import numpy as np
 
 from ..core import layout
-from ..core.lanes import CACHE_LINE, LANE_WIDTHS
+from ..core.lane_memory import CACHE_LINE
+from ..core.lanes import LANE_WIDTHS
 from .description import VARIABLE_FIELDS
 
 JOINT_CODES = {"revolute": layout.REVOLUTE, "prismatic": layout.PRISMATIC, "screw": layout.SCREW}
