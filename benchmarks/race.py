@@ -93,7 +93,17 @@ def forward_dynamics(table, n):
         ns = time_of / batch / n * 1e9
         error = "" if name == "rbchain" else f"{relative(value, reference):.0e}"
         table.add_row(f"forward dynamics, n = {n}, batch {batch}", name, f"{ns:.1f}", _ratio(time_of, seconds), error)
-    return seconds["rbchain"] / batch / n
+
+
+def long_chains(table):
+    """How the time per body grows with the length of the chain."""
+    batches = {7: BATCH, 1000: 512}
+    calls = {}
+    for n, batch in batches.items():
+        model, (q, qd, tau) = general_chain(n), states(n, batch)
+        calls[n] = lambda model=model, q=q, qd=qd, tau=tau: model.forward_dynamics(q, qd, tau)
+    per_body = {n: seconds / batches[n] / n for n, seconds in medians(calls).items()}
+    table.add_row("time per body, n = 1000 over n = 7", "rbchain", "", f"{per_body[1000] / per_body[7]:.2f}", "")
 
 
 def _ratio(time_of, seconds):
@@ -231,8 +241,9 @@ def main():
                   f"MuJoCo {mujoco.__version__}, rbchain {rb.__version__}; one core")  # fmt: skip
     for column in ("problem", "who", "ns per body and evaluation", "over rbchain's", "largest difference"):
         table.add_column(column)
-    per_body = {n: forward_dynamics(table, n) for n in (2, 7, 30, 100, 1000)}
-    table.add_row("time per body, n = 1000 over n = 7", "rbchain", "", f"{per_body[1000] / per_body[7]:.2f}", "")
+    for n in (2, 7, 30, 100, 1000):
+        forward_dynamics(table, n)
+    long_chains(table)
     own_parameters(table)
     single_call(table)
     trajectories(table)

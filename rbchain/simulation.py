@@ -163,8 +163,9 @@ def _driver(method, step, rtol, atol, max_steps):
         raise StateError(f'method is {method!r}; expected "rk45" or "rk4"')
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
-    if not (0.0 <= rtol < 1.0 and 0.0 <= atol < np.inf and rtol + atol > 0.0):
-        raise StateError(f"rtol is {rtol!r} and atol {atol!r}; expected numbers of at least 0, and one above it")
+    if not (0.0 <= rtol < 1.0 and 0.0 < atol < np.inf):
+        # where a number passes zero, no error is small enough for a relative tolerance alone
+        raise StateError(f"rtol is {rtol!r} and atol {atol!r}; expected rtol from 0 to 1, and atol above 0")
     if max_steps != int(max_steps) or max_steps < 1:
         raise StateError(f"max_steps is {max_steps!r}; expected a whole number of at least 1")
     return trajectories.adaptive_steps, (tableaus.DORMAND_PRINCE, (float(rtol), float(atol), int(max_steps)))

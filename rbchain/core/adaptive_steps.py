@@ -163,7 +163,7 @@ def judge_step(stepper, tableau, batch, tolerances, lane):
     set_step(stepper, batch, h * factor, lane)
     if clock[T, lane] >= end:
         tally[STATUS, lane] = DONE
-    elif clock[STEP, lane] < 1e-15 * end:
+    elif not clock[STEP, lane] >= 1e-15 * end:
         tally[STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
     elif tally[STEPS, lane] + tally[REJECTIONS, lane] >= tolerances.max_steps:
         tally[STATUS, lane] = TOO_MANY_STEPS

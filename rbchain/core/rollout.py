@@ -103,6 +103,7 @@ def take_chain(block, stepper, batch, chain, lane):
     stepper.clock[T, lane] = batch.times[0]
     stepper.clock[PREVIOUS_ERROR, lane] = 1e-4
     stepper.control[FRESH, lane] = like(stepper.y, 1.0)
+    stepper.control[ACCEPTED, lane] = like(stepper.y, 0.0)
 
 
 @kernel
