@@ -58,8 +58,8 @@ class Model:
 
     def __init__(self, description: Description):
         self._description = description
-        self.nq = self.nv = self.n_bodies = len(description.body_names)
-        self._state_shape = (self.n_bodies,)
+        self._n = len(description.body_names)
+        self._state_shape = (self._n,)
         self._topology = topology_of(description)
         for field in ("parent", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
@@ -81,6 +81,7 @@ class Model:
     cg = property(lambda self: self._description.cg)
     inertia = property(lambda self: self._description.inertia)
     gravity = property(lambda self: self._description.gravity)
+    nq = nv = n_bodies = property(lambda self: self._n)
 
     @property
     def fixed_frames(self):
@@ -138,6 +139,7 @@ class Model:
                 inertia=np.tile(link.inertia, (n, 1, 1)),
                 gravity=vector3(gravity, "gravity"),
                 frames={},
+                nonphysical_inertia="refuse",
             )
         )
 
@@ -154,7 +156,8 @@ class Model:
         Returns
         -------
         Model
-            Its `batch_shape` is that of the fields, and every state given to it is of that batch.
+            Its `batch_shape` is that of the fields. States given to it are one for all chains, one of each chain, or
+            (but to `simulate`) several of each, along further axes behind the batch's.
 
         Examples
         --------
@@ -204,7 +207,11 @@ class Model:
         if name == "mass":
             validation.check_mass(self.body_names, value)
         if name == "inertia":
-            validation.check_inertia(self.body_names, value)
+            validation.check_symmetric(self.body_names, value)
+            if self._description.nonphysical_inertia == "refuse":
+                validation.check_inertia(self.body_names, value)
+        if name == "pitch" and "screw" not in self.joint_types:
+            raise ModelError(f"pitch cannot vary: no joint is a screw, they are {sorted(set(self.joint_types))}")
         if name == "axis":
             return validation.check_axes(self.body_names, value)
         if name == "placement_rotation":
@@ -246,7 +253,7 @@ class Model:
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
-        return self._compute(cpu.forward_dynamics, self.nv, ("q", "qd", "tau"), (q, qd, tau), wrenches)
+        return self._compute(cpu.forward_dynamics, self._n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
 
     def inverse_dynamics(self, q, qd, qdd, wrenches=None):
         """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
@@ -266,14 +273,14 @@ class Model:
         >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
         array([5.])
         """
-        return self._compute(cpu.inverse_dynamics, self.nv, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
+        return self._compute(cpu.inverse_dynamics, self._n, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
 
     def force_balance_residual(self, q, qd, tau, wrenches=None):
         """What is left of the balance of forces on each body when `forward_dynamics` has found the motion.
 
-        The force through the joint as the articulated-body algorithm has it, f = IA a + pA, against Newton and Euler
-        for the body alone: f - sum of the children's f - (I a + v x* I v - wrench). Zero but for rounding: the solver's
-        own proof of its answer.
+        The force through the joint as the articulated-body algorithm has it, f = IA a + pA, along the joint's axis just
+        what the motor gives, against Newton and Euler for the body alone: f - sum of the children's f
+        - (I a + v x* I v - wrench). Zero but for rounding: the solver's own proof of its answer.
 
         Returns
         -------
@@ -326,7 +333,7 @@ class Model:
         poses = self._compute(cpu.body_poses, cpu.POSE_NUMBERS * self.n_bodies, ("q",), (q,))
         poses = poses.reshape(*poses.shape[:-1], self.n_bodies, cpu.POSE_NUMBERS)
         back = np.swapaxes(joint_aligned_axes(self.axis), -1, -2).astype(poses.dtype)
-        return Pose(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3) @ back)
+        return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3) @ back)
 
     def frame_poses(self, q, frame):
         """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
@@ -338,17 +345,18 @@ class Model:
         """
         if frame in self.body_names:
             bodies, i = self.body_poses(q), self.body_names.index(frame)
-            return Pose(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
+            return Pose.computed(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
         if frame not in self._description.frames:
             raise ModelError(f"no frame {frame!r}; the model has {[*self.body_names, *self.fixed_frames]}")
         fixed = self._description.frames[frame]
-        if fixed.body < 0:
-            batch = self._checked(("q",), (q,))[2]
-            return Pose(
-                np.broadcast_to(fixed.pose.translation, (*batch, 3)),
-                np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)),
-            )
-        return self.frame_poses(q, self.body_names[fixed.body]) @ fixed.pose
+        if fixed.body >= 0:
+            carrier = self.frame_poses(q, self.body_names[fixed.body])
+            dtype = carrier.translation.dtype
+            pose = Pose.computed(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
+            return carrier @ pose
+        _, dtype, batch = self._checked(("q",), (q,))
+        translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
+        return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
     simulate = simulation.simulate
 
@@ -374,6 +382,9 @@ class Model:
                 driver(memory, *self._float64_arrays, *states, *wrenches, result, 0, 1)
                 spare.append(memory)
                 return result
+        extra = max(np.ndim(x) for x in states) - 1 - len(self.batch_shape)
+        if not self._shared and extra > 0:
+            return self._compute_several(extra, driver, numbers, names, states, *wrenches)
         arrays, dtype, batch = self._checked(names, states, *wrenches)
         result = np.empty((*batch, numbers), dtype)
         chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
@@ -385,9 +396,22 @@ class Model:
             rows = result
         spare = self._spare_memory.setdefault((dtype.itemsize, width), [])
         arguments = (*self._arrays_in(dtype), *arrays, rows)
-        joints = chains * self.n_bodies
-        threads.run(driver, spare, lambda: self._new_memory(dtype, width), arguments, chains, joints, width)
+        most_threads = 1 + chains * self._n // threads.JOINTS_PER_THREAD
+        threads.run(driver, spare, lambda: self._new_memory(dtype, width), arguments, chains, width, most_threads)
         return result
+
+    def _compute_several(self, extra, driver, numbers, names, states, *wrenches):
+        """`_compute` for several states of each varied chain, along `extra` axes behind those of the batch."""
+        behind = len(self.batch_shape)
+        arguments = [None if x is None else np.asarray(x) for x in (*states, *wrenches)]
+        # what has no axes of its own there is the same for all of them
+        along = [x is not None and x.ndim - 1 - (i >= len(states)) == behind + extra for i, x in enumerate(arguments)]
+        axes = next(x.shape[behind : behind + extra] for x, has in zip(arguments, along, strict=True) if has)
+        results = []
+        for index in np.ndindex(axes):
+            one = [x[(slice(None),) * behind + index] if has else x for x, has in zip(arguments, along, strict=True)]
+            results.append(self._compute(driver, numbers, names, one[: len(states)], *one[len(states) :]))
+        return np.stack(results, behind).reshape(*self.batch_shape, *axes, numbers)
 
     def _new_memory(self, dtype, width):
         """Working memory for a block of lanes, enough for any driver."""

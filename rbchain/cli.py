@@ -178,7 +178,7 @@ def _report(model, motion, seconds):
         total = kinetic + potential
         largest = kinetic.max(1)
         drift = np.abs(total - total[:, :1]).max(1) / np.where(largest > 0.0, largest, 1.0)
-        residual = np.abs(model.force_balance_residual(q[:, -1], qd[:, -1], np.zeros(model.nv)))
+        residual = np.abs(model.force_balance_residual(q, qd, np.zeros(model.nv)))
         table.add_row("worst energy drift", f"{drift.max():.1e} of the largest kinetic energy")
         table.add_row(
             "worst force-balance residual", f"{residual[..., :3].max():.1e} N, {residual[..., 3:].max():.1e} N m"

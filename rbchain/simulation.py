@@ -1,13 +1,20 @@
 """simulate() and the Trajectory it returns."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .core import rollout, tableaus
 from .core.lanes import LANE_WIDTHS
-from .drivers import threads, trajectories
+from .drivers import threads
+from .drivers.trajectories import adaptive_steps, fixed_steps, trajectory_memory
 from .errors import STATUS_SENTENCES, StateError
+
+# Squares of errors over a smaller atol would overflow.
+SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
+# More steps than anyone would wait for, and few enough to count.
+MOST_STEPS = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,30 +113,24 @@ def simulate(
     >>> motion.q.shape, motion.success
     ((100, 11, 3), True)
     """
-    if not (np.isscalar(duration) and np.isfinite(duration) and duration > 0.0):
-        raise StateError(f"duration is {duration!r}; expected a positive number of seconds")
-    times, asked = _times(float(duration), save_at)
-    driver, settings = _driver(method, step, rtol, atol, max_steps)
+    duration = _number("duration", duration, above=0.0)
+    times, asked = _times(duration, save_at)
+    driver, settings = _driver(method, step, rtol, atol, max_steps, times)
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
     start, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
     chains, n = int(np.prod(batch)), model.nv
     q, qd = np.empty((2, chains, times.size, n), dtype)
     tally = np.zeros((chains, 4), np.int64)
+    if dtype == np.float32 and method == "rk45" and atol < SMALLEST_ATOL_FLOAT32:
+        raise StateError(f"atol is {atol!r}; expected at least {SMALLEST_ATOL_FLOAT32} in float32")
     start, saved = tuple(x.reshape(chains, n) if batch else x for x in start), (q.reshape(-1), qd.reshape(-1))
     arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
-    # a trajectory is worth a thread however few joints it has, as long as there are blocks of lanes to share out
     width = LANE_WIDTHS[dtype.name] if batch else 1
     stages = settings[0].b.size
-    threads.run(
-        driver,
-        [],
-        lambda: trajectories.trajectory_memory(model._topology, stages, width, dtype),
-        arguments,
-        chains,
-        threads.WORTH_A_THREAD,
-        width,
-    )
+    if chains:
+        new_memory = partial(trajectory_memory, model._topology, stages, width, dtype)
+        threads.run(driver, [], new_memory, arguments, chains, width)
     shape = (*batch, times[asked].size, n)
     counts = (tally[:, column].reshape(batch) for column in range(4))
     return Trajectory(times[asked], q[:, asked].reshape(shape), qd[:, asked].reshape(shape), *counts)
@@ -140,9 +141,7 @@ def _times(duration, save_at):
     if save_at is None:
         return np.array([0.0, duration]), slice(None)
     if np.ndim(save_at) == 0:
-        if save_at != int(save_at) or save_at < 2:
-            raise StateError(f"save_at is {save_at!r}; expected a whole number of at least 2, or an array of times")
-        return np.linspace(0.0, duration, int(save_at)), slice(None)
+        return np.linspace(0.0, duration, _whole("save_at", save_at, least=2)), slice(None)
     times = np.array(save_at, dtype=np.float64)
     if times.ndim != 1 or times.size == 0 or not (times[0] >= 0.0 and times[-1] <= duration):
         raise StateError(f"save_at {times.tolist()} is no list of times from 0 to {duration} s")
@@ -153,19 +152,37 @@ def _times(duration, save_at):
     return times, slice(first, first + count)
 
 
-def _driver(method, step, rtol, atol, max_steps):
+def _driver(method, step, rtol, atol, max_steps, times):
     """The driver of a method, and the arguments that set it up."""
     if method == "rk4":
-        if not (step is not None and np.isfinite(step) and step > 0.0):
-            raise StateError(f'step is {step!r}; expected a positive number of seconds for method "rk4"')
-        return trajectories.fixed_steps, (tableaus.RK4, float(step))
+        step = _number("step", step, above=0.0)
+        if np.diff(times).max() / step > MOST_STEPS:
+            raise StateError(f"step is {step!r}; expected no more than {MOST_STEPS:.0e} steps between two saved times")
+        return fixed_steps, (tableaus.RK4, step)
     if method != "rk45":
         raise StateError(f'method is {method!r}; expected "rk45" or "rk4"')
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
-    if not (0.0 <= rtol < 1.0 and 0.0 < atol < np.inf):
+    rtol, atol = _number("rtol", rtol, least=0.0), _number("atol", atol, above=0.0)
+    if rtol >= 1.0 or atol < SMALLEST_ATOL:
         # where a number passes zero, no error is small enough for a relative tolerance alone
-        raise StateError(f"rtol is {rtol!r} and atol {atol!r}; expected rtol from 0 to 1, and atol above 0")
-    if max_steps != int(max_steps) or max_steps < 1:
-        raise StateError(f"max_steps is {max_steps!r}; expected a whole number of at least 1")
-    return trajectories.adaptive_steps, (tableaus.DORMAND_PRINCE, (float(rtol), float(atol), int(max_steps)))
+        raise StateError(f"rtol is {rtol!r} and atol {atol!r}; expected rtol below 1, and atol from {SMALLEST_ATOL} on")
+    return adaptive_steps, (tableaus.DORMAND_PRINCE, (rtol, atol, _whole("max_steps", max_steps, least=1)))
+
+
+def _number(name, value, least=-np.inf, above=-np.inf):
+    """A finite number within bounds, or a StateError that names it."""
+    if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
+        number = float(value)
+        if np.isfinite(number) and number >= least and number > above:
+            return number
+    bound = f" of at least {least:g}" if least > -np.inf else f" above {above:g}"
+    raise StateError(f"{name} is {value!r}; expected a finite number{bound}")
+
+
+def _whole(name, value, least):
+    """A whole number, or a StateError that names it."""
+    number = _number(name, value, least=least)
+    if number != int(number):
+        raise StateError(f"{name} is {value!r}; expected a whole number of at least {least}")
+    return int(number)

@@ -1,11 +1,17 @@
 """Batches: shapes, precisions, parameters of each chain, and bits that depend on nothing but the chain."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.core.lanes import LANE_WIDTHS
+from rbchain.drivers import cpu
+from rbchain.drivers.blocks import memory_size
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree
@@ -226,3 +232,91 @@ def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
     tracemalloc.stop()
     # the inputs are there already: what is allocated is the result and the working memory
     assert peak <= qdd.nbytes + 4e6
+
+
+DRIVERS = {
+    "forward_dynamics": (cpu.forward_dynamics, 3, True, 1),
+    "inverse_dynamics": (cpu.inverse_dynamics, 3, True, 1),
+    "force_balance": (cpu.force_balance, 3, True, 6),
+    "energy": (cpu.energy, 2, False, 2),
+    "body_poses": (cpu.body_poses, 1, False, cpu.POSE_NUMBERS),
+}
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("varied", [False, True])
+def test_no_driver_writes_past_its_memory(name, dtype, varied):
+    """What stands behind the working memory is still there afterwards."""
+    driver, states_taken, loaded, numbers = DRIVERS[name]
+    model = mechanism("mixed_tree")
+    if varied:
+        model = model.vary(mass=np.random.default_rng(0).uniform(1, 2, (9, 11)))
+    dtype = np.dtype(dtype)
+    width, n = LANE_WIDTHS[dtype.name], model.nv
+    size = memory_size(model._topology, cpu.MOST_ROWS_PER_BODY * n, width, dtype.itemsize)
+    memory = np.full(size + 1000, 12345.0, dtype)
+    arrays = [x.astype(dtype) for x in states(model, (9,))[:states_taken]]
+    arrays += [np.ones((9, 6 * n), dtype)] if loaded else []
+    driver(memory[:size], *model._arrays_in(dtype), *arrays, np.empty((9, numbers * n), dtype), 0, 9)
+    assert (memory[size:] == 12345.0).all()
+
+
+@pytest.mark.parametrize("frame", ["tool0", "link4", "base"])
+def test_frame_poses_keep_precision_and_let_nan_through(frame):
+    model = mechanism("puma560")
+    q = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+    batch = model.frame_poses(q, frame)
+    assert batch.translation.dtype == batch.rotation.dtype == np.float32
+    assert batch.rotation.flags.writeable
+    single = model.frame_poses(q[3], frame)
+    assert single.translation.dtype == np.float32
+    np.testing.assert_allclose(single.rotation, batch.rotation[3], atol=1e-5)
+    exact = model.frame_poses(q.astype(float), frame)
+    np.testing.assert_allclose(batch.translation, exact.translation, atol=1e-5)
+    q[3] = np.nan
+    assert np.isnan(model.frame_poses(q[3], frame).translation).all() == (frame != "base")
+
+
+def test_a_varied_model_takes_several_states_of_each_chain():
+    """Such as those of its own trajectory."""
+    many = mechanism("arm7").vary(mass=np.random.default_rng(0).uniform(1, 2, (5, 7)))
+    q, qd, tau = states(many, (5, 4, 2))
+    kinetic, potential = many.energy(q, qd)
+    qdd = many.forward_dynamics(q, qd, tau[0, 0, 0])
+    poses = many.frame_poses(q, "body3")
+    assert kinetic.shape == potential.shape == (5, 4, 2)
+    for i, j in np.ndindex(4, 2):
+        assert np.array_equal(kinetic[:, i, j], many.energy(q[:, i, j], qd[:, i, j])[0])
+        assert np.array_equal(qdd[:, i, j], many.forward_dynamics(q[:, i, j], qd[:, i, j], tau[0, 0, 0]))
+        assert np.array_equal(poses.rotation[:, i, j], many.frame_poses(q[:, i, j], "body3").rotation)
+
+
+def test_a_model_cannot_be_changed():
+    model = mechanism("arm7")
+    for name in ("nq", "nv", "n_bodies", "mass", "parent", "name"):
+        with pytest.raises(AttributeError):
+            setattr(model, name, 1)
+    with pytest.raises(ValueError, match="read-only"):
+        model.mass[0] = 1.0
+
+
+def test_a_chain_that_fails_fails_as_a_whole():
+    model = mechanism("forest")
+    q, qd, tau = states(model, (3,))
+    tau[1, 19] = np.inf
+    qdd = model.forward_dynamics(q, qd, tau)
+    assert np.isnan(qdd[1]).all()
+    assert np.isfinite(qdd[[0, 2]]).all()
+
+
+def test_a_nonphysical_body_that_was_accepted_can_vary():
+    puma = mechanism("puma560")
+    assert puma.vary(inertia=np.tile(puma.inertia, (3, 1, 1, 1))).batch_shape == (3,)
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "many"])
+def test_a_number_of_threads_that_is_none_is_refused(threads):
+    environment = os.environ | {"RBCHAIN_NUM_THREADS": threads}
+    run = subprocess.run([sys.executable, "-c", "import rbchain"], env=environment, capture_output=True, check=False)
+    assert b"RBCHAIN_NUM_THREADS" in run.stderr

@@ -1,12 +1,16 @@
 """Forward and inverse dynamics, poses, energy and residual, judged by extended precision, Pinocchio and MuJoCo."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import rbchain as rb
 
 from .conftest import mechanism
-from .mechanisms import random_tree
+from .mechanisms import EXAMPLES, random_tree
 from .oracles import newton_euler, peers
 
 # What a body contributes has passed, one after the other, about 16 roundings of eps / 2 when it is in an equation:
@@ -140,19 +144,29 @@ def test_forces_balance_on_every_body(model):
     assert (np.abs(residual).max((-1, -2)) <= 8 * model.n_bodies * EPS * forces).all()
 
 
-def test_force_balance_residual_shows_a_wrong_solution():
-    """Of a chain whose conditioning is hopeless the residual of the accelerations is large, and it says so."""
-    builder = rb.ModelBuilder()
-    builder.add_body("light", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1e-13, (1, 0, 0)))
-    builder.add_body(
-        "heavy", parent="light", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.sphere(1.0, mass=1e6, cg=(1e-3, 0, 0))
-    )
-    model = builder.build()
-    q, qd, tau = np.array([0.3, 0.2]), np.array([5.0, -3.0]), np.zeros(2)
-    good = rb.Model.serial_chain(2)
-    assert np.abs(good.force_balance_residual(q, qd, tau)).max() < 1e-13
-    residual = model.force_balance_residual(q, qd, tau)
-    assert np.isnan(residual).any() or np.abs(residual).max() > 1e-9
+MUTATIONS = {
+    "D": "aba.reciprocal_of_inertia = lambda *a, right=aba.reciprocal_of_inertia: 1.001 * right(*a)",
+    "u": "aba.joint_force = lambda *a, right=aba.joint_force: 1.001 * right(*a)",
+    "U": "aba.inertia_along = lambda *a, right=aba.inertia_along: aba.scale_force(1.001, right(*a))",
+    "c": "aba.joint_bias = lambda *a, right=aba.joint_bias: right(a[0], a[1], a[2], a[3], 1.001 * a[4])",
+}
+
+
+@pytest.mark.parametrize("mutation", ["", *MUTATIONS.values()], ids=["none", *MUTATIONS])
+def test_force_balance_residual_shows_a_wrong_solution(mutation):
+    """Each ingredient of the articulated-body sweeps, wrong by a thousandth in plain Python, shows in the residual."""
+    script = f"""
+import numpy as np
+from rbchain.core import aba
+{mutation}
+from tests.mechanisms import ALL_KINDS, BREADTH_FIRST, random_tree
+model = random_tree(8, BREADTH_FIRST, ALL_KINDS)
+q, qd, tau = np.random.default_rng(0).normal(size=(3, model.nv))
+print(np.abs(model.force_balance_residual(q, qd, tau)).max())
+"""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(EXAMPLES.parent)}
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert (float(run.stdout) > 1e-4) == bool(mutation)
 
 
 @pytest.mark.parametrize("name", ["arm7", "mixed_tree", "chain30"])

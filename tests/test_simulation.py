@@ -243,7 +243,7 @@ def test_float32_trajectories_stay_float32_and_near():
         ({"method": "rk4", "step": -1.0}, "step"),
         ({"step": 0.1}, "step"),
         ({"rtol": -1e-3}, "rtol"),
-        ({"rtol": 0.0, "atol": 0.0}, "rtol"),
+        ({"rtol": 0.0, "atol": 0.0}, "atol"),
         ({"save_at": 1}, "save_at"),
         ({"save_at": [0.2, 0.1]}, "save_at"),
         ({"save_at": [0.5, 2.0]}, "save_at"),
@@ -251,6 +251,11 @@ def test_float32_trajectories_stay_float32_and_near():
         ({"save_at": []}, "save_at"),
         ({"save_at": [[0.1]]}, "save_at"),
         ({"max_steps": 0}, "max_steps"),
+        ({"max_steps": np.inf}, "max_steps"),
+        ({"save_at": np.inf}, "save_at"),
+        ({"duration": "1"}, "duration"),
+        ({"method": "rk4", "step": 1e-20}, "step"),
+        ({"rtol": 1.0}, "rtol"),
         ({"tau": [1.0, 2.0]}, "tau"),
         ({"q0": [0.0, 0.0]}, "q0"),
     ],
@@ -259,3 +264,12 @@ def test_a_wrong_setting_is_refused_by_its_name(arguments, word):
     settings = {"q0": [0.0], "qd0": [0.0], "duration": 1.0} | arguments
     with pytest.raises(rb.StateError, match=word):
         pendulum().simulate(**settings)
+
+
+@pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 0.1}])
+@pytest.mark.parametrize("batch", [(), (1,), (0,), (2, 3), (2, 0)])
+def test_a_trajectory_has_the_shape_of_its_batch(batch, method):
+    motion = pendulum().simulate(np.zeros((*batch, 1)), np.zeros((*batch, 1)), 0.3, save_at=4, **method)
+    assert motion.q.shape == motion.qd.shape == (*batch, 4, 1)
+    assert motion.status.shape == motion.steps.shape == batch
+    assert motion.success

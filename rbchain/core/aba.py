@@ -43,6 +43,16 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
 
 
 @kernel
+def fail_together(rows, k):
+    """Make NaN of all rows (m, lanes) in a lane where any is not finite: a chain that fails, fails as a whole."""
+    nothing = rows[0, k] - rows[0, k]
+    for j in range(1, rows.shape[0]):
+        nothing = nothing + (rows[j, k] - rows[j, k])
+    for j in range(rows.shape[0]):
+        rows[j, k] = rows[j, k] + nothing
+
+
+@kernel
 def subtract_wrench(i, loads, f, k):
     """f less the external wrench on body i, if there are any."""
     if loads.wrenches.shape[0] == 0:

@@ -34,7 +34,17 @@ from .rollout import (
     save_lane,
     take_chain,
 )
-from .runge_kutta import advance, combine, first_step, growth_of_step, interpolate, norm, shrinkage_of_step, trial_step
+from .runge_kutta import (
+    SMALLEST_ERROR,
+    advance,
+    combine,
+    first_step,
+    growth_of_step,
+    interpolate,
+    norm,
+    shrinkage_of_step,
+    trial_step,
+)
 
 
 @kernel
@@ -69,8 +79,18 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
                     next_chain += 1
                     running += 1
                     taken += 1
+                else:
+                    rest_lane(stepper, lane)
         if taken > 0:
             start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
+
+
+@kernel
+def rest_lane(stepper, lane):
+    """Let a lane for which no chain is left stand still, where its angles cost no lane beside it anything."""
+    stepper.control[H, lane] = like(stepper.y, 0.0)
+    for j in range(stepper.y.shape[0]):
+        stepper.y[j, lane] = like(stepper.y, 0.0)
 
 
 @kernel
@@ -153,7 +173,7 @@ def judge_step(stepper, tableau, batch, tolerances, lane):
         save_passed(stepper, tableau, batch, t_new, lane)
         clock[T, lane] = t_new
         factor = growth_of_step(error, clock[PREVIOUS_ERROR, lane], tableau.order, tally[AFTER_REJECTION, lane] > 0)
-        clock[PREVIOUS_ERROR, lane] = max(error, 1e-4)
+        clock[PREVIOUS_ERROR, lane] = max(error, SMALLEST_ERROR)
         tally[AFTER_REJECTION, lane] = 0
     else:
         control[ACCEPTED, lane] = like(control, 0.0)

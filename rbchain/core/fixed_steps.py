@@ -2,9 +2,10 @@
 
 import math
 
+from .aba import fail_together
 from .jit import kernel
-from .lanes import like, select
-from .rollout import DONE, EVALUATIONS, NOT_FINITE, REJECTIONS, STATUS, STEPS, TAKEN, evaluate, save_lane, take_chain
+from .lanes import like
+from .rollout import DONE, EVALUATIONS, NOT_FINITE, REJECTIONS, STATUS, STEPS, evaluate, save_lane, take_chain
 from .runge_kutta import advance
 
 
@@ -15,7 +16,6 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
     width, times = stepper.y.shape[1], batch.times
     for lane in range(width):
         take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
-    stepper.control[TAKEN, k] = like(stepper.y, 0.0)
     save_lanes(stepper, batch, 0, span)
     attempted = 0
     for slot in range(1, times.shape[0]):
@@ -26,7 +26,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
         attempted += steps
         save_lanes(stepper, batch, slot, span)
     for lane in range(min(width, last - first)):
-        taken = int(stepper.control[TAKEN, lane])
+        taken = stepper.tally[STEPS, lane]
         batch.tally[first + lane, STATUS] = DONE if taken == attempted else NOT_FINITE
         batch.tally[first + lane, STEPS] = taken
         batch.tally[first + lane, REJECTIONS] = 0
@@ -36,20 +36,17 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
 @kernel
 def step_evenly(block, stepper, tableau, h, k):
     """One step of length h. A state that is no longer finite becomes NaN throughout, and its steps no longer count."""
-    y, y_new, rates, control = stepper.y, stepper.y_new, stepper.rates, stepper.control
+    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     stages = tableau.b.shape[0]
     evaluate(block, y, rates[0], k)
     for stage in range(1, stages):
         advance(tableau.A[stage], stage, y, h, rates, y_new, k)
         evaluate(block, y_new, rates[stage], k)
     advance(tableau.b, stages, y, h, rates, y, k)
-    nothing = y[0, k] - y[0, k]
-    for j in range(1, y.shape[0]):
-        nothing = nothing + (y[j, k] - y[j, k])
-    for j in range(y.shape[0]):
-        y[j, k] = y[j, k] + nothing
-    taken = control[TAKEN, k]
-    control[TAKEN, k] = select(nothing >= like(y, 0.0), taken + like(y, 1.0), taken)
+    fail_together(y, k)
+    for lane in range(y.shape[1]):
+        if y[0, lane] == y[0, lane]:
+            stepper.tally[STEPS, lane] += 1
 
 
 @kernel

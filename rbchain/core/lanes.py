@@ -40,7 +40,7 @@ def _lane_widths():
     if numba.config.DISABLE_JIT:
         return {"float64": 1, "float32": 1}
     override = os.environ.get("RBCHAIN_LANE_WIDTH")
-    width = int(override) if override else _host_register_bytes() // 8
+    width = _host_register_bytes() // 8 if not override else int(override) if override.isdecimal() else None
     if width not in (2, 4, 8, 16):
         raise ValueError(f"RBCHAIN_LANE_WIDTH is {override!r}; expected 2, 4, 8 or 16")
     return {"float64": width, "float32": 2 * width}
@@ -139,6 +139,8 @@ _operator(operator.truediv, lambda b, x, y: b.fdiv(x, y, flags=CONTRACT))
 # as Python's own: the second operand only where it is strictly beyond the first
 _operator(min, lambda b, x, y: b.select(b.fcmp_ordered("<", y, x), y, x))
 _operator(max, lambda b, x, y: b.select(b.fcmp_ordered(">", y, x), y, x))
+_operator(operator.eq, lambda b, x, y: b.fcmp_ordered("==", x, y), masks=True)
+_operator(operator.ne, lambda b, x, y: b.fcmp_unordered("!=", x, y), masks=True)
 for _comparison, _sign in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")):
     _operator(_comparison, lambda b, x, y, sign=_sign: b.fcmp_ordered(sign, x, y), masks=True)
 

@@ -1,15 +1,18 @@
 """The proof of a forward dynamics: do the forces it found balance on every body?
 
-The force through joint i as the articulated-body algorithm has it, f_i = IA_i a_i + pA_i, against Newton and Euler for
-body i alone: f_i - sum of the children's f - (I_i a_i + v_i x* I_i v_i - wrench_i), which is zero but for rounding.
+The force through joint i as the articulated-body algorithm has it, f_i = IA_i a_i + pA_i, but along the joint's axis
+just what its motor gives, against Newton and Euler for body i alone: f_i - sum of the children's f - (I_i a_i +
+v_i x* I_i v_i - wrench_i), which is zero but for rounding. The a_i on this side follow from qdd anew. Without that, and
+without the motor's force put in, the balance would hold for whatever the sweeps had agreed on.
 """
 
 from .aba import eliminate_joint, forward_dynamics
 from .jit import kernel
-from .layout import LEVER, A, F
-from .rnea import force_on_body
-from .spatial import add_forces, force_at_root, momentum, subtract_forces
-from .storage import load3, load_force, load_motion, store_spatial
+from .joints import joint_force
+from .layout import ADVANCE, LEVER, PRISMATIC, A, F, R, parameter
+from .rnea import impel_body
+from .spatial import Force, add3, add_forces, force_at_root, momentum, scale3, subtract_forces, z_axis
+from .storage import load3, load9, load_force, load_motion, store_spatial
 
 
 @kernel
@@ -18,31 +21,31 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     for i in range(n - 1, -1, -1):
-        reveal_joint_force(i, model, qd, loads, work, k)
-    for i in range(n):
-        balance_body(i, model, loads, residual, work, k)
+        reveal_joint_force(i, model, qd, loads, residual, work, k)
     for i in range(n):
         subtract_from_parent(i, model, residual, work, k)
+    for i in range(n):
+        impel_body(i, model, qd, qdd, loads, work, k)
+        left = subtract_forces(load_force(residual, i, 0, k), load_force(work.body, i, F, k))
+        store_spatial(residual, i, 0, k, left)
 
 
 @kernel
-def reveal_joint_force(i, model, qd, loads, work, k):
-    """F = IA a + pA, by eliminating joint i once more now that a is known."""
+def reveal_joint_force(i, model, qd, loads, residual, work, k):
+    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, the motor's force."""
+    joint, body = model.joint[i], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     IA_body, pA = eliminate_joint(i, model, qd, loads, work, k)
-    store_spatial(work.body, i, F, k, add_forces(momentum(IA_body, load_motion(work.body, i, A, k)), pA))
-
-
-@kernel
-def balance_body(i, model, loads, residual, work, k):
-    """The joint's force less what the body's own motion takes."""
-    needed = force_on_body(i, model, load_motion(work.body, i, A, k), loads, work, k)
-    store_spatial(residual, i, 0, k, subtract_forces(load_force(work.body, i, F, k), needed))
+    f = add_forces(momentum(IA_body, load_motion(body, i, A, k)), pA)
+    missing = scale3(loads.tau[i, k] - joint_force(joint, axis, advance, f), axis)
+    f = Force(f.ang, add3(f.lin, missing)) if joint == PRISMATIC else Force(add3(f.ang, missing), f.lin)
+    store_spatial(residual, i, 0, k, f)
 
 
 @kernel
 def subtract_from_parent(i, model, residual, work, k):
-    """Take the force that body i hands on off its parent's balance."""
+    """Take the force through joint i off its parent's balance, while body i's own children have taken nothing off it."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        handed = force_at_root(load_force(work.body, i, F, k), load3(work.body, i, LEVER, k))
+        handed = force_at_root(load_force(residual, i, 0, k), load3(work.body, i, LEVER, k))
         store_spatial(residual, p, 0, k, subtract_forces(load_force(residual, p, 0, k), handed))

@@ -11,14 +11,15 @@ from .aba import forward_dynamics
 from .jit import kernel
 from .lanes import like
 from .layout import number_of, settle_base
+from .runge_kutta import SMALLEST_ERROR
 
 # How a chain ends; and the two states of a lane before that.
 DONE, STEP_UNDERFLOW, NOT_FINITE, TOO_MANY_STEPS = 0, 1, 2, 3
 RUNNING, IDLE = -1, -2
 
 # Rows of `Stepper.control`, in the precision of the states.
-H, ERROR, ACCEPTED, FRESH, SIZE, RATE, TRIAL, TAKEN = 0, 1, 2, 3, 4, 5, 6, 7
-CONTROL_ROWS = 8
+H, ERROR, ACCEPTED, FRESH, SIZE, RATE, TRIAL = 0, 1, 2, 3, 4, 5, 6
+CONTROL_ROWS = 7
 # Rows of `Stepper.clock`, always float64: a float32 time would drift.
 T, STEP, PREVIOUS_ERROR = 0, 1, 2
 CLOCK_ROWS = 3
@@ -101,7 +102,7 @@ def take_chain(block, stepper, batch, chain, lane):
     stepper.tally[SAVED, lane] = 1
     stepper.tally[AFTER_REJECTION, lane] = 0
     stepper.clock[T, lane] = batch.times[0]
-    stepper.clock[PREVIOUS_ERROR, lane] = 1e-4
+    stepper.clock[PREVIOUS_ERROR, lane] = SMALLEST_ERROR
     stepper.control[FRESH, lane] = like(stepper.y, 1.0)
     stepper.control[ACCEPTED, lane] = like(stepper.y, 0.0)
 

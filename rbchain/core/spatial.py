@@ -176,12 +176,6 @@ def power(f, m):
 
 
 @kernel
-def cross_motion(v, m):
-    """v x m: the rate of change of a motion vector m that moves with v."""
-    return Motion(cross(v.ang, m.ang), add3(cross(v.ang, m.lin), cross(v.lin, m.ang)))
-
-
-@kernel
 def cross_force(v, f):
     """v x* f: the rate of change of a force vector f that moves with v."""
     return Force(add3(cross(v.ang, f.ang), cross(v.lin, f.lin)), cross(v.ang, f.lin))

@@ -27,6 +27,7 @@ def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrench
         pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
+        aba.fail_together(block.qdd, k)
         unpack(block.qdd, qdd, start, last)
 
 

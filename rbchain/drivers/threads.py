@@ -4,8 +4,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-# Below this many joints in a call, waking another thread costs more than it saves.
-WORTH_A_THREAD = 4096
+# Waking another thread costs as much as this many joints do.
+JOINTS_PER_THREAD = 4096
 PIECES_PER_THREAD = 4
 
 
@@ -15,21 +15,31 @@ def _available_cores():
     return os.cpu_count() or 1
 
 
+def _threads_at_first():
+    """RBCHAIN_NUM_THREADS, or the cores this process may use."""
+    setting = os.environ.get("RBCHAIN_NUM_THREADS")
+    if not setting:
+        return _available_cores()
+    if not setting.isdecimal() or int(setting) < 1:
+        raise ValueError(f"RBCHAIN_NUM_THREADS is {setting!r}; expected a whole number of at least 1")
+    return int(setting)
+
+
 class _Pool:
-    """The worker threads, made when first needed."""
+    """The worker threads beside the caller's own, made when first needed."""
 
     def __init__(self):
-        self.threads = int(os.environ.get("RBCHAIN_NUM_THREADS") or _available_cores())
-        self.executor, self.made_for = None, 0
+        self.threads = _threads_at_first()
+        self.forget()
 
     def forget(self):
         """After a fork the child has none of its parent's threads."""
-        self.executor = None
+        self.executor, self.made_for = None, 0
 
-    def workers(self):
-        if self.executor is None or self.made_for != self.threads:
-            self.executor = ThreadPoolExecutor(max_workers=self.threads - 1, thread_name_prefix="rbchain")
-            self.made_for = self.threads
+    def workers(self, needed):
+        """An executor of at least as many threads."""
+        if self.executor is None or self.made_for < needed:
+            self.executor, self.made_for = ThreadPoolExecutor(needed, thread_name_prefix="rbchain"), needed
         return self.executor
 
 
@@ -68,28 +78,28 @@ def borrow(spare, new_memory):
         return new_memory()
 
 
-def run(driver, spare, new_memory, arguments, chains, joints, width):
-    """Call `driver(memory, *arguments, first, last)` for pieces that make up all `chains`, `joints` numbers in all.
+def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
+    """Call `driver(memory, *arguments, first, last)` for pieces that together make up all `chains`.
 
     Pieces are whole blocks of `width` lanes. Memory comes from the list `spare`, or is new, and is spare thereafter.
+    `most_threads` bounds the threads where the work is too little for all.
     """
     blocks = -(-chains // width)
-    pieces = min(_pool.threads * PIECES_PER_THREAD, blocks)
-    if _pool.threads == 1 or joints < WORTH_A_THREAD or pieces == 1:
-        memory = borrow(spare, new_memory)
-        driver(memory, *arguments, 0, chains)
-        spare.append(memory)
-        return
+    threads = _pool.threads
+    threads = max(1, min(threads, blocks, most_threads or threads))
+    pieces = min(threads * PIECES_PER_THREAD, blocks) if threads > 1 else 1
     bounds = [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]
     spans = pairwise(bounds)  # shared: whoever is free takes the next
 
     def work():
-        memory = borrow(spare, new_memory)
+        memory = None
         for first, last in spans:
+            memory = borrow(spare, new_memory) if memory is None else memory
             driver(memory, *arguments, first, last)
-        spare.append(memory)
+        if memory is not None:
+            spare.append(memory)
 
-    helpers = [_pool.workers().submit(work) for _ in range(_pool.threads - 1)]
+    helpers = [_pool.workers(threads - 1).submit(work) for _ in range(threads - 1)]
     work()
     for helper in helpers:
         helper.result()

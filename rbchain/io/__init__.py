@@ -35,7 +35,7 @@ def load(path, *, nonphysical_inertia="warn"):
     6
     """
     path = Path(path)
-    if path.suffix == ".urdf":
+    if path.suffix.lower() == ".urdf":
         from .urdf import load_urdf
 
         return load_urdf(path, nonphysical_inertia)

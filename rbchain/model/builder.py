@@ -135,6 +135,7 @@ class ModelBuilder:
                 inertia=np.array([inertia.inertia for inertia in inertias]),
                 gravity=self.gravity.copy(),
                 frames={name: frame for name, frame in carriers.items() if name not in names},
+                nonphysical_inertia=self.nonphysical_inertia,
             )
         )
 

@@ -36,6 +36,7 @@ class Description:
     inertia: np.ndarray
     gravity: np.ndarray
     frames: dict
+    nonphysical_inertia: str
 
 
 #: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies.

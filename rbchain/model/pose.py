@@ -68,10 +68,12 @@ class Pose:
 
     Parameters
     ----------
-    translation : (..., 3) array, m
+    translation : (3,) array, m
         Origin of the frame in the other frame.
-    rotation : None, (..., 3, 3) array, or quaternion [x, y, z, w]
+    rotation : None, (3, 3) array, or quaternion [x, y, z, w]
         Turns the frame's axes into the other's: ``p_other = rotation @ p + translation``.
+
+    Poses that a calculation returns hold arrays (..., 3) and (..., 3, 3).
 
     Examples
     --------
@@ -85,14 +87,19 @@ class Pose:
     rotation: np.ndarray = None
 
     def __post_init__(self):
-        translation, rotation = np.asarray(self.translation), self.rotation
-        if translation.ndim < 2:
-            translation, rotation = vector3(translation, "translation"), rotation_matrix(rotation)
+        translation, rotation = vector3(self.translation, "translation"), rotation_matrix(self.rotation)
         object.__setattr__(self, "translation", translation)
         object.__setattr__(self, "rotation", rotation)
 
+    @classmethod
+    def computed(cls, translation, rotation):
+        """A pose of arrays that a calculation gave: taken as they are, in their precision, NaN included."""
+        pose = object.__new__(cls)
+        object.__setattr__(pose, "translation", translation)
+        object.__setattr__(pose, "rotation", rotation)
+        return pose
+
     def __matmul__(self, other):
         """The pose of a frame that has pose `other` in a frame with this pose."""
-        return Pose(
-            self.translation + (self.rotation @ other.translation[..., None])[..., 0], self.rotation @ other.rotation
-        )
+        translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
+        return Pose.computed(translation, self.rotation @ other.rotation)

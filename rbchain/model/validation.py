@@ -16,11 +16,16 @@ def check_mass(body_names, mass):
     _refuse(body_names, mass < 0.0, "mass is {}; expected zero or more", mass)
 
 
-def check_inertia(body_names, inertia):
-    """Refuse tensors (..., n, 3, 3) that no distribution of mass has."""
+def check_symmetric(body_names, inertia):
+    """Refuse tensors (..., n, 3, 3) that are not finite or not symmetric."""
     check_finite(body_names, "inertia", inertia, 2)
     skew = np.abs(inertia - np.swapaxes(inertia, -1, -2)).max((-1, -2))
     _refuse(body_names, skew > 1e-9 * np.abs(inertia).max((-1, -2)), "inertia {} is not symmetric", inertia)
+
+
+def check_inertia(body_names, inertia):
+    """Refuse tensors (..., n, 3, 3) that no distribution of mass has."""
+    check_symmetric(body_names, inertia)
     moments = np.linalg.eigvalsh(inertia)
     allowed = ROUNDING_OF_FILES * np.abs(moments).sum(-1) + NOTHING
     _refuse(
