@@ -44,7 +44,7 @@ def reveal_joint_force(i, model, qd, loads, residual, work, k):
 
 @kernel
 def subtract_from_parent(i, model, residual, work, k):
-    """Take the force through joint i off its parent's balance, while body i's own children have taken nothing off it."""
+    """Take the force through joint i off its parent's balance, before i's own children take theirs off it."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
         handed = force_at_root(load_force(residual, i, 0, k), load3(work.body, i, LEVER, k))
