@@ -52,6 +52,8 @@ class Model:
         Of each body, in body axes; the tensor is about the cg.
     gravity : (3,) array, m/s^2
         In world axes.
+    fixed_frames : dict
+        Frames on fixed joints by name, each with the number of the body it is fixed to (-1: the world).
 
     Arrays are read-only; a field given to `vary` has the batch's axes in front.
     """
@@ -152,6 +154,7 @@ class Model:
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`, `pitch`
             and `gravity`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
             An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz. Fields with batch axes must agree in them.
+            Each field is taken as it is given: a new mass leaves the inertia as it was.
 
         Returns
         -------
@@ -424,7 +427,12 @@ class Model:
         shape of the batch.
         """
         shape = self._state_shape
-        arrays, trailing = [np.asarray(x) for x in states], [shape] * len(states)
+        arrays, trailing = [], [shape] * len(states)
+        for name, x in zip(names, states, strict=True):
+            try:
+                arrays.append(np.asarray(x))
+            except ValueError as error:
+                raise StateError(f"{name} is no array of numbers: {error}") from None
         loaded = len(wrenches) > 0 and wrenches[0] is not None
         if loaded:
             names, arrays, trailing = (*names, "wrenches"), [*arrays, np.asarray(wrenches[0])], [*trailing, (*shape, 6)]

@@ -17,7 +17,7 @@ from . import __version__, load
 from .errors import RbchainError
 from .simulation import Trajectory
 
-EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED = 0, 1, 2
+EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
 CHAINS_PER_PIECE = 1000
 
 EXAMPLES = """examples:
@@ -39,6 +39,9 @@ def main(arguments=None):
         for warning in caught:
             errors.print(f"rbchain: warning: {warning.message}", markup=False, soft_wrap=True)
         return options.command(options, model, console)
+    except KeyboardInterrupt:
+        errors.print("rbchain: interrupted; nothing was saved")
+        return EXIT_INTERRUPTED
     except (RbchainError, OSError, ValueError) as error:
         errors.print(f"rbchain: error: {error}", markup=False, soft_wrap=True)
         return EXIT_REFUSED
@@ -72,7 +75,7 @@ def _parser():
     )
     simulate.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
     simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="of integration (default: rk45)")
-    simulate.add_argument("--step", type=float, help="of rk4, in s")
+    simulate.add_argument("--step", type=float, help="of rk4, in s; rk4 needs it")
     simulate.add_argument("--rtol", type=float, default=1e-8, help="relative tolerance of rk45 (default: 1e-8)")
     simulate.add_argument("--atol", type=float, default=1e-10, help="absolute tolerance of rk45 (default: 1e-10)")
     simulate.add_argument("--samples", type=int, default=21, help="saved times of each motion (default: 21)")

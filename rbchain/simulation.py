@@ -40,6 +40,9 @@ class Trajectory:
     rejections: np.ndarray
     evaluations: np.ndarray
 
+    def __repr__(self):
+        return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
+
     @property
     def success(self):
         """Whether every chain reached the end of its motion."""

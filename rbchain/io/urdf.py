@@ -41,7 +41,12 @@ def load_urdf(path, nonphysical_inertia="warn"):
             joint_name=joint.name,
         )
         waiting.extend(children.get(joint.child, [])[::-1])
-    return builder.build()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = builder.build()
+    for warning in caught:
+        warnings.warn(f"{path}: {warning.message}", stacklevel=3)
+    return model
 
 
 def _tree(path, robot):
