@@ -136,7 +136,7 @@ def parameter9(parameters, i, column, k):
 
 @kernel
 def settle_base(model, work, k):
-    """Put the base at rest at the world's origin; gravity is its acceleration upwards (Featherstone 2008, 5.3)."""
+    """Put the base at rest at the world's origin, and nothing where childless bodies look for their children's sum."""
     n, body, childless = model.parent.shape[0], work.body, work.gathered.shape[0] - 1
     for row in range(GATHERED_ROWS):
         work.gathered[childless, row, k] = like(body, 0.0)
@@ -147,4 +147,12 @@ def settle_base(model, work, k):
     for axis in range(3):
         body[n, POSITION + axis, k] = like(body, 0.0)
         body[n, A + axis, k] = like(body, 0.0)
-        body[n, A + 3 + axis, k] = -parameter(model.parameters, n, GRAVITY + axis, k)
+    apply_gravity(model, work, k)
+
+
+@kernel
+def apply_gravity(model, work, k):
+    """Gravity is an acceleration of the base upwards (Featherstone 2008, 5.3)."""
+    n = model.parent.shape[0]
+    for axis in range(3):
+        work.body[n, A + 3 + axis, k] = -parameter(model.parameters, n, GRAVITY + axis, k)

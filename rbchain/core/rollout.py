@@ -10,7 +10,7 @@ import numpy as np
 from .aba import forward_dynamics
 from .jit import kernel
 from .lanes import like
-from .layout import number_of, settle_base
+from .layout import apply_gravity, number_of
 from .runge_kutta import SMALLEST_ERROR
 
 # How a chain ends; and the two states of a lane before that.
@@ -116,4 +116,4 @@ def take_parameters(block, parameters, variation, chain, lane):
     width = values.shape[2]
     for entry in range(entries.shape[0]):
         parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]
-    settle_base(block.model, block.work, lane)
+    apply_gravity(block.model, block.work, lane)

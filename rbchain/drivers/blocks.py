@@ -15,6 +15,7 @@ from ..core.layout import (
     Block,
     Loads,
     Work,
+    apply_gravity,
     flat_model,
     number_of,
     settle_base,
@@ -85,7 +86,7 @@ def take_varied(block, parameters, variation, first, k):
     entries, values = variation.entries, variation.values
     for entry in range(entries.shape[0]):
         parameters[entries[entry, 0], entries[entry, 1], k] = values[first // values.shape[2], entry, k]
-    settle_base(block.model, block.work, k)
+    apply_gravity(block.model, block.work, k)
 
 
 @kernel
