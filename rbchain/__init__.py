@@ -6,26 +6,31 @@ from .errors import FileFormatError, ModelError, RbchainError, StateError
 from .io import load
 from .model.builder import ModelBuilder
 from .model.inertia import Inertia
-from .model.joint import Fixed, Prismatic, Revolute, Screw
+from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
 from .model.pose import Pose
 from .simulation import Trajectory
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Composite",
     "FileFormatError",
     "Fixed",
+    "Free",
     "Inertia",
     "Model",
     "ModelBuilder",
     "ModelError",
+    "Planar",
     "Pose",
     "Prismatic",
     "RbchainError",
     "Revolute",
     "Screw",
+    "Spherical",
     "StateError",
     "Trajectory",
+    "Universal",
     "get_num_threads",
     "load",
     "set_num_threads",

@@ -24,7 +24,7 @@ class Trajectory:
     Attributes
     ----------
     t : (times,) array, s
-    q, qd : (..., times, n) arrays
+    q, qd : (..., times, nq), (..., times, nv) arrays
         Positions and velocities at those times; NaN from where a chain's motion could not be computed.
     status : (...) array of int
         How each chain ended: 0 done, 1 step underflow, 2 not finite, 3 too many steps.
@@ -77,13 +77,14 @@ def simulate(
     Parameters
     ----------
     model : Model
-    q0, qd0 : (..., n) arrays, rad or m, and per second
-        Initial state of each chain; all float32 makes the calculation float32.
+    q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and per second
+        Initial state of each chain; all float32 makes the calculation float32. The quaternions of free and spherical
+        joints are integrated as four numbers, and given back unit length after each step.
     duration : float, s
     method : "rk45" or "rk4"
         "rk45", Dormand and Prince's fifth-order method, in which every chain has its own steps; or "rk4", the classical
         fourth-order method in steps of `step`.
-    tau : float or (..., n) array, N m or N
+    tau : float or (..., nv) array, N m or N
         Joint forces, constant over the motion.
     step : float, s
         Of "rk4": between two saved times, equal steps no longer than this.
@@ -122,21 +123,22 @@ def simulate(
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
     start, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
-    chains, n = int(np.prod(batch)), model.nv
-    q, qd = np.empty((2, chains, times.size, n), dtype)
+    chains = int(np.prod(batch))
+    q, qd = np.empty((chains, times.size, model.nq), dtype), np.empty((chains, times.size, model.nv), dtype)
     tally = np.zeros((chains, 4), np.int64)
     if dtype == np.float32 and method == "rk45" and atol < SMALLEST_ATOL_FLOAT32:
         raise StateError(f"atol is {atol!r}; expected at least {SMALLEST_ATOL_FLOAT32} in float32")
-    start, saved = tuple(x.reshape(chains, n) if batch else x for x in start), (q.reshape(-1), qd.reshape(-1))
+    start = tuple(x.reshape(chains, x.shape[-1]) if batch else x for x in start)
+    saved = (q.reshape(-1), qd.reshape(-1))
     arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
     width = LANE_WIDTHS[dtype.name] if batch else 1
     stages = settings[0].b.size
     if chains:
-        new_memory = partial(trajectory_memory, model._topology, stages, width, dtype)
+        new_memory = partial(trajectory_memory, model._topology, model.nq + model.nv, stages, width, dtype)
         threads.run(driver, [], new_memory, arguments, chains, width)
-    shape = (*batch, times[asked].size, n)
+    q, qd = (x[:, asked].reshape(*batch, -1, x.shape[-1]) for x in (q, qd))
     counts = (tally[:, column].reshape(batch) for column in range(4))
-    return Trajectory(times[asked], q[:, asked].reshape(shape), qd[:, asked].reshape(shape), *counts)
+    return Trajectory(times[asked], q, qd, *counts)
 
 
 def _times(duration, save_at):

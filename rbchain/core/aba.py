@@ -9,7 +9,7 @@ from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from .kinematics import move_body, rigid_inertia
 from .lanes import epsilon, like, select
-from .layout import ADVANCE, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
+from .layout import ADVANCE, ARMATURE, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
 from .spatial import (
     add_forces,
     add_inertias,
@@ -86,7 +86,7 @@ def reciprocal_of_inertia(joint, D, IA_body):
 def eliminate_joint(i, model, qd, loads, work, k):
     """Solve joint i for its acceleration in terms of the parent's, and hand what remains to the parent.
 
-    U = IA S, D = S^T U, u = tau - S^T pA; to the parent, at its joint origin, Ia = IA - U U^T / D and
+    U = IA S, D = S^T U + armature, u = tau - S^T pA; to the parent, at its joint origin, Ia = IA - U U^T / D and
     pa = pA + Ia c + U u / D (Featherstone 2008, eqs. 7.43-7.47). Writes U, DINV and FORCE, and the parent's gathering.
     Returns IA and pA, for whoever wants the force through the joint, f = IA a + pA.
     """
@@ -94,7 +94,8 @@ def eliminate_joint(i, model, qd, loads, work, k):
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     IA_body, pA = articulate_body(i, model, loads, work, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
-    Dinv = reciprocal_of_inertia(joint, joint_force(joint, axis, advance, U_joint), IA_body)
+    D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
+    Dinv = reciprocal_of_inertia(joint, D, IA_body)
     u = loads.tau[i, k] - joint_force(joint, axis, advance, pA)
     store_spatial(body, i, U, k, U_joint)
     body[i, DINV, k] = Dinv

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from .jit import kernel
+from .kinematics import normalize_positions, straighten
 from .lanes import like, select
 from .rollout import (
     ACCEPTED,
@@ -65,12 +66,12 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
         attempt_step(block, stepper, tableau, tolerances, k)
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[STATUS, lane] == RUNNING:
-                judge_step(stepper, tableau, batch, tolerances, lane)
-        accept_steps(stepper, tableau, k)
+                judge_step(block, stepper, tableau, batch, tolerances, lane)
+        accept_steps(block, stepper, tableau, k)
         taken = 0
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[STATUS, lane] >= DONE:
-                record_chain(stepper, batch, lane)
+                record_chain(block, stepper, batch, lane)
                 running -= 1
                 stepper.tally[STATUS, lane] = IDLE
                 if next_chain < last:
@@ -80,17 +81,18 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
                     running += 1
                     taken += 1
                 else:
-                    rest_lane(stepper, lane)
+                    rest_lane(block, stepper, lane)
         if taken > 0:
             start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
 
 
 @kernel
-def rest_lane(stepper, lane):
+def rest_lane(block, stepper, lane):
     """Let a lane for which no chain is left stand still, where its angles cost no lane beside it anything."""
     stepper.control[H, lane] = like(stepper.y, 0.0)
     for j in range(stepper.y.shape[0]):
         stepper.y[j, lane] = like(stepper.y, 0.0)
+    straighten(block.model, stepper.y, lane)
 
 
 @kernel
@@ -117,11 +119,11 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
     control[ERROR, k] = norm(change, y, y, atol, rtol, k)
     for lane in range(y.shape[1]):
         if control[FRESH, lane] > like(y, 0.0):
-            start_lane(stepper, tableau, batch, lane)
+            start_lane(block, stepper, tableau, batch, lane)
 
 
 @kernel
-def start_lane(stepper, tableau, batch, lane):
+def start_lane(block, stepper, tableau, batch, lane):
     """Choose a fresh lane's first step, and save where it starts."""
     control, tally = stepper.control, stepper.tally
     control[FRESH, lane] = like(control, 0.0)
@@ -129,7 +131,7 @@ def start_lane(stepper, tableau, batch, lane):
     if tally[STATUS, lane] == IDLE:
         return
     tally[EVALUATIONS, lane] = 2
-    save_lane(stepper, batch, tally[CHAIN, lane], 0, lane)
+    save_lane(block, stepper.y, batch, tally[CHAIN, lane], 0, lane)
     rate, trial, change = float(control[RATE, lane]), float(control[TRIAL, lane]), float(control[ERROR, lane])
     if not rate < math.inf:
         tally[STATUS, lane] = NOT_FINITE
@@ -161,7 +163,7 @@ def attempt_step(block, stepper, tableau, tolerances, k):
 
 
 @kernel
-def judge_step(stepper, tableau, batch, tolerances, lane):
+def judge_step(block, stepper, tableau, batch, tolerances, lane):
     """Accept or reject the step of a lane, save what it has passed, and choose the next step."""
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h, end = float(control[ERROR, lane]), clock[STEP, lane], batch.times[batch.times.shape[0] - 1]
@@ -170,7 +172,7 @@ def judge_step(stepper, tableau, batch, tolerances, lane):
         control[ACCEPTED, lane] = like(control, 1.0)
         tally[STEPS, lane] += 1
         t_new = end if end - clock[T, lane] <= h else clock[T, lane] + h
-        save_passed(stepper, tableau, batch, t_new, lane)
+        save_passed(block, stepper, tableau, batch, t_new, lane)
         clock[T, lane] = t_new
         factor = growth_of_step(error, clock[PREVIOUS_ERROR, lane], tableau.order, tally[AFTER_REJECTION, lane] > 0)
         clock[PREVIOUS_ERROR, lane] = max(error, SMALLEST_ERROR)
@@ -190,44 +192,45 @@ def judge_step(stepper, tableau, batch, tolerances, lane):
 
 
 @kernel
-def save_passed(stepper, tableau, batch, t_new, lane):
+def save_passed(block, stepper, tableau, batch, t_new, lane):
     """Save the times that the accepted step of a lane has passed, by the continuous extension."""
-    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    n, m = y.shape[0] // 2, batch.times.shape[0]
-    h, slot = stepper.control[H, lane], stepper.tally[SAVED, lane]
-    while slot < m and batch.times[slot] <= t_new:
-        start = (stepper.tally[CHAIN, lane] * m + slot) * n
+    y, y_new, passed, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+    h, slot, chain = stepper.control[H, lane], stepper.tally[SAVED, lane], stepper.tally[CHAIN, lane]
+    while slot < batch.times.shape[0] and batch.times[slot] <= t_new:
         theta = like(y, (batch.times[slot] - stepper.clock[T, lane]) / stepper.clock[STEP, lane])
         at_end = batch.times[slot] == t_new
-        for i in range(n):
-            if at_end:
-                batch.q[start + i] = y_new[i, lane]
-                batch.qd[start + i] = y_new[n + i, lane]
-            else:
-                batch.q[start + i] = interpolate(tableau, y, y_new, h, rates, theta, i, lane)
-                batch.qd[start + i] = interpolate(tableau, y, y_new, h, rates, theta, n + i, lane)
+        for j in range(y.shape[0]):
+            passed[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+        normalize_positions(block.model, passed, lane)
+        save_lane(block, passed, batch, chain, slot, lane)
         slot += 1
     stepper.tally[SAVED, lane] = slot
 
 
 @kernel
-def accept_steps(stepper, tableau, k):
-    """Move the lanes whose step was accepted to its end; its last rate is the next step's first."""
+def accept_steps(block, stepper, tableau, k):
+    """Move the lanes whose step was accepted to its end; its last rate is the next step's first.
+
+    Not quite so where quaternions are given back their length: what that does to their rate is as small as the step's
+    error.
+    """
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[ACCEPTED, k] > like(y, 0.0)
     final = tableau.b.shape[0] - 1
     for j in range(y.shape[0]):
         y[j, k] = select(accepted, y_new[j, k], y[j, k])
         rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])
+    normalize_positions(block.model, y, k)
 
 
 @kernel
-def record_chain(stepper, batch, lane):
+def record_chain(block, stepper, batch, lane):
     """Report how a lane's chain ended; what it has not reached is NaN."""
-    n, m, chain = stepper.y.shape[0] // 2, batch.times.shape[0], stepper.tally[CHAIN, lane]
+    nq, nv, m, chain = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[CHAIN, lane]
     for row in range(4):
         batch.tally[chain, row] = stepper.tally[row, lane]
     stepper.control[ACCEPTED, lane] = like(stepper.control, 0.0)
-    for j in range((chain * m + stepper.tally[SAVED, lane]) * n, (chain + 1) * m * n):
+    for j in range((chain * m + stepper.tally[SAVED, lane]) * nq, (chain + 1) * m * nq):
         batch.q[j] = like(batch.q, np.nan)
+    for j in range((chain * m + stepper.tally[SAVED, lane]) * nv, (chain + 1) * m * nv):
         batch.qd[j] = like(batch.qd, np.nan)

@@ -1,9 +1,9 @@
-"""Kinetic and potential energy."""
+"""Kinetic and potential energy, that of the rotors included."""
 
 from .jit import kernel
 from .kinematics import move_body, place_body, rigid_inertia
 from .lanes import like
-from .layout import GRAVITY, POSITION, V, parameter3
+from .layout import ARMATURE, GRAVITY, POSITION, V, parameter, parameter3
 from .spatial import add3, dot, power, rigid_momentum, scale3
 from .storage import load3, load_motion
 
@@ -19,16 +19,17 @@ def energy(model, q, qd, energies, work, k):
     for i in range(n):
         move_body(i, model, q, qd, work, k)
         place_body(i, model, work, k)
-        add_energy(i, model, energies, work, k)
+        add_energy(i, model, qd, energies, work, k)
 
 
 @kernel
-def add_energy(i, model, energies, work, k):
+def add_energy(i, model, qd, energies, work, k):
     """Add body i's share. Reads R, V and POSITION."""
     gravity = parameter3(model.parameters, model.parent.shape[0], GRAVITY, k)
     v = load_motion(work.body, i, V, k)
     m, h, J = rigid_inertia(i, model, work, k)
-    doubled = power(rigid_momentum(m, h, J, v), v)
+    rotor = parameter(model.parameters, i, ARMATURE, k) * qd[i, k] * qd[i, k]
+    doubled = power(rigid_momentum(m, h, J, v), v) + rotor
     energies[KINETIC, k] = energies[KINETIC, k] + like(doubled, 0.5) * doubled
     first_moment = add3(scale3(m, load3(work.body, i, POSITION, k)), h)
     energies[POTENTIAL, k] = energies[POTENTIAL, k] - dot(gravity, first_moment)

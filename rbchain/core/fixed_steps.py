@@ -4,6 +4,7 @@ import math
 
 from .aba import fail_together
 from .jit import kernel
+from .kinematics import normalize_positions
 from .lanes import like
 from .rollout import DONE, EVALUATIONS, NOT_FINITE, REJECTIONS, STATUS, STEPS, evaluate, save_lane, take_chain
 from .runge_kutta import advance
@@ -16,7 +17,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
     width, times = stepper.y.shape[1], batch.times
     for lane in range(width):
         take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
-    save_lanes(stepper, batch, 0, span)
+    save_lanes(block, stepper, batch, 0, span)
     attempted = 0
     for slot in range(1, times.shape[0]):
         length = times[slot] - times[slot - 1]
@@ -24,7 +25,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
         for _ in range(steps):
             step_evenly(block, stepper, tableau, like(stepper.y, length / steps), k)
         attempted += steps
-        save_lanes(stepper, batch, slot, span)
+        save_lanes(block, stepper, batch, slot, span)
     for lane in range(min(width, last - first)):
         taken = stepper.tally[STEPS, lane]
         batch.tally[first + lane, STATUS] = DONE if taken == attempted else NOT_FINITE
@@ -43,6 +44,7 @@ def step_evenly(block, stepper, tableau, h, k):
         advance(tableau.A[stage], stage, y, h, rates, y_new, k)
         evaluate(block, y_new, rates[stage], k)
     advance(tableau.b, stages, y, h, rates, y, k)
+    normalize_positions(block.model, y, k)
     fail_together(y, k)
     for lane in range(y.shape[1]):
         if y[0, lane] == y[0, lane]:
@@ -50,8 +52,8 @@ def step_evenly(block, stepper, tableau, h, k):
 
 
 @kernel
-def save_lanes(stepper, batch, slot, span):
+def save_lanes(block, stepper, batch, slot, span):
     """Save the states of a block of chains."""
     first, last = span
     for lane in range(min(stepper.y.shape[1], last - first)):
-        save_lane(stepper, batch, first + lane, slot, lane)
+        save_lane(block, stepper.y, batch, first + lane, slot, lane)

@@ -2,9 +2,15 @@
 
 `axis` is the joint's direction in world axes, `advance` the travel along it per unit of q. The branches are on a
 number that all lanes share; the revolute joint, by far the most common, does not pay for the others.
+
+A free or spherical joint is six or three such joints at one point, with the axes x, y and z of the body that the last
+of them carries: unlike those of a sequence, these axes all move with that body.
 """
 
+import math
+
 from .jit import kernel
+from .lanes import like
 from .layout import PRISMATIC, REVOLUTE
 from .spatial import Force, Motion, add3, cross, dot, rotate, rotate_back, scale3, symmetric, turn_about_z
 from .trig import sincos
@@ -25,6 +31,39 @@ def joint_travel(joint, r, axis, advance, q):
     if joint == REVOLUTE:
         return r
     return add3(r, scale3(advance * q, axis))
+
+
+@kernel
+def quaternion_rotation(x, y, z, w):
+    """The rotation of a quaternion, which need not have unit length: an integrator's stages do not keep it."""
+    s = like(x, 2.0) / (x * x + y * y + z * z + w * w)
+    one = like(x, 1.0)
+    return (
+        *(one - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)),
+        *(s * (x * y + z * w), one - s * (x * x + z * z), s * (y * z - x * w)),
+        *(s * (x * z - y * w), s * (y * z + x * w), one - s * (x * x + y * y)),
+    )
+
+
+@kernel
+def quaternion_rate(x, y, z, w, spin):
+    """Rate of a quaternion whose body turns with the angular velocity `spin` in its own axes: q (spin, 0) / 2."""
+    a, b, c = spin
+    half = like(x, 0.5)
+    return (
+        half * (w * a + y * c - z * b),
+        half * (w * b + z * a - x * c),
+        half * (w * c + x * b - y * a),
+        -half * (x * a + y * b + z * c),
+    )
+
+
+@kernel
+def normalize_quaternion(q, at, k):
+    """Give the quaternion in q[at : at + 4] unit length."""
+    x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
+    s = like(x, 1.0) / math.sqrt(x * x + y * y + z * z + w * w)
+    q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k] = s * x, s * y, s * z, s * w
 
 
 @kernel
@@ -73,3 +112,25 @@ def inertia_along(joint, A, axis, advance):
         add3(turning.ang, scale3(advance, rotate(A.H, axis))),
         add3(turning.lin, scale3(advance, symmetric(A.M, axis))),
     )
+
+
+@kernel
+def joint_motion(joint, axis, advance):
+    """S"""
+    zero = axis[0] - axis[0]
+    if joint == PRISMATIC:
+        return Motion((zero, zero, zero), axis)
+    if joint == REVOLUTE:
+        return Motion(axis, (zero, zero, zero))
+    return Motion(axis, scale3(advance, axis))
+
+
+@kernel
+def rigid_along(joint, A, axis, advance):
+    """A S of a rigid inertia."""
+    if joint == PRISMATIC:
+        return Force(cross(A.h, axis), scale3(A.m, axis))
+    turning = Force(symmetric(A.J, axis), cross(axis, A.h))
+    if joint == REVOLUTE:
+        return turning
+    return Force(add3(turning.ang, scale3(advance, cross(A.h, axis))), add3(turning.lin, scale3(advance * A.m, axis)))

@@ -1,5 +1,8 @@
 """Where each number of a model and of the working memory stands.
 
+Every body has one degree of freedom: a joint with several is a row of bodies without mass, one for each, of which the
+last is the body itself. So n, the number of bodies here, is the number of velocities.
+
 Parameters: an array `(n + 1, PARAMETERS)` that all chains share, or `(n + 1, PARAMETERS, lanes)` with one set for each
 chain. Row i is body i, in axes that the flattening has turned so that the joint's axis is z; row n is the base, which
 holds gravity. Working memory: an array `(n + 1, fields, lanes)`, its row n again the base, so that a root has a parent.
@@ -19,16 +22,25 @@ MASS = 12  # kg
 CG = 13  # 3: centre of gravity in body axes, m
 INERTIA = 16  # 6: about the centre of gravity, in body axes, kg m^2
 ADVANCE = 22  # travel along the axis per unit of q: 0 revolute, 1 prismatic, the pitch (m/rad) of a screw
-PARAMETERS = 23
+ARMATURE = 23  # inertia of the rotor as the joint feels it, kg m^2 or kg
+AXIS = 24  # 3: the joint's axis in body axes, from which the flattening has turned to z
+PARAMETERS = 27
 GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 
-# --- rows of the topology: an integer array (4, n) ---
+# --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
 PARENT = 0  # the parent's row; n for a root
 JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
 GATHERING = 2  # the row of `Work.gathered` where a body's children add up; the last row, always zero, if it has none
 JOINS = 3  # 1 where a sibling, with a higher number, has added itself to the parent's row before
+POSING = 4  # what of q poses the body: OWN, FREE, SPHERICAL or CARRIED
+COORDINATE = 5  # the first entry of q that poses the body
+FIRST = 6  # the first body of the joint that this one is part of: itself, but in a free or spherical joint
+TOPOLOGY_ROWS = 7
 
-REVOLUTE, PRISMATIC, SCREW = 0, 1, 2
+REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
+# Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
+# coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
+OWN, FREE, SPHERICAL, CARRIED = 0, 1, 2, 3
 
 # --- working memory of a body: first row of each ---
 R = 0  # 9: body axes to world axes
@@ -55,6 +67,9 @@ class FlatModel(NamedTuple):
     joint: np.ndarray
     gathering: np.ndarray
     joins: np.ndarray
+    posing: np.ndarray
+    coordinate: np.ndarray
+    first: np.ndarray
     parameters: np.ndarray
 
 
@@ -96,7 +111,16 @@ class Variation(NamedTuple):
 
 @kernel
 def flat_model(topology, parameters):
-    return FlatModel(topology[PARENT], topology[JOINT], topology[GATHERING], topology[JOINS], parameters)
+    return FlatModel(
+        topology[PARENT],
+        topology[JOINT],
+        topology[GATHERING],
+        topology[JOINS],
+        topology[POSING],
+        topology[COORDINATE],
+        topology[FIRST],
+        parameters,
+    )
 
 
 @kernel
@@ -148,6 +172,13 @@ def settle_base(model, work, k):
         body[n, POSITION + axis, k] = like(body, 0.0)
         body[n, A + axis, k] = like(body, 0.0)
     apply_gravity(model, work, k)
+
+
+@kernel
+def take_gravity_off(model, work, k):
+    """Let the base rest in a world without gravity."""
+    for row in range(6):
+        work.body[model.parent.shape[0], A + row, k] = like(work.body, 0.0)
 
 
 @kernel

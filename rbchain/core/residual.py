@@ -9,7 +9,7 @@ without the motor's force put in, the balance would hold for whatever the sweeps
 from .aba import eliminate_joint, forward_dynamics
 from .jit import kernel
 from .joints import joint_force
-from .layout import ADVANCE, LEVER, PRISMATIC, A, F, R, parameter
+from .layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, parameter
 from .rnea import impel_body
 from .spatial import Force, add3, add_forces, force_at_root, momentum, scale3, subtract_forces, z_axis
 from .storage import load3, load9, load_force, load_motion, store_spatial
@@ -21,7 +21,7 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     for i in range(n - 1, -1, -1):
-        reveal_joint_force(i, model, qd, loads, residual, work, k)
+        reveal_joint_force(i, model, qd, qdd, loads, residual, work, k)
     for i in range(n):
         subtract_from_parent(i, model, residual, work, k)
     for i in range(n):
@@ -31,13 +31,17 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
 
 
 @kernel
-def reveal_joint_force(i, model, qd, loads, residual, work, k):
-    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, the motor's force."""
+def reveal_joint_force(i, model, qd, qdd, loads, residual, work, k):
+    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, what the motor gives.
+
+    That is its force less what the rotor takes.
+    """
     joint, body = model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     IA_body, pA = eliminate_joint(i, model, qd, loads, work, k)
     f = add_forces(momentum(IA_body, load_motion(body, i, A, k)), pA)
-    missing = scale3(loads.tau[i, k] - joint_force(joint, axis, advance, f), axis)
+    given = loads.tau[i, k] - parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
+    missing = scale3(given - joint_force(joint, axis, advance, f), axis)
     f = Force(f.ang, add3(f.lin, missing)) if joint == PRISMATIC else Force(add3(f.ang, missing), f.lin)
     store_spatial(residual, i, 0, k, f)
 

@@ -3,10 +3,21 @@
 from .aba import subtract_wrench
 from .jit import kernel
 from .joints import add_joint_motion, joint_bias, joint_force
-from .kinematics import move_body, rigid_inertia
-from .layout import ADVANCE, LEVER, A, F, R, V, parameter
-from .spatial import add_forces, add_motions, cross_force, force_at_root, motion_at_tip, rigid_momentum, z_axis
-from .storage import load3, load9, load_force, load_motion, store_spatial
+from .kinematics import body_axes, move_body, rigid_inertia
+from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter
+from .spatial import (
+    add3,
+    add_forces,
+    add_motions,
+    cross,
+    cross_force,
+    force_at_root,
+    motion_at_tip,
+    rigid_momentum,
+    rotate_back,
+    z_axis,
+)
+from .storage import load3, load9, load_force, load_motion, store3, store_spatial
 
 
 @kernel
@@ -17,19 +28,52 @@ def inverse_dynamics(model, q, qd, qdd, loads, work, k):
         move_body(i, model, q, qd, work, k)
         impel_body(i, model, qd, qdd, loads, work, k)
     for i in range(n - 1, -1, -1):
-        pass_force(i, model, loads, work, k)
+        pass_force(i, model, qdd, loads, work, k)
 
 
 @kernel
 def impel_body(i, model, qd, qdd, loads, work, k):
-    """a = a_parent + c + S qdd, and the force the motion of body i alone takes: F = I a + v x* I v - wrench."""
+    """Accelerate body i, and find the force that its motion alone takes: F = I a + v x* I v - wrench."""
+    a = accelerate_with_joint(i, model, qd, qdd, work, k)
+    store_spatial(work.body, i, F, k, force_on_body(i, model, a, loads, work, k))
+
+
+@kernel
+def accelerate_with_joint(i, model, qd, qdd, work, k):
+    """a = a_parent + c + S qdd. Reads A of the parent; writes and returns that of body i."""
     p, joint, body = model.parent[i], model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
     a = add_motions(motion_at_tip(load_motion(body, p, A, k), load3(body, i, LEVER, k)), c)
     a = add_joint_motion(joint, a, axis, advance, qdd[i, k])
     store_spatial(body, i, A, k, a)
-    store_spatial(body, i, F, k, force_on_body(i, model, a, loads, work, k))
+    return a
+
+
+@kernel
+def body_accelerations(model, q, qd, qdd, accelerations, work, k):
+    """Time derivatives of the velocities of the bodies' origins (3) and of their angular velocities (3), world axes.
+
+    The base must not accelerate: gravity is no motion. Writes accelerations (n, 6, lanes).
+    """
+    for i in range(model.parent.shape[0]):
+        move_body(i, model, q, qd, work, k)
+        a, v = accelerate_with_joint(i, model, qd, qdd, work, k), load_motion(work.body, i, V, k)
+        store3(accelerations, i, 0, k, add3(a.lin, cross(v.ang, v.lin)))
+        store3(accelerations, i, 3, k, a.ang)
+
+
+@kernel
+def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
+    """What each joint transmits from the parent to its body: force (3), moment (3) about the origin, in body axes.
+
+    Writes reactions (n, 6, lanes), and loads.tau as `inverse_dynamics` does.
+    """
+    inverse_dynamics(model, q, qd, qdd, loads, work, k)
+    for i in range(model.parent.shape[0]):
+        axes, f = body_axes(i, model, work, k), load_force(work.body, i, F, k)
+        store3(reactions, i, 0, k, rotate_back(axes, f.lin))
+        store3(reactions, i, 3, k, rotate_back(axes, f.ang))
 
 
 @kernel
@@ -42,12 +86,13 @@ def force_on_body(i, model, a, loads, work, k):
 
 
 @kernel
-def pass_force(i, model, loads, work, k):
-    """tau = S^T F, and F on to the parent (Featherstone 2008, eqs. 5.10-5.11)."""
+def pass_force(i, model, qdd, loads, work, k):
+    """tau = S^T F + armature qdd, and F on to the parent (Featherstone 2008, eqs. 5.10-5.11)."""
     p, joint, body = model.parent[i], model.joint[i], work.body
     f = load_force(body, i, F, k)
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    loads.tau[i, k] = joint_force(joint, axis, advance, f)
+    rotor = parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
+    loads.tau[i, k] = joint_force(joint, axis, advance, f) + rotor
     if p < model.parent.shape[0]:
         f_parent = add_forces(load_force(body, p, F, k), force_at_root(f, load3(body, i, LEVER, k)))
         store_spatial(body, p, F, k, f_parent)

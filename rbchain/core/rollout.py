@@ -9,6 +9,7 @@ import numpy as np
 
 from .aba import forward_dynamics
 from .jit import kernel
+from .kinematics import normalize_positions, position_rates
 from .lanes import like
 from .layout import apply_gravity, number_of
 from .runge_kutta import SMALLEST_ERROR
@@ -29,9 +30,9 @@ TALLY_ROWS = 7
 
 
 class Batch(NamedTuple):
-    """The chains of a call: states and joint forces (chains, n), their own parameters, and where results go.
+    """The chains of a call: states and joint forces (chains, ...), their own parameters, and where results go.
 
-    `times` (m,) are saved, in `q` and `qd` flat, per chain (m, n); `tally` (chains, 4): status and counts.
+    `times` (m,) are saved, in `q` and `qd` flat, per chain (m, nq) and (m, nv); `tally` (chains, 4): status and counts.
     """
 
     q0: np.ndarray
@@ -53,7 +54,7 @@ class Tolerances(NamedTuple):
 
 
 class Stepper(NamedTuple):
-    """The integrator's memory for one block of lanes: states (2 n, lanes), positions above velocities."""
+    """The integrator's memory for one block of lanes: states (nq + nv, lanes), positions above velocities."""
 
     y: np.ndarray
     y_new: np.ndarray
@@ -66,34 +67,36 @@ class Stepper(NamedTuple):
 
 @kernel
 def evaluate(block, y, rate, k):
-    """Rate of the state: velocities, and accelerations under the loads.
+    """Rate of the state: that of the positions, and accelerations under the loads.
 
     This is where whatever acts over time (drives, springs, water) will write `block.loads` before the dynamics.
     """
-    n = y.shape[0] // 2
-    for i in range(n):
-        rate[i, k] = y[n + i, k]
-    forward_dynamics(block.model, y[:n], y[n:], block.loads, rate[n:], block.work, k)
+    nq = block.q.shape[0]
+    q, qd = y[:nq], y[nq:]
+    position_rates(block.model, q, qd, rate[:nq], k)
+    forward_dynamics(block.model, q, qd, block.loads, rate[nq:], block.work, k)
 
 
 @kernel
-def save_lane(stepper, batch, chain, slot, lane):
-    """Save the state of a lane as it is."""
-    n, m = stepper.y.shape[0] // 2, batch.times.shape[0]
-    start = (chain * m + slot) * n
-    for i in range(n):
-        batch.q[start + i] = stepper.y[i, lane]
-        batch.qd[start + i] = stepper.y[n + i, lane]
+def save_lane(block, y, batch, chain, slot, lane):
+    """Save the state of a lane as it is in y."""
+    nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
+    for i in range(nq):
+        batch.q[(chain * m + slot) * nq + i] = y[i, lane]
+    for i in range(nv):
+        batch.qd[(chain * m + slot) * nv + i] = y[nq + i, lane]
 
 
 @kernel
 def take_chain(block, stepper, batch, chain, lane):
     """Put a chain's state, joint forces and parameters into a lane."""
-    n = block.model.parent.shape[0]
-    for i in range(n):
+    nq = block.q.shape[0]
+    for i in range(nq):
         stepper.y[i, lane] = number_of(batch.q0, chain, i)
-        stepper.y[n + i, lane] = number_of(batch.qd0, chain, i)
+    for i in range(block.qd.shape[0]):
+        stepper.y[nq + i, lane] = number_of(batch.qd0, chain, i)
         block.loads.tau[i, lane] = number_of(batch.tau, chain, i)
+    normalize_positions(block.model, stepper.y, lane)
     take_parameters(block, block.model.parameters, batch.variation, chain, lane)
     stepper.tally[STEPS, lane] = 0
     stepper.tally[REJECTIONS, lane] = 0

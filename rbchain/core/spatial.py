@@ -116,6 +116,12 @@ def turn_about_z(R, s, c):
 
 
 @kernel
+def next_axes(R):
+    """The same axes with y in the place of x, z of y, and x of z."""
+    return (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6])
+
+
+@kernel
 def z_axis(R):
     return (R[2], R[5], R[8])
 
@@ -147,6 +153,12 @@ def rotate_symmetric(R, S):
 
 
 # --- spatial vectors --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def cross_motion(v, m):
+    """v x m: the rate of change of a motion vector m that moves with v."""
+    return Motion(cross(v.ang, m.ang), add3(cross(v.ang, m.lin), cross(v.lin, m.ang)))
 
 
 @kernel
@@ -191,6 +203,49 @@ def motion_at_tip(m, r):
 def force_at_root(f, r):
     """The same force, referred from the tip of the lever r to its root."""
     return Force(add3(f.ang, cross(r, f.lin)), f.lin)
+
+
+# --- rigid bodies and what hangs on them as one -----------------------------------------------------------------------
+
+
+class Rigid(NamedTuple):
+    """Inertia of a rigid body about a point: mass, first moment (3) and rotational inertia (6)."""
+
+    m: object
+    h: tuple
+    J: tuple
+
+
+@kernel
+def add_rigids(A, B):
+    J, K = A.J, B.J
+    return Rigid(
+        A.m + B.m,
+        add3(A.h, B.h),
+        (J[0] + K[0], J[1] + K[1], J[2] + K[2], J[3] + K[3], J[4] + K[4], J[5] + K[5]),
+    )
+
+
+@kernel
+def rigid_at_root(A, r):
+    """The same rigid inertia, referred from the tip of the lever r to its root."""
+    h, J = A.h, A.J
+    g = add3(h, scale3(A.m, r))  # the first moment about the root
+    xx, yy, zz = r[0] * (h[0] + g[0]), r[1] * (h[1] + g[1]), r[2] * (h[2] + g[2])
+    return Rigid(
+        A.m,
+        g,
+        (
+            *(J[0] + (yy + zz), J[1] - (r[0] * g[1] + h[0] * r[1]), J[2] - (r[0] * g[2] + h[0] * r[2])),
+            *(J[3] + (xx + zz), J[4] - (r[1] * g[2] + h[1] * r[2]), J[5] + (xx + yy)),
+        ),
+    )
+
+
+@kernel
+def rigid_times(A, m):
+    """A m"""
+    return rigid_momentum(A.m, A.h, A.J, m)
 
 
 # --- inertias ---------------------------------------------------------------------------------------------------------

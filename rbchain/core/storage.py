@@ -1,7 +1,7 @@
 """Spatial values to and from the working memory: array `a`, row `i`, first field `row`, lanes `k`."""
 
 from .jit import kernel
-from .spatial import Force, Inertia, Motion
+from .spatial import Force, Inertia, Motion, Rigid
 
 
 @kernel
@@ -64,3 +64,15 @@ def store_inertia(a, i, row, k, x):
     store6(a, i, row, k, x.J)
     store9(a, i, row + 6, k, x.H)
     store6(a, i, row + 15, k, x.M)
+
+
+@kernel
+def load_rigid(a, i, row, k):
+    return Rigid(a[i, row, k], load3(a, i, row + 1, k), load6(a, i, row + 4, k))
+
+
+@kernel
+def store_rigid(a, i, row, k, x):
+    a[i, row, k] = x.m
+    store3(a, i, row + 1, k, x.h)
+    store6(a, i, row + 4, k, x.J)

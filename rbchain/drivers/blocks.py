@@ -6,9 +6,11 @@ Drivers take the numbers of a batch as arrays (chains, m), and compute them in l
 from numba.extending import overload
 
 from ..core.jit import kernel
-from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
+from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, gather_tile, lane_width, scatter_tile, window
+from ..core.lanes import like
 from ..core.layout import (
     BODY_ROWS,
+    COORDINATE,
     GATHERED_ROWS,
     GATHERING,
     PARAMETERS,
@@ -24,15 +26,16 @@ from ..core.layout import (
 
 def memory_size(topology, rows, width, itemsize):
     """How many numbers `block_for` needs for a block of `width` lanes and `rows` more rows, whatever the driver."""
-    n, gatherings = topology.shape[1], topology[GATHERING].max() + 1
-    rows_in_all = (n + 1) * (BODY_ROWS + PARAMETERS) + gatherings * GATHERED_ROWS + (4 + 6) * n + rows
+    n, gatherings, most_positions = topology.shape[1], topology[GATHERING].max() + 1, topology[COORDINATE].max() + 7
+    states = most_positions + 3 * n
+    rows_in_all = (n + 1) * (BODY_ROWS + PARAMETERS) + gatherings * GATHERED_ROWS + states + 6 * n + rows
     return int(rows_in_all * width + CACHE_LINE // itemsize)
 
 
 @kernel
-def block_for(memory, topology, parameters, wrenches, rows, sample):
-    """Lay out a block of lanes for `sample` in `memory` and settle its base; `rows` more rows as the driver needs."""
-    n, width = topology.shape[1], lane_width(sample)
+def block_for(memory, topology, parameters, wrenches, rows, q):
+    """Lay out a block of lanes for positions `q` in `memory` and settle its base; `rows` more rows, set to zero."""
+    n, nq, width = topology.shape[1], q.shape[q.ndim - 1], lane_width(q)
     loaded = 0 if wrenches is None else n
     gatherings = 1
     for i in range(n):
@@ -40,7 +43,8 @@ def block_for(memory, topology, parameters, wrenches, rows, sample):
     bodies = aligned_start(memory)
     gathered = bodies + (n + 1) * BODY_ROWS * width
     states = gathered + gatherings * GATHERED_ROWS * width
-    wrench = states + 4 * n * width
+    velocities = states + nq * width
+    wrench = velocities + 3 * n * width
     own = wrench + 6 * loaded * width
     of_lanes = window(memory, own + rows * width, (*parameters.shape[:2], width))
     block = Block(
@@ -49,13 +53,16 @@ def block_for(memory, topology, parameters, wrenches, rows, sample):
             window(memory, bodies, (n + 1, BODY_ROWS, width)),
             window(memory, gathered, (gatherings, GATHERED_ROWS, width)),
         ),
-        window(memory, states, (n, width)),
-        window(memory, states + n * width, (n, width)),
-        window(memory, states + 2 * n * width, (n, width)),
-        Loads(window(memory, states + 3 * n * width, (n, width)), window(memory, wrench, (loaded, 6, width))),
+        window(memory, states, (nq, width)),
+        window(memory, velocities, (n, width)),
+        window(memory, velocities + n * width, (n, width)),
+        Loads(window(memory, velocities + 2 * n * width, (n, width)), window(memory, wrench, (loaded, 6, width))),
         window(memory, own, (rows, width)),
     )
-    settle_base(block.model, block.work, all_lanes(sample))
+    for row in range(rows):
+        for lane in range(width):
+            block.rows[row, lane] = like(memory, 0.0)
+    settle_base(block.model, block.work, all_lanes(q))
     return block
 
 
@@ -96,7 +103,12 @@ def pack(chains, first, last, block, k):
         for j in range(block.shape[0]):
             block[j, k] = chains[j]
         return
-    for lane in range(block.shape[1]):
+    width = block.shape[1]
+    if last - first >= width:
+        for j in range(0, block.shape[0], width):
+            gather_tile(chains, block, first, j, min(width, block.shape[0] - j))
+        return
+    for lane in range(width):
         chain = min(first + lane, last - 1)
         for j in range(block.shape[0]):
             block[j, lane] = chains[chain, j]
@@ -123,6 +135,11 @@ def unpack(block, chains, first, last):
         for j in range(block.shape[0]):
             chains[j] = block[j, 0]
         return
-    for lane in range(min(block.shape[1], last - first)):
+    width = block.shape[1]
+    if last - first >= width:
+        for j in range(0, block.shape[0], width):
+            scatter_tile(chains, block, first, j, min(width, block.shape[0] - j))
+        return
+    for lane in range(last - first):
         for j in range(block.shape[0]):
             chains[first + lane, j] = block[j, lane]

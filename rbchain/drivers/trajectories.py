@@ -18,27 +18,26 @@ from ..core.tableaus import Tableau
 from .blocks import block_for, memory_size
 
 
-def trajectory_memory(topology, stages, width, dtype):
+def trajectory_memory(topology, state_size, stages, width, dtype):
     """Memory for one call of a driver here: of the block of lanes, and of the integrator (states, clocks, counts)."""
-    n = topology.shape[1]
     return (
         np.empty(memory_size(topology, 0, width, dtype.itemsize), dtype),
-        np.empty(((3 + stages) * 2 * n + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
     )
 
 
 @kernel
-def stepper_for(numbers, clock, tally, n, stages):
-    """Lay out the integrator's memory for one block of lanes of chains with n joints."""
+def stepper_for(numbers, clock, tally, size, stages):
+    """Lay out the integrator's memory for one block of lanes of chains with states of this size."""
     width, start = clock.shape[1], aligned_start(numbers)
-    state = 2 * n * width
+    state = size * width
     return Stepper(
-        window(numbers, start, (2 * n, width)),
-        window(numbers, start + state, (2 * n, width)),
-        window(numbers, start + 2 * state, (2 * n, width)),
-        window(numbers, start + 3 * state, (stages, 2 * n, width)),
+        window(numbers, start, (size, width)),
+        window(numbers, start + state, (size, width)),
+        window(numbers, start + 2 * state, (size, width)),
+        window(numbers, start + 3 * state, (stages, size, width)),
         window(numbers, start + (3 + stages) * state, (CONTROL_ROWS, width)),
         clock,
         tally,
@@ -53,7 +52,7 @@ def fixed_steps(memory, topology, parameters, variation, method, step, start, ti
     tableau = Tableau(A, b, c, error, dense, order)
     numbers, stepper_numbers, clock, counts = memory
     block = block_for(numbers, topology, parameters, None, 0, q0)
-    stepper = stepper_for(stepper_numbers, clock, counts, topology.shape[1], b.shape[0])
+    stepper = stepper_for(stepper_numbers, clock, counts, block.q.shape[0] + topology.shape[1], b.shape[0])
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
     for block_start in range(first, last, lane_width(q0)):
         span = (block_start, min(block_start + lane_width(q0), last))
@@ -71,6 +70,6 @@ def adaptive_steps(
     tableau = Tableau(A, b, c, error, dense, order)
     numbers, stepper_numbers, clock, counts = memory
     block = block_for(numbers, topology, parameters, None, 0, q0)
-    stepper = stepper_for(stepper_numbers, clock, counts, topology.shape[1], b.shape[0])
+    stepper = stepper_for(stepper_numbers, clock, counts, block.q.shape[0] + topology.shape[1], b.shape[0])
     batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
     roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), (first, last), all_lanes(q0))

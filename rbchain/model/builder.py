@@ -9,8 +9,8 @@ from ..errors import ModelError
 from . import validation
 from .description import Description, Frame
 from .inertia import Inertia
-from .joint import Fixed, Prismatic, Revolute, Screw
-from .pose import Pose, vector3
+from .joint import JOINTS, Fixed
+from .pose import Pose, numbers, vector3
 
 MASSLESS = Inertia(0.0)
 
@@ -46,7 +46,18 @@ class ModelBuilder:
         self.nonphysical_inertia = nonphysical_inertia
         self._bodies, self._nonphysical = {}, []
 
-    def add_body(self, name, *, parent=None, joint=None, placement=None, inertia=None, joint_name=None):
+    def add_body(
+        self,
+        name,
+        *,
+        parent=None,
+        joint=None,
+        placement=None,
+        inertia=None,
+        joint_name=None,
+        rotor_inertia=0.0,
+        gear_ratio=1.0,
+    ):
         """Add a body and the joint it hangs on.
 
         Parameters
@@ -54,13 +65,18 @@ class ModelBuilder:
         name : str
         parent : str, optional
             Name of the body it hangs on; the world if not given.
-        joint : Revolute, Prismatic, Screw or Fixed
+        joint : Revolute, Prismatic, Screw, Fixed, Free, Spherical, Planar, Universal or Composite
         placement : Pose, optional
             Of the joint in the parent's frame, and so of the body at q = 0. The parent's frame if not given.
         inertia : Inertia, optional
             In the body's frame. A body without one is massless.
         joint_name : str, optional
             The body's name if not given.
+        rotor_inertia : float or (dofs,) array, kg m^2 (kg of a prismatic joint's motor)
+            Of the motor's rotor about its own axis.
+        gear_ratio : float or (dofs,) array
+            Turns of the rotor per turn of the joint. The joint feels the rotor as `armature`, its inertia times the
+            square of this; that the rotor's spin also turns with the body that carries it is neglected.
 
         Raises
         ------
@@ -71,8 +87,9 @@ class ModelBuilder:
             raise ModelError(f"body {name!r}: the name is {name!r}; expected a string with something in it")
         if name in self._bodies:
             raise ModelError(f"body {name!r} is there already; expected a new name")
-        if not isinstance(joint, (Revolute, Prismatic, Screw, Fixed)):
-            raise ModelError(f"body {name!r}: joint is {joint!r}; expected a Revolute, Prismatic, Screw or Fixed")
+        if not isinstance(joint, JOINTS):
+            expected = ", ".join(kind.__name__ for kind in JOINTS)
+            raise ModelError(f"body {name!r}: joint is {joint!r}; expected one of {expected}")
         placement = Pose() if placement is None else placement
         inertia = MASSLESS if inertia is None else inertia
         if not isinstance(placement, Pose) or placement.translation.shape != (3,):
@@ -90,13 +107,25 @@ class ModelBuilder:
             if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
                 raise
             self._nonphysical.append(name)
-        self._bodies[name] = (parent, joint, placement, inertia, joint_name)
+        rotor = self._of_dofs(name, joint, "rotor_inertia", rotor_inertia)
+        if (rotor < 0.0).any():
+            raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
+        gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
+        self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, joint_name)
+
+    @staticmethod
+    def _of_dofs(name, joint, what, value):
+        """One number for each degree of freedom of a joint, from that many or one for all."""
+        found = numbers(value, f"body {name!r}: {what}")
+        if found.shape not in ((), (len(joint.dofs),)):
+            raise ModelError(f"body {name!r}: {what} has shape {found.shape}; expected () or ({len(joint.dofs)},)")
+        return np.broadcast_to(found, len(joint.dofs))
 
     def build(self):
         """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
         self._check_tree()
         carriers, inertias, moving = {}, [], []
-        for name, (parent, joint, placement, inertia, _) in self._bodies.items():
+        for name, (parent, joint, placement, inertia, *_) in self._bodies.items():
             carrier = Frame(-1, Pose()) if parent is None else carriers[parent]
             placed = Frame(carrier.body, carrier.pose @ placement)
             if isinstance(joint, Fixed):
@@ -119,17 +148,22 @@ class ModelBuilder:
             )
         names = [name for name, _ in moving]
         joints = [self._bodies[name][1] for name in names]
+        dofs = [dof for joint in joints for dof in joint.dofs]
         return Model(
             Description(
                 name=self.name,
                 body_names=tuple(names),
-                joint_names=tuple(self._bodies[name][4] for name in names),
+                joint_names=tuple(self._bodies[name][-1] for name in names),
                 joint_types=tuple(joint.kind for joint in joints),
+                dof_counts=np.array([len(joint.dofs) for joint in joints]),
+                dof_types=tuple(dof.kind for dof in dofs),
                 parent=np.array([placed.body for _, placed in moving]),
                 placement_rotation=np.array([placed.pose.rotation for _, placed in moving]),
                 placement_translation=np.array([placed.pose.translation for _, placed in moving]),
-                axis=np.array([joint.axis for joint in joints]),
-                pitch=np.array([getattr(joint, "pitch", 0.0) for joint in joints]),
+                axis=np.array([dof.axis for dof in dofs]),
+                pitch=np.array([dof.pitch for dof in dofs]),
+                rotor_inertia=np.concatenate([self._bodies[name][4] for name in names]),
+                gear_ratio=np.concatenate([self._bodies[name][5] for name in names]),
                 mass=np.array([inertia.mass for inertia in inertias]),
                 cg=np.array([inertia.cg for inertia in inertias]),
                 inertia=np.array([inertia.inertia for inertia in inertias]),

@@ -19,18 +19,23 @@ class Frame:
 class Description:
     """Every number and name of a mechanism of n moving bodies, each with one joint to its parent.
 
-    Arrays of numbers may have leading batch axes: one value for each chain.
+    `dof_counts` (n,) says how many degrees of freedom each joint has; `dof_types` and what follows have one entry for
+    each of the nv in all. Arrays of numbers may have leading batch axes: one value for each chain.
     """
 
     name: str
     body_names: tuple
     joint_names: tuple
     joint_types: tuple
+    dof_counts: np.ndarray
+    dof_types: tuple
     parent: np.ndarray
     placement_rotation: np.ndarray
     placement_translation: np.ndarray
     axis: np.ndarray
     pitch: np.ndarray
+    rotor_inertia: np.ndarray
+    gear_ratio: np.ndarray
     mass: np.ndarray
     cg: np.ndarray
     inertia: np.ndarray
@@ -39,12 +44,15 @@ class Description:
     nonphysical_inertia: str
 
 
-#: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies.
+#: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies, "nv" for
+#: that of degrees of freedom.
 VARIABLE_FIELDS = {
     "placement_rotation": ("n", 3, 3),
     "placement_translation": ("n", 3),
-    "axis": ("n", 3),
-    "pitch": ("n",),
+    "axis": ("nv", 3),
+    "pitch": ("nv",),
+    "rotor_inertia": ("nv",),
+    "gear_ratio": ("nv",),
     "mass": ("n",),
     "cg": ("n", 3),
     "inertia": ("n", 3, 3),

@@ -1,7 +1,11 @@
 """From a description to the arrays of `core.layout`.
 
-Each body's axes are turned so that its joint's axis becomes z; placements, centres of gravity and tensors turn along.
+A joint of several degrees of freedom becomes a row of bodies with one each, all but the last without mass. Each body's
+axes are turned so that its joint's axis becomes z; placements, centres of gravity and tensors turn along.
 """
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,15 +13,19 @@ from ..core import layout
 from ..core.lane_memory import CACHE_LINE
 from ..core.lanes import LANE_WIDTHS
 from .description import VARIABLE_FIELDS
+from .joint import QUATERNION_JOINTS, axes_along
 
-JOINT_CODES = {"revolute": layout.REVOLUTE, "prismatic": layout.PRISMATIC, "screw": layout.SCREW}
+DOF_CODES = {"revolute": layout.REVOLUTE, "prismatic": layout.PRISMATIC, "screw": layout.SCREW}
+POSING_CODES = {"free": layout.FREE, "spherical": layout.SPHERICAL}
 
 #: Columns of the parameters that each field of a description reaches.
 REACH = {
     "placement_rotation": ("rotation",),
     "placement_translation": ("translation",),
-    "axis": ("rotation", "translation", "cg", "inertia"),
+    "axis": ("rotation", "translation", "cg", "inertia", "axis"),
     "pitch": ("advance",),
+    "rotor_inertia": ("armature",),
+    "gear_ratio": ("armature",),
     "mass": ("mass",),
     "cg": ("cg",),
     "inertia": ("inertia",),
@@ -29,71 +37,147 @@ COLUMNS = {
     "cg": slice(layout.CG, layout.CG + 3),
     "inertia": slice(layout.INERTIA, layout.INERTIA + 6),
     "advance": slice(layout.ADVANCE, layout.ADVANCE + 1),
+    "armature": slice(layout.ARMATURE, layout.ARMATURE + 1),
+    "axis": slice(layout.AXIS, layout.AXIS + 3),
 }
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
 
+@dataclass(frozen=True, eq=False)
+class Dofs:
+    """Which degrees of freedom belong to which body, and which entries of q pose them."""
+
+    joint_types: tuple
+    counts: np.ndarray
+
+    @cached_property
+    def body(self):
+        """The body that each degree of freedom moves (nv,)."""
+        return np.repeat(np.arange(self.counts.size), self.counts)
+
+    @cached_property
+    def velocity_index(self):
+        """First entry of each body in qd (n,)."""
+        return np.concatenate([[0], np.cumsum(self.counts)[:-1]])
+
+    @cached_property
+    def last(self):
+        """The last degree of freedom of each body (n,): the body itself in the kernels' arrays."""
+        return self.velocity_index + self.counts - 1
+
+    @cached_property
+    def position_counts(self):
+        """How many entries of q each body has (n,)."""
+        return np.array([QUATERNION_JOINTS.get(k, c) for k, c in zip(self.joint_types, self.counts, strict=True)])
+
+    @cached_property
+    def position_index(self):
+        """First entry of each body in q (n,)."""
+        return np.concatenate([[0], np.cumsum(self.position_counts)[:-1]])
+
+    @cached_property
+    def quaternions(self):
+        """First entry in q of each quaternion."""
+        of_bodies = zip(self.joint_types, self.position_index, self.position_counts, strict=True)
+        return [int(index + count - 4) for kind, index, count in of_bodies if kind in QUATERNION_JOINTS]
+
+    @cached_property
+    def in_quaternion_joint(self):
+        """Which degrees of freedom are those of a free or spherical joint (nv,)."""
+        return np.array([kind in QUATERNION_JOINTS for kind in self.joint_types])[self.body]
+
+
+def dofs_of(description):
+    return Dofs(description.joint_types, description.dof_counts)
+
+
 def topology_of(description):
-    """Parents, joint types and the order in which children add up (4, n), as `core.layout` has them."""
-    n = len(description.body_names)
-    topology = np.zeros((4, n), np.int64)
-    topology[layout.PARENT] = np.where(description.parent < 0, n, description.parent)
-    topology[layout.JOINT] = [JOINT_CODES[kind] for kind in description.joint_types]
-    gathering = np.full(n, -1)
+    """Parents, joints and the order in which children add up (TOPOLOGY_ROWS, nv), as `core.layout` has them."""
+    dofs, n = dofs_of(description), len(description.dof_types)
+    topology = np.zeros((layout.TOPOLOGY_ROWS, n), np.int64)
+    parent = np.arange(-1, n - 1)
+    parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
+    topology[layout.PARENT] = np.where(parent < 0, n, parent)
+    topology[layout.JOINT] = [DOF_CODES[kind] for kind in description.dof_types]
+    topology[layout.FIRST] = np.arange(n)
+    for body, kind in enumerate(description.joint_types):
+        first, last, at = dofs.velocity_index[body], dofs.last[body], dofs.position_index[body]
+        if kind in QUATERNION_JOINTS:
+            topology[layout.POSING, first : last + 1] = layout.CARRIED
+            topology[layout.POSING, first] = POSING_CODES[kind]
+            topology[layout.COORDINATE, first : last + 1] = at
+            topology[layout.FIRST, first : last + 1] = first
+        else:
+            topology[layout.COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
+    topology[layout.GATHERING], topology[layout.JOINS] = _gathering(parent)
+    return topology
+
+
+def _gathering(parent):
+    """Rows in which the children of each body add up (nv,), as few as will do, and who adds to a sibling's (nv,)."""
+    n = parent.size
+    gathering, joins = np.full(n, -1), np.zeros(n, np.int64)
     free, rows = [], 0
     for i in range(n - 1, -1, -1):  # the order of the inward sweep: a row is free again once its body has read it
         if gathering[i] >= 0:
             free.append(gathering[i])
-        p = description.parent[i]
+        p = parent[i]
         if p >= 0:
-            topology[layout.JOINS, i] = gathering[p] >= 0
+            joins[i] = gathering[p] >= 0
             if gathering[p] < 0:
                 if not free:
                     free.append(rows)
                     rows += 1
                 gathering[p] = free.pop()
-    topology[layout.GATHERING] = np.where(gathering < 0, rows, gathering)
-    return topology
-
-
-def joint_aligned_axes(axis):
-    """Rotations (..., 3, 3) that take z to `axis` (..., 3), smoothly but at -z; the identity for z itself."""
-    x, y, z = np.moveaxis(axis, -1, 0)
-    # the formula divides by 1 + z: in the lower half find the axis turned over about x, and turn it back
-    sign = np.where(z >= 0.0, 1.0, -1.0)
-    a, b, c = x, sign * y, sign * z
-    d = 1.0 / (1.0 + c)
-    upper = np.array([[1.0 - a * a * d, -a * b * d, a], [-a * b * d, 1.0 - b * b * d, b], [-a, -b, c]])
-    rotation = np.moveaxis(upper, (0, 1), (-2, -1))
-    return np.stack([np.ones_like(sign), sign, sign], -1)[..., :, None] * rotation
+    return np.where(gathering < 0, rows, gathering), joins
 
 
 def columns_of(description, name):
-    """One group of columns of the parameters, (..., n, width)."""
-    d = description
-    if name in ("rotation", "translation", "cg", "inertia"):
-        F = joint_aligned_axes(d.axis)
-        back = np.swapaxes(F, -1, -2)
-        if name == "cg":
-            return (back @ d.cg[..., None])[..., 0]
-        if name == "inertia":
-            return (back @ d.inertia @ F)[..., UPPER_TRIANGLE[0], UPPER_TRIANGLE[1]]
-        world = np.broadcast_to(np.eye(3), (*F.shape[:-3], 1, 3, 3))
-        back_of_parent = np.concatenate([back, world], -3)[..., d.parent, :, :]
-        if name == "translation":
-            return (back_of_parent @ d.placement_translation[..., None])[..., 0]
-        placed = back_of_parent @ d.placement_rotation @ F
-        return placed.reshape(*placed.shape[:-2], 9)
+    """One group of columns of the parameters, (..., nv, width)."""
+    d, dofs = description, dofs_of(description)
+    # a free or spherical joint turns to its axes by itself
+    axis = np.where(dofs.in_quaternion_joint[:, None], [0.0, 0.0, 1.0], d.axis)
+    if name == "axis":
+        return axis
+    if name == "armature":
+        return (d.rotor_inertia * d.gear_ratio**2)[..., None]
+    if name == "advance":
+        kinds = np.array(d.dof_types)
+        return np.where(kinds == "screw", d.pitch, kinds == "prismatic")[..., None]
     if name == "mass":
-        return d.mass[..., None]
-    slides = np.array([kind == "prismatic" for kind in d.joint_types], dtype=np.float64)
-    screws = np.array([kind == "screw" for kind in d.joint_types])
-    return np.where(screws, d.pitch, slides)[..., None]
+        return _of_last(dofs, d.mass[..., None])
+    F = axes_along(axis)
+    back = np.swapaxes(F, -1, -2)
+    if name == "cg":
+        return (back @ _of_last(dofs, d.cg)[..., None])[..., 0]
+    if name == "inertia":
+        tensor = _of_last(dofs, d.inertia.reshape(*d.inertia.shape[:-2], 9)).reshape(*d.inertia.shape[:-3], -1, 3, 3)
+        return (back @ tensor @ F)[..., UPPER_TRIANGLE[0], UPPER_TRIANGLE[1]]
+    world = np.broadcast_to(np.eye(3), (*F.shape[:-3], 1, 3, 3))
+    parent = topology_of(d)[layout.PARENT]
+    back_of_parent = np.concatenate([back, world], -3)[..., parent, :, :]
+    if name == "translation":
+        return (back_of_parent @ _of_first(dofs, d.placement_translation, np.zeros(3))[..., None])[..., 0]
+    rotation = _of_first(dofs, d.placement_rotation.reshape(*d.placement_rotation.shape[:-2], 9), np.eye(3).reshape(9))
+    placed = back_of_parent @ rotation.reshape(*rotation.shape[:-1], 3, 3) @ F
+    return placed.reshape(*placed.shape[:-2], 9)
+
+
+def _of_last(dofs, of_bodies):
+    """Values of bodies (..., n, m) at the last degree of freedom of each, zero at the others."""
+    is_last = np.isin(np.arange(dofs.body.size), dofs.last)
+    return np.where(is_last[:, None], of_bodies[..., dofs.body, :], 0.0)
+
+
+def _of_first(dofs, of_bodies, otherwise):
+    """Values of bodies (..., n, m) at the first degree of freedom of each."""
+    is_first = np.isin(np.arange(dofs.body.size), dofs.velocity_index)
+    return np.where(is_first[:, None], of_bodies[..., dofs.body, :], otherwise)
 
 
 def parameters_of(description):
-    """The parameters (n + 1, PARAMETERS) of a description without batch axes."""
-    n = len(description.body_names)
+    """The parameters (nv + 1, PARAMETERS) of a description without batch axes."""
+    n = len(description.dof_types)
     parameters = np.zeros((n + 1, layout.PARAMETERS))
     for name, columns in COLUMNS.items():
         parameters[:n, columns] = columns_of(description, name)
@@ -113,7 +197,7 @@ def variation_of(description, parameters, dtype):
 
     Sets in `parameters` what a field with batch axes turns out to share after all.
     """
-    n, width = len(description.body_names), LANE_WIDTHS[np.dtype(dtype).name]
+    n, width = len(description.dof_types), LANE_WIDTHS[np.dtype(dtype).name]
     batch = batch_shape_of(description)
     chains = int(np.prod(batch))
     blocks = -(-chains // width)

@@ -1,11 +1,25 @@
-"""The joints a body can hang on. The axis is in the body's frame, and the same in the joint's."""
+"""The joints a body can hang on. Axes are in the body's frame, which at q = 0 is the joint's.
+
+Each joint is a sequence of `dofs`, its degrees of freedom: motions along or about one axis each.
+"""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ..errors import ModelError
 from .pose import numbers, unit_axis
+
+X, Y, Z = np.eye(3)
+
+
+class Dof(NamedTuple):
+    """One degree of freedom: "revolute", "prismatic" or "screw" along a unit axis; pitch of a screw in m/rad."""
+
+    kind: str
+    axis: np.ndarray
+    pitch: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +28,7 @@ class Revolute:
 
     axis: np.ndarray = (0.0, 0.0, 1.0)
     kind: ClassVar[str] = "revolute"
+    dofs = property(lambda self: (Dof(self.kind, self.axis),))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", unit_axis(self.axis))
@@ -25,6 +40,7 @@ class Prismatic:
 
     axis: np.ndarray = (0.0, 0.0, 1.0)
     kind: ClassVar[str] = "prismatic"
+    dofs = property(lambda self: (Dof(self.kind, self.axis),))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", unit_axis(self.axis))
@@ -37,6 +53,7 @@ class Screw:
     axis: np.ndarray
     pitch: float
     kind: ClassVar[str] = "screw"
+    dofs = property(lambda self: (Dof(self.kind, self.axis, self.pitch),))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", unit_axis(self.axis))
@@ -48,3 +65,109 @@ class Fixed:
     """Does not move: the body becomes part of its parent, and its name stays as that of a frame."""
 
     kind: ClassVar[str] = "fixed"
+    dofs: ClassVar[tuple] = ()
+
+
+@dataclass(frozen=True)
+class Free:
+    """Moves anywhere: six degrees of freedom.
+
+    q = [x, y, z, qx, qy, qz, qw]: the body's origin (m) and orientation (unit quaternion) in the placement frame. The
+    velocity is [linear, angular] of the body's origin against the parent, in the body's axes, and qdd its time
+    derivative; tau is the force and the moment about that origin, in the body's axes. So it is in Pinocchio
+    (free-flyer); MuJoCo has the linear velocity in world axes and the quaternion's w first.
+    """
+
+    kind: ClassVar[str] = "free"
+    dofs: ClassVar[tuple] = (
+        *(Dof("prismatic", axis) for axis in (X, Y, Z)),
+        *(Dof("revolute", axis) for axis in (X, Y, Z)),
+    )
+
+
+@dataclass(frozen=True)
+class Spherical:
+    """Turns about any axis through the origin: three degrees of freedom.
+
+    q = [qx, qy, qz, qw], the orientation (unit quaternion) in the placement frame. The velocity is the angular velocity
+    against the parent in the body's axes, qdd its time derivative, tau the moment in the body's axes. So it is in
+    Pinocchio and MuJoCo, but for the order of MuJoCo's quaternion.
+    """
+
+    kind: ClassVar[str] = "spherical"
+    dofs: ClassVar[tuple] = tuple(Dof("revolute", axis) for axis in (X, Y, Z))
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """One-dof joints one after the other at one point: each moves the next.
+
+    q and v are theirs in turn, v = dq/dt. `joints` are Revolute, Prismatic or Screw, each axis in the frame that those
+    before have moved; at q = 0 all frames are one.
+    """
+
+    joints: tuple
+    kind: ClassVar[str] = "composite"
+    dofs = property(lambda self: tuple(joint.dofs[0] for joint in self.joints))
+
+    def __post_init__(self):
+        joints = tuple(self.joints)
+        if not joints or not all(isinstance(joint, (Revolute, Prismatic, Screw)) for joint in joints):
+            raise ModelError(
+                f"joints are {joints!r}; expected at least one Revolute, Prismatic or Screw, and no others"
+            )
+        object.__setattr__(self, "joints", joints)
+
+
+@dataclass(frozen=True, eq=False)
+class Universal:
+    """Turns about `first`, then about `second` in the frame that has been turned: q = [angle, angle] (rad)."""
+
+    first: np.ndarray = (1.0, 0.0, 0.0)
+    second: np.ndarray = (0.0, 1.0, 0.0)
+    kind: ClassVar[str] = "universal"
+    dofs = property(lambda self: (Dof("revolute", self.first), Dof("revolute", self.second)))
+
+    def __post_init__(self):
+        object.__setattr__(self, "first", unit_axis(self.first))
+        object.__setattr__(self, "second", unit_axis(self.second))
+
+
+@dataclass(frozen=True, eq=False)
+class Planar:
+    """Slides in the plane normal to `axis`, then turns about it: q = [x, y, angle] (m, m, rad), v = dq/dt.
+
+    The directions of sliding stay with the placement frame; for `axis` z they are its x and y, and for others what the
+    smallest turn that takes z to `axis` makes of these. (So it is in Drake; Pinocchio's velocity is in the body's axes,
+    and its angle a cosine and a sine.)
+    """
+
+    axis: np.ndarray = (0.0, 0.0, 1.0)
+    kind: ClassVar[str] = "planar"
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+
+    @property
+    def dofs(self):
+        turn = axes_along(self.axis)
+        return (Dof("prismatic", turn[:, 0]), Dof("prismatic", turn[:, 1]), Dof("revolute", self.axis))
+
+
+JOINTS = (Revolute, Prismatic, Screw, Fixed, Free, Spherical, Planar, Universal, Composite)
+#: Joints whose orientation is a quaternion, with the length of their part of q.
+QUATERNION_JOINTS = {Free.kind: 7, Spherical.kind: 4}
+
+
+def axes_along(axis):
+    """Rotations (..., 3, 3) that take z to `axis` (..., 3), smoothly but at -z; the identity for z itself.
+
+    In the upper half the smallest turn; in the lower half that of the axis turned over about x, and back.
+    """
+    x, y, z = np.moveaxis(axis, -1, 0)
+    sign = np.where(z >= 0.0, 1.0, -1.0)
+    a, b, c = x, sign * y, sign * z
+    d = 1.0 / (1.0 + c)
+    upper = np.array([[1.0 - a * a * d, -a * b * d, a], [-a * b * d, 1.0 - b * b * d, b], [-a, -b, c]])
+    rotation = np.moveaxis(upper, (0, 1), (-2, -1))
+    return np.stack([np.ones_like(sign), sign, sign], -1)[..., :, None] * rotation

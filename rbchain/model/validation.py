@@ -12,8 +12,13 @@ NOTHING = 1e-18
 
 def check_mass(body_names, mass):
     """Refuse masses (..., n) below zero or not finite."""
-    check_finite(body_names, "mass", mass, 0)
-    _refuse(body_names, mass < 0.0, "mass is {}; expected zero or more", mass)
+    check_not_negative(body_names, "mass", mass)
+
+
+def check_not_negative(body_names, what, values):
+    """Refuse numbers (..., n) below zero or not finite."""
+    check_finite(body_names, what, values, 0)
+    _refuse(body_names, values < 0.0, what + " is {}; expected zero or more", values)
 
 
 def check_symmetric(body_names, inertia):

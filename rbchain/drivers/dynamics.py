@@ -1,19 +1,19 @@
-"""One compiled driver per quantity: the chains [first, last) of a batch, block by block of lanes.
+"""Drivers of the dynamics: one per quantity, for the chains [first, last) of a batch, block by block of lanes.
 
-Common arguments: `memory`, `memory_size` numbers that no other call uses meanwhile; `topology` (4, n); `parameters`
-(n + 1, PARAMETERS) with None for `variation`, or (n + 1, PARAMETERS, 1) with a Variation; then the chains' numbers,
-inputs before outputs: (chains, m) of a batch, (m,) of a single chain. `wrenches` is None where there are none. `first`
-is a multiple of the lane width, as blocks of varied parameters are.
+Common arguments of all drivers of quantities: `memory`, `memory_size` numbers that no other call uses meanwhile, for
+`rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAMETERS) with None
+for `variation`, or (n + 1, PARAMETERS, 1) with a Variation; then the chains' numbers, inputs before outputs: (chains,
+m) of a batch, (m,) of a single chain. `wrenches` is None where there are none. `first` is a multiple of the lane width,
+as blocks of varied parameters are.
+
+n counts degrees of freedom, as the kernels do. Where only some entries of a result are ever other than zero, the
+block's rows, which start as zero, hold them from block to block.
 """
 
-from ..core import aba, kinematics, residual, rnea
-from ..core import energy as energies
+from ..core import aba, hybrid, residual, rnea
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
 from .blocks import block_for, pack, pack_wrenches, take_varied, unpack
-
-POSE_NUMBERS = 12
-MOST_ROWS_PER_BODY = POSE_NUMBERS  # of what any driver here asks `block_for` for
 
 
 @driver
@@ -46,6 +46,28 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
 
 
 @driver
+def hybrid_dynamics(memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, found, first, last):
+    """Per chain (2, n): accelerations and joint forces, one of them given where `prescribed` is 1 or 0."""
+    n, k = topology.shape[1], all_lanes(q)
+    block = block_for(memory, topology, parameters, wrenches, 3 * n, q)
+    qdd_found, tau_found, driven = block.rows[:n], block.rows[n : 2 * n], block.rows[2 * n :]
+    for start in range(first, last, lane_width(q)):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
+        pack(qdd, start, last, block.qdd, k)
+        pack(prescribed, start, last, driven, k)
+        pack_wrenches(wrenches, start, last, block.loads.wrenches)
+        hybrid.hybrid_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, driven, block.work, k)
+        for i in range(n):
+            qdd_found[i, k] = block.qdd[i, k]
+            tau_found[i, k] = block.loads.tau[i, k]
+        aba.fail_together(block.rows[: 2 * n], k)
+        unpack(block.rows[: 2 * n], found, start, last)
+
+
+@driver
 def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches, residuals, first, last):
     """What is left of each body's balance: `residuals`, per chain (n, 6) with the moment before the force."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -62,25 +84,16 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
 
 
 @driver
-def body_poses(memory, topology, parameters, variation, q, poses, first, last):
-    """Positions and rotations of the bodies: `poses`, per chain (n, 12)."""
+def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenches, reactions, first, last):
+    """What the joints transmit: `reactions`, per chain (n, 6) with the force before the moment."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, POSE_NUMBERS * n, q)
-    of_bodies = block.rows.reshape(n, POSE_NUMBERS, width)
+    block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
+    of_bodies = block.rows.reshape(n, 6, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)
-        kinematics.place_bodies(block.model, block.q, of_bodies, block.work, k)
-        unpack(block.rows, poses, start, last)
-
-
-@driver
-def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, first, last):
-    """Kinetic and potential energy of each chain."""
-    block, k = block_for(memory, topology, parameters, None, 2, q), all_lanes(q)
-    for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
-        pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
-        energies.energy(block.model, block.q, block.qd, block.rows, block.work, k)
-        unpack(block.rows, kinetic_potential, start, last)
+        pack(qdd, start, last, block.qdd, k)
+        pack_wrenches(wrenches, start, last, block.loads.wrenches)
+        rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, of_bodies, block.work, k)
+        unpack(block.rows, reactions, start, last)

@@ -1,0 +1,143 @@
+"""Analytical derivatives of inverse and forward dynamics.
+
+Singh, Russell and Wensing (2022), "Efficient analytical derivatives of rigid-body dynamics using spatial vector
+algebra", an O(n d) form of Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms".
+With the composite inertia Ic, the composite B of `coriolis`, and the force fc through joint i, for j = i and all that
+carry i (S', P' and P'' below are their Sdot, Psidot and Psiddot):
+
+    dtau_i/dq_j  = S_i . (2 Bc P'_j + Ic P''_j)         dtau_j/dq_i  = S_j . (2 Bc P'_i + Ic P''_i + S_i x* fc)
+    dtau_i/dqd_j = S_i . (2 Bc S_j + Ic (P'_j + S'_j))  dtau_j/dqd_i = S_j . (2 Bc S_i + Ic (P'_i + S'_i))
+    P'_j = v_p x S_j,  P''_j = a_p x S_j + v_p x P'_j,  with v_p and a_p those of the body that joint j is on.
+
+Derivatives with respect to q are along its tangent space: the velocities of a free or spherical joint. Their axes move
+with the body, so between two of them S_i x* fc is left out.
+"""
+
+from .aba import forward_dynamics
+from .coriolis import CORIOLIS_ROWS, SDOT, B, load_swirl, pass_swirl, swirl_back, swirl_times, weigh_motion
+from .crba import pass_inertia
+from .jit import kernel
+from .joints import joint_force, joint_motion, rigid_along
+from .kinematics import move_body
+from .lanes import like
+from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter, take_gravity_off
+from .minverse import mass_matrix_inverse
+from .rnea import impel_body, pass_force
+from .spatial import (
+    add_forces,
+    add_motions,
+    cross_force,
+    cross_motion,
+    dot,
+    force_at_root,
+    motion_at_tip,
+    power,
+    rigid_times,
+    scale3,
+    scale_force,
+    z_axis,
+)
+from .storage import load3, load9, load_force, load_motion, load_rigid, store_spatial
+
+# Scratch of a body: that of the Coriolis matrix, and P', P''.
+PSIDOT = CORIOLIS_ROWS
+PSIDDOT = PSIDOT + 6
+DERIVATIVE_ROWS = PSIDDOT + 6
+
+# What is derived with respect to: the first index of the results.
+WITH_Q, WITH_QD, WITH_LAST = 0, 1, 2
+
+
+@kernel
+def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work, k):
+    """found (3, n, n, lanes): d tau / dq, d tau / dqd and d tau / dqdd; scratch (n, DERIVATIVE_ROWS, lanes).
+
+    Pairs of bodies of which neither carries the other are not written: their entries stay zero.
+    """
+    n = model.parent.shape[0]
+    for i in range(n):
+        move_body(i, model, q, qd, work, k)
+        weigh_motion(i, model, scratch, work, k)
+        impel_body(i, model, qd, qdd, loads, work, k)
+        carry_axis(i, model, scratch, work, k)
+    for i in range(n - 1, -1, -1):
+        derive_joint_force(i, model, found, scratch, work, k)
+        pass_inertia(i, model, scratch, work, k)
+        pass_swirl(i, model, scratch, work, k)
+        pass_force(i, model, qdd, loads, work, k)
+
+
+@kernel
+def carry_axis(i, model, scratch, work, k):
+    """P' and P'' of joint i: how its axis, and the axis' rate, change as the body that the joint is on moves."""
+    body, first = work.body, model.first[i]
+    p, r = model.parent[first], load3(body, first, LEVER, k)
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    S = joint_motion(model.joint[i], axis, advance)
+    v, a = motion_at_tip(load_motion(body, p, V, k), r), motion_at_tip(load_motion(body, p, A, k), r)
+    psidot = cross_motion(v, S)
+    store_spatial(scratch, i, PSIDOT, k, psidot)
+    store_spatial(scratch, i, PSIDDOT, k, add_motions(cross_motion(a, S), cross_motion(v, psidot)))
+
+
+@kernel
+def derive_joint_force(i, model, found, scratch, work, k):
+    """Derivatives of tau_i with respect to joint i and all that carry it, and of theirs with respect to joint i."""
+    n, body, two = model.parent.shape[0], work.body, like(work.body, 2.0)
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    S = joint_motion(model.joint[i], axis, advance)
+    I_c, B_c = load_rigid(scratch, i, 0, k), load_swirl(scratch, i, B, k)
+    psidot = load_motion(scratch, i, PSIDOT, k)
+    # the forces that motions along joint i take, and what those take that reach joint i: on their way to the root
+    by_q = add_forces(scale_force(two, swirl_times(B_c, psidot)), rigid_times(I_c, load_motion(scratch, i, PSIDDOT, k)))
+    both = add_motions(psidot, load_motion(scratch, i, SDOT, k))
+    by_qd = add_forces(scale_force(two, swirl_times(B_c, S)), rigid_times(I_c, both))
+    inertial, moment = rigid_along(model.joint[i], I_c, axis, advance), scale3(two, swirl_back(B_c, S))
+    turned = cross_force(S, load_force(body, i, F, k))
+    j, own = i, True
+    while j < n:
+        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        joint = model.joint[j]
+        S, psidot = joint_motion(joint, axis, advance), load_motion(scratch, j, PSIDOT, k)
+        both = add_motions(psidot, load_motion(scratch, j, SDOT, k))
+        H_ij = joint_force(joint, axis, advance, inertial)
+        found[WITH_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, load_motion(scratch, j, PSIDDOT, k))
+        found[WITH_QD, i, j, k] = dot(moment, S.ang) + power(inertial, both)
+        if j == i:
+            found[WITH_LAST, i, i, k] = H_ij + parameter(model.parameters, i, ARMATURE, k)
+        else:
+            found[WITH_Q, j, i, k] = joint_force(joint, axis, advance, by_q)
+            found[WITH_QD, j, i, k] = joint_force(joint, axis, advance, by_qd)
+            found[WITH_LAST, i, j, k] = H_ij
+            found[WITH_LAST, j, i, k] = H_ij
+        if own and j == model.first[i]:
+            by_q, own = add_forces(by_q, turned), False
+        r = load3(body, j, LEVER, k)
+        by_q, by_qd, inertial = force_at_root(by_q, r), force_at_root(by_qd, r), force_at_root(inertial, r)
+        j = model.parent[j]
+
+
+@kernel
+def forward_dynamics_derivatives(model, q, qd, qdd, loads, found, of_inverse, scratch, work, k):
+    """found (3, n, n, lanes): d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1; of_inverse is as large, and scratch.
+
+    From tau(q, qd, qdd(q, qd)) = constant follows d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V).
+    """
+    forward_dynamics(model, q, qd, loads, qdd, work, k)
+    inverse_dynamics_derivatives(model, q, qd, qdd, loads, of_inverse, scratch, work, k)
+    take_gravity_off(model, work, k)
+    mass_matrix_inverse(model, found[WITH_LAST], work, k)
+    multiply_negative(found[WITH_LAST], of_inverse[WITH_Q], found[WITH_Q], k)
+    multiply_negative(found[WITH_LAST], of_inverse[WITH_QD], found[WITH_QD], k)
+
+
+@kernel
+def multiply_negative(X, Y, result, k):
+    """result = - X Y of matrices (n, n, lanes)."""
+    n = X.shape[0]
+    for i in range(n):
+        for j in range(n):
+            total = X[i, 0, k] * Y[0, j, k]
+            for l in range(1, n):  # noqa: E741
+                total = total + X[i, l, k] * Y[l, j, k]
+            result[i, j, k] = -total

@@ -1,0 +1,106 @@
+"""Drivers of derivatives and regressors. Arguments as in `dynamics`."""
+
+from ..core import aba, regressors
+from ..core import derivatives as of_dynamics
+from ..core.jit import driver
+from ..core.lane_memory import all_lanes, lane_width
+from ..core.layout import apply_gravity
+from .blocks import block_for, pack, take_varied, unpack
+
+
+@driver
+def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
+    """Derivatives of the joint forces by q, qd and qdd, per chain (3, n, n); scratch DERIVATIVE_ROWS n."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 3 * n * n + of_dynamics.DERIVATIVE_ROWS * n, q)
+    found = block.rows[: 3 * n * n]
+    scratch = block.rows[3 * n * n :].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(qdd, start, last, block.qdd, k)
+        of_dynamics.inverse_dynamics_derivatives(
+            block.model,
+            block.q,
+            block.qd,
+            block.qdd,
+            block.loads,
+            found.reshape(3, n, n, width),
+            scratch,
+            block.work,
+            k,
+        )
+        unpack(found, result, start, last)
+
+
+@driver
+def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd, tau, result, first, last):
+    """Derivatives of the accelerations by q, qd and tau, per chain (3, n, n); scratch 3 n n + DERIVATIVE_ROWS n."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    squares = 3 * n * n
+    block = block_for(memory, topology, parameters, None, 2 * squares + of_dynamics.DERIVATIVE_ROWS * n, q)
+    found, of_inverse = block.rows[:squares], block.rows[squares : 2 * squares].reshape(3, n, n, width)
+    scratch = block.rows[2 * squares :].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        apply_gravity(block.model, block.work, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
+        of_dynamics.forward_dynamics_derivatives(
+            block.model,
+            block.q,
+            block.qd,
+            block.qdd,
+            block.loads,
+            found.reshape(3, n, n, width),
+            of_inverse,
+            scratch,
+            block.work,
+            k,
+        )
+        aba.fail_together(found, k)
+        unpack(found, result, start, last)
+
+
+@driver
+def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
+    """What each body's parameters contribute to the joint forces, per chain (n, n, 10)."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n * n, q)
+    Y = block.rows.reshape(n, n, regressors.PARAMETERS_OF_BODY, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(qdd, start, last, block.qdd, k)
+        regressors.inverse_dynamics_regressor(block.model, block.q, block.qd, block.qdd, Y, block.work, k)
+        unpack(block.rows, result, start, last)
+
+
+@driver
+def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
+    """What each body's parameters contribute to the kinetic energy, per chain (n, 10)."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n, q)
+    Y = block.rows.reshape(n, regressors.PARAMETERS_OF_BODY, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        regressors.kinetic_energy_regressor(block.model, block.q, block.qd, Y, block.work, k)
+        unpack(block.rows, result, start, last)
+
+
+@driver
+def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
+    """What each body's parameters contribute to the potential energy, per chain (n, 10)."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n, q)
+    Y = block.rows.reshape(n, regressors.PARAMETERS_OF_BODY, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        regressors.potential_energy_regressor(block.model, block.q, Y, block.work, k)
+        unpack(block.rows, result, start, last)

@@ -1,0 +1,105 @@
+"""Drivers of what moves and how: poses, velocities, Jacobians, momentum and energy. Arguments as in `dynamics`."""
+
+from ..core import energy as energies
+from ..core import jacobians, kinematics, rnea
+from ..core import momentum as momenta
+from ..core.jit import driver
+from ..core.lane_memory import all_lanes, lane_width
+from ..core.layout import take_gravity_off
+from .blocks import block_for, pack, take_varied, unpack
+
+POSE_NUMBERS = 12
+
+
+@driver
+def body_poses(memory, topology, parameters, variation, q, poses, first, last):
+    """Positions and rotations of the bodies: `poses`, per chain (n, 12)."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, POSE_NUMBERS * n, q)
+    of_bodies = block.rows.reshape(n, POSE_NUMBERS, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        kinematics.place_bodies(block.model, block.q, of_bodies, block.work, k)
+        unpack(block.rows, poses, start, last)
+
+
+@driver
+def body_velocities(memory, topology, parameters, variation, q, qd, velocities, first, last):
+    """Velocities of the bodies: per chain (n, 6), linear before angular."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 6 * n, q)
+    of_bodies = block.rows.reshape(n, 6, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        kinematics.bodies_in_motion(block.model, block.q, block.qd, of_bodies, block.work, k)
+        unpack(block.rows, velocities, start, last)
+
+
+@driver
+def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, accelerations, first, last):
+    """Rates of the bodies' velocities: per chain (n, 6), linear before angular."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 6 * n, q)
+    of_bodies = block.rows.reshape(n, 6, width)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        take_gravity_off(block.model, block.work, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(qdd, start, last, block.qdd, k)
+        rnea.body_accelerations(block.model, block.q, block.qd, block.qdd, of_bodies, block.work, k)
+        unpack(block.rows, accelerations, start, last)
+
+
+@driver
+def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
+    """Jacobian of a point: per chain (6, n); `point` is (body, watcher, x, y, z)."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 6 * n, q)
+    of_joints, watched = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        jacobians.jacobian(block.model, block.q, watched, of_joints, block.work, k)
+        unpack(block.rows, J, start, last)
+
+
+@driver
+def jacobian_derivative(memory, topology, parameters, variation, point, q, qd, J, first, last):
+    """Rate of the Jacobian of a point: per chain (6, n); `point` is (body, watcher, x, y, z)."""
+    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 6 * n, q)
+    of_joints, watched = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
+    for start in range(first, last, width):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        jacobians.jacobian_derivative(block.model, block.q, block.qd, watched, of_joints, block.work, k)
+        unpack(block.rows, J, start, last)
+
+
+@driver
+def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, first, last):
+    """Kinetic and potential energy of each chain."""
+    block, k = block_for(memory, topology, parameters, None, 2, q), all_lanes(q)
+    for start in range(first, last, lane_width(q)):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        energies.energy(block.model, block.q, block.qd, block.rows, block.work, k)
+        unpack(block.rows, kinetic_potential, start, last)
+
+
+@driver
+def momentum(memory, topology, parameters, variation, q, qd, found, first, last):
+    """Of each chain momentum (3), angular momentum about the centre of mass (3), and that centre (3)."""
+    block, k = block_for(memory, topology, parameters, None, momenta.MOMENTUM_ROWS, q), all_lanes(q)
+    for start in range(first, last, lane_width(q)):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        momenta.momentum(block.model, block.q, block.qd, block.rows, block.work, k)
+        unpack(block.rows, found, start, last)

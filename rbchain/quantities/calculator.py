@@ -1,0 +1,207 @@
+"""The part of Model that checks arguments and calls drivers."""
+
+import dataclasses
+import math
+from functools import cached_property
+
+import numpy as np
+
+from ..core.lanes import LANE_WIDTHS
+from ..core.layout import Variation
+from ..drivers import threads
+from ..drivers.blocks import memory_size
+from ..errors import StateError
+from ..model.description import VARIABLE_FIELDS, Description
+from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
+
+ndarray = np.ndarray
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
+#: How far from 1 the length of a quaternion may be.
+UNIT_LENGTH = {FLOAT64: 1e-6, FLOAT32: 1e-5}
+
+
+class Calculator:
+    """A model's arrays for the drivers, and the way from arguments through a driver to results."""
+
+    def __init__(self, description: Description):
+        self._description = description
+        self._dofs = dofs_of(description)
+        self._n = len(description.dof_types)
+        self._bodies_are_dofs = self._n == len(description.body_names)
+        self._velocity_shape = (self._n,)
+        self._position_shape = (int(self._dofs.position_counts.sum()),)
+        self._quaternions = self._dofs.quaternions
+        self._topology = topology_of(description)
+        for field in ("parent", "dof_counts", *VARIABLE_FIELDS):
+            getattr(description, field).flags.writeable = False
+        self._shared = self.batch_shape == ()
+        self._arrays, self._spare_memory, self._spare_for_one = {}, {}, {}
+
+    @cached_property
+    def batch_shape(self):
+        return batch_shape_of(self._description)
+
+    @cached_property
+    def _weightless(self):
+        """The same model without gravity."""
+        return type(self)(dataclasses.replace(self._description, gravity=np.zeros(3)))
+
+    def _compute(self, driver, numbers, names, states, *wrenches, scratch=0, given=()):
+        """Check the arguments, call a driver, and return its `numbers` per chain, (..., numbers).
+
+        `states` start with the positions. `wrenches` are given, or None, if the driver takes them; `scratch` is how many
+        rows it needs beside those of its result; `given` are its arguments that are the same for all chains.
+        """
+        rows = numbers + scratch
+        if self._shared and (not wrenches or wrenches[0] is None):
+            # a single state as it should be takes no detour: beside the dynamics of one chain, every check counts
+            shape = self._position_shape
+            for x in states:
+                if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape or not x.flags.carray:
+                    break
+                shape = self._velocity_shape
+            else:
+                if self._quaternions:
+                    self._check_quaternions("q", states[0])
+                result = np.empty(numbers)
+                try:
+                    memory = self._spare_for_one[rows].pop()
+                except (KeyError, IndexError):
+                    memory = self._new_memory(FLOAT64, 1, rows)
+                    self._spare_for_one.setdefault(rows, [])
+                driver(memory, *self._float64_arrays, *given, *states, *wrenches, result, 0, 1)
+                self._spare_for_one[rows].append(memory)
+                return result
+        extra = max(np.ndim(x) for x in states) - 1 - len(self.batch_shape)
+        if not self._shared and extra > 0:
+            settings = {"scratch": scratch, "given": given}
+            return self._compute_several(extra, driver, numbers, names, states, *wrenches, **settings)
+        arrays, dtype, batch = self._checked(names, states, *wrenches)
+        result = np.empty((*batch, numbers), dtype)
+        chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
+        if chains == 0:
+            return result
+        if batch:
+            *arrays, found = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
+        else:
+            found = result
+        spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
+        arguments = (*self._arrays_in(dtype), *given, *arrays, found)
+        most_threads = 1 + chains * self._n // threads.JOINTS_PER_THREAD
+        new_memory = lambda: self._new_memory(dtype, width, rows)  # noqa: E731
+        threads.run(driver, spare, new_memory, arguments, chains, width, most_threads)
+        return result
+
+    def _compute_several(self, extra, driver, numbers, names, states, *wrenches, **settings):
+        """`_compute` for several states of each varied chain, along `extra` axes behind those of the batch."""
+        behind = len(self.batch_shape)
+        arguments = [None if x is None else np.asarray(x) for x in (*states, *wrenches)]
+        # what has no axes of its own there is the same for all of them
+        along = [x is not None and x.ndim - 1 - (i >= len(states)) == behind + extra for i, x in enumerate(arguments)]
+        axes = next(x.shape[behind : behind + extra] for x, has in zip(arguments, along, strict=True) if has)
+        results = []
+        for index in np.ndindex(axes):
+            one = [x[(slice(None),) * behind + index] if has else x for x, has in zip(arguments, along, strict=True)]
+            results.append(self._compute(driver, numbers, names, one[: len(states)], *one[len(states) :], **settings))
+        return np.stack(results, behind).reshape(*self.batch_shape, *axes, numbers)
+
+    def _new_memory(self, dtype, width, rows):
+        """Working memory for a block of lanes and these rows of a driver's own."""
+        return np.empty(memory_size(self._topology, rows, width, dtype.itemsize), dtype)
+
+    def _checked(self, names, states, *wrenches):
+        """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
+
+        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or None; the precision; the
+        shape of the batch.
+        """
+        arrays = []
+        trailing = [self._position_shape if name in POSITIONS else self._velocity_shape for name in names]
+        for name, x in zip(names, states, strict=True):
+            try:
+                arrays.append(np.asarray(x))
+            except ValueError as error:
+                raise StateError(f"{name} is no array of numbers: {error}") from None
+        loaded = len(wrenches) > 0 and wrenches[0] is not None
+        if loaded:
+            names, arrays = (*names, "wrenches"), [*arrays, np.asarray(wrenches[0])]
+            trailing = [*trailing, (len(self._dofs.counts), 6)]
+        for name, x, own in zip(names, arrays, trailing, strict=True):
+            if x.dtype.kind not in "fiu":
+                raise StateError(f"{name} has type {x.dtype}; expected real numbers")
+            if x.shape[max(0, x.ndim - len(own)) :] != own:
+                raise StateError(f"{name} has shape {x.shape}; expected ({', '.join(['...', *map(str, own)])})")
+            if name in POSITIONS and self._quaternions:
+                self._check_quaternions(name, x)
+        dtype = FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
+        batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
+        try:
+            batch = np.broadcast_shapes(self.batch_shape, *batches)
+        except ValueError:
+            found = dict(zip(names, batches, strict=True))
+            raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
+        if not self._shared and batch != self.batch_shape:
+            raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
+        ready = []
+        for x, own in zip(arrays, trailing, strict=True):
+            # what fits is taken as it is: broadcast_to would make it read-only, and so have it copied
+            whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
+            ready.append(np.require(whole, dtype, "CAW"))
+        if loaded:
+            ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self._n)
+        else:
+            ready.extend(wrenches)
+        return ready, dtype, batch
+
+    def _check_quaternions(self, name, q):
+        """Refuse quaternions that are not of unit length; what is not finite is the chain's own trouble."""
+        allowed = 2.0 * UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
+        for at in self._quaternions:
+            found = q[..., at : at + 4]
+            bad = abs(np.einsum("...i,...i", found, found) - 1.0) > allowed
+            if bad.any():
+                chain = tuple(int(i) for i in np.argwhere(bad)[0])
+                where = f" of chain {chain[0] if len(chain) == 1 else chain}" if chain else ""
+                body = self._description.body_names[int(np.searchsorted(self._dofs.position_index, at, "right")) - 1]
+                raise StateError(
+                    f"{name}{where}: the quaternion of body {body!r}, {name}[{at}:{at + 4}], is "
+                    f"{found[chain].tolist()}; expected [x, y, z, w] of length 1 to {allowed / 2:g}"
+                )
+
+    def _to_dofs(self, of_bodies):
+        """Values of bodies (..., n, m) as the kernels have them: (..., nv, m), zero but for each body's last dof."""
+        if self._bodies_are_dofs:
+            return of_bodies
+        of_dofs = np.zeros((*of_bodies.shape[:-2], self._n, of_bodies.shape[-1]), of_bodies.dtype)
+        of_dofs[..., self._dofs.last, :] = of_bodies
+        return of_dofs
+
+    def _of_bodies(self, result, numbers):
+        """Results of a driver (..., nv numbers), each body's own: (..., n, numbers)."""
+        of_dofs = result.reshape(*result.shape[:-1], self._n, numbers)
+        return of_dofs if self._bodies_are_dofs else of_dofs[..., self._dofs.last, :]
+
+    def _arrays_in(self, dtype):
+        """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
+        if dtype.itemsize not in self._arrays:
+            parameters, variation = self._shared_parameters.copy(), None
+            if not self._shared:
+                entries, values = variation_of(self._description, parameters, dtype)
+                variation, parameters = Variation(entries, values), parameters[..., None]
+            self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
+        return self._arrays[dtype.itemsize]
+
+    @cached_property
+    def _float64_arrays(self):
+        return self._arrays_in(FLOAT64)
+
+    @cached_property
+    def _shared_parameters(self):
+        """Parameters of all chains but for what varies, which is that of the first chain here."""
+        first = {
+            field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
+            for field, axes in VARIABLE_FIELDS.items()
+            if (value := getattr(self._description, field)).ndim > len(axes)
+        }
+        return parameters_of(dataclasses.replace(self._description, **first))

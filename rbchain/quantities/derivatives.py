@@ -1,0 +1,66 @@
+"""Analytical derivatives of the dynamics."""
+
+from ..core.derivatives import DERIVATIVE_ROWS
+from ..drivers import derivatives
+
+
+class Derivatives:
+    """The part of Model that computes derivatives of the dynamics."""
+
+    def inverse_dynamics_derivatives(self, q, qd, qdd):
+        """Derivatives of `inverse_dynamics` (without wrenches).
+
+        Parameters as for `inverse_dynamics`.
+
+        Returns
+        -------
+        dtau_dq, dtau_dqd, dtau_dqdd : (..., nv, nv) arrays
+            Row i is of tau[i]. Derivatives by q are along its tangent space, the directions of the velocities:
+            column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. The last is the mass matrix.
+
+        References
+        ----------
+        Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms"; Singh, Russell and
+        Wensing (2022), "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra".
+
+        Examples
+        --------
+        A pendulum's moment is m g l cos(q) / 2, its derivative therefore zero where it hangs level:
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> dtau_dq, dtau_dqd, dtau_dqdd = rod.inverse_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> float(abs(dtau_dq[0, 0]).round(9)), float(dtau_dqdd[0, 0].round(9))
+        (0.0, 0.166666667)
+        """
+        scratch = DERIVATIVE_ROWS * self._n
+        driver = derivatives.inverse_dynamics_derivatives
+        return self._three(driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch)
+
+    def forward_dynamics_derivatives(self, q, qd, tau):
+        """Derivatives of `forward_dynamics` (without wrenches).
+
+        Returns
+        -------
+        dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
+            As for `inverse_dynamics_derivatives`; the last is the inverse of the mass matrix. NaN where the mechanism
+            is singular.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> dqdd_dq, dqdd_dqd, dqdd_dtau = rod.forward_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> float(dqdd_dtau[0, 0].round(9))
+        6.0
+        """
+        scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n
+        driver = derivatives.forward_dynamics_derivatives
+        return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch)
+
+    def _three(self, driver, names, states, scratch):
+        """A driver's results as three matrices (..., nv, nv)."""
+        n = self._n
+        found = self._compute(driver, 3 * n * n, names, states, scratch=scratch)
+        found = found.reshape(*found.shape[:-1], 3, n, n)
+        return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

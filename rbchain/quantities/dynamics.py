@@ -1,0 +1,196 @@
+"""Forces and accelerations."""
+
+import numpy as np
+
+from ..drivers import dynamics
+from ..errors import StateError
+
+
+class Dynamics:
+    """The part of Model that computes forces and accelerations."""
+
+    def forward_dynamics(self, q, qd, tau, wrenches=None):
+        """Accelerations of the joints under given joint forces, by the articulated-body algorithm.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays, rad or m, and per second
+        tau : (..., nv) array, N m or N
+            Forces of the joints' motors; of a screw, moment + pitch times force along the axis.
+        wrenches : (..., n, 6) array, N and N m, optional
+            External load on each body: force, then moment about the origin of the body's frame, both in world axes.
+
+        Returns
+        -------
+        (..., nv) array, rad/s^2 or m/s^2
+
+        Raises
+        ------
+        StateError
+            If a shape does not fit, or a quaternion is not of unit length (to 1e-6; it is then used at unit length).
+
+        References
+        ----------
+        Featherstone (2008), *Rigid Body Dynamics Algorithms*, section 7.3.
+
+        Examples
+        --------
+        A rod hinged at its end and held level falls with 3 g / (2 l):
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.25, gravity=(0, -10, 0))
+        >>> rod.forward_dynamics([0.0], [0.0], [0.0])
+        array([-60.])
+        """
+        return self._compute(dynamics.forward_dynamics, self._n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
+
+    def inverse_dynamics(self, q, qd, qdd, wrenches=None):
+        """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
+
+        Parameters and result as for `forward_dynamics`, with `qdd` and `tau` exchanged.
+
+        References
+        ----------
+        Luh, Walker and Paul (1980); Featherstone (2008), section 5.3.
+
+        Examples
+        --------
+        Holding a level rod takes m g l / 2:
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
+        array([5.])
+        """
+        return self._compute(dynamics.inverse_dynamics, self._n, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
+
+    def hybrid_dynamics(self, q, qd, tau, qdd, prescribed, wrenches=None):
+        """Of each joint either the force or the acceleration is given; find the other, in one pass.
+
+        Parameters
+        ----------
+        q, qd, tau, qdd : (..., nq) and (..., nv) arrays
+            As for `forward_dynamics`; `qdd` counts where `prescribed` is true, `tau` where it is false. What does not
+            count may be anything, even NaN.
+        prescribed : (nv,) or (..., nv) array of bool
+            Which accelerations are given: for all chains the same, or for each its own.
+        wrenches : (..., n, 6) array, optional
+
+        Returns
+        -------
+        qdd, tau : (..., nv) arrays
+            Both in full.
+
+        References
+        ----------
+        Featherstone (2008), section 9.2.
+
+        Examples
+        --------
+        The first joint of two is held, the second swings; holding takes a moment:
+
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(2)
+        >>> qdd, tau = arm.hybrid_dynamics([0, 0], [0, 0], [0, 0], [0, 0], prescribed=[True, False])
+        >>> qdd.round(6).tolist(), tau.round(6).tolist()
+        ([0.0, -60.0], [0.4375, 0.0])
+        """
+        prescribed = np.asarray(prescribed)
+        if prescribed.dtype != bool:
+            raise StateError(f"prescribed has type {prescribed.dtype}; expected bool")
+        states = [np.asarray(x) for x in (q, qd, tau, qdd)]
+        single = all(x.dtype == np.float32 for x in states)
+        names = ("q", "qd", "tau", "qdd", "prescribed")
+        states.append(prescribed.astype(np.float32 if single else np.float64))
+        found = self._compute(dynamics.hybrid_dynamics, 2 * self._n, names, states, wrenches, scratch=self._n)
+        return found[..., : self._n], found[..., self._n :]
+
+    def bias_forces(self, q, qd):
+        """Joint forces that keep the velocities as they are (qdd = 0): Coriolis, centrifugal and gravity, (..., nv).
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(2)
+        >>> bool(abs(arm.bias_forces([1, 2], [3, 4]) - arm.inverse_dynamics([1, 2], [3, 4], [0, 0])).max() == 0)
+        True
+        """
+        return self.inverse_dynamics(q, qd, self._none_like(qd))
+
+    def gravity_forces(self, q):
+        """Joint forces that hold the mechanism at rest, (..., nv).
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0)).gravity_forces([0.0])
+        array([5.])
+        """
+        none = self._none_like(q)
+        return self.inverse_dynamics(q, none, none)
+
+    def _none_like(self, states):
+        """Velocities or accelerations of zero in the precision of other states."""
+        return np.zeros(self._n, np.float32 if getattr(states, "dtype", None) == np.float32 else np.float64)
+
+    def force_balance_residual(self, q, qd, tau, wrenches=None):
+        """What is left of the balance of forces on each body when `forward_dynamics` has found the motion.
+
+        The force through the joint as the articulated-body algorithm has it, f = IA a + pA, along the joint's axis just
+        what the motor gives, against Newton and Euler for the body alone: f - sum of the children's f
+        - (I a + v x* I v - wrench). Zero but for rounding: the solver's own proof of its answer.
+
+        Returns
+        -------
+        (..., n, 6) array, N and N m
+            Force, then moment about the origin of the body's frame, in world axes.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> chain = rb.Model.serial_chain(6)
+        >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
+        True
+        """
+        found = self._compute(dynamics.force_balance, 6 * self._n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
+        return self._of_bodies(found, 6)[..., [3, 4, 5, 0, 1, 2]]
+
+    def joint_reactions(self, q, qd, qdd, wrenches=None):
+        """What the joints transmit, and their bearings must bear.
+
+        Parameters as for `inverse_dynamics`.
+
+        Returns
+        -------
+        (..., n, 6) array, N and N m
+            Of each body the force, then the moment about the origin of its frame, that its parent exerts on it through
+            the joint; in the body's axes, in which the joint's own axes are fixed. Along the joint's axis it is what
+            the motor gives, less what its rotor takes. Pinocchio has the same in `data.f` after `rnea`; MuJoCo's
+            `cfrc_int` refers to the centre of mass of the tree, in world axes.
+
+        Examples
+        --------
+        A rod hinged at its end and held level hangs in the bearing with all its weight:
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> rod.joint_reactions([0.0], [0.0], [0.0]).round(6).tolist()
+        [[0.0, 20.0, 0.0, 0.0, 0.0, 5.0]]
+        """
+        found = self._compute(dynamics.joint_reactions, 6 * self._n, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
+        return self._of_bodies(found, 6)
+
+    def power(self, q, qd, tau, wrenches=None):
+        """Rate at which the joint forces, and the wrenches, do work on the mechanism: that of its energy, (...), W.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> float(rb.Model.serial_chain(2).power([0, 0], [1, 2], [3, 4]))
+        11.0
+        """
+        (_, qd, tau, *_), _, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches)
+        power = np.einsum("...i,...i", tau, qd)
+        if wrenches is None:
+            return power
+        return power + np.einsum("...ij,...ij", np.asarray(wrenches), self.body_velocities(q, qd))

@@ -1,0 +1,166 @@
+"""Dynamics as a linear function of the inertial parameters, and which of these can be identified."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from ..core.regressors import PARAMETERS_OF_BODY
+from ..drivers import derivatives
+from ..errors import ModelError
+
+PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
+# A column of the regressor this small beside its own length, once those before it are taken out, is rounding.
+NOTHING_NEW = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """The combinations of inertial parameters that the motion depends on.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Each combination in words, such as "link1.Jzz + 0.25*link2.m".
+    columns : (b,) array of int
+        The parameter that leads each combination: `regressor[..., columns]` is the regressor of the base parameters.
+    projection : (b, 10 n) array
+        Base parameters = projection @ inertial parameters.
+    """
+
+    names: tuple
+    columns: np.ndarray
+    projection: np.ndarray
+
+
+class Identification:
+    """The part of Model for identifying inertial parameters."""
+
+    @property
+    def inertial_parameters(self):
+        """Of each body m, m c (3) and the tensor about its origin (xx xy xz yy yz zz), all in its axes: (..., 10 n).
+
+        Pinocchio's order of the tensor is xx xy yy xz yz zz.
+        """
+        mass, cg = self.mass[..., None], np.broadcast_to(self.cg, (*self.batch_shape, self.n_bodies, 3))
+        first_moment = mass * cg
+        square = np.einsum("...i,...i", cg, cg)[..., None, None] * np.eye(3)
+        tensor = self.inertia + mass[..., None] * (square - cg[..., :, None] * cg[..., None, :])
+        six = tensor[..., [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
+        shape = (*self.batch_shape, self.n_bodies)
+        parts = [np.broadcast_to(x, (*shape, x.shape[-1])) for x in (mass, first_moment, six)]
+        return np.concatenate(parts, -1).reshape(*self.batch_shape, -1)
+
+    def inverse_dynamics_regressor(self, q, qd, qdd):
+        """The matrix Y with tau = Y @ inertial_parameters, less what the rotors take (armature qdd).
+
+        Parameters as for `inverse_dynamics`.
+
+        Returns
+        -------
+        (..., nv, 10 n) array
+
+        References
+        ----------
+        Atkeson, An and Hollerbach (1986), "Estimation of inertial parameters of manipulator loads and links".
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> arm = rb.Model.serial_chain(2)
+        >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 2))
+        >>> tau = arm.inverse_dynamics_regressor(q, qd, qdd) @ arm.inertial_parameters
+        >>> bool(abs(tau - arm.inverse_dynamics(q, qd, qdd)).max() < 1e-14)
+        True
+        """
+        numbers = self._n * self._n * PARAMETERS_OF_BODY
+        found = self._compute(derivatives.inverse_dynamics_regressor, numbers, ("q", "qd", "qdd"), (q, qd, qdd))
+        found = found.reshape(*found.shape[:-1], self._n, self._n, PARAMETERS_OF_BODY)
+        if not self._bodies_are_dofs:
+            found = found[..., self._dofs.last, :]
+        return found.reshape(*found.shape[:-2], PARAMETERS_OF_BODY * self.n_bodies)
+
+    def kinetic_energy_regressor(self, q, qd):
+        """The vector (..., 10 n) whose product with the inertial parameters is the bodies' kinetic energy.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, length=2.0, mass=3.0)
+        >>> float(arm.kinetic_energy_regressor([0.0], [1.0]) @ arm.inertial_parameters)
+        2.0
+        """
+        driver = derivatives.kinetic_energy_regressor
+        found = self._compute(driver, self._n * PARAMETERS_OF_BODY, ("q", "qd"), (q, qd))
+        found = self._of_bodies(found, PARAMETERS_OF_BODY)
+        return found.reshape(*found.shape[:-2], PARAMETERS_OF_BODY * self.n_bodies)
+
+    def potential_energy_regressor(self, q):
+        """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, length=2.0, mass=3.0, gravity=(0, -10, 0))
+        >>> float((arm.potential_energy_regressor([np.pi / 2]) @ arm.inertial_parameters).round(9))
+        30.0
+        """
+        driver = derivatives.potential_energy_regressor
+        found = self._of_bodies(self._compute(driver, self._n * PARAMETERS_OF_BODY, ("q",), (q,)), PARAMETERS_OF_BODY)
+        return found.reshape(*found.shape[:-2], PARAMETERS_OF_BODY * self.n_bodies)
+
+    def base_parameters(self, rng=0):
+        """The fewest combinations of inertial parameters that inverse dynamics depends on.
+
+        Found by the QR decomposition of the regressor at random states: a parameter whose column is a combination of
+        those of parameters before it joins these.
+
+        Parameters
+        ----------
+        rng : numpy Generator or seed
+            Of the random states.
+
+        Returns
+        -------
+        BaseParameters
+
+        References
+        ----------
+        Gautier (1991), "Numerical calculation of the base inertial parameters of robots".
+
+        Examples
+        --------
+        A planar chain shows its links' moments about their joints, and nothing else:
+
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=0.5).base_parameters().names  # doctest: +NORMALIZE_WHITESPACE
+        ('link1.mcx + 0.5*link2.m', 'link1.mcy', 'link1.Jzz + 0.25*link2.m', 'link2.mcx', 'link2.mcy', 'link2.Jzz')
+        """
+        if not self._shared:
+            raise ModelError(f"the chains of this model differ, batch_shape {self.batch_shape}; expected one model")
+        rng = np.random.default_rng(rng)
+        samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self._n + 1)
+        q, qd = self.random_state(rng, (samples,))
+        W = self.inverse_dynamics_regressor(q, qd, rng.normal(size=qd.shape)).reshape(samples * self._n, -1)
+        length = np.linalg.norm(W, axis=0)
+        seen = length > NOTHING_NEW * length.max()
+        scaled = W / np.where(seen, length, 1.0)
+        pivots = np.abs(np.diag(scipy.linalg.qr(scaled, mode="r")[0]))
+        leads = seen.copy()
+        leads[: pivots.size] &= pivots > NOTHING_NEW
+        columns = np.flatnonzero(leads)
+        projection = np.linalg.lstsq(scaled[:, columns], scaled, rcond=None)[0]
+        projection *= np.where(seen, length, 0.0) / length[columns, None]
+        projection[np.abs(projection) < NOTHING_NEW] = 0.0
+        labels = [f"{body}.{name}" for body in self.body_names for name in PARAMETER_NAMES]
+        return BaseParameters(tuple(_in_words(row, labels) for row in projection), columns, projection)
+
+
+def _in_words(row, labels):
+    """A sum of parameters, such as "link1.Jzz + 0.25*link2.m"."""
+    words = ""
+    for label, weight in zip(labels, row, strict=True):
+        if weight != 0.0:
+            size = "" if abs(abs(weight) - 1.0) < NOTHING_NEW else f"{abs(weight):.6g}*"
+            words += (" - " if weight < 0.0 else " + " if words else "") + size + label
+    return words.strip()

@@ -1,0 +1,127 @@
+"""Matrices between the joints: mass, Coriolis, centroidal momentum."""
+
+from ..core.coriolis import CORIOLIS_ROWS
+from ..core.crba import RIGID_ROWS
+from ..drivers import matrices
+
+
+class Matrices:
+    """The part of Model that computes matrices between the joints."""
+
+    def mass_matrix(self, q):
+        """The mass matrix H, by the composite-rigid-body algorithm: T = qd . H qd / 2.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+
+        Returns
+        -------
+        (..., nv, nv) array
+            Symmetric to the bit, the joints' armature on its diagonal.
+
+        References
+        ----------
+        Walker and Orin (1982); Featherstone (2008), section 6.2.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix([0.0, 0.0]).round(6).tolist()
+        [[16.0, 5.0], [5.0, 2.0]]
+        """
+        return self._square(matrices.mass_matrix, ("q",), (q,), RIGID_ROWS * self._n)
+
+    def mass_matrix_inverse(self, q):
+        """The inverse of the mass matrix, (..., nv, nv), without the matrix: by the articulated-body algorithm.
+
+        Symmetric to the bit; NaN where the mechanism is singular. For H^-1 times a vector, `solve_mass_matrix` is
+        cheaper.
+
+        References
+        ----------
+        Featherstone (2008), section 7.3; Carpentier (2018), "Analytical inverse of the joint space inertia matrix".
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix_inverse([0.0, 0.0]).round(6).tolist()
+        [[0.285714, -0.714286], [-0.714286, 2.285714]]
+        """
+        return self._square(matrices.mass_matrix_inverse, ("q",), (q,), 0)
+
+    def solve_mass_matrix(self, q, tau):
+        """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
+
+        Takes as long as `forward_dynamics`, which it is: O(nv), without a matrix.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).solve_mass_matrix([0.0, 0.0], [16.0, 5.0]).round(6).tolist()
+        [1.0, 0.0]
+        """
+        return self._weightless.forward_dynamics(q, self._none_like(q), tau)
+
+    def coriolis_matrix(self, q, qd):
+        """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
+
+        It is that of the `christoffel_symbols`, found in O(nv d) operations, d being the depth of the tree. (There are
+        many matrices with the same C qd; Pinocchio's `computeCoriolisMatrix` gives another.)
+
+        Returns
+        -------
+        (..., nv, nv) array
+
+        References
+        ----------
+        Echeandia and Wensing (2021), "Numerical methods to compute the Coriolis matrix and Christoffel symbols for
+        rigid-body systems", algorithm 1.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> C = rb.Model.serial_chain(2, length=1.0, mass=6.0).coriolis_matrix([0.0, np.pi / 2], [1.0, 2.0])
+        >>> C.round(6).tolist()
+        [[-6.0, -9.0], [3.0, 0.0]]
+        """
+        return self._square(matrices.coriolis_matrix, ("q", "qd"), (q, qd), CORIOLIS_ROWS * self._n)
+
+    def christoffel_symbols(self, q):
+        """Christoffel symbols of the first kind, (..., nv, nv, nv): C[i, j] = sum over l of symbols[i, j, l] qd[l].
+
+        Where the velocities are derivatives of coordinates (no free or spherical joint), symbols[i, j, l] =
+        (dH[i, j]/dq[l] + dH[i, l]/dq[j] - dH[j, l]/dq[i]) / 2.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).christoffel_symbols([0.0, np.pi / 2])[0].round(6).tolist()
+        [[0.0, -3.0], [-3.0, -3.0]]
+        """
+        n = self._n
+        scratch = n * n + CORIOLIS_ROWS * n
+        found = self._compute(matrices.christoffel_symbols, n**3, ("q",), (q,), scratch=scratch)
+        return found.reshape(*found.shape[:-1], n, n, n)
+
+    def centroidal_momentum_matrix(self, q):
+        """The matrix (..., 6, nv) that times qd is the `momentum`: linear, and angular about the centre of mass.
+
+        References
+        ----------
+        Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid robot".
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(1, length=2.0, mass=3.0).centroidal_momentum_matrix([0.0])[:, 0].tolist()
+        [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
+        """
+        driver, scratch = matrices.centroidal_momentum_matrix, RIGID_ROWS * self._n
+        found = self._compute(driver, 6 * self._n, ("q",), (q,), scratch=scratch)
+        return found.reshape(*found.shape[:-1], 6, self._n)
+
+    def _square(self, driver, names, states, scratch):
+        """A driver's results as matrices (..., nv, nv)."""
+        found = self._compute(driver, self._n * self._n, names, states, scratch=scratch)
+        return found.reshape(*found.shape[:-1], self._n, self._n)

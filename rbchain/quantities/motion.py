@@ -1,0 +1,192 @@
+"""Where the bodies are, how they move, and what momentum and energy they have."""
+
+import numpy as np
+
+from ..drivers import motion
+from ..errors import ModelError
+from ..model.pose import Pose, vector3
+
+
+class Motion:
+    """The part of Model that computes poses, velocities, Jacobians, momentum and energy."""
+
+    def body_poses(self, q):
+        """Poses of all moving bodies in the world.
+
+        Returns
+        -------
+        Pose
+            `translation` (..., n, 3) in m, `rotation` (..., n, 3, 3).
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
+        [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
+        """
+        found = self._compute(motion.body_poses, motion.POSE_NUMBERS * self._n, ("q",), (q,))
+        poses = self._of_bodies(found, motion.POSE_NUMBERS)
+        return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
+
+    def frame_poses(self, q, frame):
+        """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
+
+        Returns
+        -------
+        Pose
+            `translation` (..., 3) in m, `rotation` (..., 3, 3).
+        """
+        if frame in self.body_names:
+            bodies, i = self.body_poses(q), self.body_names.index(frame)
+            return Pose.computed(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
+        fixed = self._frame(frame)
+        if fixed.body >= 0:
+            carrier = self.frame_poses(q, self.body_names[fixed.body])
+            dtype = carrier.translation.dtype
+            pose = Pose.computed(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
+            return carrier @ pose
+        _, dtype, batch = self._checked(("q",), (q,))
+        translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
+        return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
+
+    def body_velocities(self, q, qd):
+        """Velocity of the origin of each body's frame, and angular velocity: (..., n, 6), in world axes, m/s and rad/s.
+
+        As Pinocchio has it for LOCAL_WORLD_ALIGNED, and the Jacobian of each body's origin times qd.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=0.25).body_velocities([0, 0], [2, 1])[1].tolist()
+        [0.0, 0.5, 0.0, 0.0, 0.0, 3.0]
+        """
+        return self._of_bodies(self._compute(motion.body_velocities, 6 * self._n, ("q", "qd"), (q, qd)), 6)
+
+    def body_accelerations(self, q, qd, qdd):
+        """Time derivatives of the `body_velocities`, (..., n, 6): what a point there feels, but for gravity.
+
+        Pinocchio calls them classical accelerations, LOCAL_WORLD_ALIGNED.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=0.25).body_accelerations([0, 0], [2, 0], [1, 0])[1].tolist()
+        [-1.0, 0.25, 0.0, 0.0, 0.0, 1.0]
+        """
+        found = self._compute(motion.body_accelerations, 6 * self._n, ("q", "qd", "qdd"), (q, qd, qdd))
+        return self._of_bodies(found, 6)
+
+    def jacobian(self, q, body, point=(0.0, 0.0, 0.0), relative_to=None):
+        """Geometric Jacobian of a point of a body.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        body : str
+            Name of a body, or of a frame on a fixed joint.
+        point : (3,) array, m
+            In the axes of that body or frame, from its origin.
+        relative_to : str, optional
+            Another body or frame, from which the motion is watched; the world if not given. Then the velocity is that
+            against the point of the other body that is just there, still in world axes, and the joints that carry both
+            do not count.
+
+        Returns
+        -------
+        (..., 6, nv) array
+            Times qd it is the velocity of the point, then the angular velocity, in world axes (Pinocchio's
+            LOCAL_WORLD_ALIGNED; MuJoCo's `mj_jac` has the same rows, but not the same velocities of a free joint).
+
+        Raises
+        ------
+        ModelError
+            If there is no such body or point.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(2, length=0.5)
+        >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0))[[1, 5]].tolist()
+        [[1.0, 0.5], [1.0, 1.0]]
+        >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
+        [0.0, 0.5]
+        """
+        given = self._watched(body, point, relative_to)
+        found = self._compute(motion.jacobian, 6 * self._n, ("q",), (q,), given=given)
+        return found.reshape(*found.shape[:-1], 6, self._n)
+
+    def jacobian_derivative(self, q, qd, body, point=(0.0, 0.0, 0.0), relative_to=None):
+        """Time derivative of the `jacobian` as the mechanism moves, (..., 6, nv): with J, a = J qdd + dJ/dt qd.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, length=0.5)
+        >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
+        [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
+        given = self._watched(body, point, relative_to)
+        found = self._compute(motion.jacobian_derivative, 6 * self._n, ("q", "qd"), (q, qd), given=given)
+        return found.reshape(*found.shape[:-1], 6, self._n)
+
+    def _watched(self, body, point, relative_to):
+        """A point as the drivers have it: (body, watcher, x, y, z), n standing for the world."""
+        number, place = self._dof_and_point(body, vector3(point, "point"))
+        watcher = self._n if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
+        return ((number, watcher, *place.tolist()),)
+
+    def _dof_and_point(self, name, point):
+        """The number in the kernels of the body that carries a frame, and a point of the frame in that body's axes."""
+        if name in self.body_names:
+            return int(self._dofs.last[self.body_names.index(name)]), point
+        frame = self._frame(name)
+        place = frame.pose.rotation @ point + frame.pose.translation
+        return self._n if frame.body < 0 else int(self._dofs.last[frame.body]), place
+
+    def _frame(self, name):
+        """The frame on a fixed joint that has this name."""
+        if name not in self._description.frames:
+            raise ModelError(f"no body or frame {name!r}; the model has {[*self.body_names, *self.fixed_frames]}")
+        return self._description.frames[name]
+
+    def energy(self, q, qd):
+        """Kinetic and potential energy.
+
+        Returns
+        -------
+        kinetic, potential : (...) arrays, J
+            The kinetic energy counts the rotors' (armature qd^2 / 2). The potential energy is - sum of m g . c, zero with all centres of gravity at the world's origin.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> kinetic, potential = rb.Model.serial_chain(1, length=1.0, mass=3.0).energy([0.0], [2.0])
+        >>> float(kinetic), float(potential)
+        (2.0, 0.0)
+        """
+        kinetic_potential = self._compute(motion.energy, 2, ("q", "qd"), (q, qd))
+        return kinetic_potential[..., 0], kinetic_potential[..., 1]
+
+    def momentum(self, q, qd):
+        """Momentum, and angular momentum about the centre of mass: (..., 6), in world axes, N s and N m s.
+
+        The rotors' own spin is not in it. As Pinocchio's `computeCentroidalMomentum`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(1, length=2.0, mass=3.0).momentum([0.0], [1.0]).tolist()
+        [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
+        """
+        return self._compute(motion.momentum, 9, ("q", "qd"), (q, qd))[..., :6]
+
+    def center_of_mass(self, q):
+        """Centre of mass of the whole mechanism in the world: (..., 3), m.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=2.0).center_of_mass([0.0, 0.0]).tolist()
+        [2.0, 0.0, 0.0]
+        """
+        return self._compute(motion.momentum, 9, ("q", "qd"), (q, self._none_like(q)))[..., 6:]

@@ -1,0 +1,165 @@
+"""Positions with quaternions: moving them, telling them apart, and making them up."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..model.flatten import POSING_CODES
+from .calculator import FLOAT32
+
+
+class States:
+    """The part of Model that knows what positions are."""
+
+    def neutral(self):
+        """Positions (nq,) in which every joint is where its placement puts it: zeros, and quaternions [0, 0, 0, 1].
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+        >>> builder.build().neutral()
+        array([0., 0., 0., 1.])
+        """
+        q = np.zeros(self.nq)
+        q[[at + 3 for at in self._quaternions]] = 1.0
+        return q
+
+    def random_state(self, rng, batch=()):
+        """Random positions and velocities: angles of the whole turn, orientations evenly from all, slides within 1 m.
+
+        Parameters
+        ----------
+        rng : numpy Generator
+        batch : int or tuple
+            Shape of the batch of states.
+
+        Returns
+        -------
+        q, qd : (*batch, nq), (*batch, nv) arrays
+            Velocities are normally distributed with variance 1.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> q, qd = rb.Model.serial_chain(3).random_state(np.random.default_rng(0), batch=5)
+        >>> q.shape, qd.shape
+        ((5, 3), (5, 3))
+        """
+        batch = (batch,) if np.ndim(batch) == 0 else tuple(batch)
+        q = rng.uniform(-1.0, 1.0, (*batch, self.nq))
+        own = ~self._dofs.in_quaternion_joint
+        turns = own & (np.array(self.dof_types) != "prismatic")
+        q[..., self._own_coordinates[turns[own]]] *= np.pi
+        for at in self._quaternions:
+            direction = rng.normal(size=(*batch, 4))
+            q[..., at : at + 4] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
+        return q, rng.normal(size=(*batch, self.nv))
+
+    def integrate(self, q, v):
+        """Positions after moving from q for unit time with constant velocities v, which are those of the bodies' axes.
+
+        A coordinate with a rate of its own gains v; a spherical joint turns by exp(v); a free one moves along the screw
+        with that twist, exp on SE(3) (as Pinocchio's `integrate`; MuJoCo's moves and turns it separately).
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        v : (..., nv) array
+
+        Returns
+        -------
+        (..., nq) array
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> builder.add_body("boat", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+        >>> builder.build().integrate([0, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, np.pi]).round(3).tolist()
+        [0.0, 0.637, 0.0, 0.0, 0.0, 1.0, 0.0]
+        """
+        (q, v), dtype, _ = self._checked_states(("q", "v"), (q, v))
+        moved = np.empty_like(q)
+        own = ~self._dofs.in_quaternion_joint
+        moved[..., self._own_coordinates] = q[..., self._own_coordinates] + v[..., own]
+        for at, dof, free in self._quaternion_joints():
+            turn = v[..., dof : dof + 3]
+            before = _rotation(q[..., at : at + 4])
+            moved[..., at : at + 4] = (before * _rotation_by(turn)).as_quat().reshape(*q.shape[:-1], 4)
+            if free:
+                slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
+                turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
+                moved[..., at - 3 : at] = q[..., at - 3 : at] + turned
+        return moved.astype(dtype)
+
+    def difference(self, q0, q1):
+        """The velocities (..., nv) that take positions q0 to q1 in unit time, turning by no more than half a turn.
+
+        The reverse of `integrate`: integrate(q0, difference(q0, q1)) is q1, but for the sign of quaternions.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2).difference([0.0, 1.0], [0.5, 3.0])
+        array([0.5, 2. ])
+        """
+        (q0, q1), dtype, _ = self._checked_states(("q0", "q1"), (q0, q1))
+        v = np.empty((*q0.shape[:-1], self.nv))
+        own = ~self._dofs.in_quaternion_joint
+        v[..., own] = (q1 - q0)[..., self._own_coordinates]
+        for at, dof, free in self._quaternion_joints():
+            before = _rotation(q0[..., at : at + 4])
+            turn = (before.inv() * _rotation(q1[..., at : at + 4])).as_rotvec().reshape(*q0.shape[:-1], 3)
+            v[..., dof : dof + 3] = turn
+            if free:
+                moved = (q1 - q0)[..., at - 3 : at]
+                slide = before.inv().apply(moved.reshape(-1, 3)).reshape(moved.shape)
+                v[..., dof - 3 : dof] = np.linalg.solve(_mean_rotation(turn), slide[..., None])[..., 0]
+        return v.astype(dtype)
+
+    def _checked_states(self, names, states):
+        """Arguments in float64 for computing with, and the precision of the result."""
+        arrays, dtype, batch = self._checked(names, states)
+        return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
+
+    @property
+    def _own_coordinates(self):
+        """Entries of q that have a rate of their own, in the order of their velocities."""
+        pairs = zip(self.joint_types, self._dofs.position_index, self._dofs.position_counts, strict=True)
+        entries = [np.arange(at, at + count) for kind, at, count in pairs if kind not in POSING_CODES]
+        return np.concatenate(entries) if entries else np.array([], int)
+
+    def _quaternion_joints(self):
+        """First entry in q of each quaternion, the first of its angular velocity in qd, and whether the joint is free."""
+        for kind, at, dof in zip(self.joint_types, self._dofs.position_index, self._dofs.velocity_index, strict=True):
+            if kind == "free":
+                yield at + 3, dof + 3, True
+            elif kind == "spherical":
+                yield at, dof, False
+
+
+def _rotation(quaternions):
+    return Rotation.from_quat(quaternions.reshape(-1, 4))
+
+
+def _rotation_by(turn):
+    return Rotation.from_rotvec(turn.reshape(-1, 3))
+
+
+def _mean_rotation(turn):
+    """The integral of exp(s [turn]x) over s from 0 to 1, (..., 3, 3): what a slide in turning axes adds up to.
+
+    1 + (1 - cos a) / a^2 [turn]x + (a - sin a) / a^3 [turn]x^2 with a = |turn| (Murray, Li and Sastry 1994, *A
+    Mathematical Introduction to Robotic Manipulation*, eq. 2.36).
+    """
+    x, y, z = np.moveaxis(turn, -1, 0)
+    o = np.zeros_like(x)
+    K = np.moveaxis(np.array([[o, -z, y], [z, o, -x], [-y, x, o]]), (0, 1), (-2, -1))
+    a = np.linalg.norm(turn, axis=-1)
+    first = 0.5 * np.sinc(a / (2.0 * np.pi)) ** 2
+    square = a * a
+    series = 1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * (1 / 362880 - square / 39916800)))
+    large = np.where(a > 0.5, a, 1.0)
+    second = np.where(a > 0.5, (large - np.sin(large)) / large**3, series)
+    return np.eye(3) + first[..., None, None] * K + second[..., None, None] * (K @ K)
