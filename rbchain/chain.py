@@ -26,10 +26,11 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,
     parents first. A body on a fixed joint is part of the body that carries it, and its name that of a frame.
 
-    Every state argument is one state, positions `(nq,)`, velocities, accelerations and forces `(nv,)`, or a batch `(...,
-    nq)`, `(..., nv)`, of float64; if all are float32, the calculation and its results are. nq and nv differ only by the
-    quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a chain that cannot be computed (a singular
-    mechanism, a state that is not finite) gets NaN; its neighbours are not affected.
+    Every state argument is one state, positions `(nq,)`, velocities, accelerations and forces `(nv,)`, or a batch of
+    them, `(..., nq)` and `(..., nv)`, of float64; if all are float32, the calculation and its results are. nq and nv
+    differ only by the quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a chain
+    that cannot be computed (a singular mechanism, a state that is not finite) gets NaN; its neighbours are not
+    affected.
 
     Attributes
     ----------
@@ -153,8 +154,9 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         Parameters
         ----------
         **fields
-            New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`, `pitch`,
-            `rotor_inertia`, `gear_ratio` and `gravity`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
+            New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
+            `pitch`, `rotor_inertia`, `gear_ratio` and `gravity`, each with the shape of the attribute of that name, or
+            with the batch's axes in front of it.
             An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz. Fields with batch axes must agree in them.
             Each field is taken as it is given: a new mass leaves the inertia as it was.
 
@@ -212,24 +214,26 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         of_dofs = VARIABLE_FIELDS[name][0] == "nv"
         names = tuple(self.body_names[body] for body in self._dofs.body) if of_dofs else self.body_names
         validation.check_finite(names, name, value, len(trailing) - 1)
-        if name == "mass":
-            validation.check_mass(self.body_names, value)
-        if name == "inertia":
-            validation.check_symmetric(self.body_names, value)
-            if self._description.nonphysical_inertia == "refuse":
-                validation.check_inertia(self.body_names, value)
-        if name == "rotor_inertia":
+        return self._physical_field(name, names, value)
+
+    def _physical_field(self, name, names, value):
+        """A field for `vary` once it is known that bodies can have it; axes at unit length."""
+        if name in ("mass", "rotor_inertia"):
             validation.check_not_negative(names, name, value)
+        if name == "inertia":
+            validation.check_symmetric(names, value)
+            if self._description.nonphysical_inertia == "refuse":
+                validation.check_inertia(names, value)
         if name == "pitch" and "screw" not in self.dof_types:
             raise ModelError(f"pitch cannot vary: no joint is a screw, they are {sorted(set(self.joint_types))}")
-        if name == "axis":
-            fixed = self._dofs.in_quaternion_joint
-            if (value[..., fixed, :] != self.axis[..., fixed, :]).any():
-                raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
-            return validation.check_axes(names, value)
         if name == "placement_rotation":
-            validation.check_rotations(self.body_names, value)
-        return value
+            validation.check_rotations(names, value)
+        if name != "axis":
+            return value
+        fixed = self._dofs.in_quaternion_joint
+        if (value[..., fixed, :] != self.axis[..., fixed, :]).any():
+            raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
+        return validation.check_axes(names, value)
 
     simulate = simulation.simulate
 

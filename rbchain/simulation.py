@@ -136,7 +136,7 @@ def simulate(
     if chains:
         new_memory = partial(trajectory_memory, model._topology, model.nq + model.nv, stages, width, dtype)
         threads.run(driver, [], new_memory, arguments, chains, width)
-    q, qd = (x[:, asked].reshape(*batch, -1, x.shape[-1]) for x in (q, qd))
+    q, qd = (x[:, asked].reshape(*batch, times[asked].size, x.shape[-1]) for x in (q, qd))
     counts = (tally[:, column].reshape(batch) for column in range(4))
     return Trajectory(times[asked], q, qd, *counts)
 

@@ -10,15 +10,16 @@ from lxml import etree
 from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
-from ..model.joint import Fixed, Prismatic, Revolute
+from ..model.joint import Fixed, Free, Planar, Prismatic, Revolute
 from ..model.pose import Pose
 
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
-JOINTS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic}
+JOINTS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
+WITHOUT_AXIS = {"fixed": Fixed, "floating": Free}
 
 
-def load_urdf(path, nonphysical_inertia="warn"):
-    """The model in a URDF file, its root link fixed to the world, gravity 9.81 m/s^2 along -z.
+def load_urdf(path, base=None, nonphysical_inertia="warn"):
+    """The model in a URDF file, its root link on the joint `base` or fixed to the world, gravity 9.81 m/s^2 along -z.
 
     Joint limits are not part of the dynamics. What would be, but is not computed (mimicry of another joint, damping,
     friction), is named in a warning. Raises FileFormatError, or ModelError if the mechanism cannot be.
@@ -28,7 +29,7 @@ def load_urdf(path, nonphysical_inertia="warn"):
     root, children = _tree(path, robot)
     _warn_of_what_is_ignored(path, robot)
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
-    builder.add_body(root, joint=Fixed())
+    builder.add_body(root, joint=Fixed() if base is None else base, inertia=_inertia(links[root]))
     waiting = children.get(root, [])[::-1]
     while waiting:
         joint = waiting.pop()
@@ -118,10 +119,10 @@ def _check_elements(path, robot):
             _check_numbers(path, link, inertial)
     for joint in robot.findall("joint"):
         _expect_children(path, joint, joint, ("parent", "child"))
-        if joint.get("type") not in (*JOINTS, "fixed"):
+        if joint.get("type") not in (*JOINTS, *WITHOUT_AXIS):
             found = f"joint {joint.get('name')!r} is {joint.get('type')!r}"
-            raise FileFormatError(f"{path}: {found}; expected one of {[*JOINTS, 'fixed']}")
-        if joint.get("type") == "fixed":
+            raise FileFormatError(f"{path}: {found}; expected one of {[*JOINTS, *WITHOUT_AXIS]}")
+        if joint.get("type") in WITHOUT_AXIS:
             etree.strip_elements(joint, "axis", "dynamics")
         _check_numbers(path, joint, joint)
         axis = joint.find("axis")
@@ -154,8 +155,8 @@ def _check_numbers(path, owner, element):
 
 
 def _joint(joint):
-    if joint.type == "fixed":
-        return Fixed()
+    if joint.type in WITHOUT_AXIS:
+        return WITHOUT_AXIS[joint.type]()
     return JOINTS[joint.type](axis=(1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
 
 

@@ -50,8 +50,8 @@ class Calculator:
     def _compute(self, driver, numbers, names, states, *wrenches, scratch=0, given=()):
         """Check the arguments, call a driver, and return its `numbers` per chain, (..., numbers).
 
-        `states` start with the positions. `wrenches` are given, or None, if the driver takes them; `scratch` is how many
-        rows it needs beside those of its result; `given` are its arguments that are the same for all chains.
+        `states` start with the positions. `wrenches` are given, or None, if the driver takes them; `scratch` is how
+        many rows it needs beside those of its result; `given` are its arguments that are the same for all chains.
         """
         rows = numbers + scratch
         if self._shared and (not wrenches or wrenches[0] is None):

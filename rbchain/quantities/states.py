@@ -131,7 +131,7 @@ class States:
         return np.concatenate(entries) if entries else np.array([], int)
 
     def _quaternion_joints(self):
-        """First entry in q of each quaternion, the first of its angular velocity in qd, and whether the joint is free."""
+        """First entry in q of each quaternion, and in qd of its angular velocity; and whether the joint is free."""
         for kind, at, dof in zip(self.joint_types, self._dofs.position_index, self._dofs.velocity_index, strict=True):
             if kind == "free":
                 yield at + 3, dof + 3, True
