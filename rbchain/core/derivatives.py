@@ -20,7 +20,7 @@ from .jit import kernel
 from .joints import joint_force, joint_motion, rigid_along
 from .kinematics import move_body
 from .lanes import like
-from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter, take_gravity_off
+from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter
 from .minverse import mass_matrix_inverse
 from .rnea import impel_body, pass_force
 from .spatial import (
@@ -39,7 +39,8 @@ from .spatial import (
 )
 from .storage import load3, load9, load_force, load_motion, load_rigid, store_spatial
 
-# Scratch of a body: that of the Coriolis matrix, and P', P''.
+# Scratch of a body: that of the Coriolis matrix, but P' + S' in the place of S', and P', P''.
+BOTH = SDOT
 PSIDOT = CORIOLIS_ROWS
 PSIDDOT = PSIDOT + 6
 DERIVATIVE_ROWS = PSIDDOT + 6
@@ -78,6 +79,7 @@ def carry_axis(i, model, scratch, work, k):
     psidot = cross_motion(v, S)
     store_spatial(scratch, i, PSIDOT, k, psidot)
     store_spatial(scratch, i, PSIDDOT, k, add_motions(cross_motion(a, S), cross_motion(v, psidot)))
+    store_spatial(scratch, i, BOTH, k, add_motions(psidot, load_motion(scratch, i, SDOT, k)))
 
 
 @kernel
@@ -90,8 +92,7 @@ def derive_joint_force(i, model, found, scratch, work, k):
     psidot = load_motion(scratch, i, PSIDOT, k)
     # the forces that motions along joint i take, and what those take that reach joint i: on their way to the root
     by_q = add_forces(scale_force(two, swirl_times(B_c, psidot)), rigid_times(I_c, load_motion(scratch, i, PSIDDOT, k)))
-    both = add_motions(psidot, load_motion(scratch, i, SDOT, k))
-    by_qd = add_forces(scale_force(two, swirl_times(B_c, S)), rigid_times(I_c, both))
+    by_qd = add_forces(scale_force(two, swirl_times(B_c, S)), rigid_times(I_c, load_motion(scratch, i, BOTH, k)))
     inertial, moment = rigid_along(model.joint[i], I_c, axis, advance), scale3(two, swirl_back(B_c, S))
     turned = cross_force(S, load_force(body, i, F, k))
     j, own = i, True
@@ -99,10 +100,9 @@ def derive_joint_force(i, model, found, scratch, work, k):
         axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
         joint = model.joint[j]
         S, psidot = joint_motion(joint, axis, advance), load_motion(scratch, j, PSIDOT, k)
-        both = add_motions(psidot, load_motion(scratch, j, SDOT, k))
         H_ij = joint_force(joint, axis, advance, inertial)
         found[WITH_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, load_motion(scratch, j, PSIDDOT, k))
-        found[WITH_QD, i, j, k] = dot(moment, S.ang) + power(inertial, both)
+        found[WITH_QD, i, j, k] = dot(moment, S.ang) + power(inertial, load_motion(scratch, j, BOTH, k))
         if j == i:
             found[WITH_LAST, i, i, k] = H_ij + parameter(model.parameters, i, ARMATURE, k)
         else:
@@ -118,26 +118,48 @@ def derive_joint_force(i, model, found, scratch, work, k):
 
 
 @kernel
-def forward_dynamics_derivatives(model, q, qd, qdd, loads, found, of_inverse, scratch, work, k):
-    """found (3, n, n, lanes): d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1; of_inverse is as large, and scratch.
+def forward_dynamics_derivatives(model, q, qd, qdd, loads, found, of_inverse, scratch, columns, work, k):
+    """found (3, n, n, lanes): d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1.
+
+    Scratch are of_inverse, as large, and those of `inverse_dynamics_derivatives` and `mass_matrix_inverse`.
 
     From tau(q, qd, qdd(q, qd)) = constant follows d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V).
     """
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     inverse_dynamics_derivatives(model, q, qd, qdd, loads, of_inverse, scratch, work, k)
-    take_gravity_off(model, work, k)
-    mass_matrix_inverse(model, found[WITH_LAST], work, k)
+    mass_matrix_inverse(model, found[WITH_LAST], columns, work, k)
     multiply_negative(found[WITH_LAST], of_inverse[WITH_Q], found[WITH_Q], k)
     multiply_negative(found[WITH_LAST], of_inverse[WITH_QD], found[WITH_QD], k)
 
 
 @kernel
 def multiply_negative(X, Y, result, k):
-    """result = - X Y of matrices (n, n, lanes)."""
+    """result = - X Y of matrices (n, n, lanes), in tiles of two by four that fill the registers."""
     n = X.shape[0]
-    for i in range(n):
-        for j in range(n):
-            total = X[i, 0, k] * Y[0, j, k]
-            for l in range(1, n):  # noqa: E741
-                total = total + X[i, l, k] * Y[l, j, k]
-            result[i, j, k] = -total
+    if n < 4:
+        for i in range(n):
+            for j in range(n):
+                total = -X[i, 0, k] * Y[0, j, k]
+                for l in range(1, n):  # noqa: E741
+                    total = total - X[i, l, k] * Y[l, j, k]
+                result[i, j, k] = total
+        return
+    for i in range(0, n, 2):
+        for j in range(0, n, 4):
+            multiply_tile(min(i, n - 2), min(j, n - 4), X, Y, result, k)
+
+
+@kernel
+def multiply_tile(i, j, X, Y, result, k):
+    """Entries [i : i + 2, j : j + 4] of - X Y."""
+    x, z = -X[i, 0, k], -X[i + 1, 0, k]
+    y = (Y[0, j, k], Y[0, j + 1, k], Y[0, j + 2, k], Y[0, j + 3, k])
+    upper, lower = (x * y[0], x * y[1], x * y[2], x * y[3]), (z * y[0], z * y[1], z * y[2], z * y[3])
+    for l in range(1, X.shape[0]):  # noqa: E741
+        x, z = X[i, l, k], X[i + 1, l, k]
+        y = (Y[l, j, k], Y[l, j + 1, k], Y[l, j + 2, k], Y[l, j + 3, k])
+        upper = (upper[0] - x * y[0], upper[1] - x * y[1], upper[2] - x * y[2], upper[3] - x * y[3])
+        lower = (lower[0] - z * y[0], lower[1] - z * y[1], lower[2] - z * y[2], lower[3] - z * y[3])
+    for column in range(4):
+        result[i, j + column, k] = upper[column]
+        result[i + 1, j + column, k] = lower[column]

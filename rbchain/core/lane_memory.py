@@ -156,20 +156,20 @@ def _lower_window(context, builder, sig, values):
 # --- between the chains of a batch, row by row, and lanes -------------------------------------------------------------
 
 
-def gather_tile(chains, block, first, column, count):
-    """Numbers `column` to `column + count` of the chains from `first` on into these rows of a block (m, lanes).
+def gather_square(chains, block, first, column):
+    """Numbers from `column` on of the chains from `first` on into these rows of a block (m, lanes).
 
-    As many chains as lanes, at most as many numbers as lanes: a square that is transposed in registers.
+    As many numbers of each as there are lanes: a square that is transposed in registers.
     """
     for lane in range(block.shape[1]):
-        for j in range(column, column + count):
+        for j in range(column, column + block.shape[1]):
             block[j, lane] = chains[first + lane, j]
 
 
-def scatter_tile(chains, block, first, column, count):
-    """The reverse of `gather_tile`."""
+def scatter_square(chains, block, first, column):
+    """The reverse of `gather_square`."""
     for lane in range(block.shape[1]):
-        for j in range(column, column + count):
+        for j in range(column, column + block.shape[1]):
             chains[first + lane, j] = block[j, lane]
 
 
@@ -189,82 +189,61 @@ def _transposed(builder, vectors):
 
 
 def _square(context, builder, sig, values):
-    """Addresses of a square's rows in the chains and in the block; their type; the mask of its columns, their count."""
+    """Addresses of a square's rows in the chains, and in the block."""
     chains, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
-    first, column, count = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 5))
+    first, column = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 4))
     dtype, number = sig.args[1].dtype, ir.IntType(64)
     vector = context.get_value_type(Pack(dtype, LANE_WIDTHS[str(dtype)]))
-    width, stride = vector.count, cgutils.unpack_tuple(builder, chains.shape)[1]
+    stride = cgutils.unpack_tuple(builder, chains.shape)[1]
     in_chains, in_block = [], []
-    for i in range(width):
+    for i in range(vector.count):
         position = builder.add(builder.mul(builder.add(first, number(i)), stride), column)
         in_chains.append(builder.bitcast(builder.gep(chains.data, [position]), vector.as_pointer()))
-        position = builder.mul(builder.add(column, number(i)), number(width))
+        position = builder.mul(builder.add(column, number(i)), number(vector.count))
         in_block.append(builder.bitcast(builder.gep(block.data, [position]), vector.as_pointer()))
-    integers = ir.VectorType(number, width)
-    counts = builder.insert_element(ir.Constant(integers, ir.Undefined), count, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), None)
-    counts = builder.shuffle_vector(counts, ir.Constant(integers, ir.Undefined), zeros)
-    mask = builder.icmp_signed("<", ir.Constant(integers, list(range(width))), counts)
-    return in_chains, in_block, vector, mask, count
+    return in_chains, in_block
 
 
-def _itemsize(vector):
-    return 8 if vector.element == ir.DoubleType() else 4
-
-
-def _call_masked(builder, name, vector, result, arguments):
-    bits = 8 * _itemsize(vector)
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    name = f"llvm.masked.{name}.v{vector.count}f{bits}.p0"
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+def _move_square(context, builder, sig, sources, targets):
+    itemsize = sig.args[1].dtype.bitwidth // 8
+    rows = _transposed(builder, [builder.load(source, align=itemsize) for source in sources])
+    for row, target in zip(rows, targets, strict=True):
+        builder.store(row, target, align=itemsize)
+    return context.get_dummy_value()
 
 
 @intrinsic
-def _gather_tile(typing_context, chains, block, first, column, count):
+def _gather_square(typing_context, chains, block, first, column):
     def codegen(context, builder, sig, values):
-        in_chains, in_block, vector, mask, count = _square(context, builder, sig, values)
-        align = _itemsize(vector)
-        nothing, bytes_of = ir.Constant(vector, None), ir.IntType(32)(align)
-        rows = [
-            _call_masked(builder, "load", vector, vector, [pointer, bytes_of, mask, nothing]) for pointer in in_chains
-        ]
-        for j, row in enumerate(_transposed(builder, rows)):
-            with builder.if_then(builder.icmp_signed("<", ir.IntType(64)(j), count)):
-                builder.store(row, in_block[j], align=align)
-        return context.get_dummy_value()
+        in_chains, in_block = _square(context, builder, sig, values)
+        return _move_square(context, builder, sig, in_chains, in_block)
 
-    return types.none(chains, block, first, column, count), codegen
+    return types.none(chains, block, first, column), codegen
 
 
 @intrinsic
-def _scatter_tile(typing_context, chains, block, first, column, count):
+def _scatter_square(typing_context, chains, block, first, column):
     def codegen(context, builder, sig, values):
-        in_chains, in_block, vector, mask, _ = _square(context, builder, sig, values)
-        align = _itemsize(vector)
-        # rows beyond the count lie behind the block in the same memory, and the mask keeps them from the chains
-        rows = [builder.load(pointer, align=align) for pointer in in_block]
-        for pointer, row in zip(in_chains, _transposed(builder, rows), strict=True):
-            _call_masked(builder, "store", vector, ir.VoidType(), [row, pointer, ir.IntType(32)(align), mask])
-        return context.get_dummy_value()
+        in_chains, in_block = _square(context, builder, sig, values)
+        return _move_square(context, builder, sig, in_block, in_chains)
 
-    return types.none(chains, block, first, column, count), codegen
+    return types.none(chains, block, first, column), codegen
 
 
-def _is_tiled(chains, block):
+def _is_square(chains, block):
     """Whether squares of the two can be exchanged: numbers of one precision, each row contiguous."""
     return chains.ndim == 2 and chains.layout == block.layout == "C" and chains.dtype == block.dtype
 
 
-@overload(gather_tile)
-def _overload_gather_tile(chains, block, first, column, count):
-    if _is_tiled(chains, block):
-        return lambda chains, block, first, column, count: _gather_tile(chains, block, first, column, count)
-    return gather_tile
+@overload(gather_square)
+def _overload_gather_square(chains, block, first, column):
+    if _is_square(chains, block):
+        return lambda chains, block, first, column: _gather_square(chains, block, first, column)
+    return gather_square
 
 
-@overload(scatter_tile)
-def _overload_scatter_tile(chains, block, first, column, count):
-    if _is_tiled(chains, block):
-        return lambda chains, block, first, column, count: _scatter_tile(chains, block, first, column, count)
-    return scatter_tile
+@overload(scatter_square)
+def _overload_scatter_square(chains, block, first, column):
+    if _is_square(chains, block):
+        return lambda chains, block, first, column: _scatter_square(chains, block, first, column)
+    return scatter_square

@@ -6,7 +6,7 @@ Drivers take the numbers of a batch as arrays (chains, m), and compute them in l
 from numba.extending import overload
 
 from ..core.jit import kernel
-from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, gather_tile, lane_width, scatter_tile, window
+from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, gather_square, lane_width, scatter_square, window
 from ..core.lanes import like
 from ..core.layout import (
     BODY_ROWS,
@@ -103,10 +103,10 @@ def pack(chains, first, last, block, k):
         for j in range(block.shape[0]):
             block[j, k] = chains[j]
         return
-    width = block.shape[1]
-    if last - first >= width:
-        for j in range(0, block.shape[0], width):
-            gather_tile(chains, block, first, j, min(width, block.shape[0] - j))
+    rows, width = block.shape
+    if last - first >= width and rows >= width:
+        for j in range(0, rows, width):
+            gather_square(chains, block, first, min(j, rows - width))
         return
     for lane in range(width):
         chain = min(first + lane, last - 1)
@@ -135,11 +135,11 @@ def unpack(block, chains, first, last):
         for j in range(block.shape[0]):
             chains[j] = block[j, 0]
         return
-    width = block.shape[1]
-    if last - first >= width:
-        for j in range(0, block.shape[0], width):
-            scatter_tile(chains, block, first, j, min(width, block.shape[0] - j))
+    rows, width = block.shape
+    if last - first >= width and rows >= width:
+        for j in range(0, rows, width):
+            scatter_square(chains, block, first, min(j, rows - width))
         return
-    for lane in range(last - first):
+    for lane in range(min(width, last - first)):
         for j in range(block.shape[0]):
             chains[first + lane, j] = block[j, lane]

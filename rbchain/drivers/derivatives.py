@@ -1,10 +1,9 @@
 """Drivers of derivatives and regressors. Arguments as in `dynamics`."""
 
-from ..core import aba, regressors
+from ..core import aba, minverse, regressors
 from ..core import derivatives as of_dynamics
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
-from ..core.layout import apply_gravity
 from .blocks import block_for, pack, take_varied, unpack
 
 
@@ -36,15 +35,19 @@ def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
 @driver
 def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd, tau, result, first, last):
-    """Derivatives of the accelerations by q, qd and tau, per chain (3, n, n); scratch 3 n n + DERIVATIVE_ROWS n."""
+    """Derivatives of the accelerations by q, qd and tau, per chain (3, n, n).
+
+    Scratch 3 n n + DERIVATIVE_ROWS n + TOGETHER COLUMN_ROWS (n + 1).
+    """
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    squares = 3 * n * n
-    block = block_for(memory, topology, parameters, None, 2 * squares + of_dynamics.DERIVATIVE_ROWS * n, q)
+    squares, shape = 3 * n * n, (minverse.TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
+    of_bodies = 2 * squares + of_dynamics.DERIVATIVE_ROWS * n
+    block = block_for(memory, topology, parameters, None, of_bodies + shape[0] * shape[1] * shape[2], q)
     found, of_inverse = block.rows[:squares], block.rows[squares : 2 * squares].reshape(3, n, n, width)
-    scratch = block.rows[2 * squares :].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
+    scratch = block.rows[2 * squares : of_bodies].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
+    columns = block.rows[of_bodies:].reshape(shape)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
-        apply_gravity(block.model, block.work, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -57,6 +60,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
             found.reshape(3, n, n, width),
             of_inverse,
             scratch,
+            columns,
             block.work,
             k,
         )

@@ -27,9 +27,11 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
 
 @driver
 def mass_matrix_inverse(memory, topology, parameters, variation, q, result, first, last):
-    """The inverse of the mass matrix; NaN where a chain is singular."""
+    """The inverse of the mass matrix; NaN where a chain is singular; scratch TOGETHER COLUMN_ROWS (n + 1)."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, n * n, q)
+    shape = (minverse.TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
+    block = block_for(memory, topology, parameters, None, n * n + shape[0] * shape[1] * shape[2], q)
+    found, columns = block.rows[: n * n], block.rows[n * n :].reshape(shape)
     for i in range(n):
         block.qd[i, k] = like(memory, 0.0)
         block.loads.tau[i, k] = like(memory, 0.0)
@@ -38,9 +40,9 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
         take_gravity_off(block.model, block.work, k)
         pack(q, start, last, block.q, k)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
-        minverse.mass_matrix_inverse(block.model, block.rows.reshape(n, n, width), block.work, k)
-        aba.fail_together(block.rows, k)
-        unpack(block.rows, result, start, last)
+        minverse.mass_matrix_inverse(block.model, found.reshape(n, n, width), columns, block.work, k)
+        aba.fail_together(found, k)
+        unpack(found, result, start, last)
 
 
 @driver

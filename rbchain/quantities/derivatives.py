@@ -1,6 +1,7 @@
 """Analytical derivatives of the dynamics."""
 
 from ..core.derivatives import DERIVATIVE_ROWS
+from ..core.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import derivatives
 
 
@@ -54,7 +55,8 @@ class Derivatives:
         >>> float(dqdd_dtau[0, 0].round(9))
         6.0
         """
-        scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n
+        columns = TOGETHER * COLUMN_ROWS * (self._n + 1)
+        scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n + columns
         driver = derivatives.forward_dynamics_derivatives
         return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch)
 

@@ -2,6 +2,7 @@
 
 from ..core.coriolis import CORIOLIS_ROWS
 from ..core.crba import RIGID_ROWS
+from ..core.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import matrices
 
 
@@ -48,7 +49,7 @@ class Matrices:
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix_inverse([0.0, 0.0]).round(6).tolist()
         [[0.285714, -0.714286], [-0.714286, 2.285714]]
         """
-        return self._square(matrices.mass_matrix_inverse, ("q",), (q,), 0)
+        return self._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1))
 
     def solve_mass_matrix(self, q, tau):
         """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
