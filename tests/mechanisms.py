@@ -13,6 +13,11 @@ JOINTS = {
     "revolute": lambda rng: rb.Revolute(rng.normal(size=3)),
     "prismatic": lambda rng: rb.Prismatic(rng.normal(size=3)),
     "screw": lambda rng: rb.Screw(rng.normal(size=3), pitch=rng.normal() * 0.2),
+    "free": lambda rng: rb.Free(),
+    "spherical": lambda rng: rb.Spherical(),
+    "planar": lambda rng: rb.Planar(rng.normal(size=3)),
+    "universal": lambda rng: rb.Universal(rng.normal(size=3), rng.normal(size=3)),
+    "composite": lambda rng: rb.Composite([JOINTS[kind](rng) for kind in ("revolute", "prismatic", "screw")]),
 }
 
 
@@ -31,19 +36,33 @@ def random_inertia(rng):
     return rb.Inertia(masses.sum(), cg, tensor)
 
 
-def random_tree(seed, parents, kinds=("revolute",)):
-    """A mechanism with these parents (-1: the world) and joints of these kinds in turn, placed anyhow."""
+def random_tree(seed, parents, kinds=("revolute",), geared=()):
+    """A mechanism with these parents (-1: the world) and joints of these kinds in turn, placed anyhow.
+
+    Joints of the `geared` kinds have a motor with a rotor and a gear at each degree of freedom.
+    """
     rng = np.random.default_rng(seed)
     builder = rb.ModelBuilder(name=f"tree{seed}", gravity=rng.normal(size=3) * 6)
     for i, p in enumerate(parents):
+        kind = kinds[i % len(kinds)]
+        joint = JOINTS[kind](rng)
         builder.add_body(
             f"body{i}",
             parent=None if p < 0 else f"body{p}",
-            joint=JOINTS[kinds[i % len(kinds)]](rng),
+            joint=joint,
             placement=rb.Pose(rng.normal(size=3) * 0.4, random_rotation(rng)),
             inertia=random_inertia(rng),
+            **(random_motors(rng, len(joint.dofs)) if kind in geared else {}),
         )
     return builder.build()
+
+
+def random_motors(rng, dofs):
+    """Rotors that joints feel as much as a body, by gears that may turn them backwards."""
+    return {
+        "rotor_inertia": rng.uniform(1e-5, 1e-4, dofs),
+        "gear_ratio": rng.uniform(20, 100, dofs) * rng.choice([-1, 1], dofs),
+    }
 
 
 def random_parents(seed, n):
@@ -63,6 +82,9 @@ def massless_middle():
 
 
 ALL_KINDS = ("revolute", "screw", "prismatic", "revolute")
+EVERY_KIND = ("free", "composite", "spherical", "revolute", "universal", "prismatic", "planar", "screw")
+# What MuJoCo has too, if only the roots are free: body 0 and body 9 of a breadth-first tree.
+FLOATING_KINDS = ("free", "spherical", "revolute", "universal", "planar", "prismatic", "spherical", "revolute", "planar")
 BREADTH_FIRST = [-1, 0, 0, 1, 2, 1, 2, 3, 4, -1, 9]
 
 MECHANISMS = {
@@ -83,4 +105,13 @@ MECHANISMS = {
     "ur5": lambda: rb.load(ROBOTS / "ur_description/urdf/ur5_robot.urdf"),
     "solo12": lambda: rb.load(ROBOTS / "solo_description/robots/solo12.urdf"),
     "talos": lambda: rb.load(ROBOTS / "talos_data/robots/talos_reduced.urdf"),
+    "free_body": lambda: random_tree(12, [-1], ("free",)),
+    "ball_chain": lambda: random_tree(13, range(-1, 3), ("spherical",)),
+    "geared_arm": lambda: random_tree(14, range(-1, 6), ("revolute",), geared=("revolute",)),
+    "floating_tree": lambda: random_tree(15, BREADTH_FIRST, FLOATING_KINDS, geared=FLOATING_KINDS[1:]),
+    "coordinate_tree": lambda: random_tree(16, [-1, 0, 0, 1], ("universal", "planar", "composite", "universal")),
+    "every_joint_tree": lambda: random_tree(17, [-1, 0, 0, 1, 2, 1, -1, 6], EVERY_KIND, geared=EVERY_KIND),
+    "every_joint_forest": lambda: random_tree(18, random_parents(18, 14), EVERY_KIND[::-1], geared=EVERY_KIND[::2]),
+    "floating_quadruped": lambda: rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free()),
+    "floating_humanoid": lambda: rb.load(ROBOTS / "talos_data/robots/talos_reduced.urdf", base=rb.Free()),
 }

@@ -9,7 +9,7 @@ from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from .kinematics import move_body, rigid_inertia
 from .lanes import epsilon, like, select
-from .layout import ADVANCE, ARMATURE, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
+from .layout import ADVANCE, ARMATURE, CARRIED, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
 from .spatial import (
     add_forces,
     add_inertias,
@@ -104,8 +104,10 @@ def eliminate_joint(i, model, qd, loads, work, k):
         c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
-        r = load3(body, i, LEVER, k)
-        hand_to_parent(i, model, inertia_at_root(Ia, r), force_at_root(pa, r), work, k)
+        if model.posing[i] != CARRIED:  # those bodies share their joint's origin
+            r = load3(body, i, LEVER, k)
+            Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
+        hand_to_parent(i, model, Ia, pa, work, k)
     return IA_body, pA
 
 

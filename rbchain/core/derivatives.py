@@ -18,9 +18,9 @@ from .coriolis import CORIOLIS_ROWS, SDOT, B, load_swirl, pass_swirl, swirl_back
 from .crba import pass_inertia
 from .jit import kernel
 from .joints import joint_force, joint_motion, rigid_along
-from .kinematics import move_body
+from .kinematics import axis_motion, move_body
 from .lanes import like
-from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter
+from .layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, V, parameter
 from .minverse import mass_matrix_inverse
 from .rnea import impel_body, pass_force
 from .spatial import (
@@ -62,6 +62,7 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work,
         impel_body(i, model, qd, qdd, loads, work, k)
         carry_axis(i, model, scratch, work, k)
     for i in range(n - 1, -1, -1):
+        derive_along_joint(i, model, found, scratch, work, k)
         derive_joint_force(i, model, found, scratch, work, k)
         pass_inertia(i, model, scratch, work, k)
         pass_swirl(i, model, scratch, work, k)
@@ -73,8 +74,7 @@ def carry_axis(i, model, scratch, work, k):
     """P' and P'' of joint i: how its axis, and the axis' rate, change as the body that the joint is on moves."""
     body, first = work.body, model.first[i]
     p, r = model.parent[first], load3(body, first, LEVER, k)
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    S = joint_motion(model.joint[i], axis, advance)
+    S = axis_motion(i, model, work, k)
     v, a = motion_at_tip(load_motion(body, p, V, k), r), motion_at_tip(load_motion(body, p, A, k), r)
     psidot = cross_motion(v, S)
     store_spatial(scratch, i, PSIDOT, k, psidot)
@@ -83,38 +83,49 @@ def carry_axis(i, model, scratch, work, k):
 
 
 @kernel
-def derive_joint_force(i, model, found, scratch, work, k):
-    """Derivatives of tau_i with respect to joint i and all that carry it, and of theirs with respect to joint i."""
-    n, body, two = model.parent.shape[0], work.body, like(work.body, 2.0)
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    S = joint_motion(model.joint[i], axis, advance)
-    I_c, B_c = load_rigid(scratch, i, 0, k), load_swirl(scratch, i, B, k)
-    psidot = load_motion(scratch, i, PSIDOT, k)
-    # the forces that motions along joint i take, and what those take that reach joint i: on their way to the root
-    by_q = add_forces(scale_force(two, swirl_times(B_c, psidot)), rigid_times(I_c, load_motion(scratch, i, PSIDDOT, k)))
-    by_qd = add_forces(scale_force(two, swirl_times(B_c, S)), rigid_times(I_c, load_motion(scratch, i, BOTH, k)))
-    inertial, moment = rigid_along(model.joint[i], I_c, axis, advance), scale3(two, swirl_back(B_c, S))
-    turned = cross_force(S, load_force(body, i, F, k))
-    j, own = i, True
+def derive_along_joint(i, model, found, scratch, work, k):
+    """Derivatives by q_i and qd_i of the forces in joint i and all that carry it: the forces it takes, on their way."""
+    n, body, two, first = model.parent.shape[0], work.body, like(work.body, 2.0), model.first[i]
+    S, I_c, B_c = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_swirl(scratch, i, B, k)
+    swirled = scale_force(two, swirl_times(B_c, load_motion(scratch, i, PSIDOT, k)))
+    by_q = add_forces(swirled, rigid_times(I_c, load_motion(scratch, i, PSIDDOT, k)))
+    swirled = scale_force(two, swirl_times(B_c, S))
+    by_qd = add_forces(swirled, rigid_times(I_c, load_motion(scratch, i, BOTH, k)))
+    j = i
     while j < n:
         axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
-        joint = model.joint[j]
-        S, psidot = joint_motion(joint, axis, advance), load_motion(scratch, j, PSIDOT, k)
-        H_ij = joint_force(joint, axis, advance, inertial)
-        found[WITH_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, load_motion(scratch, j, PSIDDOT, k))
-        found[WITH_QD, i, j, k] = dot(moment, S.ang) + power(inertial, load_motion(scratch, j, BOTH, k))
-        if j == i:
-            found[WITH_LAST, i, i, k] = H_ij + parameter(model.parameters, i, ARMATURE, k)
-        else:
-            found[WITH_Q, j, i, k] = joint_force(joint, axis, advance, by_q)
-            found[WITH_QD, j, i, k] = joint_force(joint, axis, advance, by_qd)
-            found[WITH_LAST, i, j, k] = H_ij
-            found[WITH_LAST, j, i, k] = H_ij
-        if own and j == model.first[i]:
-            by_q, own = add_forces(by_q, turned), False
+        found[WITH_Q, j, i, k] = joint_force(model.joint[j], axis, advance, by_q)
+        found[WITH_QD, j, i, k] = joint_force(model.joint[j], axis, advance, by_qd)
+        if j == first:
+            by_q = add_forces(by_q, cross_force(S, load_force(body, i, F, k)))
         r = load3(body, j, LEVER, k)
-        by_q, by_qd, inertial = force_at_root(by_q, r), force_at_root(by_qd, r), force_at_root(inertial, r)
+        by_q, by_qd = force_at_root(by_q, r), force_at_root(by_qd, r)
         j = model.parent[j]
+
+
+@kernel
+def derive_joint_force(i, model, found, scratch, work, k):
+    """Derivatives of the force in joint i by q_j, qd_j and qdd_j of all joints j that carry it."""
+    n, body = model.parent.shape[0], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    S, I_c = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)
+    inertial = rigid_along(model.joint[i], I_c, axis, advance)
+    moment = scale3(like(body, 2.0), swirl_back(load_swirl(scratch, i, B, k), S))
+    found[WITH_LAST, i, i, k] = joint_force(model.joint[i], axis, advance, inertial) + parameter(
+        model.parameters, i, ARMATURE, k
+    )
+    j = i
+    while model.parent[j] < n:
+        inertial = force_at_root(inertial, load3(body, j, LEVER, k))
+        j = model.parent[j]
+        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        psidot, psiddot = load_motion(scratch, j, PSIDOT, k), load_motion(scratch, j, PSIDDOT, k)
+        found[WITH_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, psiddot)
+        by_qd = power(inertial, load_motion(scratch, j, BOTH, k))
+        found[WITH_QD, i, j, k] = by_qd if model.joint[j] == PRISMATIC else by_qd + dot(moment, axis)
+        H_ij = joint_force(model.joint[j], axis, advance, inertial)
+        found[WITH_LAST, i, j, k] = H_ij
+        found[WITH_LAST, j, i, k] = H_ij
 
 
 @kernel
@@ -144,8 +155,8 @@ def multiply_negative(X, Y, result, k):
                     total = total - X[i, l, k] * Y[l, j, k]
                 result[i, j, k] = total
         return
-    for i in range(0, n, 2):
-        for j in range(0, n, 4):
+    for j in range(0, n, 4):
+        for i in range(0, n, 2):
             multiply_tile(min(i, n - 2), min(j, n - 4), X, Y, result, k)
 
 

@@ -3,6 +3,7 @@
 from .jit import kernel
 from .joints import (
     add_joint_motion,
+    joint_motion,
     joint_rotation,
     joint_travel,
     normalize_quaternion,
@@ -99,6 +100,13 @@ def move_body(i, model, q, qd, work, k):
 
 
 @kernel
+def axis_motion(i, model, work, k):
+    """S of joint i (reads R)."""
+    axis, advance = z_axis(load9(work.body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    return joint_motion(model.joint[i], axis, advance)
+
+
+@kernel
 def position_rates(model, q, qd, rate, k):
     """dq/dt from the velocities: the same numbers, but for the quaternions and the position of a free joint."""
     for i in range(model.parent.shape[0]):
@@ -154,12 +162,14 @@ def place_body(i, model, work, k):
 
 @kernel
 def place_bodies(model, q, poses, work, k):
-    """Pose of every body in the world: position (3) and rotation (9) of its own axes in poses (n, 12, lanes)."""
+    """Pose of every body in the world: position (3) and rotation (9) of its own axes in poses (bodies, 12, lanes)."""
     for i in range(model.parent.shape[0]):
         turn_body(i, model, q, work, k)
         place_body(i, model, work, k)
-        store3(poses, i, 0, k, load3(work.body, i, POSITION, k))
-        store9(poses, i, 3, k, body_axes(i, model, work, k))
+        b = model.body[i]
+        if b >= 0:
+            store3(poses, b, 0, k, load3(work.body, i, POSITION, k))
+            store9(poses, b, 3, k, body_axes(i, model, work, k))
 
 
 @kernel
@@ -188,12 +198,13 @@ def place_about_first_joint(i, model, work, k):
 
 @kernel
 def bodies_in_motion(model, q, qd, velocities, work, k):
-    """Velocity of every body's origin (3) and angular velocity (3), world axes, in velocities (n, 6, lanes)."""
+    """Velocity of every body's origin (3) and angular velocity (3), world axes, in velocities (bodies, 6, lanes)."""
     for i in range(model.parent.shape[0]):
         move_body(i, model, q, qd, work, k)
-        v = load_motion(work.body, i, V, k)
-        store3(velocities, i, 0, k, v.lin)
-        store3(velocities, i, 3, k, v.ang)
+        b, v = model.body[i], load_motion(work.body, i, V, k)
+        if b >= 0:
+            store3(velocities, b, 0, k, v.lin)
+            store3(velocities, b, 3, k, v.ang)
 
 
 @kernel
@@ -202,6 +213,9 @@ def rigid_inertia(i, model, work, k):
     numbers = model.parameters
     R_body = load9(work.body, i, R, k)
     m = parameter(numbers, i, MASS, k)
+    if model.body[i] < 0:  # only there for its degree of freedom
+        zero = R_body[0] - R_body[0]
+        return m, (zero, zero, zero), (zero, zero, zero, zero, zero, zero)
     c = rotate(R_body, parameter3(numbers, i, CG, k))
     h = scale3(m, c)
     J = rotate_symmetric(R_body, parameter6(numbers, i, INERTIA, k))

@@ -35,7 +35,8 @@ JOINS = 3  # 1 where a sibling, with a higher number, has added itself to the pa
 POSING = 4  # what of q poses the body: OWN, FREE, SPHERICAL or CARRIED
 COORDINATE = 5  # the first entry of q that poses the body
 FIRST = 6  # the first body of the joint that this one is part of: itself, but in a free or spherical joint
-TOPOLOGY_ROWS = 7
+BODY = 7  # the number of the body outside, where this one is the last of its joint; -1 for the bodies without mass
+TOPOLOGY_ROWS = 8
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
@@ -70,6 +71,7 @@ class FlatModel(NamedTuple):
     posing: np.ndarray
     coordinate: np.ndarray
     first: np.ndarray
+    body: np.ndarray
     parameters: np.ndarray
 
 
@@ -119,6 +121,7 @@ def flat_model(topology, parameters):
         topology[POSING],
         topology[COORDINATE],
         topology[FIRST],
+        topology[BODY],
         parameters,
     )
 

@@ -27,31 +27,32 @@ PARAMETERS_OF_BODY = 10
 
 @kernel
 def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
-    """Y (n, n, 10, lanes): what the parameters of each body contribute to each joint's force.
+    """Y (n, bodies, 10, lanes): what the parameters of each body contribute to each joint's force.
 
     A body contributes nothing to joints that do not carry it: these entries are not written and stay zero.
     """
-    for b in range(model.parent.shape[0]):
-        move_body(b, model, q, qd, work, k)
-        accelerate_with_joint(b, model, qd, qdd, work, k)
-        regress_body(b, model, Y, work, k)
+    for i in range(model.parent.shape[0]):
+        move_body(i, model, q, qd, work, k)
+        accelerate_with_joint(i, model, qd, qdd, work, k)
+        if model.body[i] >= 0:
+            regress_body(i, model, Y, work, k)
 
 
 @kernel
-def regress_body(b, model, Y, work, k):
-    """Forces that a unit of each parameter of body b takes, projected on the joints that carry it.
+def regress_body(i, model, Y, work, k):
+    """Forces that a unit of each parameter of body i takes, projected on the joints that carry it.
 
     f = m a + w' x h + w x (w x h) and, about the origin, h x a + J w' + w x J w, with a the origin's acceleration.
     """
     n, body = model.parent.shape[0], work.body
-    axes, v, acceleration = body_axes(b, model, work, k), load_motion(body, b, V, k), load_motion(body, b, A, k)
+    axes, v, acceleration = body_axes(i, model, work, k), load_motion(body, i, V, k), load_motion(body, i, A, k)
     w, wd, a = v.ang, acceleration.ang, add3(acceleration.lin, cross(v.ang, v.lin))
     x, y, z = (axes[0], axes[3], axes[6]), (axes[1], axes[4], axes[7]), (axes[2], axes[5], axes[8])
     f_x, f_y, f_z = first_moment_force(x, w, wd, a), first_moment_force(y, w, wd, a), first_moment_force(z, w, wd, a)
     m_xx, m_xy, m_xz = second_moment(x, x, w, wd), mixed_moment(x, y, w, wd), mixed_moment(x, z, w, wd)
     m_yy, m_yz, m_zz = second_moment(y, y, w, wd), mixed_moment(y, z, w, wd), second_moment(z, z, w, wd)
     zero = like(body, 0.0) * a[0]
-    f_m, j = Force((zero, zero, zero), a), b
+    f_m, b, j = Force((zero, zero, zero), a), model.body[i], i
     while j < n:
         joint, axis, advance = model.joint[j], z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
         Y[j, b, 0, k] = joint_force(joint, axis, advance, f_m)
@@ -95,27 +96,29 @@ def mixed_moment(x, y, w, wd):
 
 @kernel
 def kinetic_energy_regressor(model, q, qd, Y, work, k):
-    """Y (n, 10, lanes): T = m v.v / 2 + (v x w).h + w.J w / 2, all in the body's axes."""
+    """Y (bodies, 10, lanes): T = m v.v / 2 + (v x w).h + w.J w / 2, all in the body's axes."""
     half = like(work.body, 0.5)
     for i in range(model.parent.shape[0]):
         move_body(i, model, q, qd, work, k)
         axes, motion = body_axes(i, model, work, k), load_motion(work.body, i, V, k)
         v, w = rotate_back(axes, motion.lin), rotate_back(axes, motion.ang)
-        h = cross(v, w)
-        Y[i, 0, k] = half * dot(v, v)
-        Y[i, 1, k], Y[i, 2, k], Y[i, 3, k] = h
-        Y[i, 4, k], Y[i, 5, k], Y[i, 6, k] = half * w[0] * w[0], w[0] * w[1], w[0] * w[2]
-        Y[i, 7, k], Y[i, 8, k], Y[i, 9, k] = half * w[1] * w[1], w[1] * w[2], half * w[2] * w[2]
+        b = model.body[i]
+        if b >= 0:
+            Y[b, 0, k] = half * dot(v, v)
+            Y[b, 1, k], Y[b, 2, k], Y[b, 3, k] = cross(v, w)
+            Y[b, 4, k], Y[b, 5, k], Y[b, 6, k] = half * w[0] * w[0], w[0] * w[1], w[0] * w[2]
+            Y[b, 7, k], Y[b, 8, k], Y[b, 9, k] = half * w[1] * w[1], w[1] * w[2], half * w[2] * w[2]
 
 
 @kernel
 def potential_energy_regressor(model, q, Y, work, k):
-    """Y (n, 10, lanes): V = - m g . p - g . h, p being the origin's position."""
+    """Y (bodies, 10, lanes): V = - m g . p - g . h, p being the origin's position."""
     n = model.parent.shape[0]
     gravity = parameter3(model.parameters, n, GRAVITY, k)
     for i in range(n):
         turn_body(i, model, q, work, k)
         place_body(i, model, work, k)
-        g = rotate_back(body_axes(i, model, work, k), gravity)
-        Y[i, 0, k] = -dot(gravity, load3(work.body, i, POSITION, k))
-        Y[i, 1, k], Y[i, 2, k], Y[i, 3, k] = -g[0], -g[1], -g[2]
+        b, g = model.body[i], rotate_back(body_axes(i, model, work, k), gravity)
+        if b >= 0:
+            Y[b, 0, k] = -dot(gravity, load3(work.body, i, POSITION, k))
+            Y[b, 1, k], Y[b, 2, k], Y[b, 3, k] = -g[0], -g[1], -g[2]

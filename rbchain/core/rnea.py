@@ -54,26 +54,30 @@ def accelerate_with_joint(i, model, qd, qdd, work, k):
 def body_accelerations(model, q, qd, qdd, accelerations, work, k):
     """Time derivatives of the velocities of the bodies' origins (3) and of their angular velocities (3), world axes.
 
-    The base must not accelerate: gravity is no motion. Writes accelerations (n, 6, lanes).
+    The base must not accelerate: gravity is no motion. Writes accelerations (bodies, 6, lanes).
     """
     for i in range(model.parent.shape[0]):
         move_body(i, model, q, qd, work, k)
         a, v = accelerate_with_joint(i, model, qd, qdd, work, k), load_motion(work.body, i, V, k)
-        store3(accelerations, i, 0, k, add3(a.lin, cross(v.ang, v.lin)))
-        store3(accelerations, i, 3, k, a.ang)
+        b = model.body[i]
+        if b >= 0:
+            store3(accelerations, b, 0, k, add3(a.lin, cross(v.ang, v.lin)))
+            store3(accelerations, b, 3, k, a.ang)
 
 
 @kernel
 def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
     """What each joint transmits from the parent to its body: force (3), moment (3) about the origin, in body axes.
 
-    Writes reactions (n, 6, lanes), and loads.tau as `inverse_dynamics` does.
+    Writes reactions (bodies, 6, lanes), and loads.tau as `inverse_dynamics` does.
     """
     inverse_dynamics(model, q, qd, qdd, loads, work, k)
     for i in range(model.parent.shape[0]):
-        axes, f = body_axes(i, model, work, k), load_force(work.body, i, F, k)
-        store3(reactions, i, 0, k, rotate_back(axes, f.lin))
-        store3(reactions, i, 3, k, rotate_back(axes, f.ang))
+        b = model.body[i]
+        if b >= 0:
+            axes, f = body_axes(i, model, work, k), load_force(work.body, i, F, k)
+            store3(reactions, b, 0, k, rotate_back(axes, f.lin))
+            store3(reactions, b, 3, k, rotate_back(axes, f.ang))
 
 
 @kernel

@@ -9,6 +9,7 @@ from ..core.jit import kernel
 from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, gather_square, lane_width, scatter_square, window
 from ..core.lanes import like
 from ..core.layout import (
+    BODY,
     BODY_ROWS,
     COORDINATE,
     GATHERED_ROWS,
@@ -30,6 +31,15 @@ def memory_size(topology, rows, width, itemsize):
     states = most_positions + 3 * n
     rows_in_all = (n + 1) * (BODY_ROWS + PARAMETERS) + gatherings * GATHERED_ROWS + states + 6 * n + rows
     return int(rows_in_all * width + CACHE_LINE // itemsize)
+
+
+@kernel
+def body_count(topology):
+    """How many bodies there are outside: those that are the last of their joint."""
+    count = 0
+    for i in range(topology.shape[1]):
+        count = max(count, topology[BODY, i] + 1)
+    return count
 
 
 @kernel

@@ -4,7 +4,7 @@ from ..core import aba, minverse, regressors
 from ..core import derivatives as of_dynamics
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
-from .blocks import block_for, pack, take_varied, unpack
+from .blocks import block_for, body_count, pack, take_varied, unpack
 
 
 @driver
@@ -70,10 +70,10 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
 @driver
 def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """What each body's parameters contribute to the joint forces, per chain (n, n, 10)."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n * n, q)
-    Y = block.rows.reshape(n, n, regressors.PARAMETERS_OF_BODY, width)
+    """What each body's parameters contribute to the joint forces, per chain (n, bodies, 10)."""
+    n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n * bodies, q)
+    Y = block.rows.reshape(n, bodies, regressors.PARAMETERS_OF_BODY, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)
@@ -85,10 +85,10 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
 
 @driver
 def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
-    """What each body's parameters contribute to the kinetic energy, per chain (n, 10)."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n, q)
-    Y = block.rows.reshape(n, regressors.PARAMETERS_OF_BODY, width)
+    """What each body's parameters contribute to the kinetic energy, per chain (bodies, 10)."""
+    bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
+    Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)
@@ -99,10 +99,10 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
 
 @driver
 def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
-    """What each body's parameters contribute to the potential energy, per chain (n, 10)."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n, q)
-    Y = block.rows.reshape(n, regressors.PARAMETERS_OF_BODY, width)
+    """What each body's parameters contribute to the potential energy, per chain (bodies, 10)."""
+    bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
+    Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)

@@ -13,7 +13,7 @@ block's rows, which start as zero, hold them from block to block.
 from ..core import aba, hybrid, residual, rnea
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
-from .blocks import block_for, pack, pack_wrenches, take_varied, unpack
+from .blocks import block_for, body_count, pack, pack_wrenches, take_varied, unpack
 
 
 @driver
@@ -85,10 +85,10 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
 
 @driver
 def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenches, reactions, first, last):
-    """What the joints transmit: `reactions`, per chain (n, 6) with the force before the moment."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
-    of_bodies = block.rows.reshape(n, 6, width)
+    """What the joints transmit: `reactions`, per chain (bodies, 6) with the force before the moment."""
+    bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, wrenches, 6 * bodies, q)
+    of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)

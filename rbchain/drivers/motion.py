@@ -6,17 +6,17 @@ from ..core import momentum as momenta
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
 from ..core.layout import take_gravity_off
-from .blocks import block_for, pack, take_varied, unpack
+from .blocks import block_for, body_count, pack, take_varied, unpack
 
 POSE_NUMBERS = 12
 
 
 @driver
 def body_poses(memory, topology, parameters, variation, q, poses, first, last):
-    """Positions and rotations of the bodies: `poses`, per chain (n, 12)."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, POSE_NUMBERS * n, q)
-    of_bodies = block.rows.reshape(n, POSE_NUMBERS, width)
+    """Positions and rotations of the bodies: `poses`, per chain (bodies, 12)."""
+    bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, POSE_NUMBERS * bodies, q)
+    of_bodies = block.rows.reshape(bodies, POSE_NUMBERS, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)
@@ -26,10 +26,10 @@ def body_poses(memory, topology, parameters, variation, q, poses, first, last):
 
 @driver
 def body_velocities(memory, topology, parameters, variation, q, qd, velocities, first, last):
-    """Velocities of the bodies: per chain (n, 6), linear before angular."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, 6 * n, q)
-    of_bodies = block.rows.reshape(n, 6, width)
+    """Velocities of the bodies: per chain (bodies, 6), linear before angular."""
+    bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 6 * bodies, q)
+    of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)
@@ -40,10 +40,10 @@ def body_velocities(memory, topology, parameters, variation, q, qd, velocities, 
 
 @driver
 def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, accelerations, first, last):
-    """Rates of the bodies' velocities: per chain (n, 6), linear before angular."""
-    n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, 6 * n, q)
-    of_bodies = block.rows.reshape(n, 6, width)
+    """Rates of the bodies' velocities: per chain (bodies, 6), linear before angular."""
+    bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 6 * bodies, q)
+    of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
         take_varied(block, block.model.parameters, variation, start, k)
         take_gravity_off(block.model, block.work, k)

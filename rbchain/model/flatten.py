@@ -100,6 +100,8 @@ def topology_of(description):
     topology[layout.PARENT] = np.where(parent < 0, n, parent)
     topology[layout.JOINT] = [DOF_CODES[kind] for kind in description.dof_types]
     topology[layout.FIRST] = np.arange(n)
+    topology[layout.BODY] = -1
+    topology[layout.BODY, dofs.last] = np.arange(dofs.counts.size)
     for body, kind in enumerate(description.joint_types):
         first, last, at = dofs.velocity_index[body], dofs.last[body], dofs.position_index[body]
         if kind in QUATERNION_JOINTS:

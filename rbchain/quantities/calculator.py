@@ -177,10 +177,11 @@ class Calculator:
         of_dofs[..., self._dofs.last, :] = of_bodies
         return of_dofs
 
-    def _of_bodies(self, result, numbers):
-        """Results of a driver (..., nv numbers), each body's own: (..., n, numbers)."""
-        of_dofs = result.reshape(*result.shape[:-1], self._n, numbers)
-        return of_dofs if self._bodies_are_dofs else of_dofs[..., self._dofs.last, :]
+    def _compute_of_bodies(self, driver, numbers, names, states, *wrenches):
+        """`_compute` of a driver that finds some numbers for each body: (..., n, numbers)."""
+        n = self._dofs.counts.size
+        found = self._compute(driver, n * numbers, names, states, *wrenches)
+        return found.reshape(*found.shape[:-1], n, numbers)
 
     def _arrays_in(self, dtype):
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""

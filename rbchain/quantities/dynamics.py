@@ -153,7 +153,8 @@ class Dynamics:
         True
         """
         found = self._compute(dynamics.force_balance, 6 * self._n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
-        return self._of_bodies(found, 6)[..., [3, 4, 5, 0, 1, 2]]
+        found = found.reshape(*found.shape[:-1], self._n, 6)
+        return found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]]
 
     def joint_reactions(self, q, qd, qdd, wrenches=None):
         """What the joints transmit, and their bearings must bear.
@@ -177,8 +178,7 @@ class Dynamics:
         >>> rod.joint_reactions([0.0], [0.0], [0.0]).round(6).tolist()
         [[0.0, 20.0, 0.0, 0.0, 0.0, 5.0]]
         """
-        found = self._compute(dynamics.joint_reactions, 6 * self._n, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
-        return self._of_bodies(found, 6)
+        return self._compute_of_bodies(dynamics.joint_reactions, 6, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
 
     def power(self, q, qd, tau, wrenches=None):
         """Rate at which the joint forces, and the wrenches, do work on the mechanism: that of its energy, (...), W.

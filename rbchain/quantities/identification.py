@@ -73,12 +73,10 @@ class Identification:
         >>> bool(abs(tau - arm.inverse_dynamics(q, qd, qdd)).max() < 1e-14)
         True
         """
-        numbers = self._n * self._n * PARAMETERS_OF_BODY
-        found = self._compute(derivatives.inverse_dynamics_regressor, numbers, ("q", "qd", "qdd"), (q, qd, qdd))
-        found = found.reshape(*found.shape[:-1], self._n, self._n, PARAMETERS_OF_BODY)
-        if not self._bodies_are_dofs:
-            found = found[..., self._dofs.last, :]
-        return found.reshape(*found.shape[:-2], PARAMETERS_OF_BODY * self.n_bodies)
+        columns = PARAMETERS_OF_BODY * self.n_bodies
+        names, states = ("q", "qd", "qdd"), (q, qd, qdd)
+        found = self._compute(derivatives.inverse_dynamics_regressor, self._n * columns, names, states)
+        return found.reshape(*found.shape[:-1], self._n, columns)
 
     def kinetic_energy_regressor(self, q, qd):
         """The vector (..., 10 n) whose product with the inertial parameters is the bodies' kinetic energy.
@@ -90,10 +88,8 @@ class Identification:
         >>> float(arm.kinetic_energy_regressor([0.0], [1.0]) @ arm.inertial_parameters)
         2.0
         """
-        driver = derivatives.kinetic_energy_regressor
-        found = self._compute(driver, self._n * PARAMETERS_OF_BODY, ("q", "qd"), (q, qd))
-        found = self._of_bodies(found, PARAMETERS_OF_BODY)
-        return found.reshape(*found.shape[:-2], PARAMETERS_OF_BODY * self.n_bodies)
+        columns = PARAMETERS_OF_BODY * self.n_bodies
+        return self._compute(derivatives.kinetic_energy_regressor, columns, ("q", "qd"), (q, qd))
 
     def potential_energy_regressor(self, q):
         """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
@@ -105,9 +101,7 @@ class Identification:
         >>> float((arm.potential_energy_regressor([np.pi / 2]) @ arm.inertial_parameters).round(9))
         30.0
         """
-        driver = derivatives.potential_energy_regressor
-        found = self._of_bodies(self._compute(driver, self._n * PARAMETERS_OF_BODY, ("q",), (q,)), PARAMETERS_OF_BODY)
-        return found.reshape(*found.shape[:-2], PARAMETERS_OF_BODY * self.n_bodies)
+        return self._compute(derivatives.potential_energy_regressor, PARAMETERS_OF_BODY * self.n_bodies, ("q",), (q,))
 
     def base_parameters(self, rng=0):
         """The fewest combinations of inertial parameters that inverse dynamics depends on.

@@ -24,8 +24,7 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
-        found = self._compute(motion.body_poses, motion.POSE_NUMBERS * self._n, ("q",), (q,))
-        poses = self._of_bodies(found, motion.POSE_NUMBERS)
+        poses = self._compute_of_bodies(motion.body_poses, motion.POSE_NUMBERS, ("q",), (q,))
         return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
 
     def frame_poses(self, q, frame):
@@ -60,7 +59,7 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=0.25).body_velocities([0, 0], [2, 1])[1].tolist()
         [0.0, 0.5, 0.0, 0.0, 0.0, 3.0]
         """
-        return self._of_bodies(self._compute(motion.body_velocities, 6 * self._n, ("q", "qd"), (q, qd)), 6)
+        return self._compute_of_bodies(motion.body_velocities, 6, ("q", "qd"), (q, qd))
 
     def body_accelerations(self, q, qd, qdd):
         """Time derivatives of the `body_velocities`, (..., n, 6): what a point there feels, but for gravity.
@@ -73,8 +72,7 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=0.25).body_accelerations([0, 0], [2, 0], [1, 0])[1].tolist()
         [-1.0, 0.25, 0.0, 0.0, 0.0, 1.0]
         """
-        found = self._compute(motion.body_accelerations, 6 * self._n, ("q", "qd", "qdd"), (q, qd, qdd))
-        return self._of_bodies(found, 6)
+        return self._compute_of_bodies(motion.body_accelerations, 6, ("q", "qd", "qdd"), (q, qd, qdd))
 
     def jacobian(self, q, body, point=(0.0, 0.0, 0.0), relative_to=None):
         """Geometric Jacobian of a point of a body.

@@ -1,0 +1,139 @@
+"""Every quantity of a model as a function of one state, the states, and how large rounding errors may be."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+# What a body contributes has passed, one after the other, about 16 roundings of eps / 2 when it is in an equation:
+# sine and cosine (4), the placement's product (3), the turn (2), the inertia's two products (6), the sum (1).
+ROUNDINGS = 8
+EPS = ROUNDINGS * np.finfo(float).eps
+
+
+def norm(x):
+    return np.linalg.norm(np.asarray(x, float))
+
+
+def random_states(model, batch, seed=0, arrays=3):
+    """Positions, velocities, and as many arrays more of the velocities' shape: accelerations, forces."""
+    rng = np.random.default_rng(seed)
+    q, qd = model.random_state(rng, batch)
+    return q, qd, *rng.normal(size=(arrays - 2, *batch, model.nv))
+
+
+def random_wrenches(model, batch, seed=1):
+    return np.random.default_rng(seed).normal(size=(*batch, model.n_bodies, 6))
+
+
+# Arguments of each quantity, by the names they have in a state.
+ARGUMENTS = {
+    "forward_dynamics": "q qd tau wrenches",
+    "inverse_dynamics": "q qd qdd wrenches",
+    "hybrid_dynamics": "q qd tau qdd prescribed wrenches",
+    "bias_forces": "q qd",
+    "gravity_forces": "q",
+    "force_balance_residual": "q qd tau wrenches",
+    "joint_reactions": "q qd qdd wrenches",
+    "power": "q qd tau wrenches",
+    "mass_matrix": "q",
+    "mass_matrix_inverse": "q",
+    "solve_mass_matrix": "q tau",
+    "coriolis_matrix": "q qd",
+    "christoffel_symbols": "q",
+    "centroidal_momentum_matrix": "q",
+    "momentum": "q qd",
+    "center_of_mass": "q",
+    "energy": "q qd",
+    "body_poses": "q",
+    "frame_poses": "q frame",
+    "body_velocities": "q qd",
+    "body_accelerations": "q qd qdd",
+    "jacobian": "q frame point",
+    "relative_jacobian": "q frame point watcher",
+    "jacobian_derivative": "q qd frame point",
+    "relative_jacobian_derivative": "q qd frame point watcher",
+    "inverse_dynamics_derivatives": "q qd qdd",
+    "forward_dynamics_derivatives": "q qd tau",
+    "inverse_dynamics_regressor": "q qd qdd",
+    "kinetic_energy_regressor": "q qd",
+    "potential_energy_regressor": "q",
+    "integrate": "q qd",
+    "difference": "q q1",
+}
+# Arguments that are the same for all chains of a batch.
+SHARED = ("frame", "watcher", "point")
+
+
+def random_state(model, batch, seed=0):
+    """A state with all that the quantities take, the tip of the model watched from its first body."""
+    q, qd, qdd, tau = random_states(model, batch, seed, arrays=4)
+    rng = np.random.default_rng(seed + 1000)
+    return SimpleNamespace(
+        q=q,
+        qd=qd,
+        qdd=qdd,
+        tau=tau,
+        q1=model.random_state(rng, batch)[0],
+        wrenches=random_wrenches(model, batch, seed + 2000),
+        prescribed=rng.random((*batch, model.nv)) < 0.5,
+        frame=model.body_names[-1],
+        watcher=model.body_names[0],
+        point=(0.3, -0.2, 0.1),
+    )
+
+
+def map_state(function, state):
+    """The state with a function applied to its arrays (..., m)."""
+    return SimpleNamespace(**{k: v if k in SHARED else function(v) for k, v in vars(state).items()})
+
+
+def chains_of(state, index):
+    """Some of the chains of a batch."""
+    return map_state(lambda x: x[index], state)
+
+
+def single(state):
+    """The state in float32, as near as that comes."""
+    return map_state(lambda x: x if x.dtype == bool else x.astype(np.float32), state)
+
+
+def computed(model, name, state):
+    """A quantity of a model, as a tuple of arrays."""
+    arguments = [getattr(state, argument) for argument in ARGUMENTS[name].split()]
+    found = getattr(model, name.removeprefix("relative_"))(*arguments)
+    if name in ("body_poses", "frame_poses"):
+        return found.translation, found.rotation
+    return found if isinstance(found, tuple) else (found,)
+
+
+def shapes(model, name):
+    """Shapes of a quantity of one chain."""
+    n, v, row = model.n_bodies, model.nv, 10 * model.n_bodies
+    return {
+        "hybrid_dynamics": [(v,), (v,)],
+        "force_balance_residual": [(n, 6)],
+        "joint_reactions": [(n, 6)],
+        "power": [()],
+        "mass_matrix": [(v, v)],
+        "mass_matrix_inverse": [(v, v)],
+        "coriolis_matrix": [(v, v)],
+        "christoffel_symbols": [(v, v, v)],
+        "centroidal_momentum_matrix": [(6, v)],
+        "momentum": [(6,)],
+        "center_of_mass": [(3,)],
+        "energy": [(), ()],
+        "body_poses": [(n, 3), (n, 3, 3)],
+        "frame_poses": [(3,), (3, 3)],
+        "body_velocities": [(n, 6)],
+        "body_accelerations": [(n, 6)],
+        "jacobian": [(6, v)],
+        "relative_jacobian": [(6, v)],
+        "jacobian_derivative": [(6, v)],
+        "relative_jacobian_derivative": [(6, v)],
+        "inverse_dynamics_derivatives": [(v, v)] * 3,
+        "forward_dynamics_derivatives": [(v, v)] * 3,
+        "inverse_dynamics_regressor": [(v, row)],
+        "kinetic_energy_regressor": [(row,)],
+        "potential_energy_regressor": [(row,)],
+        "integrate": [(model.nq,)],
+    }.get(name, [(v,)])
