@@ -47,45 +47,47 @@ class Calculator:
         """The same model without gravity."""
         return type(self)(dataclasses.replace(self._description, gravity=np.zeros(3)))
 
-    def _compute(self, driver, numbers, names, states, *wrenches, scratch=0, given=()):
-        """Check the arguments, call a driver, and return its `numbers` per chain, (..., numbers).
+    def _compute(self, driver, shape, names, states, *wrenches, scratch=0, given=(), out=None):
+        """Check the arguments, call a driver, and return what it finds for each chain, (..., *shape).
 
         `states` start with the positions. `wrenches` are given, or None, if the driver takes them; `scratch` is how
-        many rows it needs beside those of its result; `given` are its arguments that are the same for all chains.
+        many rows it needs beside those of its result; `given` are its arguments that are the same for all chains; `out`
+        is where the result goes, or None for new memory.
         """
+        numbers = math.prod(shape)
         rows = numbers + scratch
-        if self._shared and (not wrenches or wrenches[0] is None):
+        if self._shared and out is None and (not wrenches or wrenches[0] is None):
             # a single state as it should be takes no detour: beside the dynamics of one chain, every check counts
-            shape = self._position_shape
+            own = self._position_shape
             for x in states:
-                if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape or not x.flags.carray:
+                if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != own or not x.flags.carray:
                     break
-                shape = self._velocity_shape
+                own = self._velocity_shape
             else:
                 if self._quaternions:
                     self._check_quaternions("q", states[0])
-                result = np.empty(numbers)
+                found = np.empty(numbers)
                 try:
                     memory = self._spare_for_one[rows].pop()
                 except (KeyError, IndexError):
                     memory = self._new_memory(FLOAT64, 1, rows)
                     self._spare_for_one.setdefault(rows, [])
-                driver(memory, *self._float64_arrays, *given, *states, *wrenches, result, 0, 1)
+                driver(memory, *self._float64_arrays, *given, *states, *wrenches, found, 0, 1)
                 self._spare_for_one[rows].append(memory)
-                return result
+                return found if len(shape) == 1 else found.reshape(shape)
         extra = max(np.ndim(x) for x in states) - 1 - len(self.batch_shape)
         if not self._shared and extra > 0:
-            settings = {"scratch": scratch, "given": given}
-            return self._compute_several(extra, driver, numbers, names, states, *wrenches, **settings)
+            settings = {"scratch": scratch, "given": given, "out": out}
+            return self._compute_several(extra, driver, shape, names, states, *wrenches, **settings)
         arrays, dtype, batch = self._checked(names, states, *wrenches)
-        result = np.empty((*batch, numbers), dtype)
+        result = np.empty((*batch, *shape), dtype) if out is None else _checked_out(out, (*batch, *shape), dtype)
         chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
         if chains == 0:
             return result
         if batch:
             *arrays, found = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
         else:
-            found = result
+            found = result.reshape(numbers)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
         arguments = (*self._arrays_in(dtype), *given, *arrays, found)
         most_threads = 1 + chains * self._n // threads.JOINTS_PER_THREAD
@@ -93,7 +95,7 @@ class Calculator:
         threads.run(driver, spare, new_memory, arguments, chains, width, most_threads)
         return result
 
-    def _compute_several(self, extra, driver, numbers, names, states, *wrenches, **settings):
+    def _compute_several(self, extra, driver, shape, names, states, *wrenches, out, **settings):
         """`_compute` for several states of each varied chain, along `extra` axes behind those of the batch."""
         behind = len(self.batch_shape)
         arguments = [None if x is None else np.asarray(x) for x in (*states, *wrenches)]
@@ -103,8 +105,13 @@ class Calculator:
         results = []
         for index in np.ndindex(axes):
             one = [x[(slice(None),) * behind + index] if has else x for x, has in zip(arguments, along, strict=True)]
-            results.append(self._compute(driver, numbers, names, one[: len(states)], *one[len(states) :], **settings))
-        return np.stack(results, behind).reshape(*self.batch_shape, *axes, numbers)
+            results.append(self._compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings))
+        result = np.stack(results, behind).reshape(*self.batch_shape, *axes, *shape)
+        if out is None:
+            return result
+        out = _checked_out(out, result.shape, result.dtype)
+        out[:] = result
+        return out
 
     def _new_memory(self, dtype, width, rows):
         """Working memory for a block of lanes and these rows of a driver's own."""
@@ -177,12 +184,6 @@ class Calculator:
         of_dofs[..., self._dofs.last, :] = of_bodies
         return of_dofs
 
-    def _compute_of_bodies(self, driver, numbers, names, states, *wrenches):
-        """`_compute` of a driver that finds some numbers for each body: (..., n, numbers)."""
-        n = self._dofs.counts.size
-        found = self._compute(driver, n * numbers, names, states, *wrenches)
-        return found.reshape(*found.shape[:-1], n, numbers)
-
     def _arrays_in(self, dtype):
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
         if dtype.itemsize not in self._arrays:
@@ -206,3 +207,15 @@ class Calculator:
             if (value := getattr(self._description, field)).ndim > len(axes)
         }
         return parameters_of(dataclasses.replace(self._description, **first))
+
+
+def _checked_out(out, shape, dtype):
+    """The array that a caller has given for the result, if the result fits into it."""
+    if not isinstance(out, np.ndarray):
+        raise StateError(f"out is a {type(out).__name__}; expected an array {shape} of {dtype}")
+    if out.shape != shape or out.dtype != dtype or not out.flags.carray:
+        order = "" if out.flags.carray else ", not C-contiguous and writeable"
+        raise StateError(
+            f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and writeable"
+        )
+    return out

@@ -8,10 +8,11 @@ from ..drivers import derivatives
 class Derivatives:
     """The part of Model that computes derivatives of the dynamics."""
 
-    def inverse_dynamics_derivatives(self, q, qd, qdd):
+    def inverse_dynamics_derivatives(self, q, qd, qdd, out=None):
         """Derivatives of `inverse_dynamics` (without wrenches).
 
-        Parameters as for `inverse_dynamics`.
+        Parameters as for `inverse_dynamics`, and `out`, an array (..., 3, nv, nv) for the three results (new memory for
+        a large batch takes time to be touched).
 
         Returns
         -------
@@ -36,9 +37,9 @@ class Derivatives:
         """
         scratch = DERIVATIVE_ROWS * self._n
         driver = derivatives.inverse_dynamics_derivatives
-        return self._three(driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch)
+        return self._three(driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
 
-    def forward_dynamics_derivatives(self, q, qd, tau):
+    def forward_dynamics_derivatives(self, q, qd, tau, out=None):
         """Derivatives of `forward_dynamics` (without wrenches).
 
         Returns
@@ -58,11 +59,9 @@ class Derivatives:
         columns = TOGETHER * COLUMN_ROWS * (self._n + 1)
         scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n + columns
         driver = derivatives.forward_dynamics_derivatives
-        return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch)
+        return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 
-    def _three(self, driver, names, states, scratch):
+    def _three(self, driver, names, states, scratch, out):
         """A driver's results as three matrices (..., nv, nv)."""
-        n = self._n
-        found = self._compute(driver, 3 * n * n, names, states, scratch=scratch)
-        found = found.reshape(*found.shape[:-1], 3, n, n)
+        found = self._compute(driver, (3, self._n, self._n), names, states, scratch=scratch, out=out)
         return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

@@ -42,7 +42,9 @@ class Dynamics:
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
-        return self._compute(dynamics.forward_dynamics, self._n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
+        return self._compute(
+            dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches
+        )
 
     def inverse_dynamics(self, q, qd, qdd, wrenches=None):
         """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
@@ -62,7 +64,9 @@ class Dynamics:
         >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
         array([5.])
         """
-        return self._compute(dynamics.inverse_dynamics, self._n, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
+        return self._compute(
+            dynamics.inverse_dynamics, self._velocity_shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches
+        )
 
     def hybrid_dynamics(self, q, qd, tau, qdd, prescribed, wrenches=None):
         """Of each joint either the force or the acceleration is given; find the other, in one pass.
@@ -93,7 +97,7 @@ class Dynamics:
         >>> arm = rb.Model.serial_chain(2)
         >>> qdd, tau = arm.hybrid_dynamics([0, 0], [0, 0], [0, 0], [0, 0], prescribed=[True, False])
         >>> qdd.round(6).tolist(), tau.round(6).tolist()
-        ([0.0, -60.0], [0.4375, 0.0])
+        ([0.0, -60.0], [0.1875, 0.0])
         """
         prescribed = np.asarray(prescribed)
         if prescribed.dtype != bool:
@@ -102,8 +106,8 @@ class Dynamics:
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")
         states.append(prescribed.astype(np.float32 if single else np.float64))
-        found = self._compute(dynamics.hybrid_dynamics, 2 * self._n, names, states, wrenches, scratch=self._n)
-        return found[..., : self._n], found[..., self._n :]
+        found = self._compute(dynamics.hybrid_dynamics, (2, self._n), names, states, wrenches, scratch=self._n)
+        return found[..., 0, :], found[..., 1, :]
 
     def bias_forces(self, q, qd):
         """Joint forces that keep the velocities as they are (qdd = 0): Coriolis, centrifugal and gravity, (..., nv).
@@ -152,8 +156,7 @@ class Dynamics:
         >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
         True
         """
-        found = self._compute(dynamics.force_balance, 6 * self._n, ("q", "qd", "tau"), (q, qd, tau), wrenches)
-        found = found.reshape(*found.shape[:-1], self._n, 6)
+        found = self._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
         return found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]]
 
     def joint_reactions(self, q, qd, qdd, wrenches=None):
@@ -178,7 +181,8 @@ class Dynamics:
         >>> rod.joint_reactions([0.0], [0.0], [0.0]).round(6).tolist()
         [[0.0, 20.0, 0.0, 0.0, 0.0, 5.0]]
         """
-        return self._compute_of_bodies(dynamics.joint_reactions, 6, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
+        shape = (self.n_bodies, 6)
+        return self._compute(dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
 
     def power(self, q, qd, tau, wrenches=None):
         """Rate at which the joint forces, and the wrenches, do work on the mechanism: that of its energy, (...), W.

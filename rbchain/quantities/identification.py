@@ -51,10 +51,11 @@ class Identification:
         parts = [np.broadcast_to(x, (*shape, x.shape[-1])) for x in (mass, first_moment, six)]
         return np.concatenate(parts, -1).reshape(*self.batch_shape, -1)
 
-    def inverse_dynamics_regressor(self, q, qd, qdd):
+    def inverse_dynamics_regressor(self, q, qd, qdd, out=None):
         """The matrix Y with tau = Y @ inertial_parameters, less what the rotors take (armature qdd).
 
-        Parameters as for `inverse_dynamics`.
+        Parameters as for `inverse_dynamics`, and `out`, an array for the result (new memory for a large batch takes
+        time to be touched).
 
         Returns
         -------
@@ -73,10 +74,8 @@ class Identification:
         >>> bool(abs(tau - arm.inverse_dynamics(q, qd, qdd)).max() < 1e-14)
         True
         """
-        columns = PARAMETERS_OF_BODY * self.n_bodies
-        names, states = ("q", "qd", "qdd"), (q, qd, qdd)
-        found = self._compute(derivatives.inverse_dynamics_regressor, self._n * columns, names, states)
-        return found.reshape(*found.shape[:-1], self._n, columns)
+        shape, names, states = (self._n, PARAMETERS_OF_BODY * self.n_bodies), ("q", "qd", "qdd"), (q, qd, qdd)
+        return self._compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
     def kinetic_energy_regressor(self, q, qd):
         """The vector (..., 10 n) whose product with the inertial parameters is the bodies' kinetic energy.
@@ -88,8 +87,8 @@ class Identification:
         >>> float(arm.kinetic_energy_regressor([0.0], [1.0]) @ arm.inertial_parameters)
         2.0
         """
-        columns = PARAMETERS_OF_BODY * self.n_bodies
-        return self._compute(derivatives.kinetic_energy_regressor, columns, ("q", "qd"), (q, qd))
+        shape = (PARAMETERS_OF_BODY * self.n_bodies,)
+        return self._compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd))
 
     def potential_energy_regressor(self, q):
         """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
@@ -101,7 +100,8 @@ class Identification:
         >>> float((arm.potential_energy_regressor([np.pi / 2]) @ arm.inertial_parameters).round(9))
         30.0
         """
-        return self._compute(derivatives.potential_energy_regressor, PARAMETERS_OF_BODY * self.n_bodies, ("q",), (q,))
+        shape = (PARAMETERS_OF_BODY * self.n_bodies,)
+        return self._compute(derivatives.potential_energy_regressor, shape, ("q",), (q,))
 
     def base_parameters(self, rng=0):
         """The fewest combinations of inertial parameters that inverse dynamics depends on.

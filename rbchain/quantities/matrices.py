@@ -9,12 +9,14 @@ from ..drivers import matrices
 class Matrices:
     """The part of Model that computes matrices between the joints."""
 
-    def mass_matrix(self, q):
+    def mass_matrix(self, q, out=None):
         """The mass matrix H, by the composite-rigid-body algorithm: T = qd . H qd / 2.
 
         Parameters
         ----------
         q : (..., nq) array
+        out : array, optional
+            Where the result goes, of its shape and precision: new memory for a large batch takes time to be touched.
 
         Returns
         -------
@@ -31,9 +33,9 @@ class Matrices:
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix([0.0, 0.0]).round(6).tolist()
         [[16.0, 5.0], [5.0, 2.0]]
         """
-        return self._square(matrices.mass_matrix, ("q",), (q,), RIGID_ROWS * self._n)
+        return self._square(matrices.mass_matrix, ("q",), (q,), RIGID_ROWS * self._n, out)
 
-    def mass_matrix_inverse(self, q):
+    def mass_matrix_inverse(self, q, out=None):
         """The inverse of the mass matrix, (..., nv, nv), without the matrix: by the articulated-body algorithm.
 
         Symmetric to the bit; NaN where the mechanism is singular. For H^-1 times a vector, `solve_mass_matrix` is
@@ -49,7 +51,7 @@ class Matrices:
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix_inverse([0.0, 0.0]).round(6).tolist()
         [[0.285714, -0.714286], [-0.714286, 2.285714]]
         """
-        return self._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1))
+        return self._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1), out)
 
     def solve_mass_matrix(self, q, tau):
         """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
@@ -64,11 +66,11 @@ class Matrices:
         """
         return self._weightless.forward_dynamics(q, self._none_like(q), tau)
 
-    def coriolis_matrix(self, q, qd):
+    def coriolis_matrix(self, q, qd, out=None):
         """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
 
         It is that of the `christoffel_symbols`, found in O(nv d) operations, d being the depth of the tree. (There are
-        many matrices with the same C qd; Pinocchio's `computeCoriolisMatrix` gives another.)
+        many matrices with the same C qd, and with the same property.)
 
         Returns
         -------
@@ -86,9 +88,9 @@ class Matrices:
         >>> C.round(6).tolist()
         [[-6.0, -9.0], [3.0, 0.0]]
         """
-        return self._square(matrices.coriolis_matrix, ("q", "qd"), (q, qd), CORIOLIS_ROWS * self._n)
+        return self._square(matrices.coriolis_matrix, ("q", "qd"), (q, qd), CORIOLIS_ROWS * self._n, out)
 
-    def christoffel_symbols(self, q):
+    def christoffel_symbols(self, q, out=None):
         """Christoffel symbols of the first kind, (..., nv, nv, nv): C[i, j] = sum over l of symbols[i, j, l] qd[l].
 
         Where the velocities are derivatives of coordinates (no free or spherical joint), symbols[i, j, l] =
@@ -102,10 +104,9 @@ class Matrices:
         """
         n = self._n
         scratch = n * n + CORIOLIS_ROWS * n
-        found = self._compute(matrices.christoffel_symbols, n**3, ("q",), (q,), scratch=scratch)
-        return found.reshape(*found.shape[:-1], n, n, n)
+        return self._compute(matrices.christoffel_symbols, (n, n, n), ("q",), (q,), scratch=scratch, out=out)
 
-    def centroidal_momentum_matrix(self, q):
+    def centroidal_momentum_matrix(self, q, out=None):
         """The matrix (..., 6, nv) that times qd is the `momentum`: linear, and angular about the centre of mass.
 
         References
@@ -119,10 +120,8 @@ class Matrices:
         [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
         """
         driver, scratch = matrices.centroidal_momentum_matrix, RIGID_ROWS * self._n
-        found = self._compute(driver, 6 * self._n, ("q",), (q,), scratch=scratch)
-        return found.reshape(*found.shape[:-1], 6, self._n)
+        return self._compute(driver, (6, self._n), ("q",), (q,), scratch=scratch, out=out)
 
-    def _square(self, driver, names, states, scratch):
+    def _square(self, driver, names, states, scratch, out):
         """A driver's results as matrices (..., nv, nv)."""
-        found = self._compute(driver, self._n * self._n, names, states, scratch=scratch)
-        return found.reshape(*found.shape[:-1], self._n, self._n)
+        return self._compute(driver, (self._n, self._n), names, states, scratch=scratch, out=out)

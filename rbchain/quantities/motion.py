@@ -24,7 +24,7 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
-        poses = self._compute_of_bodies(motion.body_poses, motion.POSE_NUMBERS, ("q",), (q,))
+        poses = self._compute(motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,))
         return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
 
     def frame_poses(self, q, frame):
@@ -59,7 +59,7 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=0.25).body_velocities([0, 0], [2, 1])[1].tolist()
         [0.0, 0.5, 0.0, 0.0, 0.0, 3.0]
         """
-        return self._compute_of_bodies(motion.body_velocities, 6, ("q", "qd"), (q, qd))
+        return self._compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd))
 
     def body_accelerations(self, q, qd, qdd):
         """Time derivatives of the `body_velocities`, (..., n, 6): what a point there feels, but for gravity.
@@ -72,9 +72,9 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=0.25).body_accelerations([0, 0], [2, 0], [1, 0])[1].tolist()
         [-1.0, 0.25, 0.0, 0.0, 0.0, 1.0]
         """
-        return self._compute_of_bodies(motion.body_accelerations, 6, ("q", "qd", "qdd"), (q, qd, qdd))
+        return self._compute(motion.body_accelerations, (self.n_bodies, 6), ("q", "qd", "qdd"), (q, qd, qdd))
 
-    def jacobian(self, q, body, point=(0.0, 0.0, 0.0), relative_to=None):
+    def jacobian(self, q, body, point=(0.0, 0.0, 0.0), relative_to=None, out=None):
         """Geometric Jacobian of a point of a body.
 
         Parameters
@@ -88,6 +88,8 @@ class Motion:
             Another body or frame, from which the motion is watched; the world if not given. Then the velocity is that
             against the point of the other body that is just there, still in world axes, and the joints that carry both
             do not count.
+        out : array, optional
+            Where the result goes, of its shape and precision: new memory for a large batch takes time to be touched.
 
         Returns
         -------
@@ -110,10 +112,9 @@ class Motion:
         [0.0, 0.5]
         """
         given = self._watched(body, point, relative_to)
-        found = self._compute(motion.jacobian, 6 * self._n, ("q",), (q,), given=given)
-        return found.reshape(*found.shape[:-1], 6, self._n)
+        return self._compute(motion.jacobian, (6, self._n), ("q",), (q,), given=given, out=out)
 
-    def jacobian_derivative(self, q, qd, body, point=(0.0, 0.0, 0.0), relative_to=None):
+    def jacobian_derivative(self, q, qd, body, point=(0.0, 0.0, 0.0), relative_to=None, out=None):
         """Time derivative of the `jacobian` as the mechanism moves, (..., 6, nv): with J, a = J qdd + dJ/dt qd.
 
         Examples
@@ -124,8 +125,7 @@ class Motion:
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
         given = self._watched(body, point, relative_to)
-        found = self._compute(motion.jacobian_derivative, 6 * self._n, ("q", "qd"), (q, qd), given=given)
-        return found.reshape(*found.shape[:-1], 6, self._n)
+        return self._compute(motion.jacobian_derivative, (6, self._n), ("q", "qd"), (q, qd), given=given, out=out)
 
     def _watched(self, body, point, relative_to):
         """A point as the drivers have it: (body, watcher, x, y, z), n standing for the world."""
@@ -163,7 +163,7 @@ class Motion:
         >>> float(kinetic), float(potential)
         (2.0, 0.0)
         """
-        kinetic_potential = self._compute(motion.energy, 2, ("q", "qd"), (q, qd))
+        kinetic_potential = self._compute(motion.energy, (2,), ("q", "qd"), (q, qd))
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
     def momentum(self, q, qd):
@@ -177,7 +177,7 @@ class Motion:
         >>> rb.Model.serial_chain(1, length=2.0, mass=3.0).momentum([0.0], [1.0]).tolist()
         [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
         """
-        return self._compute(motion.momentum, 9, ("q", "qd"), (q, qd))[..., :6]
+        return self._compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6]
 
     def center_of_mass(self, q):
         """Centre of mass of the whole mechanism in the world: (..., 3), m.
@@ -188,4 +188,4 @@ class Motion:
         >>> rb.Model.serial_chain(2, length=2.0).center_of_mass([0.0, 0.0]).tolist()
         [2.0, 0.0, 0.0]
         """
-        return self._compute(motion.momentum, 9, ("q", "qd"), (q, self._none_like(q)))[..., 6:]
+        return self._compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like(q)))[..., 6:]
