@@ -1,6 +1,7 @@
 """Mechanisms that the tests compute with: random, but always the same."""
 
 import sysconfig
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import rbchain as rb
 
 ROBOTS = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 EXAMPLES = Path(__file__).parents[1] / "examples"
+ONE_DOF = ("revolute", "prismatic", "screw")
 JOINTS = {
     "revolute": lambda rng: rb.Revolute(rng.normal(size=3)),
     "prismatic": lambda rng: rb.Prismatic(rng.normal(size=3)),
@@ -17,7 +19,7 @@ JOINTS = {
     "spherical": lambda rng: rb.Spherical(),
     "planar": lambda rng: rb.Planar(rng.normal(size=3)),
     "universal": lambda rng: rb.Universal(rng.normal(size=3), rng.normal(size=3)),
-    "composite": lambda rng: rb.Composite([JOINTS[kind](rng) for kind in ("revolute", "prismatic", "screw")]),
+    "composite": lambda rng: rb.Composite([JOINTS[kind](rng) for kind in rng.choice(ONE_DOF, rng.integers(1, 4))]),
 }
 
 
@@ -69,6 +71,22 @@ def random_parents(seed, n):
     """Parents of a random forest, numbered in any order that has parents first."""
     rng = np.random.default_rng(seed)
     return [-1, *(int(rng.integers(-1, i)) for i in range(1, n))]
+
+
+# A thousand random trees, in chunks that are tests of their own.
+CHUNKS, TREES_PER_CHUNK = 10, 100
+
+
+@cache
+def random_trees(chunk):
+    """Trees of one to eight bodies in any order, any joints, and motors on any of them."""
+    rng = np.random.default_rng(chunk)
+    trees = []
+    for seed in range(TREES_PER_CHUNK * chunk, TREES_PER_CHUNK * (chunk + 1)):
+        n = int(rng.integers(1, 9))
+        kinds, geared = rng.choice(list(JOINTS), n), rng.choice(list(JOINTS), 4)
+        trees.append(random_tree(seed, random_parents(seed, n), kinds, geared))
+    return trees
 
 
 def massless_middle():

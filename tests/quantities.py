@@ -137,3 +137,58 @@ def shapes(model, name):
         "potential_energy_regressor": [(row,)],
         "integrate": [(model.nq,)],
     }.get(name, [(v,)])
+
+
+class Magnitudes:
+    """Upper bounds of what the terms of a model's equations amount to, per state: rounding errors are in proportion.
+
+    One quantity is the sum of many terms that may cancel in it; each is a product of these, so that n EPS times the
+    product bounds the error, whatever is left of the sum.
+    """
+
+    def __init__(self, model, state):
+        origins = model.body_poses(state.q).translation
+        parents = np.concatenate([origins, np.zeros_like(origins[..., :1, :])], -2)[..., model.parent, :]
+        levers = np.linalg.norm(origins - parents, axis=-1).sum(-1)
+        self.length = 1.0 + levers + np.linalg.norm(model.cg, axis=-1).max()
+        self.rate = 1.0 + np.abs(state.qd).sum(-1)
+        self.acceleration = np.abs(state.qdd).sum(-1) + 2.0 * self.rate**2
+        self.inertia = model.mass.sum() * self.length**2 + np.abs(model.inertia).sum() + model.armature.sum()
+        self.weight = model.mass.sum() * np.linalg.norm(model.gravity) * self.length
+        self.load = self.length * np.linalg.norm(state.wrenches, axis=-1).sum(-1)
+        self.force = self.inertia * self.acceleration + self.weight + self.load
+        self.energy = self.inertia * self.rate**2 + self.weight
+        # 1 / smallest eigenvalue; that of any part of the mechanism with other joints held is no larger (interlacing)
+        self.inverse = 1.0 / np.linalg.eigvalsh(model.mass_matrix(state.q))[..., 0]
+        self.rounding = model.nv * EPS
+
+
+# Of central differences. Motions of a tree are polynomials and trigonometric functions of frequencies up to 2 rate.
+STEP = 2.0**-14
+
+
+def derivative(function):
+    """Derivative at 0 of function(s), to fourth order."""
+    before2, before, after, after2 = (function(s * STEP) for s in (-2.0, -1.0, 1.0, 2.0))
+    return (8.0 * (after - before) - (after2 - before2)) / (12.0 * STEP)
+
+
+def derivative_error(size, sizes):
+    """Largest error of `derivative` of a function of this size, that moves with frequencies of 2 rate."""
+    return size * ((2.0 * sizes.rate) ** 5 * STEP**4 / 30.0 + 1.5 * sizes.rounding / STEP)
+
+
+def along(model, state, s):
+    """The state after a time s, to first order, which is all that a first derivative sees."""
+    return model.integrate(state.q, s * state.qd), state.qd + s * state.qdd
+
+
+def assert_within(found, expected, allowed):
+    """Every entry of (batch, ...) within what is allowed in its chain (batch,)."""
+    error = np.abs(np.asarray(found) - expected)
+    error = error.reshape(*np.shape(allowed), -1).max(-1, initial=0.0)
+    assert (error <= allowed).all(), f"errors {error}, allowed {allowed}"
+
+
+def matrix_vector(matrix, vector):
+    return np.einsum("...ij,...j", matrix, vector)

@@ -11,7 +11,7 @@ from .jit import kernel
 from .joints import joint_motion
 from .kinematics import body_axes, move_body, place_about_first_joint, turn_body
 from .lanes import like
-from .layout import ADVANCE, POSITION, R, V, parameter
+from .layout import ADVANCE, LEVER, POSITION, R, V, parameter
 from .spatial import add3, cross, motion_at_tip, rotate, subtract3, z_axis
 from .storage import load3, load9, load_motion
 
@@ -30,8 +30,7 @@ def jacobian(model, q, point, J, work, k):
     for i in range(model.parent.shape[0]):
         turn_body(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
-    arm = rotate(body_axes(point.body, model, work, k), point.place)
-    tip = add3(load3(work.body, point.body, POSITION, k), arm)
+    arm, tip = arm_and_tip(point, model, work, k)
     i, j = point.body, point.watcher
     while i != j:  # up both branches to where they meet; a parent's number is smaller, but for the world's
         if counts_first(i, j, model):
@@ -48,8 +47,7 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
     for i in range(model.parent.shape[0]):
         move_body(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
-    arm = rotate(body_axes(point.body, model, work, k), point.place)
-    tip = add3(load3(work.body, point.body, POSITION, k), arm)
+    arm, tip = arm_and_tip(point, model, work, k)
     velocity = motion_at_tip(load_motion(work.body, point.body, V, k), arm).lin
     i, j = point.body, point.watcher
     while i != j:
@@ -59,6 +57,15 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
         else:
             store_column(j, J, k, negative(column_rate(j, model, tip, velocity, work, k)))
             j = model.parent[j]
+
+
+@kernel
+def arm_and_tip(point, model, work, k):
+    """The point from its body's origin, and from the first joint, in world axes."""
+    arm = rotate(body_axes(point.body, model, work, k), point.place)
+    if point.body == model.parent.shape[0]:
+        return arm, subtract3(arm, load3(work.body, 0, LEVER, k))
+    return arm, add3(load3(work.body, point.body, POSITION, k), arm)
 
 
 @kernel

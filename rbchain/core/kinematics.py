@@ -41,6 +41,7 @@ from .spatial import (
     rotate,
     rotate_symmetric,
     scale3,
+    subtract3,
     z_axis,
 )
 from .storage import load3, load9, load_motion, store3, store9, store_spatial
@@ -189,11 +190,11 @@ def body_axes(i, model, work, k):
 @kernel
 def place_about_first_joint(i, model, work, k):
     """`place_body`, but with positions that start at the first joint: far from the world's origin they keep digits."""
-    body, n = work.body, model.parent.shape[0]
-    if i == 0:
-        x, y, z = load3(body, 0, LEVER, k)
-        store3(body, n, POSITION, k, (-x, -y, -z))
-    place_body(i, model, work, k)
+    body, p, lever = work.body, model.parent[i], load3(work.body, i, LEVER, k)
+    if p == model.parent.shape[0]:
+        store3(body, i, POSITION, k, subtract3(lever, load3(body, 0, LEVER, k)))
+    else:
+        store3(body, i, POSITION, k, add3(load3(body, p, POSITION, k), lever))
 
 
 @kernel

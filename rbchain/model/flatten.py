@@ -184,6 +184,7 @@ def parameters_of(description):
     for name, columns in COLUMNS.items():
         parameters[:n, columns] = columns_of(description, name)
     parameters[n, layout.GRAVITY : layout.GRAVITY + 3] = description.gravity
+    parameters[n, layout.AXIS + 2] = 1.0  # the base's axes are the world's
     return parameters
 
 

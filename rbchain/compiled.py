@@ -1,0 +1,139 @@
+"""The compiled sweeps, for calling from your own `@numba.njit` code: a controller, an optimiser, a loop of your own.
+
+Everything works on a block of chains, side by side: arrays whose last axis has one entry per chain. `block_of(model)`
+makes one with memory for everything:
+
+    block.model, block.work       what the sweeps compute with
+    block.q, qd, qdd              states, (nq, chains) and (nv, chains)
+    block.loads.tau               joint forces, (nv, chains)
+    block.loads.wrenches          (nv, 6, chains), moment before force, about the body's origin, world axes
+
+and each sweep takes what it needs of these and an index `k`: 0 for the only chain of a block of one; or
+`all_lanes(block.q)`, from inside compiled code, for all chains of a block that fills a register, which then cost little
+more than one. Arithmetic on `block.q[i, k]` works for both.
+
+    forward_dynamics(model, q, qd, loads, qdd, work, k)       writes qdd
+    inverse_dynamics(model, q, qd, qdd, loads, work, k)       writes loads.tau
+    mass_matrix(model, q, H, composite, work, k)              writes H (nv, nv, chains)
+    coriolis_matrix(model, q, qd, C, scratch, work, k)        writes C (nv, nv, chains)
+    jacobian(model, q, point, J, work, k)                     writes J (6, nv, chains); point is a Point
+    energy(model, q, qd, energies, work, k)                   writes energies (2, chains)
+    position_rates(model, q, qd, rate, k)                     writes rate (nq, chains)
+    normalize_positions(model, q, k)                          gives the quaternions in q unit length
+
+`composite` is an array (nv, RIGID_ROWS, chains) of scratch, `scratch` one (nv, CORIOLIS_ROWS, chains); H, C and J start
+as zeros, of which some stay. A body's number in the sweeps is that of its (last) degree of freedom. Nothing is checked:
+arrays of a wrong shape are read and written beyond their end.
+
+Compile your function with `@numba.njit(**OPTIONS)`: it then counts no references, which would cost more than the
+dynamics; in return it cannot make arrays, and works with those it is given. Plain `@numba.njit` gives the same numbers.
+
+Examples
+--------
+Gravity compensation, 1000 steps of a rod that so falls no more than its first velocity lets it:
+
+>>> import numba, numpy as np, rbchain as rb
+>>> from rbchain import compiled
+>>> @numba.njit(**compiled.OPTIONS)
+... def swing(block, steps, h):
+...     for _ in range(steps):
+...         for i in range(block.qdd.shape[0]):
+...             block.qdd[i, 0] = 0.0
+...         compiled.inverse_dynamics(block.model, block.q, block.qd, block.qdd, block.loads, block.work, 0)
+...         compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, 0)
+...         for i in range(block.qd.shape[0]):
+...             block.qd[i, 0] += h * block.qdd[i, 0]
+...             block.q[i, 0] += h * block.qd[i, 0]
+>>> block = compiled.block_of(rb.Model.serial_chain(1))
+>>> block.qd[0, 0] = 0.5
+>>> swing(block, 1000, 1e-3)
+>>> float(block.q[0, 0].round(9))
+0.5
+"""
+
+import numpy as np
+
+from .core.aba import forward_dynamics
+from .core.coriolis import CORIOLIS_ROWS, coriolis_matrix
+from .core.crba import RIGID_ROWS, mass_matrix
+from .core.energy import energy
+from .core.jacobians import Point, jacobian
+from .core.jit import OPTIONS
+from .core.kinematics import normalize_positions, position_rates
+from .core.lane_memory import all_lanes
+from .core.lanes import LANE_WIDTHS, any_lane, like, select
+from .core.layout import BODY_ROWS, GATHERED_ROWS, GATHERING, GRAVITY, A, Block, FlatModel, Loads, R, Work
+from .core.rnea import inverse_dynamics
+from .core.trig import sincos
+from .errors import StateError
+
+__all__ = [
+    "CORIOLIS_ROWS",
+    "OPTIONS",
+    "RIGID_ROWS",
+    "Block",
+    "Point",
+    "all_lanes",
+    "any_lane",
+    "block_of",
+    "coriolis_matrix",
+    "energy",
+    "forward_dynamics",
+    "inverse_dynamics",
+    "jacobian",
+    "like",
+    "mass_matrix",
+    "normalize_positions",
+    "position_rates",
+    "select",
+    "sincos",
+]
+
+
+def block_of(model, register_full=False, dtype=np.float64, chains=None):
+    """Memory for a block of chains of a model, its states neutral and at rest, its forces zero.
+
+    Parameters
+    ----------
+    model : Model
+    register_full : bool
+        A block of as many chains as fill a register, for `k = all_lanes(block.q)`; or of one, for `k = 0`.
+    dtype : float64 or float32
+    chains : sequence of int, optional
+        Of a model whose chains differ: which ones, counted along its flattened batch; one for each place.
+
+    Returns
+    -------
+    Block
+
+    Raises
+    ------
+    StateError
+        If `chains` does not fit the model.
+    """
+    dtype = np.dtype(dtype)
+    width = LANE_WIDTHS[dtype.name] if register_full else 1
+    topology, parameters, variation = model._arrays_in(dtype)
+    if (variation is None) != (chains is None):
+        wanted = "none, for its chains do not differ" if variation is None else f"{width} of its chains"
+        raise StateError(f"chains is {chains!r} for a model of batch_shape {model.batch_shape}; expected {wanted}")
+    if chains is not None:
+        chains = np.asarray(chains)
+        of_model = int(np.prod(model.batch_shape))
+        if chains.shape != (width,) or chains.dtype.kind not in "iu" or not ((chains >= 0) & (chains < of_model)).all():
+            raise StateError(f"chains is {chains.tolist()}; expected {width} whole numbers from 0 to {of_model - 1}")
+        lanes = variation.values.shape[2]
+        parameters = np.repeat(parameters, width, axis=2)
+        own = variation.values[chains // lanes, :, chains % lanes]
+        parameters[variation.entries[:, 0], variation.entries[:, 1]] = own.T
+    n = topology.shape[1]
+    body = np.zeros((n + 1, BODY_ROWS, width), dtype)
+    body[n, [R, R + 4, R + 8]] = 1.0
+    gravity = parameters[n, GRAVITY : GRAVITY + 3]
+    body[n, A + 3 : A + 6] = -(gravity if gravity.ndim == 2 else gravity[:, None])
+    gathered = np.zeros((topology[GATHERING].max() + 1, GATHERED_ROWS, width), dtype)
+    zeros = np.zeros((3, n, width), dtype)
+    q = np.repeat(model.neutral()[:, None], width, axis=1).astype(dtype)
+    loads = Loads(zeros[2], np.zeros((n, 6, width), dtype))
+    flat = FlatModel(*topology, parameters)
+    return Block(flat, Work(body, gathered), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))

@@ -1,0 +1,117 @@
+"""The sweeps called from a user's own compiled code: the same numbers as the model's methods, and no Python."""
+
+import re
+
+import numba
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain import compiled
+
+from .mechanisms import random_tree
+
+ALL_JOINTS = ("free", "revolute", "spherical", "screw", "universal", "prismatic", "planar", "composite")
+
+
+def mixed():
+    return random_tree(12, [-1, 0, 0, 1, 2, 1], ALL_JOINTS)
+
+
+@numba.njit(**compiled.OPTIONS)
+def everything(block, k, H, C, J, energies, composite, scratch, body):
+    """Each documented sweep once."""
+    compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
+    compiled.mass_matrix(block.model, block.q, H, composite, block.work, k)
+    compiled.coriolis_matrix(block.model, block.q, block.qd, C, scratch, block.work, k)
+    point = compiled.Point(body, block.model.parent.shape[0], (0.1, 0.2, 0.3))
+    compiled.jacobian(block.model, block.q, point, J, block.work, k)
+    compiled.energy(block.model, block.q, block.qd, energies, block.work, k)
+    for i in range(block.loads.tau.shape[0]):
+        block.loads.tau[i, k] = 0.0
+    compiled.inverse_dynamics(block.model, block.q, block.qd, block.qdd, block.loads, block.work, k)
+
+
+@numba.njit(**compiled.OPTIONS)
+def everything_at_once(block, H, C, J, energies, composite, scratch, body):
+    everything(block, compiled.all_lanes(block.q), H, C, J, energies, composite, scratch, body)
+
+
+@pytest.mark.parametrize("register_full", [False, True])
+def test_sweeps_called_from_own_code_agree_with_the_models_methods(register_full):
+    model = mixed()
+    block = compiled.block_of(model, register_full=register_full)
+    chains, n = block.q.shape[1], model.nv
+    q, qd = model.random_state(np.random.default_rng(0), chains)
+    tau = np.random.default_rng(1).normal(size=qd.shape)
+    block.q[:], block.qd[:], block.loads.tau[:] = q.T, qd.T, tau.T
+    H, C, J, energies = (np.zeros((*shape, chains)) for shape in ((n, n), (n, n), (6, n), (2,)))
+    scratch = np.zeros((n, compiled.RIGID_ROWS, chains)), np.zeros((n, compiled.CORIOLIS_ROWS, chains))
+    if register_full:
+        everything_at_once(block, H, C, J, energies, *scratch, n - 1)
+    else:
+        everything(block, 0, H, C, J, energies, *scratch, n - 1)
+    expected = [
+        (block.qdd.T, model.forward_dynamics(q, qd, tau)),
+        (block.loads.tau.T, tau),
+        (np.moveaxis(H, -1, 0), model.mass_matrix(q)),
+        (np.moveaxis(C, -1, 0), model.coriolis_matrix(q, qd)),
+        (np.moveaxis(J, -1, 0), model.jacobian(q, model.body_names[-1], (0.1, 0.2, 0.3))),
+        (energies.T, np.stack(model.energy(q, qd), -1)),
+    ]
+    # a few roundings differ between one lane and several; forces found again from accelerations suffer their condition
+    condition = np.linalg.cond(model.mass_matrix(q)).max()
+    for found, value in expected:
+        assert np.abs(found - value).max() <= 64 * n * np.finfo(float).eps * condition * np.abs(value).max()
+
+
+def test_own_code_with_sweeps_calls_no_python():
+    """Nothing that the compiler emitted for the function itself (its wrapper for Python apart) is Python's own."""
+    block = compiled.block_of(mixed())
+    n = block.qd.shape[0]
+    squares, J, energies = np.zeros((2, n, n, 1)), np.zeros((6, n, 1)), np.zeros((2, 1))
+    scratch = np.zeros((n, compiled.RIGID_ROWS, 1)), np.zeros((n, compiled.CORIOLIS_ROWS, 1))
+    everything(block, 0, *squares, J, energies, *scratch, 0)
+    (signature,) = [s for s in everything.nopython_signatures if str(s.args[1]) == "int64"]
+    functions = re.findall(r"^define (.*?)^}", everything.inspect_llvm(signature.args), re.MULTILINE | re.DOTALL)
+    own = [f for f in functions if "cpython" not in f.split("(")[0] and "cfunc" not in f.split("(")[0]]
+    assert own
+    for function in own:
+        called = re.findall(r"call [^@]*@\"?([\w.]+)", function)
+        assert not [name for name in called if name.startswith(("Py", "_Py", "NRT_", "numba_gil"))]
+
+
+def test_blocks_of_varied_chains_have_the_chains_asked_for():
+    model = mixed()
+    mass, gravity = model.mass * np.linspace(1.0, 2.0, 20)[:, None], np.linspace([0, 0, 1], [3, 2, 0], 20)
+    many = model.vary(mass=mass, gravity=gravity)
+    width = compiled.block_of(model, register_full=True).q.shape[1]
+    chains = np.random.default_rng(0).integers(0, 20, width)
+    block = compiled.block_of(many, register_full=True, chains=chains)
+    n = model.nv
+    energies, composite = np.zeros((2, width)), np.zeros((n, compiled.RIGID_ROWS, width))
+    squares, scratch = np.zeros((2, n, n, width)), np.zeros((n, compiled.CORIOLIS_ROWS, width))
+    q, qd = model.random_state(np.random.default_rng(1), width)
+    block.q[:], block.qd[:] = q.T, qd.T
+    everything_at_once(block, *squares, np.zeros((6, n, width)), energies, composite, scratch, 0)
+    for lane, chain in enumerate(chains):
+        alone = model.vary(mass=many.mass[chain], gravity=many.gravity[chain])
+        expected = np.array(alone.energy(q[lane], qd[lane]))
+        np.testing.assert_allclose(energies[:, lane], expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("varied", "chains", "message"),
+    [
+        (False, [0], "do not differ"),
+        (True, None, "expected 1 of its chains"),
+        (True, [5], "from 0 to 4"),
+        (True, [0, 1], "expected 1 whole numbers"),
+        (True, [0.5], "whole numbers"),
+    ],
+)
+def test_chains_that_do_not_fit_are_refused(varied, chains, message):
+    model = rb.Model.serial_chain(2)
+    model = model.vary(mass=np.ones((5, 2))) if varied else model
+    with pytest.raises(rb.StateError, match=message):
+        compiled.block_of(model, chains=chains)
