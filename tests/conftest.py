@@ -5,7 +5,10 @@ from functools import cache
 
 import pytest
 
-from .mechanisms import MECHANISMS
+from .mechanisms import CHUNKS, MECHANISMS, random_trees
+from .quantities import Magnitudes, random_state
+
+STATES_PER_TREE = 3
 
 
 @cache
@@ -20,3 +23,16 @@ def mechanism(name):
 def model(request):
     """Every mechanism in turn."""
     return mechanism(request.param)
+
+
+@cache
+def trees_with_states(chunk):
+    """Random trees, each with a batch of states and what the terms of its equations amount to in them."""
+    states = [(model, random_state(model, (STATES_PER_TREE,), seed=i)) for i, model in enumerate(random_trees(chunk))]
+    return [(model, state, Magnitudes(model, state)) for model, state in states]
+
+
+@pytest.fixture(params=range(CHUNKS))
+def trees(request):
+    """A thousand random trees, a hundred in turn."""
+    return trees_with_states(request.param)

@@ -1,6 +1,5 @@
 """Every quantity: judged by Pinocchio, held to the others by a thousand random trees, and the same however computed."""
 
-import json
 import os
 import subprocess
 import sys
@@ -34,7 +33,15 @@ from .quantities import (
 
 FAR = 1e4  # m
 # Of these rounding errors grow by the condition of the mass matrix.
-SOLVED = ("forward_dynamics", "hybrid_dynamics", "mass_matrix_inverse", "solve_mass_matrix", "forward_dynamics_derivatives")
+SOLVED = (
+    "forward_dynamics",
+    "hybrid_dynamics",
+    "mass_matrix_inverse",
+    "solve_mass_matrix",
+    "forward_dynamics_derivatives",
+)
+# These are NumPy's, which sums in an order of its own, by size and layout.
+SUMMED = ("power", "integrate", "difference")
 
 
 # --- against Pinocchio ------------------------------------------------------------------------------------------------
@@ -53,9 +60,12 @@ def from_peer(peer, model, name, state):
     return found if isinstance(found, tuple) else (found,)
 
 
-def assert_relative(found, expected, tolerance):
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+def assert_close(found, expected):
+    """Arrays that are one result, to 1e-11 of its largest entry: what is zero by cancellation is left by rounding."""
+    largest = max(np.abs(x).max() for x in expected)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine.shape == np.shape(theirs)
+        assert np.abs(mine - theirs).max() <= 1e-11 * largest
 
 
 @pytest.mark.parametrize("quantity", PEERED)
@@ -65,23 +75,23 @@ def test_a_quantity_agrees_with_pinocchio(model, quantity):
     batch = computed(model, quantity, state)
     for s in range(STATES):
         chain = chains_of(state, s)
-        alone = computed(model, quantity, chain) if s < 3 else (None,) * len(batch)
         expected = from_peer(peer, model, quantity, chain)
-        for one, many, theirs in zip(alone, batch, expected, strict=True):
-            assert_relative(many[s], theirs, 1e-11)
-            if one is not None:
-                assert_relative(one, theirs, 1e-11)
+        assert_close([x[s] for x in batch], expected)
+        if s < 3:
+            assert_close(computed(model, quantity, chain), expected)
 
 
-def test_the_coriolis_matrix_gives_pinocchios_coriolis_forces(model):
-    """The matrix itself is another: many have the same product with qd."""
+def test_the_coriolis_matrix_and_gravity_give_pinocchios_bias_forces(model):
+    """Pinocchio's Coriolis matrix is another: many have the same product with qd."""
     state, peer = random_state(model, (STATES,)), peers.to_pinocchio(model)
-    found = matrix_vector(model.coriolis_matrix(state.q, state.qd), state.qd)
+    gravity = model.gravity_forces(state.q)
+    batch = matrix_vector(model.coriolis_matrix(state.q, state.qd), state.qd) + gravity
     for s in range(STATES):
-        chain = chains_of(state, s)
-        expected = peer.coriolis_force(chain.q, chain.qd)
-        assert_relative(found[s], expected, 1e-11)
-        assert_relative(model.coriolis_matrix(chain.q, chain.qd) @ chain.qd, expected, 1e-11)
+        q, qd = state.q[s], state.qd[s]
+        expected = [peer.bias_forces(q, qd)]
+        assert_close([batch[s]], expected)
+        if s < 3:
+            assert_close([model.coriolis_matrix(q, qd) @ qd + gravity[s]], expected)
 
 
 def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchios(model):
@@ -102,13 +112,566 @@ def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchios(model):
 # --- among each other, on a thousand random trees ---------------------------------------------------------------------
 
 
-@pytest.fixture(params=range(CHUNKS))
-def trees(request):
-    """Random trees, each with a batch of states and what the terms of its equations amount to."""
-    return trees_with_states(request.param)
+def test_forward_dynamics_undo_inverse_dynamics(trees):
+    for model, state, sizes in trees:
+        tau = model.inverse_dynamics(state.q, state.qd, state.qdd, state.wrenches)
+        qdd = model.forward_dynamics(state.q, state.qd, tau, state.wrenches)
+        assert_within(qdd, state.qdd, 2 * sizes.rounding * sizes.inverse * sizes.force)
 
 
-def trees_with_states(chunk, known={}):  # noqa: B006 : made once for all tests
-    if chunk not in known:
-        known[chunk] = [(model, state, Magnitudes(model, state)) for model, state in states_of(random_trees(chunk))]
-    return known[chunk]
+def test_forces_are_inertial_coriolis_and_gravity_forces(trees):
+    """H qdd + C qd + g = tau, C qd + g = h."""
+    for model, state, sizes in trees:
+        q, qd, qdd = state.q, state.qd, state.qdd
+        bias = matrix_vector(model.coriolis_matrix(q, qd), qd) + model.gravity_forces(q)
+        allowed = 2 * sizes.rounding * sizes.force
+        assert_within(model.bias_forces(q, qd), bias, allowed)
+        assert_within(model.inverse_dynamics(q, qd, qdd), matrix_vector(model.mass_matrix(q), qdd) + bias, allowed)
+
+
+def test_a_wrench_acts_through_the_jacobian_of_its_body(trees):
+    for model, state, sizes in trees:
+        q, qd, qdd = state.q, state.qd, state.qdd
+        loaded = model.inverse_dynamics(q, qd, qdd, state.wrenches)
+        share = sum(
+            np.einsum("...ij,...i", model.jacobian(q, name), state.wrenches[:, i])
+            for i, name in enumerate(model.body_names)
+        )
+        assert_within(loaded + share, model.inverse_dynamics(q, qd, qdd), 2 * sizes.rounding * sizes.force)
+
+
+def test_the_mass_matrix_is_symmetric_and_its_inverse_is_its_inverse(trees):
+    for model, state, sizes in trees:
+        H, inverse = model.mass_matrix(state.q), model.mass_matrix_inverse(state.q)
+        assert np.array_equal(H, H.mT)
+        assert np.array_equal(inverse, inverse.mT)
+        allowed = 2 * sizes.rounding * sizes.inertia * sizes.inverse
+        assert_within(H @ inverse, np.eye(model.nv), allowed)
+        # the products of the inverse's entries with those of tau round once more
+        allowed = allowed * sizes.inverse * np.abs(state.tau).sum(-1)
+        assert_within(model.solve_mass_matrix(state.q, state.tau), matrix_vector(inverse, state.tau), allowed)
+
+
+def test_the_rate_of_the_mass_matrix_less_twice_the_coriolis_matrix_is_skew(trees):
+    """Hdot = C + C^T, with Hdot by differences along the motion; and so x^T (Hdot - 2 C) x = 0."""
+    for model, state, sizes in trees:
+        C = model.coriolis_matrix(state.q, state.qd)
+        rate = derivative(lambda s: model.mass_matrix(along(model, state, s)[0]))  # noqa: B023 : used at once
+        allowed = derivative_error(sizes.inertia, sizes)
+        assert_within(C + C.mT, rate, allowed)
+        power = np.einsum("...i,...ij,...j", state.tau, rate - 2 * C, state.tau)
+        assert (np.abs(power) <= allowed * np.abs(state.tau).sum(-1) ** 2).all()
+
+
+def test_christoffel_symbols_times_velocities_are_the_coriolis_matrix(trees):
+    for model, state, sizes in trees:
+        symbols = model.christoffel_symbols(state.q)
+        C = np.einsum("...ijk,...k", symbols, state.qd)
+        assert_within(model.coriolis_matrix(state.q, state.qd), C, 2 * sizes.rounding * sizes.inertia * sizes.rate)
+        if model.nq == model.nv:  # velocities are rates of coordinates
+            assert_within(symbols, symbols.mT, 2 * sizes.rounding * sizes.inertia)
+
+
+def test_energy_and_momentum_are_those_of_the_mass_and_momentum_matrices(trees):
+    for model, state, sizes in trees:
+        q, qd = state.q, state.qd
+        kinetic, _ = model.energy(q, qd)
+        expected = np.einsum("...i,...ij,...j", qd, model.mass_matrix(q), qd) / 2
+        assert_within(kinetic, expected, 2 * sizes.rounding * sizes.energy)
+        expected = matrix_vector(model.centroidal_momentum_matrix(q), qd)
+        assert_within(model.momentum(q, qd), expected, 2 * sizes.rounding * sizes.inertia * sizes.rate)
+
+
+def centres_and_arms(model, poses):
+    """Centres of gravity in the world, and their places in their bodies, in world axes."""
+    arms = matrix_vector(poses.rotation, model.cg)
+    return poses.translation + arms, arms
+
+
+def test_energy_and_momentum_are_the_sums_of_the_bodies(trees):
+    """By definition, from poses and velocities of the bodies alone."""
+    for model, state, sizes in trees:
+        poses, velocities = model.body_poses(state.q), model.body_velocities(state.q, state.qd)
+        linear, angular = velocities[..., :3], velocities[..., 3:]
+        centres, arms = centres_and_arms(model, poses)
+        spin = matrix_vector(poses.rotation @ model.inertia @ poses.rotation.mT, angular)
+        impulse = model.mass[:, None] * (linear + np.cross(angular, arms))
+        centre = model.mass @ centres / model.mass.sum()
+        momentum = np.concatenate(
+            [impulse.sum(-2), (spin + np.cross(centres - centre[..., None, :], impulse)).sum(-2)], -1
+        )
+        assert_within(model.momentum(state.q, state.qd), momentum, 2 * sizes.rounding * sizes.inertia * sizes.rate)
+        assert_within(model.center_of_mass(state.q), centre, 2 * sizes.rounding * sizes.length)
+        kinetic, potential = model.energy(state.q, state.qd)
+        twice = (impulse**2 / model.mass[:, None]).sum((-1, -2)) + (spin * angular).sum((-1, -2))
+        rotors = (model.armature * state.qd**2).sum(-1)
+        assert_within(kinetic, (twice + rotors) / 2, 2 * sizes.rounding * sizes.energy)
+        assert_within(potential, -(model.mass @ (centres @ model.gravity)[..., None])[..., 0], 2 * sizes.rounding * sizes.energy)
+
+
+def test_velocities_and_accelerations_are_rates(trees):
+    """Of poses and velocities, along the motion."""
+    for model, state, sizes in trees:
+        q, qd, qdd = state.q, state.qd, state.qdd
+        velocities = model.body_velocities(q, qd)
+        poses = lambda s: model.body_poses(along(model, state, s)[0])  # noqa: B023, E731 : used at once
+        allowed = derivative_error(sizes.length, sizes)
+        assert_within(velocities[..., :3], derivative(lambda s: poses(s).translation), allowed)
+        turning = derivative(lambda s: poses(s).rotation) @ model.body_poses(q).rotation.mT
+        spin = np.stack([turning[..., 2, 1], turning[..., 0, 2], turning[..., 1, 0]], -1)
+        assert_within(velocities[..., 3:], spin, 2 * allowed)
+        rate = derivative(lambda s: model.body_velocities(*along(model, state, s)))  # noqa: B023
+        allowed = derivative_error(sizes.length * (sizes.rate + sizes.acceleration / sizes.rate), sizes)
+        assert_within(model.body_accelerations(q, qd, qdd), rate, allowed)
+
+
+def point_motion(velocity, acceleration, arm):
+    """Velocity and acceleration (..., 6) of the point of a body at `arm` from its origin."""
+    v, w, dv, dw = velocity[..., :3], velocity[..., 3:], acceleration[..., :3], acceleration[..., 3:]
+    swing = np.cross(w, arm)
+    return (
+        np.concatenate([v + swing, w], -1),
+        np.concatenate([dv + np.cross(dw, arm) + np.cross(w, swing), dw], -1),
+    )
+
+
+def test_jacobians_give_velocities_and_accelerations_of_points(trees):
+    """J qd, and dJ/dt qd + J qdd, in the world and against the coincident point of another body."""
+    rng = np.random.default_rng(0)
+    for model, state, sizes in trees:
+        q, qd, qdd = state.q, state.qd, state.qdd
+        poses, point = model.body_poses(q), rng.normal(size=3)
+        moving = model.body_velocities(q, qd), model.body_accelerations(q, qd, qdd)
+        one, other = rng.integers(model.n_bodies, size=2)
+        arm = poses.rotation[:, one] @ point
+        velocity, acceleration = point_motion(moving[0][:, one], moving[1][:, one], arm)
+        allowed = 2 * sizes.rounding * (sizes.length + norm(point))
+
+        def assert_jacobian_gives(velocity, acceleration, relative_to):
+            J = model.jacobian(q, model.body_names[one], point, relative_to)  # noqa: B023 : used at once
+            rate = model.jacobian_derivative(q, qd, model.body_names[one], point, relative_to)  # noqa: B023
+            assert_within(matrix_vector(J, qd), velocity, allowed * sizes.rate)  # noqa: B023
+            found = matrix_vector(rate, qd) + matrix_vector(J, qdd)  # noqa: B023
+            assert_within(found, acceleration, allowed * sizes.acceleration)  # noqa: B023
+
+        assert_jacobian_gives(velocity, acceleration, None)
+        place = poses.translation[:, one] + arm - poses.translation[:, other]
+        carried, acceleration_of_carrier = point_motion(moving[0][:, other], moving[1][:, other], place)
+        relative = velocity - carried
+        # the carrier's own point stays behind: what matters is the rate of the carrier's field where the point is
+        acceleration_of_carrier[:, :3] += np.cross(moving[0][:, other, 3:], relative[:, :3])
+        assert_jacobian_gives(relative, acceleration - acceleration_of_carrier, model.body_names[other])
+
+
+def test_the_derivative_of_a_jacobian_is_its_rate(trees):
+    rng = np.random.default_rng(0)
+    for model, state, sizes in trees:
+        body, watcher = (model.body_names[i] for i in rng.integers(model.n_bodies, size=2))
+        point = rng.normal(size=3)
+        allowed = derivative_error(sizes.length + norm(point), sizes)
+        for relative_to in (None, watcher):
+            jacobian = lambda s: model.jacobian(along(model, state, s)[0], body, point, relative_to)  # noqa: B023, E731
+            found = model.jacobian_derivative(state.q, state.qd, body, point, relative_to)
+            assert_within(found, derivative(jacobian), allowed)
+
+
+def test_two_bodies_see_each_other_move_the_opposite_way(trees):
+    rng = np.random.default_rng(0)
+    for model, state, sizes in trees:
+        q, qd, poses = state.q[0], state.qd[0], model.body_poses(state.q[0])
+        i, j = rng.integers(model.n_bodies, size=2)
+        one, other = model.body_names[i], model.body_names[j]
+        place = poses.translation[i]
+        there = poses.rotation[j].T @ (place - poses.translation[j])
+        allowed = 2 * sizes.rounding * sizes.length[0]
+        forth, back = model.jacobian(q, one, relative_to=other), model.jacobian(q, other, there, relative_to=one)
+        assert np.abs(forth + back).max() <= allowed
+        # the points are the same one only at this instant: they part with their relative velocity
+        forth, back = (
+            model.jacobian_derivative(q, qd, one, relative_to=other),
+            model.jacobian_derivative(q, qd, other, there, relative_to=one),
+        )
+        J = model.jacobian(q, one, relative_to=other)
+        parting = np.cross(J[3:].T, J[:3] @ qd).T
+        assert np.abs(forth[:3] + back[:3] - parting).max() <= 4 * allowed * sizes.rate[0]
+        assert np.abs(forth[3:] + back[3:]).max() <= 4 * allowed * sizes.rate[0]
+        assert not model.jacobian(q, one, (1, 2, 3), relative_to=one).any()
+
+
+def test_power_is_the_rate_of_the_energy(trees):
+    for model, state, sizes in trees:
+        tau = model.inverse_dynamics(state.q, state.qd, state.qdd, state.wrenches)
+        rate = derivative(lambda s: sum(model.energy(*along(model, state, s))))  # noqa: B023 : used at once
+        # the wrenches' own power is among the terms of tau's
+        allowed = derivative_error(sizes.energy + sizes.force, sizes)
+        assert_within(model.power(state.q, state.qd, tau, state.wrenches), rate, allowed)
+
+
+def test_hybrid_dynamics_find_what_is_not_given(trees):
+    """Masks for all chains or of each, NaN where nothing is asked; all forces given: forward; none: inverse."""
+    for model, state, sizes in trees:
+        q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
+        tau = model.inverse_dynamics(q, qd, qdd, wrenches)
+        allowed = 2 * sizes.rounding * sizes.inverse * sizes.force
+        nothing, everything = np.zeros(model.nv, bool), np.ones(model.nv, bool)
+        for prescribed in (state.prescribed, state.prescribed[0], nothing, everything):
+            forces, accelerations = np.where(prescribed, np.nan, tau), np.where(prescribed, qdd, np.nan)
+            found = model.hybrid_dynamics(q, qd, forces, accelerations, prescribed, wrenches)
+            assert_within(found[0], qdd, allowed)
+            assert_within(found[1], tau, allowed * sizes.inertia)
+            given = np.broadcast_to(prescribed, qdd.shape)
+            assert np.array_equal(found[0][given], qdd[given])
+            assert np.array_equal(found[1][~given], tau[~given])
+        forward = model.forward_dynamics(q, qd, tau, wrenches)
+        assert_within(model.hybrid_dynamics(q, qd, tau, qdd, nothing, wrenches)[0], forward, allowed)
+        assert_within(model.hybrid_dynamics(q, qd, tau, qdd, everything, wrenches)[1], tau, 2 * sizes.rounding * sizes.force)
+
+
+def in_world(poses, reactions):
+    """Force and moment about each body's origin, from body axes to world axes."""
+    return (matrix_vector(poses.rotation, reactions[..., part]) for part in (slice(3), slice(3, 6)))
+
+
+def test_reactions_and_loads_give_each_body_its_momentum(trees):
+    """Newton and Euler for each body alone, from its pose, velocity and acceleration."""
+    for model, state, sizes in trees:
+        q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
+        poses = model.body_poses(q)
+        w = model.body_velocities(q, qd)[..., 3:]
+        acceleration = model.body_accelerations(q, qd, qdd)
+        dv, dw = acceleration[..., :3], acceleration[..., 3:]
+        _, arms = centres_and_arms(model, poses)
+        tensor = poses.rotation @ model.inertia @ poses.rotation.mT
+        inertial = model.mass[:, None] * (dv + np.cross(dw, arms) + np.cross(w, np.cross(w, arms)) - model.gravity)
+        spin = matrix_vector(tensor, dw) + np.cross(w, matrix_vector(tensor, w)) + np.cross(arms, inertial)
+        force, moment = in_world(poses, model.joint_reactions(q, qd, qdd, wrenches))
+        force_left, moment_left = force + wrenches[..., :3] - inertial, moment + wrenches[..., 3:] - spin
+        for i, p in enumerate(model.parent):
+            if p >= 0:
+                force_left[:, p] -= force[:, i]
+                lever = poses.translation[:, i] - poses.translation[:, p]
+                moment_left[:, p] -= moment[:, i] + np.cross(lever, force[:, i])
+        assert_within(force_left, 0.0, 2 * sizes.rounding * sizes.force)
+        assert_within(moment_left, 0.0, 2 * sizes.rounding * sizes.force)
+
+
+def test_the_reactions_at_the_base_change_the_momentum(trees):
+    """With weight and loads: the rate of the momentum, by differences."""
+    for model, state, sizes in trees:
+        q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
+        poses, centre = model.body_poses(q), model.center_of_mass(q)[..., None, :]
+        force, moment = in_world(poses, model.joint_reactions(q, qd, qdd, wrenches))
+        roots = model.parent < 0
+        moment = moment + np.cross(poses.translation - centre, force)
+        load = wrenches[..., 3:] + np.cross(poses.translation - centre, wrenches[..., :3])
+        gain = np.concatenate([wrenches[..., :3].sum(-2), load.sum(-2)], -1)
+        gain[..., :3] += force[:, roots].sum(-2) + model.mass.sum() * model.gravity
+        gain[..., 3:] += moment[:, roots].sum(-2)
+        rate = derivative(lambda s: model.momentum(*along(model, state, s)))  # noqa: B023 : used at once
+        size = sizes.inertia * (sizes.rate + sizes.acceleration / sizes.rate)
+        assert_within(gain, rate, derivative_error(size, sizes) + 2 * sizes.rounding * sizes.force)
+
+
+def test_joint_forces_are_the_reactions_along_the_joints_motion(trees):
+    """And what the rotors take: tau = J^T reaction + armature qdd, J of the body against its parent."""
+    for model, state, sizes in trees:
+        q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
+        reactions = in_world(model.body_poses(q), model.joint_reactions(q, qd, qdd, wrenches))
+        reactions = np.concatenate(list(reactions), -1)
+        tau = model.armature * qdd
+        for i, (name, p) in enumerate(zip(model.body_names, model.parent, strict=True)):
+            J = model.jacobian(q, name, relative_to=model.body_names[p] if p >= 0 else None)
+            tau += np.einsum("...ij,...i", J, reactions[:, i])
+        assert_within(model.inverse_dynamics(q, qd, qdd, wrenches), tau, 2 * sizes.rounding * sizes.force)
+
+
+def test_forces_balance_on_every_body_of_every_tree(trees):
+    for model, state, sizes in trees:
+        residual = model.force_balance_residual(state.q, state.qd, state.tau, state.wrenches)
+        state.qdd, given = model.forward_dynamics(state.q, state.qd, state.tau, state.wrenches), state.qdd
+        assert_within(residual, 0.0, 2 * Magnitudes(model, state).rounding * Magnitudes(model, state).force)
+        state.qdd = given
+
+
+# --- against 40 digits ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "prismatic_chain", "coordinate_tree"])
+def test_the_coriolis_matrix_is_that_of_christoffels_symbols_to_extended_precision(name):
+    model = mechanism(name)
+    state = random_state(model, (2,))
+    sizes = Magnitudes(model, state)
+    found = model.coriolis_matrix(state.q, state.qd)
+    symbols = np.einsum("...ijk,...k", model.christoffel_symbols(state.q), state.qd)
+    for s in range(2):
+        exact = newton_euler.coriolis_christoffel(model, state.q[s], state.qd[s]).astype(float)
+        allowed = sizes.rounding * (sizes.inertia * sizes.rate)[s]
+        assert allowed <= 1e-9 * np.abs(exact).max()
+        assert np.abs(found[s] - exact).max() <= allowed
+        assert np.abs(symbols[s] - exact).max() <= allowed
+
+
+@pytest.mark.parametrize("name", ["ball_chain", "small_floating_tree"])
+def test_the_coriolis_matrix_is_half_the_rate_of_the_mass_matrix_to_extended_precision(name):
+    """Of free and spherical joints: Hdot = C + C^T."""
+    model = mechanism(name)
+    state = random_state(model, (2,))
+    sizes = Magnitudes(model, state)
+    found = model.coriolis_matrix(state.q, state.qd)
+    for s in range(2):
+        exact = newton_euler.mass_matrix_rate(model, state.q[s], state.qd[s]).astype(float)
+        allowed = 2 * sizes.rounding * (sizes.inertia * sizes.rate)[s]
+        assert allowed <= 1e-9 * np.abs(exact).max()
+        assert np.abs(found[s] + found[s].T - exact).max() <= allowed
+
+
+def usual_rounding(model, quantity, state):
+    """How far a quantity's results may be apart if only the order of operations differs, per chain."""
+    sizes = Magnitudes(model, state)
+    terms = {"force_balance_residual": sizes.force, "power": sizes.force * sizes.rate}
+    if quantity in terms:  # what is left of these is small
+        return [sizes.rounding * terms[quantity]]
+    growth = sizes.inertia * sizes.inverse if quantity in SOLVED else 1.0
+    batch = np.shape(sizes.length)
+    largest = [np.abs(x).reshape(*batch, -1).max(-1) for x in computed(model, quantity, state)]
+    return [sizes.rounding * growth * x for x in largest]
+
+
+# --- however computed -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,), (3, 0)])
+def test_a_quantity_has_the_shape_of_the_batch_and_the_precision_of_the_state(quantity, dtype, batch):
+    model = mechanism("every_joint_tree")
+    state = random_state(model, batch)
+    found = computed(model, quantity, state if dtype is np.float64 else single(state))
+    assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
+    assert [x.dtype for x in found] == [dtype] * len(found)
+    assert all(np.isfinite(x).all() for x in found)
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_one_argument_in_float64_makes_the_result_float64(quantity):
+    model = mechanism("every_joint_tree")
+    state = single(random_state(model, (3,)))
+    for argument in ARGUMENTS[quantity].split():
+        if getattr(getattr(state, argument), "dtype", None) == np.float32:
+            mixed = map_state(lambda x: x, state)
+            setattr(mixed, argument, getattr(state, argument).astype(float))
+            assert all(x.dtype == np.float64 for x in computed(model, quantity, mixed))
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_the_bits_of_a_quantity_depend_on_nothing_but_the_chain(quantity, monkeypatch):
+    """Not on the batch, its shape or layout, the place in it, or the threads."""
+    monkeypatch.setattr("rbchain.drivers.threads.JOINTS_PER_THREAD", 1)
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (100,))
+    allowed = usual_rounding(model, quantity, state) if quantity in SUMMED else [0.0 * state.qd[:, 0]]
+    before = rb.get_num_threads()
+    rb.set_num_threads(1)
+    whole = computed(model, quantity, state)
+    for threads in (2, 3):
+        rb.set_num_threads(threads)
+        for x, same in zip(whole, computed(model, quantity, state), strict=True):
+            assert np.array_equal(x, same)
+    rb.set_num_threads(before)
+    for part in (slice(3, 4), slice(40, 49), slice(None, None, -3)):
+        for x, some in zip(whole, computed(model, quantity, chains_of(state, part)), strict=True):
+            assert_within(some, x[part], allowed[0][part])
+    folded = computed(model, quantity, map_state(lambda x: x.reshape(4, 25, *x.shape[1:]), state))
+    strided = computed(model, quantity, map_state(lambda x: np.asfortranarray(np.repeat(x, 2, 0))[::2], state))
+    for x, same, again in zip(whole, folded, strided, strict=True):
+        assert_within(same.reshape(x.shape), x, allowed[0])
+        assert_within(again, x, allowed[0])
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_a_state_that_chains_share_counts_for_each(quantity):
+    """Arguments without the batch's axes: all but the last of each quantity, then all but the first."""
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (6,))
+    arrays = [name for name in ARGUMENTS[quantity].split() if isinstance(getattr(state, name), np.ndarray)]
+    for own in {arrays[0], arrays[-1]}:
+        spread, shared = map_state(lambda x: x, state), map_state(lambda x: x, state)
+        for name in set(arrays) - {own}:
+            value = getattr(state, name)[2]
+            setattr(shared, name, value)
+            setattr(spread, name, np.tile(value, (6,) + (1,) * value.ndim))
+        for x, same in zip(computed(model, quantity, spread), computed(model, quantity, shared), strict=True):
+            assert np.array_equal(x, same)
+
+
+def varied(model, chains, seed=0):
+    """New values of all fields, different in every chain; a free or spherical joint's axes are its own."""
+    rng = np.random.default_rng(seed)
+    n, dofs = model.n_bodies, model.nv
+    bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
+    axis = rng.normal(size=(chains, dofs, 3))
+    axis /= np.linalg.norm(axis, axis=-1, keepdims=True)
+    for kind, first, end in zip(model.joint_types, model.velocity_index, [*model.velocity_index[1:], dofs], strict=True):
+        if kind in ("free", "spherical"):
+            axis[:, first:end] = model.axis[first:end]
+    return {
+        "mass": np.array([[b.mass for b in chain] for chain in bodies]),
+        "cg": np.array([[b.cg for b in chain] for chain in bodies]),
+        "inertia": np.array([[b.inertia for b in chain] for chain in bodies]),
+        "placement_rotation": np.array([[random_rotation(rng) for _ in range(n)] for _ in range(chains)]),
+        "placement_translation": rng.normal(size=(chains, n, 3)),
+        "axis": axis,
+        "pitch": rng.normal(size=(chains, dofs)),
+        "rotor_inertia": rng.uniform(1e-5, 1e-4, (chains, dofs)),
+        "gear_ratio": rng.uniform(-100, 100, (chains, dofs)),
+        "gravity": rng.normal(size=(chains, 3)),
+    }
+
+
+def built(model, values):
+    """A model of the same kind from the builder, with these values of its fields."""
+    one_dof = {"revolute": rb.Revolute, "prismatic": rb.Prismatic}
+    builder = rb.ModelBuilder(gravity=values["gravity"])
+    ends = [*model.velocity_index[1:], model.nv]
+    for i, (kind, first, end) in enumerate(zip(model.joint_types, model.velocity_index, ends, strict=True)):
+        joints = [
+            rb.Screw(values["axis"][k], values["pitch"][k]) if of == "screw" else one_dof[of](values["axis"][k])
+            for k, of in enumerate(model.dof_types[first:end], first)
+        ]
+        joint = {"free": rb.Free(), "spherical": rb.Spherical()}.get(kind, rb.Composite(joints) if joints else None)
+        p = model.parent[i]
+        builder.add_body(
+            model.body_names[i],
+            parent=None if p < 0 else model.body_names[p],
+            joint=joint,
+            placement=rb.Pose(values["placement_translation"][i], values["placement_rotation"][i]),
+            inertia=rb.Inertia(values["mass"][i], values["cg"][i], values["inertia"][i]),
+            rotor_inertia=values["rotor_inertia"][first:end],
+            gear_ratio=values["gear_ratio"][first:end],
+        )
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def varied_and_built():
+    """A model whose chains differ in everything, and a model of each chain from the builder."""
+    model = mechanism("every_joint_tree")
+    values = varied(model, 11)
+    return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(11)]
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_quantity_of_each_varied_chain_is_that_of_a_model_built_so(varied_and_built, quantity, dtype):
+    """With one state of each chain and with several."""
+    many, models = varied_and_built
+    fine = random_state(many, (11, 2))
+    state = fine if dtype is np.float64 else single(fine)
+    several = computed(many, quantity, state)
+    first = computed(many, quantity, chains_of(state, (slice(None), 0)))
+    for c, one in enumerate(models):
+        expected = computed(one, quantity, chains_of(state, c))
+        coarser = np.finfo(dtype).eps / np.finfo(float).eps
+        for x, y, z, allowed in zip(several, first, expected, usual_rounding(one, quantity, chains_of(fine, c)), strict=True):
+            assert x.dtype == y.dtype == z.dtype == dtype
+            assert_within(x[c], z, coarser * allowed)
+            assert_within(y[c], z[0], coarser * allowed[0])
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("batch", [(2, 3), (1,), (0,)])
+def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity, batch):
+    model = mechanism("every_joint_tree")
+    values = {name: v[: np.prod(batch)].reshape(*batch, *v.shape[1:]) for name, v in varied(model, 6).items()}
+    shared = random_state(model, ())
+    found = computed(model.vary(**values), quantity, shared)
+    assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
+    if batch == (2, 3):
+        flat = model.vary(**{name: v.reshape(6, *v.shape[2:]) for name, v in values.items()})
+        for x, same in zip(found, computed(flat, quantity, shared), strict=True):
+            assert np.array_equal(x.reshape(same.shape), same)
+
+
+def disturbed(model, state, size, copies):
+    """The model and a state of each chain with all their numbers off by up to this much of themselves."""
+    rng = np.random.default_rng(5)
+
+    def off(x):
+        return x if x.dtype == bool else x * (1 + size * rng.uniform(-1, 1, x.shape))
+
+    chains = copies * len(state.q)
+    names = ("mass", "cg", "rotor_inertia", "gear_ratio", "gravity", "placement_rotation", "placement_translation")
+    values = {name: off(np.stack([getattr(model, name)] * chains)) for name in names}
+    inertia = off(np.stack([model.inertia] * chains))
+    many = model.vary(inertia=(inertia + inertia.mT) / 2, **values)
+    return many, map_state(lambda x: off(np.concatenate([x] * copies)), state)
+
+
+@pytest.mark.parametrize("name", ["every_joint_tree", "arm7", "floating_quadruped"])
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
+    """Its error is that of a model and a state off by some roundings: nv times what one of each does."""
+    model, eps = mechanism(name), np.finfo(np.float32).eps
+    coarse = single(random_state(model, (4,)))
+    fine = map_state(lambda x: x if x.dtype == bool else x.astype(float), coarse)
+    found, exact = computed(model, quantity, coarse), computed(model, quantity, fine)
+    many, states = disturbed(model, fine, eps / 2, copies=12)
+    around = computed(many, quantity, states)
+    for x, y, z in zip(found, exact, around, strict=True):
+        assert x.dtype == np.float32
+        allowed = ROUNDINGS * model.nv * np.abs(z.reshape(12, 4, -1) - y.reshape(4, -1)).max((0, 2))
+        if quantity == "force_balance_residual":  # zero but for rounding
+            allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
+        assert_within(x, y, allowed)
+
+
+def test_every_quantity_is_the_same_in_plain_python(tmp_path):
+    """Without Numba the kernels are Python functions of the same operations."""
+    script = f"""
+import numpy as np
+from tests.conftest import mechanism
+from tests.quantities import ARGUMENTS, computed, random_state
+model = mechanism("every_joint_tree")
+for quantity in ARGUMENTS:
+    np.savez({str(tmp_path)!r} + "/" + quantity, *computed(model, quantity, random_state(model, (3,))))
+"""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(EXAMPLES.parent)}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=environment, check=True)
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (3,))
+    for quantity in ARGUMENTS:
+        plain = np.load(tmp_path / f"{quantity}.npz").values()
+        allowed = usual_rounding(model, quantity, state)
+        for x, y, bound in zip(computed(model, quantity, state), plain, allowed * 3, strict=False):
+            assert_within(y, x, bound)
+
+
+# What depends on where the mechanism is, by its place among the parts of its quantity.
+OF_PLACE = {
+    "body_poses": 0,
+    "frame_poses": 0,
+    "energy": 1,
+    "center_of_mass": 0,
+    "potential_energy_regressor": 0,
+    "integrate": 0,
+}
+
+
+@pytest.mark.parametrize("name", ["every_joint_tree", "floating_quadruped"])
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_ten_kilometres_from_the_origin_a_quantity_is_what_it_is_at_home(name, quantity):
+    """To two digits of a few roundings: a lever from the world's origin would cost four."""
+    model = mechanism(name)
+    home = random_state(model, (5,))
+    for q in (home.q, home.q1):  # no more bits than fit beside those of the distance: the mechanism is the same there
+        q[:, :3] = np.round(q[:, :3] * 2**20) / 2**20
+    far = map_state(np.copy, home)
+    far.q[:, :3] += FAR
+    far.q1[:, :3] += FAR
+    sizes = Magnitudes(model, home)
+    growth = sizes.inertia * sizes.inverse if quantity in SOLVED else np.ones(5)
+    parts = zip(computed(model, quantity, home), computed(model, quantity, far), strict=True)
+    for part, (x, y) in enumerate(parts):
+        if OF_PLACE.get(quantity) != part:
+            usual = 4 * np.finfo(float).eps * growth * np.abs(x).reshape(5, -1).max(-1)
+            assert_within(y, x, 100 * usual)

@@ -30,7 +30,7 @@ def jacobian(model, q, point, J, work, k):
     for i in range(model.parent.shape[0]):
         turn_body(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
-    arm, tip = arm_and_tip(point, model, work, k)
+    _, tip = arm_and_tip(point, model, work, k)
     i, j = point.body, point.watcher
     while i != j:  # up both branches to where they meet; a parent's number is smaller, but for the world's
         if counts_first(i, j, model):

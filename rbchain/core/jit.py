@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.registry import CPUDispatcher
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
@@ -31,9 +32,22 @@ class _FingerprintedCache(FunctionCache):
         return (*super()._index_key(sig, codegen), self._package)
 
 
+class _Inlined(CPUDispatcher):
+    """What only compiled code can call."""
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"{self.__name__} can only be called from compiled code, a function under @numba.njit")
+
+
 def kernel(function):
-    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers."""
-    return numba.njit(forceinline=True, **OPTIONS)(function)
+    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers.
+
+    It has no entry for Python or C: to compile those would take as long as the rest.
+    """
+    compiled = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        compiled.__class__ = _Inlined
+    return compiled
 
 
 def driver(function):
