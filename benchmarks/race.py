@@ -26,29 +26,13 @@ from rich.console import Console
 from rich.table import Table
 
 import rbchain as rb
-from rbchain.core.lanes import LANE_WIDTHS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.timing import ROUNDS, medians, processor, relative
 from tests.mechanisms import random_tree
 from tests.oracles import peers
 
 BATCH = 4096
-ROUNDS = 9
-
-
-def medians(contestants, rounds=ROUNDS):
-    """Median seconds of each of the functions, called in turn.
-
-    Each has an uncounted call before the counted one, so that none starts in caches that another has filled.
-    """
-    seconds = {name: [] for name in contestants}
-    for _ in range(rounds):
-        for name, call in contestants.items():
-            call()
-            started = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - started)
-    return {name: float(np.median(of)) for name, of in seconds.items()}
 
 
 def general_chain(n):
@@ -58,10 +42,6 @@ def general_chain(n):
 
 def states(n, batch, seed=0):
     return np.random.default_rng(seed).normal(size=(3, batch, n))
-
-
-def relative(found, expected):
-    return np.abs(found - expected).max() / np.abs(expected).max()
 
 
 def forward_dynamics(table, n):
@@ -77,7 +57,7 @@ def forward_dynamics(table, n):
     if n <= 100:  # beyond, Pinocchio's workspace grows with n^3
         peer = peers.to_pinocchio(model)
         pool = pin.ModelPool(peer.model, 1)
-        theirs = [np.asfortranarray(x[:, peer.order].T) for x in (q, qd, tau)]
+        theirs = [np.asfortranarray(x[:, peer.velocity_order].T) for x in (q, qd, tau)]
         qdd = np.empty((n, batch), order="F")
         contestants["pin.abaInParallel"] = lambda: pin.abaInParallel(1, pool, *theirs, qdd)
         found["pin.abaInParallel"] = qdd
@@ -151,7 +131,7 @@ def single_call(table):
     model = general_chain(7)
     q, qd, tau = states(7, 1)[:, 0]
     peer = peers.to_pinocchio(model)
-    theirs = [np.ascontiguousarray(x[peer.order]) for x in (q, qd, tau)]
+    theirs = [np.ascontiguousarray(x[peer.velocity_order]) for x in (q, qd, tau)]
     data = peer.model.createData()
     calls = range(5000)
     contestants = {
@@ -237,7 +217,7 @@ def main():
         two_threads()
         return
     rb.set_num_threads(1)
-    table = Table(title=f"{_processor()}; Python {platform.python_version()}, Pinocchio {pin.__version__}, "
+    table = Table(title=f"{processor()}; Python {platform.python_version()}, Pinocchio {pin.__version__}, "
                   f"MuJoCo {mujoco.__version__}, rbchain {rb.__version__}; one core")  # fmt: skip
     for column in ("problem", "who", "ns per body and evaluation", "over rbchain's", "largest difference"):
         table.add_column(column)
@@ -249,13 +229,6 @@ def main():
     trajectories(table)
     first_call(table)
     Console(width=150).print(table)
-
-
-def _processor():
-    """What the machine calls itself, and how wide its registers are."""
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor()}, {LANE_WIDTHS['float64']} lanes of float64"
 
 
 if __name__ == "__main__":

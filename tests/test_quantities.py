@@ -642,7 +642,7 @@ for quantity in ARGUMENTS:
     for quantity in ARGUMENTS:
         plain = np.load(tmp_path / f"{quantity}.npz").values()
         allowed = usual_rounding(model, quantity, state)
-        for x, y, bound in zip(computed(model, quantity, state), plain, allowed * 3, strict=False):
+        for x, y, bound in zip(computed(model, quantity, state), plain, allowed, strict=True):
             assert_within(y, x, bound)
 
 
