@@ -104,16 +104,16 @@ def eliminate_joint(i, model, qd, loads, work, k):
         c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
-        if model.posing[i] != CARRIED:  # those bodies share their joint's origin
-            r = load3(body, i, LEVER, k)
-            Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
         hand_to_parent(i, model, Ia, pa, work, k)
     return IA_body, pA
 
 
 @kernel
 def hand_to_parent(i, model, Ia, pa, work, k):
-    """Add what body i shows to what its siblings have shown."""
+    """Add what body i shows, at its parent's joint origin, to what its siblings have shown."""
+    if model.posing[i] != CARRIED:  # else both are at the same point
+        r = load3(work.body, i, LEVER, k)
+        Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
     row, gathered = model.gathering[model.parent[i]], work.gathered
     if model.joins[i]:
         Ia = add_inertias(Ia, load_inertia(gathered, row, IA, k))

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from .crba import RIGID_ROWS, pass_inertia
 from .jit import kernel
 from .joints import joint_bias, joint_force, joint_motion, rigid_along
-from .kinematics import move_body, rigid_inertia
+from .kinematics import force_on_parent, move_body, rigid_inertia
 from .lanes import like
-from .layout import ADVANCE, LEVER, R, V, parameter
+from .layout import ADVANCE, CARRIED, LEVER, R, V, parameter
 from .spatial import (
     Force,
     Rigid,
@@ -25,7 +25,6 @@ from .spatial import (
     add_forces,
     cross,
     dot,
-    force_at_root,
     power,
     rigid_times,
     rotate,
@@ -128,7 +127,9 @@ def pass_swirl(i, model, scratch, work, k):
     p = model.parent[i]
     if p < model.parent.shape[0]:
         mine, its = load_swirl(scratch, i, B, k), load_swirl(scratch, p, B, k)
-        S, T = spread(load3(work.body, i, LEVER, k), mine.P, mine.Q), its.Q
+        S, T = mine.Q, its.Q
+        if model.posing[i] != CARRIED:  # else both are at the same point
+            S = spread(load3(work.body, i, LEVER, k), mine.P, S)
         total = (
             *(S[0] + T[0], S[1] + T[1], S[2] + T[2], S[3] + T[3], S[4] + T[4]),
             *(S[5] + T[5], S[6] + T[6], S[7] + T[7], S[8] + T[8]),
@@ -148,8 +149,7 @@ def project_swirl(i, model, C, scratch, work, k):
     C[i, i, k] = joint_force(model.joint[i], axis, advance, f_column)
     j = i
     while model.parent[j] < n:
-        r = load3(body, j, LEVER, k)
-        f_column, f_row = force_at_root(f_column, r), force_at_root(f_row, r)
+        f_column, f_row = force_on_parent(j, f_column, model, work, k), force_on_parent(j, f_row, model, work, k)
         j = model.parent[j]
         axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
         S = joint_motion(model.joint[j], axis, advance)

@@ -2,9 +2,9 @@
 
 from .jit import kernel
 from .joints import joint_force, rigid_along
-from .kinematics import rigid_inertia, turn_body
-from .layout import ADVANCE, ARMATURE, LEVER, R, parameter
-from .spatial import Rigid, add_rigids, force_at_root, rigid_at_root, z_axis
+from .kinematics import force_on_parent, rigid_inertia, turn_body
+from .layout import ADVANCE, ARMATURE, CARRIED, LEVER, R, parameter
+from .spatial import Rigid, add_rigids, rigid_at_root, z_axis
 from .storage import load3, load9, load_rigid, store_rigid
 
 RIGID_ROWS = 10  # of a rigid inertia in memory
@@ -30,7 +30,9 @@ def pass_inertia(i, model, composite, work, k):
     """Add to the parent what body i carries, itself included: Ic_parent += Ic_i, about the parent's joint origin."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        carried = rigid_at_root(load_rigid(composite, i, 0, k), load3(work.body, i, LEVER, k))
+        carried = load_rigid(composite, i, 0, k)
+        if model.posing[i] != CARRIED:  # else both are at the same point
+            carried = rigid_at_root(carried, load3(work.body, i, LEVER, k))
         store_rigid(composite, p, 0, k, add_rigids(load_rigid(composite, p, 0, k), carried))
 
 
@@ -43,7 +45,7 @@ def project_inertia(i, model, H, composite, work, k):
     H[i, i, k] = joint_force(model.joint[i], axis, advance, f) + parameter(model.parameters, i, ARMATURE, k)
     j = i
     while model.parent[j] < n:
-        f = force_at_root(f, load3(body, j, LEVER, k))
+        f = force_on_parent(j, f, model, work, k)
         j = model.parent[j]
         axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
         H_ij = joint_force(model.joint[j], axis, advance, f)

@@ -18,7 +18,7 @@ from .coriolis import CORIOLIS_ROWS, SDOT, B, load_swirl, pass_swirl, swirl_back
 from .crba import pass_inertia
 from .jit import kernel
 from .joints import joint_force, joint_motion, rigid_along
-from .kinematics import axis_motion, move_body
+from .kinematics import axis_motion, force_on_parent, move_body
 from .lanes import like
 from .layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, V, parameter
 from .minverse import mass_matrix_inverse
@@ -29,7 +29,6 @@ from .spatial import (
     cross_force,
     cross_motion,
     dot,
-    force_at_root,
     motion_at_tip,
     power,
     rigid_times,
@@ -98,8 +97,7 @@ def derive_along_joint(i, model, found, scratch, work, k):
         found[WITH_QD, j, i, k] = joint_force(model.joint[j], axis, advance, by_qd)
         if j == first:
             by_q = add_forces(by_q, cross_force(S, load_force(body, i, F, k)))
-        r = load3(body, j, LEVER, k)
-        by_q, by_qd = force_at_root(by_q, r), force_at_root(by_qd, r)
+        by_q, by_qd = force_on_parent(j, by_q, model, work, k), force_on_parent(j, by_qd, model, work, k)
         j = model.parent[j]
 
 
@@ -116,7 +114,7 @@ def derive_joint_force(i, model, found, scratch, work, k):
     )
     j = i
     while model.parent[j] < n:
-        inertial = force_at_root(inertial, load3(body, j, LEVER, k))
+        inertial = force_on_parent(j, inertial, model, work, k)
         j = model.parent[j]
         axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
         psidot, psiddot = load_motion(scratch, j, PSIDOT, k), load_motion(scratch, j, PSIDDOT, k)

@@ -14,8 +14,6 @@ from .spatial import (
     add_forces,
     add_motions,
     deflate,
-    force_at_root,
-    inertia_at_root,
     momentum,
     motion_at_tip,
     power,
@@ -56,8 +54,7 @@ def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, work, k):
         c = add_joint_motion(joint, c, axis, advance, select(driven, qdd[i, k], zero))
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
-        r = load3(body, i, LEVER, k)
-        hand_to_parent(i, model, inertia_at_root(Ia, r), force_at_root(pa, r), work, k)
+        hand_to_parent(i, model, Ia, pa, work, k)
 
 
 @kernel

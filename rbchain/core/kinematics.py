@@ -36,6 +36,7 @@ from .spatial import (
     Motion,
     add3,
     compose,
+    force_at_root,
     motion_at_tip,
     next_axes,
     rotate,
@@ -98,6 +99,14 @@ def move_body(i, model, q, qd, work, k):
         else:
             v = Motion(add3(v.ang, rotate(axes, (qd[i + 1, k], qd[i + 2, k], qd[i, k]))), v.lin)
     store_spatial(body, i, V, k, v)
+
+
+@kernel
+def force_on_parent(i, f, model, work, k):
+    """f on body i, referred to its parent's joint origin."""
+    if model.posing[i] == CARRIED:  # both are at the same point
+        return f
+    return force_at_root(f, load3(work.body, i, LEVER, k))
 
 
 @kernel

@@ -7,9 +7,10 @@ matrix" (2018), of the same order.
 
 from .jit import kernel
 from .joints import add_joint_motion, joint_force
+from .kinematics import force_on_parent
 from .lanes import like
 from .layout import ADVANCE, DINV, LEVER, R, U, parameter
-from .spatial import add_forces, force_at_root, motion_at_tip, power, scale_force, z_axis
+from .spatial import add_forces, motion_at_tip, power, scale_force, z_axis
 from .storage import load3, load9, load_force, load_motion, store_spatial
 
 # Columns found together: each waits for its own last result, and meanwhile the processor works on the others.
@@ -53,7 +54,7 @@ def pull_joint(i, j, model, column, work, k):
     u = like(body, 1.0 if i == j else 0.0) - joint_force(model.joint[i], axis, advance, pull)
     column[i, LEFT, k] = u
     pull = add_forces(pull, scale_force(body[i, DINV, k] * u, load_force(body, i, U, k)))
-    pull = force_at_root(pull, load3(body, i, LEVER, k))
+    pull = force_on_parent(i, pull, model, work, k)
     store_spatial(column, p, PULL, k, add_forces(load_force(column, p, PULL, k), pull))
 
 

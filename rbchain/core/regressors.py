@@ -8,7 +8,7 @@ from .jit import kernel
 from .joints import joint_force
 from .kinematics import body_axes, move_body, place_body, turn_body
 from .lanes import like
-from .layout import ADVANCE, GRAVITY, LEVER, POSITION, PRISMATIC, A, R, V, parameter, parameter3
+from .layout import ADVANCE, CARRIED, GRAVITY, LEVER, POSITION, PRISMATIC, A, R, V, parameter, parameter3
 from .rnea import accelerate_with_joint
 from .spatial import (
     Force,
@@ -65,8 +65,10 @@ def regress_body(i, model, Y, work, k):
         Y[j, b, 7, k] = moment_on_joint(joint, axis, m_yy)
         Y[j, b, 8, k] = moment_on_joint(joint, axis, m_yz)
         Y[j, b, 9, k] = moment_on_joint(joint, axis, m_zz)
-        r = load3(body, j, LEVER, k)
-        f_m, f_x, f_y, f_z = force_at_root(f_m, r), force_at_root(f_x, r), force_at_root(f_y, r), force_at_root(f_z, r)
+        if model.posing[j] != CARRIED:  # else the parent is at the same point
+            r = load3(body, j, LEVER, k)
+            f_m, f_x = force_at_root(f_m, r), force_at_root(f_x, r)
+            f_y, f_z = force_at_root(f_y, r), force_at_root(f_z, r)
         j = model.parent[j]
 
 

@@ -9,10 +9,11 @@ without the motor's force put in, the balance would hold for whatever the sweeps
 from .aba import eliminate_joint, forward_dynamics
 from .jit import kernel
 from .joints import joint_force
-from .layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, parameter
+from .kinematics import force_on_parent
+from .layout import ADVANCE, ARMATURE, PRISMATIC, A, F, R, parameter
 from .rnea import impel_body
-from .spatial import Force, add3, add_forces, force_at_root, momentum, scale3, subtract_forces, z_axis
-from .storage import load3, load9, load_force, load_motion, store_spatial
+from .spatial import Force, add3, add_forces, momentum, scale3, subtract_forces, z_axis
+from .storage import load9, load_force, load_motion, store_spatial
 
 
 @kernel
@@ -51,5 +52,5 @@ def subtract_from_parent(i, model, residual, work, k):
     """Take the force through joint i off its parent's balance, before i's own children take theirs off it."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        handed = force_at_root(load_force(residual, i, 0, k), load3(work.body, i, LEVER, k))
+        handed = force_on_parent(i, load_force(residual, i, 0, k), model, work, k)
         store_spatial(residual, p, 0, k, subtract_forces(load_force(residual, p, 0, k), handed))

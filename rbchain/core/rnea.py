@@ -3,7 +3,7 @@
 from .aba import subtract_wrench
 from .jit import kernel
 from .joints import add_joint_motion, joint_bias, joint_force
-from .kinematics import body_axes, move_body, rigid_inertia
+from .kinematics import body_axes, force_on_parent, move_body, rigid_inertia
 from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter
 from .spatial import (
     add3,
@@ -11,7 +11,6 @@ from .spatial import (
     add_motions,
     cross,
     cross_force,
-    force_at_root,
     motion_at_tip,
     rigid_momentum,
     rotate_back,
@@ -98,5 +97,5 @@ def pass_force(i, model, qdd, loads, work, k):
     rotor = parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
     loads.tau[i, k] = joint_force(joint, axis, advance, f) + rotor
     if p < model.parent.shape[0]:
-        f_parent = add_forces(load_force(body, p, F, k), force_at_root(f, load3(body, i, LEVER, k)))
+        f_parent = add_forces(load_force(body, p, F, k), force_on_parent(i, f, model, work, k))
         store_spatial(body, p, F, k, f_parent)
