@@ -60,6 +60,12 @@ def described(bodies, parent):
     return SimpleNamespace(
         parent=np.array(parent),
         joint_types=tuple(body.kind for body in bodies),
+        dof_types=tuple(body.kind for body in bodies),
+        n_bodies=len(bodies),
+        nv=len(bodies),
+        position_index=np.arange(len(bodies)),
+        velocity_index=np.arange(len(bodies)),
+        armature=np.zeros(len(bodies)),
         placement_rotation=np.array([body.rotation for body in bodies]),
         placement_translation=np.array([body.translation for body in bodies]),
         inertia=np.array([body.inertia for body in bodies]),

@@ -15,7 +15,8 @@ from rbchain.core.layout import BODY_ROWS, GATHERED_ROWS, Loads, Work, flat_mode
 
 from .conftest import mechanism
 
-COMPUTE = """
+# The dynamics, in every way; and every quantity, in fewer ways: each takes some seconds to compile.
+DYNAMICS = """
 import json, sys
 import numpy as np
 from tests.mechanisms import BREADTH_FIRST, ALL_KINDS, random_tree
@@ -25,27 +26,60 @@ q, qd, tau = rng.normal(size=(3, 5, model.nv))
 wrenches = rng.normal(size=(5, model.nv, 6))
 mass = rng.uniform(1, 2, (5, model.nv))
 out = {}
-for dtype in (np.float64, np.float32):
-    Q, QD, TAU, W = (x.astype(dtype) for x in (q, qd, tau, wrenches))
-    name = np.dtype(dtype).name
-    out["fd " + name] = model.forward_dynamics(Q, QD, TAU, W)
-    out["id " + name] = model.inverse_dynamics(Q, QD, TAU, W)
-    out["varied " + name] = model.vary(mass=mass).forward_dynamics(Q, QD, TAU)
-out["single"] = np.array([model.forward_dynamics(*x) for x in zip(q, qd, tau)])
-out["residual"] = model.force_balance_residual(q, qd, tau)
-out["energy"] = np.array(model.energy(q, qd))
-out["poses"] = model.body_poses(q).rotation
-out["rk4"] = model.simulate(q, 0.1 * qd, 0.02, method="rk4", step=0.01).q
+out["fd"] = model.forward_dynamics(q, qd, tau, wrenches)
+out["varied"] = model.vary(mass=mass).forward_dynamics(q, qd, tau)
+out["id float32"] = model.inverse_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
 motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3)
 out["rk45"], out["steps"] = motion.q, motion.steps
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
+QUANTITIES = """
+import json, sys
+import numpy as np
+from tests.mechanisms import EVERY_KIND, random_tree
+rng, out = np.random.default_rng(0), {}
+model = random_tree(9, [-1, 0, 0, 1, 2, 1, -1, 6], EVERY_KIND, geared=EVERY_KIND)
+q, qd = model.random_state(rng, 5)
+qdd, tau = rng.normal(size=(2, *qd.shape))
+for dtype in (np.float64, np.float32):
+    Q, QD, QDD, TAU = (x.astype(dtype) for x in (q, qd, qdd, tau))
+    found = {
+        "fd": model.forward_dynamics(Q, QD, TAU),
+        "id": model.inverse_dynamics(Q, QD, QDD),
+        "residual": model.force_balance_residual(Q, QD, TAU),
+        "poses": model.body_poses(Q).rotation,
+        "energy": np.array(model.energy(Q, QD)),
+        "hybrid": model.hybrid_dynamics(Q, QD, TAU, QDD, rng.random(qd.shape) < 0.5)[1],
+        "reactions": model.joint_reactions(Q, QD, QDD),
+        "velocities": model.body_velocities(Q, QD),
+        "accelerations": model.body_accelerations(Q, QD, QDD),
+        "jacobian": model.jacobian(Q, "body5", (0.1, 0.2, 0.3), relative_to="body7"),
+        "jacobian derivative": model.jacobian_derivative(Q, QD, "body5", (0.1, 0.2, 0.3)),
+        "momentum": model.momentum(Q, QD),
+        "H": model.mass_matrix(Q),
+        "inverse": model.mass_matrix_inverse(Q),
+        "C": model.coriolis_matrix(Q, QD),
+        "momentum matrix": model.centroidal_momentum_matrix(Q),
+        "id derivatives": np.stack(model.inverse_dynamics_derivatives(Q, QD, QDD)),
+        "fd derivatives": np.stack(model.forward_dynamics_derivatives(Q, QD, TAU)),
+        "regressor": model.inverse_dynamics_regressor(Q, QD, QDD),
+        "kinetic": model.kinetic_energy_regressor(Q, QD),
+        "potential": model.potential_energy_regressor(Q),
+    }
+    out |= {name + " " + np.dtype(dtype).name: value for name, value in found.items()}
+out["all joints single"] = np.stack([model.forward_dynamics(*x) for x in zip(q, qd, tau)])
+out["symbols"] = model.christoffel_symbols(q[:1])
+out["rk4 of all joints"] = model.simulate(q[:1], 0.1 * qd[:1], 0.01, method="rk4", step=0.005).q
+out["rk45 of all joints"] = model.simulate(q[:1], 0.1 * qd[:1], 0.01, rtol=1e-6, save_at=3).q
+json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
+"""
 
-def computed(**environment):
+
+def computed(script, **environment):
     """What a new process with these environment variables computes."""
     result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMPUTE],
+        [sys.executable, "-W", "ignore", "-c", script],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | environment,
         capture_output=True,
         text=True,
@@ -57,7 +91,7 @@ def computed(**environment):
 
 @pytest.fixture(scope="module")
 def in_default_lanes():
-    return computed()
+    return computed(DYNAMICS)
 
 
 # The condition number of this tree's mass matrix is some 1e3: what differs by the order of rounding only.
@@ -70,19 +104,28 @@ TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
     ids=["plain Python", "2 lanes", "4 lanes", "16 lanes"],
 )
 def test_every_way_of_running_the_kernels_agrees(environment, in_default_lanes):
-    found = computed(**environment)
+    found = computed(DYNAMICS, **environment)
     assert np.array_equal(found.pop("steps"), in_default_lanes["steps"])
-    residual = found.pop("residual")
-    assert np.abs(residual).max() < 1e-10
+    check_alike(found, in_default_lanes)
+
+
+def check_alike(found, expected):
     for name, value in found.items():
-        expected = in_default_lanes[name]
-        scale = np.abs(expected).max()
-        assert np.abs(value - expected).max() <= TOLERANCES.get(name[-7:], 1e-10) * scale, name
+        if name.startswith("residual"):  # rounding, and nothing else
+            assert np.abs(value).max() <= TOLERANCES[name[-7:]]
+            continue
+        allowed = TOLERANCES.get(name[-7:], 1e-10) * np.abs(expected[name]).max()
+        assert np.abs(value - expected[name]).max() <= allowed, name
+
+
+def test_plain_python_agrees_with_lanes_in_every_quantity():
+    found = computed(QUANTITIES, NUMBA_DISABLE_JIT="1")
+    check_alike(found, computed(QUANTITIES))
 
 
 def test_a_width_that_is_none_is_refused():
     with pytest.raises(subprocess.CalledProcessError) as failure:
-        computed(RBCHAIN_LANE_WIDTH="3")
+        computed(DYNAMICS, RBCHAIN_LANE_WIDTH="3")
     assert "RBCHAIN_LANE_WIDTH" in failure.value.stderr
 
 
