@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.tree import Tree
 
-from . import __version__, load
+from . import Free, __version__, load
 from .errors import RbchainError
 from .simulation import Trajectory
 
@@ -35,7 +35,8 @@ def main(arguments=None):
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = load(options.file, nonphysical_inertia=options.nonphysical_inertia)
+            base = Free() if options.free_base else None
+            model = load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia)
         for warning in caught:
             errors.print(f"rbchain: warning: {warning.message}", markup=False, soft_wrap=True)
         return options.command(options, model, console)
@@ -62,6 +63,7 @@ def _parser():
         default="warn",
         help="what to do about an inertia that no body can have (default: warn)",
     )
+    file.add_argument("--free-base", action="store_true", help="let the root link float; fixed to the world otherwise")
     simulate = commands.add_parser(
         "simulate", parents=[file], help="let randomly started copies of a mechanism swing freely", **form
     )
@@ -71,7 +73,8 @@ def _parser():
         "--spread",
         type=float,
         default=0.1,
-        help="standard deviation of the initial positions (rad or m) and velocities (per s) about zero (default: 0.1)",
+        help="standard deviation of the initial positions (rad or m) about neutral ones and of the initial velocities "
+        "(per s) about zero (default: 0.1)",
     )
     simulate.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
     simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="of integration (default: rk45)")
@@ -155,12 +158,12 @@ def _writable(out):
 
 
 def _random_states(options, model):
-    """Initial positions and velocities, normally distributed about zero."""
+    """Initial positions and velocities, normally distributed about the neutral positions and about rest."""
     try:
-        states = np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nq))
+        states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
     except (MemoryError, ValueError):
         raise ValueError(f"--batch is {options.batch}: there is no memory for so many chains") from None
-    return options.spread * states
+    return model.integrate(model.neutral(), states[0]), states[1]
 
 
 def _report(model, motion, seconds):
@@ -197,12 +200,14 @@ def _info(options, model, console):
     console.print(head, markup=False, highlight=False, soft_wrap=True)
     branches = {-1: Tree("world")}
     for i, body in enumerate(model.body_names):
-        axis = " ".join(f"{x:.4g}" for x in model.axis[i])
-        pitch = f", pitch {model.pitch[i]:.4g} m/rad" if model.joint_types[i] == "screw" else ""
-        branches[i] = branches[int(model.parent[i])].add(
-            f"{escape(body)}  [dim]{escape(model.joint_names[i])}: {model.joint_types[i]}, axis ({axis}){pitch}; "
-            f"{model.mass[i]:.4g} kg[/dim]"
-        )
+        k, kind = model.velocity_index[i], model.joint_types[i]
+        joint = f"{escape(model.joint_names[i])}: {kind}"
+        if kind in ("revolute", "prismatic", "screw", "planar"):  # a planar joint turns about its last axis
+            joint += ", axis ({})".format(" ".join(f"{x:.4g}" for x in model.axis[k + 2 * (kind == "planar")]))
+        if kind == "screw":
+            joint += f", pitch {model.pitch[k]:.4g} m/rad"
+        branch = branches[int(model.parent[i])]
+        branches[i] = branch.add(f"{escape(body)}  [dim]{joint}; {model.mass[i]:.4g} kg[/dim]")
     for name, body in model.fixed_frames.items():
         branches[body].add(f"[dim]frame {escape(name)}[/dim]")
     console.print(branches[-1], soft_wrap=True)
