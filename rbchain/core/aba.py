@@ -5,6 +5,7 @@ Every body's quantities refer to its own joint origin, so that passing them to t
 
 import numpy as np
 
+from .inertias import add_inertias, add_rigid, deflate, inertia_at_root, momentum, rigid_momentum
 from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from .kinematics import move_body, rigid_inertia
@@ -12,17 +13,11 @@ from .lanes import epsilon, like, select
 from .layout import ADVANCE, ARMATURE, CARRIED, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
 from .spatial import (
     add_forces,
-    add_inertias,
     add_motions,
-    add_rigid,
     cross_force,
-    deflate,
     force_at_root,
-    inertia_at_root,
-    momentum,
     motion_at_tip,
     power,
-    rigid_momentum,
     scale_force,
     subtract_forces,
     z_axis,

@@ -13,25 +13,13 @@ u being the particle's velocity. So B is twelve numbers; and referred to another
 from typing import NamedTuple
 
 from .crba import RIGID_ROWS, pass_inertia
+from .inertias import Rigid, rigid_times
 from .jit import kernel
 from .joints import joint_bias, joint_force, joint_motion, rigid_along
 from .kinematics import force_on_parent, move_body, rigid_inertia
 from .lanes import like
 from .layout import ADVANCE, CARRIED, LEVER, R, V, parameter
-from .spatial import (
-    Force,
-    Rigid,
-    add3,
-    add_forces,
-    cross,
-    dot,
-    power,
-    rigid_times,
-    rotate,
-    rotate_back,
-    scale3,
-    z_axis,
-)
+from .spatial import Force, add3, add_forces, cross, dot, power, rotate, rotate_back, scale3, z_axis
 from .storage import load3, load9, load_motion, load_rigid, store3, store9, store_rigid, store_spatial
 
 # Scratch of a body: composite inertia, composite B, and the rate of S.

@@ -1,10 +1,11 @@
 """The mass matrix: the composite-rigid-body algorithm (Walker and Orin 1982; Featherstone 2008, section 6.2)."""
 
+from .inertias import Rigid, add_rigids, rigid_at_root
 from .jit import kernel
 from .joints import joint_force, rigid_along
 from .kinematics import force_on_parent, rigid_inertia, turn_body
 from .layout import ADVANCE, ARMATURE, CARRIED, LEVER, R, parameter
-from .spatial import Rigid, add_rigids, rigid_at_root, z_axis
+from .spatial import z_axis
 from .storage import load3, load9, load_rigid, store_rigid
 
 RIGID_ROWS = 10  # of a rigid inertia in memory

@@ -16,6 +16,7 @@ with the body, so between two of them S_i x* fc is left out.
 from .aba import forward_dynamics
 from .coriolis import CORIOLIS_ROWS, SDOT, B, load_swirl, pass_swirl, swirl_back, swirl_times, weigh_motion
 from .crba import pass_inertia
+from .inertias import rigid_times
 from .jit import kernel
 from .joints import joint_force, joint_motion, rigid_along
 from .kinematics import axis_motion, force_on_parent, move_body
@@ -31,7 +32,6 @@ from .spatial import (
     dot,
     motion_at_tip,
     power,
-    rigid_times,
     scale3,
     scale_force,
     z_axis,

@@ -1,10 +1,11 @@
 """Kinetic and potential energy, that of the rotors included."""
 
+from .inertias import rigid_momentum
 from .jit import kernel
 from .kinematics import move_body, place_body, rigid_inertia
 from .lanes import like
 from .layout import ARMATURE, GRAVITY, POSITION, V, parameter, parameter3
-from .spatial import add3, dot, power, rigid_momentum, scale3
+from .spatial import add3, dot, power, scale3
 from .storage import load3, load_motion
 
 KINETIC, POTENTIAL = 0, 1

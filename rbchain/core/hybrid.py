@@ -5,21 +5,13 @@ acceleration counts with the bias. Which joints these are may differ from chain 
 """
 
 from .aba import articulate_body, hand_to_parent, reciprocal_of_inertia
+from .inertias import deflate, momentum
 from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from .kinematics import move_body
 from .lanes import like, select
 from .layout import ADVANCE, ARMATURE, DINV, FORCE, LEVER, A, R, U, V, parameter
-from .spatial import (
-    add_forces,
-    add_motions,
-    deflate,
-    momentum,
-    motion_at_tip,
-    power,
-    scale_force,
-    z_axis,
-)
+from .spatial import add_forces, add_motions, motion_at_tip, power, scale_force, z_axis
 from .storage import load3, load9, load_force, load_motion, store_spatial
 
 

@@ -4,12 +4,13 @@ Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid robot": A_G(q) 
 """
 
 from .crba import pass_inertia
+from .inertias import Rigid, rigid_momentum
 from .jit import kernel
 from .joints import rigid_along
 from .kinematics import move_body, place_about_first_joint, rigid_inertia, turn_body
 from .lanes import like
 from .layout import ADVANCE, LEVER, POSITION, R, V, parameter
-from .spatial import Rigid, add3, cross, rigid_momentum, scale3, subtract3, z_axis
+from .spatial import add3, cross, scale3, subtract3, z_axis
 from .storage import load3, load9, load_motion, load_rigid, store_rigid
 
 # Rows of what `momentum` finds.

@@ -7,12 +7,13 @@ without the motor's force put in, the balance would hold for whatever the sweeps
 """
 
 from .aba import eliminate_joint, forward_dynamics
+from .inertias import momentum
 from .jit import kernel
 from .joints import joint_force
 from .kinematics import force_on_parent
 from .layout import ADVANCE, ARMATURE, PRISMATIC, A, F, R, parameter
 from .rnea import impel_body
-from .spatial import Force, add3, add_forces, momentum, scale3, subtract_forces, z_axis
+from .spatial import Force, add3, add_forces, scale3, subtract_forces, z_axis
 from .storage import load9, load_force, load_motion, store_spatial
 
 

@@ -1,21 +1,12 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm (Luh, Walker, Paul 1980; Featherstone 2008, section 5.3)."""
 
 from .aba import subtract_wrench
+from .inertias import rigid_momentum
 from .jit import kernel
 from .joints import add_joint_motion, joint_bias, joint_force
 from .kinematics import body_axes, force_on_parent, move_body, rigid_inertia
 from .layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter
-from .spatial import (
-    add3,
-    add_forces,
-    add_motions,
-    cross,
-    cross_force,
-    motion_at_tip,
-    rigid_momentum,
-    rotate_back,
-    z_axis,
-)
+from .spatial import add3, add_forces, add_motions, cross, cross_force, motion_at_tip, rotate_back, z_axis
 from .storage import load3, load9, load_force, load_motion, store3, store_spatial
 
 

@@ -1,7 +1,8 @@
 """Spatial values to and from the working memory: array `a`, row `i`, first field `row`, lanes `k`."""
 
+from .inertias import Inertia, Rigid
 from .jit import kernel
-from .spatial import Force, Inertia, Motion, Rigid
+from .spatial import Force, Motion
 
 
 @kernel
