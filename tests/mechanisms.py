@@ -128,7 +128,7 @@ MECHANISMS = {
     "geared_arm": lambda: random_tree(14, range(-1, 6), ("revolute",), geared=("revolute",)),
     "floating_tree": lambda: random_tree(15, BREADTH_FIRST, FLOATING_KINDS, geared=FLOATING_KINDS[1:]),
     "coordinate_tree": lambda: random_tree(16, [-1, 0, 0, 1], ("universal", "planar", "composite", "universal")),
-    "small_floating_tree": lambda: random_tree(19, [-1, 0, 0], ("free", "spherical", "screw"), ("free", "screw")),
+    "small_floating_tree": lambda: random_tree(19, [-1, 0, 0], ("free", "spherical", "screw"), ("spherical", "screw")),
     "every_joint_tree": lambda: random_tree(17, [-1, 0, 0, 1, 2, 1, 0, 6], EVERY_KIND, geared=EVERY_KIND),
     "every_joint_forest": lambda: random_tree(18, random_parents(18, 14), EVERY_KIND[::-1], geared=EVERY_KIND[::2]),
     "floating_quadruped": lambda: rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free()),

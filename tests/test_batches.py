@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.lanes import LANE_WIDTHS
-from rbchain.drivers import cpu
-from rbchain.drivers.blocks import memory_size
+from rbchain import Model
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree
+from .quantities import ARGUMENTS, computed, random_state, single
 
 EPS = np.finfo(float).eps
 
@@ -234,32 +233,31 @@ def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
     assert peak <= qdd.nbytes + 4e6
 
 
-DRIVERS = {
-    "forward_dynamics": (cpu.forward_dynamics, 3, True, 1),
-    "inverse_dynamics": (cpu.inverse_dynamics, 3, True, 1),
-    "force_balance": (cpu.force_balance, 3, True, 6),
-    "energy": (cpu.energy, 2, False, 2),
-    "body_poses": (cpu.body_poses, 1, False, cpu.POSE_NUMBERS),
-}
-
-
-@pytest.mark.parametrize("name", DRIVERS)
+@pytest.mark.parametrize("quantity", ARGUMENTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("varied", [False, True])
-def test_no_driver_writes_past_its_memory(name, dtype, varied):
-    """What stands behind the working memory is still there afterwards."""
-    driver, states_taken, loaded, numbers = DRIVERS[name]
-    model = mechanism("mixed_tree")
-    if varied:
-        model = model.vary(mass=np.random.default_rng(0).uniform(1, 2, (9, 11)))
-    dtype = np.dtype(dtype)
-    width, n = LANE_WIDTHS[dtype.name], model.nv
-    size = memory_size(model._topology, cpu.MOST_ROWS_PER_BODY * n, width, dtype.itemsize)
-    memory = np.full(size + 1000, 12345.0, dtype)
-    arrays = [x.astype(dtype) for x in states(model, (9,))[:states_taken]]
-    arrays += [np.ones((9, 6 * n), dtype)] if loaded else []
-    driver(memory[:size], *model._arrays_in(dtype), *arrays, np.empty((9, numbers * n), dtype), 0, 9)
-    assert (memory[size:] == 12345.0).all()
+@pytest.mark.parametrize("batch", [(), (9,)])
+@pytest.mark.parametrize("varies", [False, True])
+def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monkeypatch):
+    """What stands around the working memory is still there afterwards."""
+    model = mechanism("every_joint_tree")
+    if varies:
+        model = model.vary(mass=np.random.default_rng(0).uniform(1, 2, (9, model.n_bodies)))
+    guarded, new_memory = [], Model._new_memory
+
+    def between_guards(model, *arguments):
+        asked_for = new_memory(model, *arguments)
+        memory = np.full(asked_for.size + 2000, 12345.0, asked_for.dtype)
+        guarded.append(memory)
+        return memory[1000:-1000]
+
+    monkeypatch.setattr(Model, "_new_memory", between_guards)
+    state = random_state(model, batch)
+    # a copy has no memory from before
+    computed(pickle.loads(pickle.dumps(model)), quantity, state if dtype is np.float64 else single(state))
+    assert guarded or quantity in ("integrate", "difference")
+    for memory in guarded:
+        assert (memory[:1000] == 12345.0).all()
+        assert (memory[-1000:] == 12345.0).all()
 
 
 @pytest.mark.parametrize("frame", ["tool0", "link4", "base"])

@@ -10,27 +10,24 @@ import pytest
 import rbchain as rb
 
 from .conftest import mechanism
-from .mechanisms import EXAMPLES, random_tree
+from .mechanisms import EXAMPLES, MECHANISMS, random_tree
 from .oracles import newton_euler, peers
+from .quantities import EPS, ROUNDINGS, norm, random_states, random_wrenches
 
-# What a body contributes has passed, one after the other, about 16 roundings of eps / 2 when it is in an equation:
-# sine and cosine (4), the placement's product (3), the turn (2), the inertia's two products (6), the sum (1).
-ROUNDINGS = 8
-EPS = ROUNDINGS * np.finfo(float).eps
-SMALL = ["one_link", "double_pendulum", "prismatic_chain", "screw_chain", "mixed_tree", "massless_middle", "puma560"]
+SMALL = [
+    "one_link",
+    "double_pendulum",
+    "prismatic_chain",
+    "screw_chain",
+    "mixed_tree",
+    "massless_middle",
+    "puma560",
+    "free_body",
+    "coordinate_tree",
+    "small_floating_tree",
+    "every_joint_tree",
+]
 STATES = 100
-
-
-def random_states(model, batch, seed=0, arrays=3):
-    return np.random.default_rng(seed).normal(size=(arrays, *batch, model.nv))
-
-
-def random_wrenches(model, batch, seed=1):
-    return np.random.default_rng(seed).normal(size=(*batch, model.n_bodies, 6))
-
-
-def norm(x):
-    return np.linalg.norm(np.asarray(x, float))
 
 
 def forward_condition(H, h, tau, qdd):
@@ -64,7 +61,7 @@ def test_forward_and_inverse_dynamics_agree_with_extended_precision(name, loaded
 
 
 def check_against_peer(model, peer):
-    """100 random states, each engine allowed the error of a backward-stable method: n eps condition."""
+    """Random states, each engine allowed the error of a backward-stable method: n eps condition."""
     q, qd, tau = random_states(model, (STATES,))
     wrenches = random_wrenches(model, (STATES,))
     qdd = model.forward_dynamics(q, qd, tau, wrenches)
@@ -84,12 +81,44 @@ def test_dynamics_agree_with_pinocchio(model):
     check_against_peer(model, peers.to_pinocchio(model))
 
 
+def beyond_mujoco(model):
+    """What a model has that MuJoCo has not, in a word; Pinocchio alone judges such models."""
+    if "screw" in model.dof_types:
+        return "screw"
+    for kind, parent, first in zip(model.joint_types, model.parent, model.velocity_index, strict=True):
+        if kind == "free" and parent >= 0:
+            return "free"
+        if kind == "free" and model.armature[first : first + 3].any():
+            return "armature"
+    return None
+
+
 def test_dynamics_agree_with_mujoco(model):
-    if "screw" in model.joint_types:
-        with pytest.raises(ValueError, match="screw"):  # MuJoCo has none: Pinocchio alone judges these
+    if beyond_mujoco(model):
+        with pytest.raises(ValueError, match=beyond_mujoco(model)):
             peers.to_mujoco(model)
         return
     check_against_peer(model, peers.to_mujoco(model))
+
+
+def test_mass_matrix_and_energy_agree_with_mujoco(model):
+    if beyond_mujoco(model):
+        return  # refused: see above
+    peer = peers.to_mujoco(model)
+    q, qd = random_states(model, (20,), arrays=2)
+    H, (kinetic, _) = model.mass_matrix(q), model.energy(q, qd)
+    for s in range(20):
+        expected = peer.mass_matrix(q[s])
+        assert np.abs(H[s] - expected).max() <= 2 * model.nv * EPS * np.abs(expected).max()
+        assert abs(kinetic[s] - peer.energy(q[s], qd[s])[0]) <= 2 * model.nv * EPS * norm(qd[s]) ** 2 * norm(expected)
+
+
+def test_mujoco_judges_free_bases_balls_and_motors():
+    """The models it takes have them all, and so the tests above compare them."""
+    taken = [mechanism(name) for name in MECHANISMS if not beyond_mujoco(mechanism(name))]
+    kinds = {kind for model in taken for kind in model.joint_types}
+    assert kinds == {"revolute", "prismatic", "free", "spherical", "planar", "universal"}
+    assert any(model.armature.any() and "free" in model.joint_types for model in taken)
 
 
 def test_poses_and_energy_agree_with_pinocchio(model):

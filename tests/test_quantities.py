@@ -1,16 +1,12 @@
 """Every quantity: judged by Pinocchio, held to the others by a thousand random trees, and the same however computed."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import rbchain as rb
 
 from .conftest import mechanism
-from .mechanisms import CHUNKS, EXAMPLES, MECHANISMS, random_inertia, random_rotation, random_trees
+from .mechanisms import random_inertia, random_rotation
 from .oracles import newton_euler, peers
 from .quantities import (
     ARGUMENTS,
@@ -623,27 +619,6 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
         if quantity == "force_balance_residual":  # zero but for rounding
             allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
         assert_within(x, y, allowed)
-
-
-def test_every_quantity_is_the_same_in_plain_python(tmp_path):
-    """Without Numba the kernels are Python functions of the same operations."""
-    script = f"""
-import numpy as np
-from tests.conftest import mechanism
-from tests.quantities import ARGUMENTS, computed, random_state
-model = mechanism("every_joint_tree")
-for quantity in ARGUMENTS:
-    np.savez({str(tmp_path)!r} + "/" + quantity, *computed(model, quantity, random_state(model, (3,))))
-"""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(EXAMPLES.parent)}
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=environment, check=True)
-    model = mechanism("every_joint_tree")
-    state = random_state(model, (3,))
-    for quantity in ARGUMENTS:
-        plain = np.load(tmp_path / f"{quantity}.npz").values()
-        allowed = usual_rounding(model, quantity, state)
-        for x, y, bound in zip(computed(model, quantity, state), plain, allowed, strict=True):
-            assert_within(y, x, bound)
 
 
 # What depends on where the mechanism is, by its place among the parts of its quantity.

@@ -82,7 +82,14 @@ def test_a_link_and_its_joint_are_read_as_the_format_says(write):
 
 
 @pytest.mark.parametrize(
-    ("urdf_type", "joint_type"), [("revolute", "revolute"), ("continuous", "revolute"), ("prismatic", "prismatic")]
+    ("urdf_type", "joint_type"),
+    [
+        ("revolute", "revolute"),
+        ("continuous", "revolute"),
+        ("prismatic", "prismatic"),
+        ("planar", "planar"),
+        ("floating", "free"),
+    ],
 )
 def test_joint_types_are_those_of_the_format(write, urdf_type, joint_type):
     assert rb.load(write(changed('"revolute"', f'"{urdf_type}"'))).joint_types == (joint_type,)
@@ -172,7 +179,7 @@ NOT_URDF = {
     "link without name": changed('<link name="base"/>', "<link/>"),
     "joint without type": changed(' type="revolute"', ""),
     "unknown joint type": changed('"revolute"', '"hinge"'),
-    "joint type that is not computed": changed('"revolute"', '"floating"'),
+    "joint type that is no longer one": changed('"revolute"', '"universal"'),
     "no parent": changed('<parent link="base"/>', ""),
     "no child": changed('<child link="arm"/>', ""),
     "parent without link": changed('<parent link="base"/>', "<parent/>"),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .jit import kernel
 from .spatial import Force, add3, cross, rotate, rotate_back, scale3, symmetric
 
-# --- rigid bodies, and several as one ----------------------------------------------------------------------------------
+# --- rigid bodies, and several as one --------------------------------------------------------------------------------
 
 
 class Rigid(NamedTuple):
@@ -57,7 +57,7 @@ def rigid_momentum(m, h, J, v):
     return Force(add3(symmetric(J, v.ang), cross(h, v.lin)), add3(scale3(m, v.lin), cross(v.ang, h)))
 
 
-# --- articulated bodies ------------------------------------------------------------------------------------------------
+# --- articulated bodies ----------------------------------------------------------------------------------------------
 
 
 class Inertia(NamedTuple):
