@@ -153,8 +153,9 @@ class Motion:
         Returns
         -------
         kinetic, potential : (...) arrays, J
-            The kinetic energy counts the rotors' (armature qd^2 / 2). The potential energy is - sum of m g . c, zero
-            with all centres of gravity at the world's origin.
+            The kinetic energy counts the rotors' (armature qd^2 / 2), which Pinocchio's `computeKineticEnergy` does for
+            some joints only. The potential energy is - sum of m g . c, zero with all centres of gravity at the world's
+            origin.
 
         Examples
         --------

@@ -60,7 +60,8 @@ class States:
         """Positions after moving from q for unit time with constant velocities v, which are those of the bodies' axes.
 
         A coordinate with a rate of its own gains v; a spherical joint turns by exp(v); a free one moves along the screw
-        with that twist, exp on SE(3) (as Pinocchio's `integrate`; MuJoCo's moves and turns it separately).
+        with that twist, exp on SE(3). So it is in Pinocchio, which after more than half a turn gives the quaternion's
+        negative; MuJoCo moves and turns a free joint separately.
 
         Parameters
         ----------

@@ -1,0 +1,374 @@
+"""What cannot be computed is refused in words that say what and where, or is NaN in its own chain alone."""
+
+import re
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .conftest import mechanism
+from .mechanisms import random_inertia
+from .quantities import ARGUMENTS, SHARED, chains_of, computed, map_state, random_state
+
+POSITIONS = ("q", "q1")
+# Names of the arguments where a state's own names are others.
+NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}
+
+
+def name_of(quantity, argument):
+    return NAMES.get(quantity, {}).get(argument, argument)
+
+
+def arrays_of(quantity):
+    return [argument for argument in ARGUMENTS[quantity].split() if argument not in SHARED]
+
+
+def with_argument(state, argument, value):
+    changed = map_state(lambda x: x, state)
+    setattr(changed, argument, value)
+    return changed
+
+
+def refusal(model, quantity, state, error=rb.StateError):
+    with pytest.raises(error) as refused:
+        computed(model, quantity, state)
+    return str(refused.value)
+
+
+# --- quaternions ------------------------------------------------------------------------------------------------------
+
+LENGTHS = [0.0, 1e-3, 0.5, 0.999, 1 - 3e-6, 1 + 3e-6, 1.001, 2.0, 1e200]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_a_quaternion_that_is_not_of_unit_length_is_refused_by_its_body_and_place(quantity, length):
+    """Alone, in a batch and in a batch of two axes; body2 is spherical."""
+    model = mechanism("every_joint_tree")
+    assert model.joint_types[2] == "spherical"
+    at = model.position_index[2]
+    for batch, index, chain in (((), (), None), ((4,), (3,), "3"), ((2, 3), (1, 2), "(1, 2)")):
+        for argument in set(arrays_of(quantity)) & set(POSITIONS):
+            state = map_state(np.copy, random_state(model, batch))
+            getattr(state, argument)[(*index, slice(at, at + 4))] *= length
+            words = refusal(model, quantity, state)
+            name = name_of(quantity, argument)
+            assert re.match(rf"{name}\b", words), words
+            assert "'body2'" in words
+            assert f"[{at}:{at + 4}]" in words
+            assert f"of chain {chain}:" in words if batch else "chain" not in words
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_a_quaternion_of_nearly_unit_length_counts_as_the_unit_one(quantity):
+    """Within a millionth, in the free joint and in the spherical one."""
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (5,))
+    off = map_state(np.copy, state)
+    for kind, at in zip(model.joint_types, model.position_index, strict=True):
+        at += 3 * (kind == "free")
+        if kind in ("free", "spherical"):
+            off.q[:, at : at + 4] *= np.array([1 - 9e-7, 1 - 1e-9, 1, 1 + 1e-9, 1 + 9e-7])[:, None]
+            off.q1[:, at : at + 4] *= 1 - 9e-7
+    for s in (slice(None), 0, 4):
+        parts = zip(*(computed(model, quantity, chains_of(one, s)) for one in (state, off)), strict=True)
+        for x, y in parts:
+            np.testing.assert_allclose(y, x, rtol=0, atol=1e-11 * max(1.0, np.abs(x).max()))
+
+
+def test_a_trajectory_from_a_quaternion_that_is_none_is_refused():
+    model = mechanism("ball_chain")
+    q, qd = model.random_state(np.random.default_rng(0), 3)
+    q[1, 4:8] = 0.0
+    with pytest.raises(rb.StateError, match="q0.*chain 1.*'body1'"):
+        model.simulate(q, qd, 1.0)
+
+
+# --- shapes and types -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_positions_and_velocities_are_not_taken_for_each_other(quantity):
+    """Every argument of one number less, one more, none, and with the length of the other kind."""
+    model = mechanism("every_joint_tree")
+    assert model.nq == model.nv + 2
+    for batch in ((), (4,)):
+        state = random_state(model, batch)
+        for argument in arrays_of(quantity):
+            value = getattr(state, argument)
+            own = value.shape[len(batch) :]
+            other = {(model.nq,): model.nv, (model.nv,): model.nq}.get(own, 5)
+            for length in {own[-1] - 1, own[-1] + 1, 0, other}:
+                wrong = np.zeros((*value.shape[:-1], length), value.dtype)
+                words = refusal(model, quantity, with_argument(state, argument, wrong))
+                assert re.match(rf"{name_of(quantity, argument)}\b", words), words
+                assert str(wrong.shape) in words
+                assert ", ".join(["...", *map(str, own)]) in words
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_what_is_no_array_of_real_numbers_is_refused_by_its_name(quantity):
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (3,))
+    for argument in arrays_of(quantity):
+        value = getattr(state, argument)
+        for wrong in (value + 1j, value.astype(str), None, value.tolist()[:1] + [[0.0]]):
+            if argument == "wrenches" and wrong is None:
+                continue  # there may be none
+            words = refusal(model, quantity, with_argument(state, argument, wrong))
+            assert re.match(rf"{name_of(quantity, argument)}\b", words), words
+
+
+@pytest.mark.parametrize("quantity", [q for q in ARGUMENTS if len(arrays_of(q)) > 1])
+def test_batches_that_do_not_fit_are_refused(quantity):
+    model = mechanism("every_joint_tree")
+    state, argument = random_state(model, (3,)), arrays_of(quantity)[-1]
+    value = np.concatenate([getattr(state, argument)] * 2)[:5]
+    words = refusal(model, quantity, with_argument(state, argument, value))
+    assert "(3,)" in words
+    assert "(5,)" in words
+
+
+@pytest.mark.parametrize(
+    ("prescribed", "words"),
+    [
+        (np.zeros(20), ["float64", "bool"]),
+        (np.zeros(20, int), ["int", "bool"]),
+        ([0] * 20, ["int", "bool"]),
+        (None, ["bool"]),
+        (np.zeros(22, bool), ["(22,)", "20"]),
+        (np.zeros(3, bool), ["(3,)", "20"]),
+        (True, ["()", "20"]),
+        (np.zeros((7, 20), bool), ["(7,)"]),
+    ],
+)
+def test_what_is_prescribed_is_a_bool_for_each_velocity(prescribed, words):
+    model = mechanism("every_joint_tree")
+    nv = model.nv
+    replaced = [word.replace("20", str(nv)).replace("22", str(model.nq)) for word in words]
+    if isinstance(prescribed, np.ndarray) and prescribed.shape[-1] in (20, 22):
+        prescribed = np.zeros((*prescribed.shape[:-1], nv if prescribed.shape[-1] == 20 else model.nq), prescribed.dtype)
+    if isinstance(prescribed, list):
+        prescribed = [0] * nv
+    message = refusal(model, "hybrid_dynamics", with_argument(random_state(model, (3,)), "prescribed", prescribed))
+    assert "prescribed" in message
+    assert all(word in message for word in replaced), message
+
+
+# --- bodies and points ------------------------------------------------------------------------------------------------
+
+WITH_BODY = ["jacobian", "relative_jacobian", "jacobian_derivative", "relative_jacobian_derivative"]
+
+
+@pytest.mark.parametrize("quantity", [*WITH_BODY, "frame_poses"])
+@pytest.mark.parametrize("name", ["nobody", "", "Body0"])
+def test_a_body_that_is_not_there_is_named_with_those_that_are(quantity, name):
+    model = mechanism("every_joint_tree")
+    words = refusal(model, quantity, with_argument(random_state(model, ()), "frame", name), rb.ModelError)
+    assert repr(name) in words
+    assert "'body7'" in words
+
+
+@pytest.mark.parametrize("quantity", ["relative_jacobian", "relative_jacobian_derivative"])
+def test_a_watcher_that_is_not_there_is_named(quantity):
+    model = mechanism("every_joint_tree")
+    words = refusal(model, quantity, with_argument(random_state(model, (2,)), "watcher", "nobody"), rb.ModelError)
+    assert "'nobody'" in words
+
+
+@pytest.mark.parametrize("quantity", [*WITH_BODY, "frame_poses"])
+@pytest.mark.parametrize("frame", [0, 1.5, None, ("body0",)])
+def test_a_body_is_given_by_its_name(quantity, frame):
+    model = mechanism("every_joint_tree")
+    words = refusal(model, quantity, with_argument(random_state(model, ()), "frame", frame), rb.ModelError)
+    assert repr(frame) in words
+
+
+@pytest.mark.parametrize("quantity", WITH_BODY)
+@pytest.mark.parametrize(
+    "point", [0.0, (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), np.zeros((2, 3)), (0, 0, np.nan), (np.inf, 0, 0), "xyz", None, (1j, 0, 0)]
+)
+def test_a_point_is_three_finite_numbers(quantity, point):
+    model = mechanism("every_joint_tree")
+    words = refusal(model, quantity, with_argument(random_state(model, (2,)), "point", point), rb.ModelError)
+    assert re.match(r"point\b", words), words
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "joints",
+    [
+        [rb.Free()],
+        [rb.Revolute(), rb.Free()],
+        [rb.Spherical()],
+        [rb.Planar()],
+        [rb.Universal()],
+        [rb.Fixed()],
+        [rb.Composite([rb.Revolute()])],
+        [],
+        ["revolute"],
+        [None],
+    ],
+)
+def test_a_composite_is_of_joints_with_one_degree_of_freedom(joints):
+    with pytest.raises(rb.ModelError, match="Revolute, Prismatic or Screw"):
+        rb.Composite(joints)
+
+
+@pytest.mark.parametrize("joint", [rb.Planar, rb.Universal, lambda axis: rb.Universal((1, 0, 0), axis)])
+@pytest.mark.parametrize("axis", [(0, 0, 0), (1, 0), (np.nan, 0, 1), "z", (np.inf, 0, 0)])
+def test_an_axis_without_direction_is_refused(joint, axis):
+    with pytest.raises(rb.ModelError, match="axis"):
+        joint(axis)
+
+
+@pytest.mark.parametrize("what", ["rotor_inertia", "gear_ratio"])
+@pytest.mark.parametrize("joint", [rb.Free(), rb.Spherical(), rb.Universal(), rb.Revolute(), rb.Fixed()])
+def test_motors_are_one_for_all_degrees_of_freedom_or_one_each(what, joint):
+    dofs = {"free": 6, "spherical": 3, "universal": 2, "revolute": 1, "fixed": 0}[joint.kind]
+    for wrong in (np.ones(dofs + 1), np.ones((dofs, 1)), np.ones(7), "much", np.nan, np.inf, [None] * dofs or None):
+        with pytest.raises(rb.ModelError, match=f"'body'.*{what}"):
+            rb.ModelBuilder().add_body("body", joint=joint, **{what: wrong})
+    rb.ModelBuilder().add_body("body", joint=joint, **{what: np.ones(dofs)})
+
+
+@pytest.mark.parametrize("value", [-1e-9, [0.1, -0.1], -np.inf])
+def test_a_rotor_of_negative_inertia_is_refused(value):
+    with pytest.raises(rb.ModelError, match="'body'.*rotor_inertia"):
+        rb.ModelBuilder().add_body("body", joint=rb.Universal(), rotor_inertia=value)
+
+
+def test_a_base_of_a_robot_is_a_joint(tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text('<robot name="r"><link name="base"/></robot>')
+    with pytest.raises(rb.ModelError, match="Revolute"):
+        rb.load(path, base="free")
+
+
+def test_the_axes_of_a_free_or_spherical_joint_cannot_vary():
+    model = mechanism("every_joint_tree")
+    same = np.tile(model.axis, (4, 1, 1))
+    assert model.vary(axis=same).batch_shape == (4,)
+    for kind in ("free", "spherical"):
+        first = model.velocity_index[model.joint_types.index(kind)]
+        changed = same.copy()
+        changed[2, first] = (0, 1, 0)
+        with pytest.raises(rb.ModelError, match="axis.*(free|spherical)"):
+            model.vary(axis=changed)
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "word"),
+    [
+        ("rotor_inertia", -1.0, "zero or more"),
+        ("rotor_inertia", np.nan, "finite"),
+        ("gear_ratio", np.inf, "finite"),
+        ("pitch", np.nan, "finite"),
+    ],
+)
+def test_a_bad_number_of_one_chain_is_refused_with_its_body_and_chain(field, bad, word):
+    """Degrees of freedom are those of their body: the second of body4 is meant."""
+    model = mechanism("every_joint_tree")
+    assert model.joint_types[4] == "universal"
+    values = np.tile(getattr(model, field), (5, 1))
+    values[3, model.velocity_index[4] + 1] = bad
+    with pytest.raises(rb.ModelError, match=f"'body4' of chain 3.*{field}.*{word}"):
+        model.vary(**{field: values})
+
+
+@pytest.mark.parametrize("field", ["rotor_inertia", "gear_ratio", "pitch", "axis"])
+def test_fields_of_degrees_of_freedom_are_not_of_bodies(field):
+    model = mechanism("every_joint_tree")
+    wrong = getattr(model, field)[: model.n_bodies]
+    with pytest.raises(rb.ModelError, match=rf"{field} has shape.*{model.nv}"):
+        model.vary(**{field: wrong})
+
+
+# --- states that are not finite ---------------------------------------------------------------------------------------
+
+
+def in_quaternions(model):
+    """Which entries of q are part of a quaternion."""
+    found = np.zeros(model.nq, bool)
+    for kind, at in zip(model.joint_types, model.position_index, strict=True):
+        start = {"free": at + 3, "spherical": at}.get(kind, model.nq)
+        found[start : start + 4] = True
+    return found
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_a_chain_that_is_not_finite_is_nan_and_its_neighbours_keep_their_bits(quantity, bad):
+    """Whichever argument it is in. What never depends on the state stays; a tree without fixed parts has none."""
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (19,))
+    whole = computed(model, quantity, state)
+    for argument in arrays_of(quantity):
+        if argument == "prescribed":
+            continue
+        for chain in (0, 10, 18):
+            spoilt = getattr(state, argument).copy()
+            spoilt[chain] = bad
+            if argument in POSITIONS and np.isinf(bad):  # an infinite quaternion is refused, as one of another length
+                keep = in_quaternions(model)
+                spoilt[chain, keep] = getattr(state, argument)[chain, keep]
+            found = computed(model, quantity, with_argument(state, argument, spoilt))
+            assert any(not np.isfinite(x[chain]).all() for x in found), argument
+            for x, y in zip(found, whole, strict=True):
+                assert np.array_equal(np.delete(x, chain, 0), np.delete(y, chain, 0)), argument
+                # what is left is what is the same for every state
+                left = np.isfinite(x[chain])
+                assert np.array_equal(x[chain][left], y[chain][left]), argument
+
+
+@pytest.mark.parametrize("quantity", ["forward_dynamics", "hybrid_dynamics", "mass_matrix_inverse", "solve_mass_matrix"])
+def test_a_chain_that_fails_fails_as_a_whole(quantity):
+    """Solutions of a system in which one number is none are none."""
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (19,))
+    for argument in arrays_of(quantity):
+        spoilt = getattr(state, argument).copy()
+        if argument in ("prescribed", "qdd", "wrenches"):
+            continue
+        spoilt[4, -1] = np.nan
+        if quantity == "hybrid_dynamics":
+            state.prescribed[4, -1] = False
+        found = computed(model, quantity, with_argument(state, argument, spoilt))[0]
+        assert np.isnan(found[4]).all(), argument
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_a_chain_alone_that_is_not_finite_is_nan(quantity):
+    model = mechanism("every_joint_tree")
+    state = random_state(model, ())
+    for argument in arrays_of(quantity):
+        if argument != "prescribed":
+            bad = with_argument(state, argument, np.full_like(getattr(state, argument), np.nan))
+            assert any(np.isnan(x).any() for x in computed(model, quantity, bad)), argument
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 0.01}])
+def test_a_quaternion_that_is_not_finite_ends_its_chain_alone(settings):
+    model = mechanism("ball_chain")
+    q, qd = model.random_state(np.random.default_rng(0), 10)
+    good = model.simulate(q, qd, 0.1, **settings)
+    q[7, 5] = np.nan
+    motion = model.simulate(q, qd, 0.1, **settings)
+    assert motion.status[7] == 2
+    assert np.isnan(motion.q[7, 1]).all()
+    assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))
+
+
+def test_a_free_body_without_inertia_is_nan_and_its_neighbours_are_not():
+    builder = rb.ModelBuilder()
+    builder.add_body("body", joint=rb.Free(), inertia=random_inertia(np.random.default_rng(0)))
+    model = builder.build()
+    chains = model.vary(mass=[[1.0], [0.0], [1.0]], inertia=np.array([np.eye(3), np.zeros((3, 3)), np.eye(3)])[:, None])
+    state = random_state(chains, (3,))
+    for quantity in ("forward_dynamics", "mass_matrix_inverse", "solve_mass_matrix"):
+        found = computed(chains, quantity, state)[0]
+        assert np.isnan(found[1]).all()
+        assert np.isfinite(found[[0, 2]]).all()
