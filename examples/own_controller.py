@@ -9,7 +9,6 @@ import time
 import warnings
 from pathlib import Path
 
-import numba
 import numpy as np
 
 import rbchain as rb
@@ -18,7 +17,7 @@ from rbchain import compiled
 STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s: of the error, once the dynamics is cancelled
 
 
-@numba.njit(**compiled.OPTIONS)
+@compiled.njit
 def track(real, known, steps, h):
     """Semi-implicit Euler steps of the real arms; `known` is what the controller takes them for."""
     k, n = compiled.all_lanes(real.q), real.q.shape[0]

@@ -29,8 +29,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     Every state argument is one state, positions `(nq,)`, velocities, accelerations and forces `(nv,)`, or a batch of
     them, `(..., nq)` and `(..., nv)`, of float64; if all are float32, the calculation and its results are. nq and nv
     differ only by the quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a chain
-    that cannot be computed (a singular mechanism, a state that is not finite) gets NaN; its neighbours are not
-    affected.
+    that cannot be computed (a singular mechanism, a state that is not finite) gets NaN, accelerations and inverses as a
+    whole, other results where they depend on what is not finite; its neighbours are not affected.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The compiled sweeps, for calling from your own `@numba.njit` code: a controller, an optimiser, a loop of your own.
+"""The compiled sweeps, for calling from your own compiled code: a controller, an optimiser, a loop of your own.
 
 Everything works on a block of chains, side by side: arrays whose last axis has one entry per chain. `block_of(model)`
 makes one with memory for everything:
@@ -25,16 +25,18 @@ more than one. Arithmetic on `block.q[i, k]` works for both.
 as zeros, of which some stay. A body's number in the sweeps is that of its (last) degree of freedom. Nothing is checked:
 arrays of a wrong shape are read and written beyond their end.
 
-Compile your function with `@numba.njit(**OPTIONS)`: it then counts no references, which would cost more than the
-dynamics; in return it cannot make arrays, and works with those it is given. Plain `@numba.njit` gives the same numbers.
+Compile your function with `@compiled.njit`. It counts no references, which would cost more than the dynamics; in return
+it cannot make arrays, and works with those it is given. It lets go of Python's lock while it runs, and is cached on
+disk until your file, rbchain or the width of the lanes changes. Do not use Numba's own `cache=True` here: it does not
+notice the last two, and code of another width reads and writes beyond the end of arrays.
 
 Examples
 --------
 Gravity compensation, 1000 steps of a rod that so falls no more than its first velocity lets it:
 
->>> import numba, numpy as np, rbchain as rb
+>>> import rbchain as rb
 >>> from rbchain import compiled
->>> @numba.njit(**compiled.OPTIONS)
+>>> @compiled.njit
 ... def swing(block, steps, h):
 ...     for _ in range(steps):
 ...         for i in range(block.qdd.shape[0]):
@@ -58,7 +60,7 @@ from .core.coriolis import CORIOLIS_ROWS, coriolis_matrix
 from .core.crba import RIGID_ROWS, mass_matrix
 from .core.energy import energy
 from .core.jacobians import Point, jacobian
-from .core.jit import OPTIONS
+from .core.jit import driver as njit
 from .core.kinematics import normalize_positions, position_rates
 from .core.lane_memory import all_lanes
 from .core.lanes import LANE_WIDTHS, any_lane, like, select
@@ -69,7 +71,6 @@ from .errors import StateError
 
 __all__ = [
     "CORIOLIS_ROWS",
-    "OPTIONS",
     "RIGID_ROWS",
     "Block",
     "Point",
@@ -83,6 +84,7 @@ __all__ = [
     "jacobian",
     "like",
     "mass_matrix",
+    "njit",
     "normalize_positions",
     "position_rates",
     "select",

@@ -130,12 +130,11 @@ def simulate(
         raise StateError(f"atol is {atol!r}; expected at least {SMALLEST_ATOL_FLOAT32} in float32")
     start = tuple(x.reshape(chains, x.shape[-1]) if batch else x for x in start)
     saved = (q.reshape(-1), qd.reshape(-1))
-    arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
-    width = LANE_WIDTHS[dtype.name] if batch else 1
-    stages = settings[0].b.size
     if chains:
-        new_memory = partial(trajectory_memory, model._topology, model.nq + model.nv, stages, width, dtype)
-        threads.run(driver, [], new_memory, arguments, chains, width)
+        width = LANE_WIDTHS[dtype.name] if batch else 1
+        arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
+        sizes = model._topology, model.nq + model.nv, settings[0].b.size
+        threads.run(driver, [], partial(trajectory_memory, *sizes, width, dtype), arguments, chains, width)
     q, qd = (x[:, asked].reshape(*batch, times[asked].size, x.shape[-1]) for x in (q, qd))
     counts = (tally[:, column].reshape(batch) for column in range(4))
     return Trajectory(times[asked], q, qd, *counts)

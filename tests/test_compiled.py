@@ -2,7 +2,6 @@
 
 import re
 
-import numba
 import numpy as np
 import pytest
 
@@ -18,7 +17,7 @@ def mixed():
     return random_tree(12, [-1, 0, 0, 1, 2, 1], ALL_JOINTS)
 
 
-@numba.njit(**compiled.OPTIONS)
+@compiled.njit
 def everything(block, k, H, C, J, energies, composite, scratch, body):
     """Each documented sweep once."""
     compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
@@ -32,7 +31,7 @@ def everything(block, k, H, C, J, energies, composite, scratch, body):
     compiled.inverse_dynamics(block.model, block.q, block.qd, block.qdd, block.loads, block.work, k)
 
 
-@numba.njit(**compiled.OPTIONS)
+@compiled.njit
 def everything_at_once(block, H, C, J, energies, composite, scratch, body):
     everything(block, compiled.all_lanes(block.q), H, C, J, energies, composite, scratch, body)
 

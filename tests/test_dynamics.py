@@ -66,9 +66,10 @@ def check_against_peer(model, peer):
     wrenches = random_wrenches(model, (STATES,))
     qdd = model.forward_dynamics(q, qd, tau, wrenches)
     torques = model.inverse_dynamics(q, qd, tau, wrenches)
+    # all that goes through the joints, of which the bias forces are what is along their axes
+    carried = model.joint_reactions(q, qd, np.zeros(model.nv), wrenches)
     for s in range(STATES):
-        H = peer.mass_matrix(q[s])
-        h = peer.inverse_dynamics(q[s], qd[s], np.zeros(model.nv), wrenches[s])
+        H, h = peer.mass_matrix(q[s]), carried[s]
         theirs = peer.forward_dynamics(q[s], qd[s], tau[s], wrenches[s])
         allowed = 2 * model.nv * EPS * forward_condition(H, h, tau[s], theirs)
         assert norm(qdd[s] - theirs) <= allowed * norm(theirs)
@@ -117,7 +118,7 @@ def test_mujoco_judges_free_bases_balls_and_motors():
     """The models it takes have them all, and so the tests above compare them."""
     taken = [mechanism(name) for name in MECHANISMS if not beyond_mujoco(mechanism(name))]
     kinds = {kind for model in taken for kind in model.joint_types}
-    assert kinds == {"revolute", "prismatic", "free", "spherical", "planar", "universal"}
+    assert kinds >= {"revolute", "prismatic", "free", "spherical", "planar", "universal"}
     assert any(model.armature.any() and "free" in model.joint_types for model in taken)
 
 
@@ -201,7 +202,7 @@ print(np.abs(model.force_balance_residual(q, qd, tau)).max())
 @pytest.mark.parametrize("name", ["arm7", "mixed_tree", "chain30"])
 def test_float32_agrees_with_float64_to_its_own_precision(name):
     model = mechanism(name)
-    q, qd, tau = random_states(model, (64,)).astype(np.float32)
+    q, qd, tau = (x.astype(np.float32) for x in random_states(model, (64,)))
     qdd = model.forward_dynamics(q, qd, tau)
     torques = model.inverse_dynamics(q, qd, tau)
     assert qdd.dtype == torques.dtype == np.float32

@@ -10,7 +10,7 @@ from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from .kinematics import move_body, rigid_inertia
 from .lanes import epsilon, like, select
-from .layout import ADVANCE, ARMATURE, CARRIED, DINV, FORCE, IA, LEVER, PA, PRISMATIC, A, R, U, V, parameter
+from .layout import ADVANCE, ARMATURE, CARRIED, DINV, FORCE, IA, LEVER, PA, PRISMATIC, SCALE, A, R, U, V, parameter
 from .spatial import (
     add_forces,
     add_motions,
@@ -23,6 +23,8 @@ from .spatial import (
     z_axis,
 )
 from .storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
+
+ROUNDINGS = 16.0  # how many a small difference of large inertias may be off by
 
 
 @kernel
@@ -70,10 +72,21 @@ def articulate_body(i, model, loads, work, k):
 
 
 @kernel
-def reciprocal_of_inertia(joint, D, IA_body):
-    """1 / D, or NaN where the joint meets no inertia but rounding: there the mechanism is singular."""
-    along = IA_body.M if joint == PRISMATIC else IA_body.J
-    noise = epsilon(D) * (along[0] + along[3] + along[5])
+def reciprocal_of_inertia(i, model, D, IA_body, work, k):
+    """1 / D, or NaN where joint i meets no inertia but rounding: there the mechanism is singular.
+
+    How large rounding is, the last body of a joint with several degrees of freedom says for all of them: what is left
+    for the others when some have given way may be rounding through and through.
+    """
+    p, J, M = model.parent[i], IA_body.J, IA_body.M
+    rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
+    if model.body[i] < 0:
+        rotational = max(rotational, work.body[i, SCALE, k])
+        translational = max(translational, work.body[i, SCALE + 1, k])
+    if p < model.parent.shape[0] and model.body[p] < 0:
+        work.body[p, SCALE, k] = rotational
+        work.body[p, SCALE + 1, k] = translational
+    noise = ROUNDINGS * epsilon(D) * (translational if model.joint[i] == PRISMATIC else rotational)
     return select(noise < D, like(D, 1.0) / D, like(D, np.nan))
 
 
@@ -90,7 +103,7 @@ def eliminate_joint(i, model, qd, loads, work, k):
     IA_body, pA = articulate_body(i, model, loads, work, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
     D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
-    Dinv = reciprocal_of_inertia(joint, D, IA_body)
+    Dinv = reciprocal_of_inertia(i, model, D, IA_body, work, k)
     u = loads.tau[i, k] - joint_force(joint, axis, advance, pA)
     store_spatial(body, i, U, k, U_joint)
     body[i, DINV, k] = Dinv

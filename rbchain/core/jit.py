@@ -1,5 +1,6 @@
 """The two kinds of compiled function, and the only place where Numba's options stand."""
 
+import contextlib
 import hashlib
 import os
 from pathlib import Path
@@ -54,5 +55,6 @@ def driver(function):
     """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
-        dispatcher._cache = _FingerprintedCache(function)
+        with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
+            dispatcher._cache = _FingerprintedCache(function)
     return dispatcher

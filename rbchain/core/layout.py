@@ -53,7 +53,8 @@ FORCE = 25  # u: joint force less what the bias takes
 A = 26  # 6: acceleration, gravity counted as an upward acceleration of the base
 F = 32  # 6: force through the joint (RNEA, residual)
 POSITION = 38  # 3: of the joint origin in the world, m
-BODY_ROWS = 41
+SCALE = 41  # 2: how large the rotational and the translational inertia are that a joint of several dofs meets
+BODY_ROWS = 43
 
 # --- what children pass to their parent ---
 IA = 0  # 21: articulated inertia about the parent's joint origin: J (6), H (9), M (6)

@@ -1,8 +1,8 @@
 """The inverse of the mass matrix, from what the articulated-body algorithm leaves behind.
 
 Column j is the acceleration that a unit force in joint j gives the mechanism at rest without gravity (Featherstone
-2008, section 7.3, for n right-hand sides). It stands beside Carpentier's "Analytical inverse of the joint space inertia
-matrix" (2018), of the same order.
+2008, section 7.3, for n right-hand sides): the same as Carpentier's "Analytical inverse of the joint space inertia
+matrix" (2018), but column by column.
 """
 
 from .jit import kernel

@@ -11,10 +11,10 @@ from .inertias import momentum
 from .jit import kernel
 from .joints import joint_force
 from .kinematics import force_on_parent
-from .layout import ADVANCE, ARMATURE, PRISMATIC, A, F, R, parameter
+from .layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, parameter
 from .rnea import impel_body
-from .spatial import Force, add3, add_forces, scale3, subtract_forces, z_axis
-from .storage import load9, load_force, load_motion, store_spatial
+from .spatial import Force, add3, add_forces, force_at_root, scale3, subtract_forces, z_axis
+from .storage import load3, load9, load_force, load_motion, store_spatial
 
 
 @kernel
@@ -29,6 +29,10 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
     for i in range(n):
         impel_body(i, model, qd, qdd, loads, work, k)
         left = subtract_forces(load_force(residual, i, 0, k), load_force(work.body, i, F, k))
+        p = model.parent[i]
+        if p < n and model.body[p] < 0:  # a body without mass is only there for a degree of freedom of this one
+            x, y, z = load3(work.body, i, LEVER, k)
+            left = add_forces(left, force_at_root(load_force(residual, p, 0, k), (-x, -y, -z)))
         store_spatial(residual, i, 0, k, left)
 
 

@@ -111,6 +111,8 @@ class ModelBuilder:
         if (rotor < 0.0).any():
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
         gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
+        if isinstance(joint, Fixed) and np.any(rotor_inertia):
+            raise ModelError(f"body {name!r}: rotor_inertia is {rotor_inertia!r}; a fixed joint has no motor")
         self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, joint_name)
 
     @staticmethod

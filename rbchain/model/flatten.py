@@ -88,7 +88,11 @@ class Dofs:
 
 
 def dofs_of(description):
-    return Dofs(description.joint_types, description.dof_counts)
+    """The description's degrees of freedom; its arrays are read-only, for a Model shows them."""
+    dofs = Dofs(description.joint_types, description.dof_counts)
+    for index in (dofs.velocity_index, dofs.position_index):
+        index.flags.writeable = False
+    return dofs
 
 
 def topology_of(description):

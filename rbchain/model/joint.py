@@ -111,7 +111,7 @@ class Composite:
     dofs = property(lambda self: tuple(joint.dofs[0] for joint in self.joints))
 
     def __post_init__(self):
-        joints = tuple(self.joints)
+        joints = tuple(self.joints) if isinstance(self.joints, (tuple, list)) else (self.joints, None)
         if not joints or not all(isinstance(joint, (Revolute, Prismatic, Screw)) for joint in joints):
             raise ModelError(
                 f"joints are {joints!r}; expected at least one Revolute, Prismatic or Screw, and no others"
@@ -137,9 +137,10 @@ class Universal:
 class Planar:
     """Slides in the plane normal to `axis`, then turns about it: q = [x, y, angle] (m, m, rad), v = dq/dt.
 
-    The directions of sliding stay with the placement frame; for `axis` z they are its x and y, and for others what the
-    smallest turn that takes z to `axis` makes of these. (So it is in Drake; Pinocchio's velocity is in the body's axes,
-    and its angle a cosine and a sine.)
+    The directions of sliding stay with the placement frame. For `axis` z they are its x and y; for an axis in the upper
+    half (z >= 0) what the smallest turn that takes z to it makes of these, and in the lower half that smallest turn for
+    the axis with y and z reversed, then y and z reversed in the result. (So it is in Drake; Pinocchio's velocity is in
+    the body's axes, and its angle a cosine and a sine.)
     """
 
     axis: np.ndarray = (0.0, 0.0, 1.0)
@@ -162,7 +163,7 @@ QUATERNION_JOINTS = {Free.kind: 7, Spherical.kind: 4}
 def axes_along(axis):
     """Rotations (..., 3, 3) that take z to `axis` (..., 3), smoothly but at -z; the identity for z itself.
 
-    In the upper half the smallest turn; in the lower half that of the axis turned over about x, and back.
+    In the upper half the smallest turn; in the lower half that for the axis turned over about x, turned over.
     """
     x, y, z = np.moveaxis(axis, -1, 0)
     sign = np.where(z >= 0.0, 1.0, -1.0)

@@ -36,7 +36,7 @@ class Calculator:
         for field in ("parent", "dof_counts", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
         self._shared = self.batch_shape == ()
-        self._arrays, self._spare_memory, self._spare_for_one = {}, {}, {}
+        self._arrays, self._spare_memory, self._for_one = {}, {}, {}
 
     @cached_property
     def batch_shape(self):
@@ -45,7 +45,7 @@ class Calculator:
     @cached_property
     def _weightless(self):
         """The same model without gravity."""
-        return type(self)(dataclasses.replace(self._description, gravity=np.zeros(3)))
+        return type(self)(dataclasses.replace(self._description, gravity=np.zeros_like(self._description.gravity)))
 
     def _compute(self, driver, shape, names, states, *wrenches, scratch=0, given=(), out=None):
         """Check the arguments, call a driver, and return what it finds for each chain, (..., *shape).
@@ -54,8 +54,6 @@ class Calculator:
         many rows it needs beside those of its result; `given` are its arguments that are the same for all chains; `out`
         is where the result goes, or None for new memory.
         """
-        numbers = math.prod(shape)
-        rows = numbers + scratch
         if self._shared and out is None and (not wrenches or wrenches[0] is None):
             # a single state as it should be takes no detour: beside the dynamics of one chain, every check counts
             own = self._position_shape
@@ -66,20 +64,26 @@ class Calculator:
             else:
                 if self._quaternions:
                     self._check_quaternions("q", states[0])
-                found = np.empty(numbers)
                 try:
-                    memory = self._spare_for_one[rows].pop()
+                    numbers, spare = self._for_one[driver]
+                    memory = spare.pop()
                 except (KeyError, IndexError):
-                    memory = self._new_memory(FLOAT64, 1, rows)
-                    self._spare_for_one.setdefault(rows, [])
+                    numbers, spare = self._for_one.setdefault(driver, (math.prod(shape), []))
+                    memory = self._new_memory(FLOAT64, 1, numbers + scratch)
+                found = np.empty(numbers)
                 driver(memory, *self._float64_arrays, *given, *states, *wrenches, found, 0, 1)
-                self._spare_for_one[rows].append(memory)
+                spare.append(memory)
                 return found if len(shape) == 1 else found.reshape(shape)
-        extra = max(np.ndim(x) for x in states) - 1 - len(self.batch_shape)
+        states = [_as_array(name, x) for name, x in zip(names, states, strict=True)]
+        wrenches = [None if x is None else _as_array("wrenches", x) for x in wrenches]
+        axes = [x.ndim - 1 for x in states] + [x.ndim - 2 for x in wrenches if x is not None]
+        extra = max(axes) - len(self.batch_shape)
         if not self._shared and extra > 0:
             settings = {"scratch": scratch, "given": given, "out": out}
             return self._compute_several(extra, driver, shape, names, states, *wrenches, **settings)
         arrays, dtype, batch = self._checked(names, states, *wrenches)
+        numbers = math.prod(shape)
+        rows = numbers + scratch
         result = np.empty((*batch, *shape), dtype) if out is None else _checked_out(out, (*batch, *shape), dtype)
         chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
         if chains == 0:
@@ -98,15 +102,23 @@ class Calculator:
     def _compute_several(self, extra, driver, shape, names, states, *wrenches, out, **settings):
         """`_compute` for several states of each varied chain, along `extra` axes behind those of the batch."""
         behind = len(self.batch_shape)
-        arguments = [None if x is None else np.asarray(x) for x in (*states, *wrenches)]
+        arguments = [*states, *wrenches]
         # what has no axes of its own there is the same for all of them
         along = [x is not None and x.ndim - 1 - (i >= len(states)) == behind + extra for i, x in enumerate(arguments)]
-        axes = next(x.shape[behind : behind + extra] for x, has in zip(arguments, along, strict=True) if has)
-        results = []
+        pairs = list(zip(arguments, along, strict=True))
+        shapes = [x.shape[behind : behind + extra] for x, has in pairs if has]
+        try:
+            axes = np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise StateError(f"the axes behind the batch {self.batch_shape}, {shapes}, do not fit") from None
+        arguments = [
+            np.broadcast_to(x, (*x.shape[:behind], *axes, *x.shape[behind + extra :])) if has else x for x, has in pairs
+        ]
+        result = np.empty((*self.batch_shape, *axes, *shape), _precision([x for x in arguments if x is not None]))
         for index in np.ndindex(axes):
-            one = [x[(slice(None),) * behind + index] if has else x for x, has in zip(arguments, along, strict=True)]
-            results.append(self._compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings))
-        result = np.stack(results, behind).reshape(*self.batch_shape, *axes, *shape)
+            place = (slice(None),) * behind + index
+            one = [x[place] if has else x for x, has in zip(arguments, along, strict=True)]
+            result[place] = self._compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings)
         if out is None:
             return result
         out = _checked_out(out, result.shape, result.dtype)
@@ -117,22 +129,17 @@ class Calculator:
         """Working memory for a block of lanes and these rows of a driver's own."""
         return np.empty(memory_size(self._topology, rows, width, dtype.itemsize), dtype)
 
-    def _checked(self, names, states, *wrenches):
+    def _checked(self, names, states, *wrenches, of_chains=None):
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
         Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or None; the precision; the
-        shape of the batch.
+        shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
         """
-        arrays = []
+        arrays = [_as_array(name, x) for name, x in zip(names, states, strict=True)]
         trailing = [self._position_shape if name in POSITIONS else self._velocity_shape for name in names]
-        for name, x in zip(names, states, strict=True):
-            try:
-                arrays.append(np.asarray(x))
-            except ValueError as error:
-                raise StateError(f"{name} is no array of numbers: {error}") from None
         loaded = len(wrenches) > 0 and wrenches[0] is not None
         if loaded:
-            names, arrays = (*names, "wrenches"), [*arrays, np.asarray(wrenches[0])]
+            names, arrays = (*names, "wrenches"), [*arrays, _as_array("wrenches", wrenches[0])]
             trailing = [*trailing, (len(self._dofs.counts), 6)]
         for name, x, own in zip(names, arrays, trailing, strict=True):
             if x.dtype.kind not in "fiu":
@@ -141,14 +148,14 @@ class Calculator:
                 raise StateError(f"{name} has shape {x.shape}; expected ({', '.join(['...', *map(str, own)])})")
             if name in POSITIONS and self._quaternions:
                 self._check_quaternions(name, x)
-        dtype = FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
+        dtype = _precision(arrays)
         batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
         try:
-            batch = np.broadcast_shapes(self.batch_shape, *batches)
+            batch = np.broadcast_shapes(self.batch_shape if of_chains is None else of_chains, *batches)
         except ValueError:
             found = dict(zip(names, batches, strict=True))
             raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
-        if not self._shared and batch != self.batch_shape:
+        if not self._shared and of_chains is None and batch != self.batch_shape:
             raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
         ready = []
         for x, own in zip(arrays, trailing, strict=True):
@@ -163,10 +170,12 @@ class Calculator:
 
     def _check_quaternions(self, name, q):
         """Refuse quaternions that are not of unit length; what is not finite is the chain's own trouble."""
+        # a length off by x is a square off by 2 x
         allowed = 2.0 * UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
         for at in self._quaternions:
             found = q[..., at : at + 4]
-            bad = abs(np.einsum("...i,...i", found, found) - 1.0) > allowed
+            square = np.einsum("...i,...i", found, found)
+            bad = (abs(square - 1.0) > allowed) & np.isfinite(square)
             if bad.any():
                 chain = tuple(int(i) for i in np.argwhere(bad)[0])
                 where = f" of chain {chain[0] if len(chain) == 1 else chain}" if chain else ""
@@ -207,6 +216,18 @@ class Calculator:
             if (value := getattr(self._description, field)).ndim > len(axes)
         }
         return parameters_of(dataclasses.replace(self._description, **first))
+
+
+def _precision(arrays):
+    """That of a calculation with these arguments."""
+    return FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
+
+
+def _as_array(name, x):
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise StateError(f"{name} is no array of numbers: {error}") from None
 
 
 def _checked_out(out, shape, dtype):

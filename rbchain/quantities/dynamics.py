@@ -27,7 +27,8 @@ class Dynamics:
         Raises
         ------
         StateError
-            If a shape does not fit, or a quaternion is not of unit length (to 1e-6; it is then used at unit length).
+            If a shape does not fit, or a quaternion is not of unit length (to 1e-6, in float32 to 1e-5; within that it
+            is used at unit length).
 
         References
         ----------
@@ -168,8 +169,8 @@ class Dynamics:
         -------
         (..., n, 6) array, N and N m
             Of each body the force, then the moment about the origin of its frame, that its parent exerts on it through
-            the joint; in the body's axes, in which the joint's own axes are fixed. Along the joint's axis it is what
-            the motor gives, less what its rotor takes. Pinocchio has the same in `data.f` after `rnea`; MuJoCo's
+            the joint; in the body's axes, in which the axis of a joint with one is fixed: along it, this is what the
+            motor gives, less what its rotor takes. Pinocchio has the same in `data.f` after `rnea`; MuJoCo's
             `cfrc_int` refers to the centre of mass of the tree, in world axes.
 
         Examples
@@ -193,8 +194,8 @@ class Dynamics:
         >>> float(rb.Model.serial_chain(2).power([0, 0], [1, 2], [3, 4]))
         11.0
         """
-        (_, qd, tau, *_), _, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches)
-        power = np.einsum("...i,...i", tau, qd)
+        (_, qd_ready, tau, *_), _, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
+        power = np.einsum("...i,...i", tau, qd_ready)
         if wrenches is None:
             return power
         return power + np.einsum("...ij,...ij", np.asarray(wrenches), self.body_velocities(q, qd))

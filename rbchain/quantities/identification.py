@@ -49,10 +49,12 @@ class Identification:
         six = tensor[..., [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
         shape = (*self.batch_shape, self.n_bodies)
         parts = [np.broadcast_to(x, (*shape, x.shape[-1])) for x in (mass, first_moment, six)]
-        return np.concatenate(parts, -1).reshape(*self.batch_shape, -1)
+        return np.concatenate(parts, -1).reshape(*self.batch_shape, PARAMETERS_OF_BODY * self.n_bodies)
 
     def inverse_dynamics_regressor(self, q, qd, qdd, out=None):
-        """The matrix Y with tau = Y @ inertial_parameters, less what the rotors take (armature qdd).
+        """The matrix Y with tau = Y @ inertial_parameters, but for what the rotors take (armature qdd).
+
+        Where chains differ: tau = einsum("...ij,...j", Y, inertial_parameters).
 
         Parameters as for `inverse_dynamics`, and `out`, an array for the result (new memory for a large batch takes
         time to be touched).

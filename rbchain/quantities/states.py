@@ -30,7 +30,7 @@ class States:
 
         Parameters
         ----------
-        rng : numpy Generator
+        rng : numpy Generator, or a seed
         batch : int or tuple
             Shape of the batch of states.
 
@@ -46,6 +46,7 @@ class States:
         >>> q.shape, qd.shape
         ((5, 3), (5, 3))
         """
+        rng = np.random.default_rng(rng)
         batch = (batch,) if np.ndim(batch) == 0 else tuple(batch)
         q = rng.uniform(-1.0, 1.0, (*batch, self.nq))
         own = ~self._dofs.in_quaternion_joint
@@ -87,7 +88,8 @@ class States:
         for at, dof, free in self._quaternion_joints():
             turn = v[..., dof : dof + 3]
             before = _rotation(q[..., at : at + 4])
-            moved[..., at : at + 4] = (before * _rotation_by(turn)).as_quat().reshape(*q.shape[:-1], 4)
+            after = (before * _rotation_by(turn)).as_quat().reshape(*q.shape[:-1], 4)
+            moved[..., at : at + 4] = after + _nan_where_not_finite(q[..., at : at + 4])
             if free:
                 slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
                 turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
@@ -112,6 +114,7 @@ class States:
         for at, dof, free in self._quaternion_joints():
             before = _rotation(q0[..., at : at + 4])
             turn = (before.inv() * _rotation(q1[..., at : at + 4])).as_rotvec().reshape(*q0.shape[:-1], 3)
+            turn = turn + _nan_where_not_finite(q0[..., at : at + 4] + q1[..., at : at + 4])
             v[..., dof : dof + 3] = turn
             if free:
                 moved = (q1 - q0)[..., at - 3 : at]
@@ -121,7 +124,7 @@ class States:
 
     def _checked_states(self, names, states):
         """Arguments in float64 for computing with, and the precision of the result."""
-        arrays, dtype, batch = self._checked(names, states)
+        arrays, dtype, batch = self._checked(names, states, of_chains=())
         return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
 
     @property
@@ -141,7 +144,14 @@ class States:
 
 
 def _rotation(quaternions):
-    return Rotation.from_quat(quaternions.reshape(-1, 4))
+    """Rotations of unit quaternions; none where one is not finite."""
+    flat = quaternions.reshape(-1, 4)
+    return Rotation.from_quat(np.where(np.isfinite(flat).all(-1, keepdims=True), flat, [0.0, 0.0, 0.0, 1.0]))
+
+
+def _nan_where_not_finite(x):
+    """Zero, or NaN for rows that are not finite, (..., 1)."""
+    return np.where(np.isfinite(x).all(-1, keepdims=True), 0.0, np.nan)
 
 
 def _rotation_by(turn):
