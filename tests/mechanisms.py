@@ -102,7 +102,17 @@ def massless_middle():
 ALL_KINDS = ("revolute", "screw", "prismatic", "revolute")
 EVERY_KIND = ("free", "composite", "spherical", "revolute", "universal", "prismatic", "planar", "screw")
 # What MuJoCo has too, if only the roots are free: body 0 and body 9 of a breadth-first tree.
-FLOATING_KINDS = ("free", "spherical", "revolute", "universal", "planar", "prismatic", "spherical", "revolute", "planar")
+FLOATING_KINDS = (
+    "free",
+    "spherical",
+    "revolute",
+    "universal",
+    "planar",
+    "prismatic",
+    "spherical",
+    "revolute",
+    "planar",
+)
 BREADTH_FIRST = [-1, 0, 0, 1, 2, 1, 2, 3, 4, -1, 9]
 
 MECHANISMS = {

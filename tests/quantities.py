@@ -192,3 +192,44 @@ def assert_within(found, expected, allowed):
 
 def matrix_vector(matrix, vector):
     return np.einsum("...ij,...j", matrix, vector)
+
+
+def arrays_of(quantity):
+    return [argument for argument in ARGUMENTS[quantity].split() if argument not in SHARED]
+
+
+def with_argument(state, argument, value):
+    changed = map_state(lambda x: x, state)
+    setattr(changed, argument, value)
+    return changed
+
+
+def in_quaternions(model):
+    """Which entries of q are part of a quaternion."""
+    found = np.zeros(model.nq, bool)
+    for kind, at in zip(model.joint_types, model.position_index, strict=True):
+        start = {"free": at + 3, "spherical": at}.get(kind, model.nq)
+        found[start : start + 4] = True
+    return found
+
+
+# Of these rounding errors grow by the condition of the mass matrix.
+SOLVED = (
+    "forward_dynamics",
+    "hybrid_dynamics",
+    "mass_matrix_inverse",
+    "solve_mass_matrix",
+    "forward_dynamics_derivatives",
+)
+
+
+def usual_rounding(model, quantity, state):
+    """How far a quantity's results may be apart if only the order of operations differs, per chain."""
+    sizes = Magnitudes(model, state)
+    terms = {"force_balance_residual": sizes.force, "power": sizes.force * sizes.rate}
+    if quantity in terms:  # what is left of these is small
+        return [sizes.rounding * terms[quantity]]
+    growth = sizes.inertia * sizes.inverse if quantity in SOLVED else 1.0
+    batch = np.shape(sizes.length)
+    largest = [np.abs(x).reshape(*batch, -1).max(-1) for x in computed(model, quantity, state)]
+    return [sizes.rounding * growth * x for x in largest]

@@ -110,7 +110,7 @@ def test_the_derivative_by_position_is_the_slope_along_integrate(trees):
 
 
 def test_the_derivative_by_velocity_is_the_slope(trees):
-    """Forces are quadratic in the velocities: a difference over any length is exact, and C qd half of the derivative's."""
+    """Forces are quadratic in the velocities: a difference over any length is exact, C qd half of the derivative's."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 import rbchain as rb
 
 from .conftest import mechanism
-from .mechanisms import BREADTH_FIRST, JOINTS, ROBOTS, random_inertia, random_motors, random_rotation, random_tree
+from .mechanisms import BREADTH_FIRST, JOINTS, random_inertia, random_rotation, random_tree
 from .oracles import newton_euler, peers
 from .quantities import (
     ARGUMENTS,
@@ -17,7 +17,6 @@ from .quantities import (
     computed,
     derivative,
     map_state,
-    matrix_vector,
     norm,
     random_state,
 )
@@ -142,7 +141,27 @@ def test_random_states_are_spread_over_all_that_can_be():
 
 
 # Turns from none to more than half of one, and those at which series take over from closed forms.
-TURNS = [0.0, 1e-300, 1e-20, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.49, 0.51, 1.0, 3.0, np.pi, 3.2, 6.0, 2 * np.pi, 7.0]
+TURNS = [
+    0.0,
+    1e-300,
+    1e-20,
+    1e-12,
+    1e-9,
+    1e-6,
+    1e-4,
+    1e-3,
+    1e-2,
+    0.1,
+    0.49,
+    0.51,
+    1.0,
+    3.0,
+    np.pi,
+    3.2,
+    6.0,
+    2 * np.pi,
+    7.0,
+]
 
 
 @pytest.mark.parametrize("turn", TURNS)
@@ -269,7 +288,9 @@ def test_a_joint_of_several_motions_is_a_row_of_massless_bodies(name, quantity):
     spread.wrenches = np.zeros((4, apart.n_bodies, 6))
     spread.wrenches[:, last] = state.wrenches
     sizes = Magnitudes(model, state)
-    for part, (x, y) in enumerate(zip(computed(model, quantity, state), computed(apart, quantity, spread), strict=True)):
+    for part, (x, y) in enumerate(
+        zip(computed(model, quantity, state), computed(apart, quantity, spread), strict=True)
+    ):
         if quantity in OF_BODIES:
             y = np.take(y, last, axis=-OF_BODIES[quantity][part])  # noqa: PLW2901
         if quantity.endswith("regressor"):
@@ -281,12 +302,18 @@ def test_a_joint_of_several_motions_is_a_row_of_massless_bodies(name, quantity):
 
 def test_a_composite_of_one_joint_is_that_joint():
     rng = np.random.default_rng(0)
-    axis, inertia, placement = rng.normal(size=3), random_inertia(rng), rb.Pose(rng.normal(size=3), random_rotation(rng))
+    axis, inertia, placement = (
+        rng.normal(size=3),
+        random_inertia(rng),
+        rb.Pose(rng.normal(size=3), random_rotation(rng)),
+    )
     for joint in (rb.Revolute(axis), rb.Prismatic(axis), rb.Screw(axis, 0.3)):
         models = []
         for same in (joint, rb.Composite([joint])):
             builder = rb.ModelBuilder()
-            builder.add_body("body", joint=same, placement=placement, inertia=inertia, rotor_inertia=0.2, gear_ratio=2.0)
+            builder.add_body(
+                "body", joint=same, placement=placement, inertia=inertia, rotor_inertia=0.2, gear_ratio=2.0
+            )
             models.append(builder.build())
         q, qd, tau = rng.normal(size=(3, 5, 1))
         assert np.array_equal(*(model.forward_dynamics(q, qd, tau) for model in models))
@@ -448,7 +475,9 @@ def with_tools():
 
 
 @pytest.mark.parametrize("frame", ["flange", "tool"])
-@pytest.mark.parametrize(("relative_to", "carrier"), [(None, None), ("base", "base"), ("flange", "arm"), ("ground", None)])
+@pytest.mark.parametrize(
+    ("relative_to", "carrier"), [(None, None), ("base", "base"), ("flange", "arm"), ("ground", None)]
+)
 def test_the_jacobian_of_a_fixed_frame_is_that_of_its_body_at_its_place(with_tools, frame, relative_to, carrier):
     model, point = with_tools, np.array([0.3, -0.2, 0.5])
     q, qd = model.random_state(np.random.default_rng(1))

@@ -6,12 +6,11 @@ import pytest
 import rbchain as rb
 
 from .conftest import mechanism
-from .mechanisms import random_inertia, random_rotation
 from .oracles import newton_euler, peers
 from .quantities import (
     ARGUMENTS,
     EPS,
-    ROUNDINGS,
+    SOLVED,
     Magnitudes,
     along,
     assert_within,
@@ -23,19 +22,10 @@ from .quantities import (
     matrix_vector,
     norm,
     random_state,
-    shapes,
-    single,
+    usual_rounding,
 )
 
 FAR = 1e4  # m
-# Of these rounding errors grow by the condition of the mass matrix.
-SOLVED = (
-    "forward_dynamics",
-    "hybrid_dynamics",
-    "mass_matrix_inverse",
-    "solve_mass_matrix",
-    "forward_dynamics_derivatives",
-)
 # These are NumPy's, which sums in an order of its own, by size and layout.
 SUMMED = ("power", "integrate", "difference")
 
@@ -202,7 +192,9 @@ def test_energy_and_momentum_are_the_sums_of_the_bodies(trees):
         twice = (impulse**2 / model.mass[:, None]).sum((-1, -2)) + (spin * angular).sum((-1, -2))
         rotors = (model.armature * state.qd**2).sum(-1)
         assert_within(kinetic, (twice + rotors) / 2, 2 * sizes.rounding * sizes.energy)
-        assert_within(potential, -(model.mass @ (centres @ model.gravity)[..., None])[..., 0], 2 * sizes.rounding * sizes.energy)
+        assert_within(
+            potential, -(model.mass @ (centres @ model.gravity)[..., None])[..., 0], 2 * sizes.rounding * sizes.energy
+        )
 
 
 def test_velocities_and_accelerations_are_rates(trees):
@@ -212,8 +204,8 @@ def test_velocities_and_accelerations_are_rates(trees):
         velocities = model.body_velocities(q, qd)
         poses = lambda s: model.body_poses(along(model, state, s)[0])  # noqa: B023, E731 : used at once
         allowed = derivative_error(sizes.length, sizes)
-        assert_within(velocities[..., :3], derivative(lambda s: poses(s).translation), allowed)
-        turning = derivative(lambda s: poses(s).rotation) @ model.body_poses(q).rotation.mT
+        assert_within(velocities[..., :3], derivative(lambda s: poses(s).translation), allowed)  # noqa: B023
+        turning = derivative(lambda s: poses(s).rotation) @ model.body_poses(q).rotation.mT  # noqa: B023
         spin = np.stack([turning[..., 2, 1], turning[..., 0, 2], turning[..., 1, 0]], -1)
         assert_within(velocities[..., 3:], spin, 2 * allowed)
         rate = derivative(lambda s: model.body_velocities(*along(model, state, s)))  # noqa: B023
@@ -320,7 +312,9 @@ def test_hybrid_dynamics_find_what_is_not_given(trees):
             assert np.array_equal(found[1][~given], tau[~given])
         forward = model.forward_dynamics(q, qd, tau, wrenches)
         assert_within(model.hybrid_dynamics(q, qd, tau, qdd, nothing, wrenches)[0], forward, allowed)
-        assert_within(model.hybrid_dynamics(q, qd, tau, qdd, everything, wrenches)[1], tau, 2 * sizes.rounding * sizes.force)
+        assert_within(
+            model.hybrid_dynamics(q, qd, tau, qdd, everything, wrenches)[1], tau, 2 * sizes.rounding * sizes.force
+        )
 
 
 def in_world(poses, reactions):
@@ -382,7 +376,7 @@ def test_joint_forces_are_the_reactions_along_the_joints_motion(trees):
 
 
 def test_forces_balance_on_every_body_of_every_tree(trees):
-    for model, state, sizes in trees:
+    for model, state, _ in trees:
         residual = model.force_balance_residual(state.q, state.qd, state.tau, state.wrenches)
         state.qdd, given = model.forward_dynamics(state.q, state.qd, state.tau, state.wrenches), state.qdd
         assert_within(residual, 0.0, 2 * Magnitudes(model, state).rounding * Magnitudes(model, state).force)
@@ -421,42 +415,7 @@ def test_the_coriolis_matrix_is_half_the_rate_of_the_mass_matrix_to_extended_pre
         assert np.abs(found[s] + found[s].T - exact).max() <= allowed
 
 
-def usual_rounding(model, quantity, state):
-    """How far a quantity's results may be apart if only the order of operations differs, per chain."""
-    sizes = Magnitudes(model, state)
-    terms = {"force_balance_residual": sizes.force, "power": sizes.force * sizes.rate}
-    if quantity in terms:  # what is left of these is small
-        return [sizes.rounding * terms[quantity]]
-    growth = sizes.inertia * sizes.inverse if quantity in SOLVED else 1.0
-    batch = np.shape(sizes.length)
-    largest = [np.abs(x).reshape(*batch, -1).max(-1) for x in computed(model, quantity, state)]
-    return [sizes.rounding * growth * x for x in largest]
-
-
 # --- however computed -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,), (3, 0)])
-def test_a_quantity_has_the_shape_of_the_batch_and_the_precision_of_the_state(quantity, dtype, batch):
-    model = mechanism("every_joint_tree")
-    state = random_state(model, batch)
-    found = computed(model, quantity, state if dtype is np.float64 else single(state))
-    assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
-    assert [x.dtype for x in found] == [dtype] * len(found)
-    assert all(np.isfinite(x).all() for x in found)
-
-
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_one_argument_in_float64_makes_the_result_float64(quantity):
-    model = mechanism("every_joint_tree")
-    state = single(random_state(model, (3,)))
-    for argument in ARGUMENTS[quantity].split():
-        if getattr(getattr(state, argument), "dtype", None) == np.float32:
-            mixed = map_state(lambda x: x, state)
-            setattr(mixed, argument, getattr(state, argument).astype(float))
-            assert all(x.dtype == np.float64 for x in computed(model, quantity, mixed))
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
@@ -482,143 +441,6 @@ def test_the_bits_of_a_quantity_depend_on_nothing_but_the_chain(quantity, monkey
     for x, same, again in zip(whole, folded, strided, strict=True):
         assert_within(same.reshape(x.shape), x, allowed[0])
         assert_within(again, x, allowed[0])
-
-
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_state_that_chains_share_counts_for_each(quantity):
-    """Arguments without the batch's axes: all but the last of each quantity, then all but the first."""
-    model = mechanism("every_joint_tree")
-    state = random_state(model, (6,))
-    arrays = [name for name in ARGUMENTS[quantity].split() if isinstance(getattr(state, name), np.ndarray)]
-    for own in {arrays[0], arrays[-1]}:
-        spread, shared = map_state(lambda x: x, state), map_state(lambda x: x, state)
-        for name in set(arrays) - {own}:
-            value = getattr(state, name)[2]
-            setattr(shared, name, value)
-            setattr(spread, name, np.tile(value, (6,) + (1,) * value.ndim))
-        for x, same in zip(computed(model, quantity, spread), computed(model, quantity, shared), strict=True):
-            assert np.array_equal(x, same)
-
-
-def varied(model, chains, seed=0):
-    """New values of all fields, different in every chain; a free or spherical joint's axes are its own."""
-    rng = np.random.default_rng(seed)
-    n, dofs = model.n_bodies, model.nv
-    bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
-    axis = rng.normal(size=(chains, dofs, 3))
-    axis /= np.linalg.norm(axis, axis=-1, keepdims=True)
-    for kind, first, end in zip(model.joint_types, model.velocity_index, [*model.velocity_index[1:], dofs], strict=True):
-        if kind in ("free", "spherical"):
-            axis[:, first:end] = model.axis[first:end]
-    return {
-        "mass": np.array([[b.mass for b in chain] for chain in bodies]),
-        "cg": np.array([[b.cg for b in chain] for chain in bodies]),
-        "inertia": np.array([[b.inertia for b in chain] for chain in bodies]),
-        "placement_rotation": np.array([[random_rotation(rng) for _ in range(n)] for _ in range(chains)]),
-        "placement_translation": rng.normal(size=(chains, n, 3)),
-        "axis": axis,
-        "pitch": rng.normal(size=(chains, dofs)),
-        "rotor_inertia": rng.uniform(1e-5, 1e-4, (chains, dofs)),
-        "gear_ratio": rng.uniform(-100, 100, (chains, dofs)),
-        "gravity": rng.normal(size=(chains, 3)),
-    }
-
-
-def built(model, values):
-    """A model of the same kind from the builder, with these values of its fields."""
-    one_dof = {"revolute": rb.Revolute, "prismatic": rb.Prismatic}
-    builder = rb.ModelBuilder(gravity=values["gravity"])
-    ends = [*model.velocity_index[1:], model.nv]
-    for i, (kind, first, end) in enumerate(zip(model.joint_types, model.velocity_index, ends, strict=True)):
-        joints = [
-            rb.Screw(values["axis"][k], values["pitch"][k]) if of == "screw" else one_dof[of](values["axis"][k])
-            for k, of in enumerate(model.dof_types[first:end], first)
-        ]
-        joint = {"free": rb.Free(), "spherical": rb.Spherical()}.get(kind, rb.Composite(joints) if joints else None)
-        p = model.parent[i]
-        builder.add_body(
-            model.body_names[i],
-            parent=None if p < 0 else model.body_names[p],
-            joint=joint,
-            placement=rb.Pose(values["placement_translation"][i], values["placement_rotation"][i]),
-            inertia=rb.Inertia(values["mass"][i], values["cg"][i], values["inertia"][i]),
-            rotor_inertia=values["rotor_inertia"][first:end],
-            gear_ratio=values["gear_ratio"][first:end],
-        )
-    return builder.build()
-
-
-@pytest.fixture(scope="module")
-def varied_and_built():
-    """A model whose chains differ in everything, and a model of each chain from the builder."""
-    model = mechanism("every_joint_tree")
-    values = varied(model, 11)
-    return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(11)]
-
-
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_quantity_of_each_varied_chain_is_that_of_a_model_built_so(varied_and_built, quantity, dtype):
-    """With one state of each chain and with several."""
-    many, models = varied_and_built
-    fine = random_state(many, (11, 2))
-    state = fine if dtype is np.float64 else single(fine)
-    several = computed(many, quantity, state)
-    first = computed(many, quantity, chains_of(state, (slice(None), 0)))
-    for c, one in enumerate(models):
-        expected = computed(one, quantity, chains_of(state, c))
-        coarser = np.finfo(dtype).eps / np.finfo(float).eps
-        for x, y, z, allowed in zip(several, first, expected, usual_rounding(one, quantity, chains_of(fine, c)), strict=True):
-            assert x.dtype == y.dtype == z.dtype == dtype
-            assert_within(x[c], z, coarser * allowed)
-            assert_within(y[c], z[0], coarser * allowed[0])
-
-
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-@pytest.mark.parametrize("batch", [(2, 3), (1,), (0,)])
-def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity, batch):
-    model = mechanism("every_joint_tree")
-    values = {name: v[: np.prod(batch)].reshape(*batch, *v.shape[1:]) for name, v in varied(model, 6).items()}
-    shared = random_state(model, ())
-    found = computed(model.vary(**values), quantity, shared)
-    assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
-    if batch == (2, 3):
-        flat = model.vary(**{name: v.reshape(6, *v.shape[2:]) for name, v in values.items()})
-        for x, same in zip(found, computed(flat, quantity, shared), strict=True):
-            assert np.array_equal(x.reshape(same.shape), same)
-
-
-def disturbed(model, state, size, copies):
-    """The model and a state of each chain with all their numbers off by up to this much of themselves."""
-    rng = np.random.default_rng(5)
-
-    def off(x):
-        return x if x.dtype == bool else x * (1 + size * rng.uniform(-1, 1, x.shape))
-
-    chains = copies * len(state.q)
-    names = ("mass", "cg", "rotor_inertia", "gear_ratio", "gravity", "placement_rotation", "placement_translation")
-    values = {name: off(np.stack([getattr(model, name)] * chains)) for name in names}
-    inertia = off(np.stack([model.inertia] * chains))
-    many = model.vary(inertia=(inertia + inertia.mT) / 2, **values)
-    return many, map_state(lambda x: off(np.concatenate([x] * copies)), state)
-
-
-@pytest.mark.parametrize("name", ["every_joint_tree", "arm7", "floating_quadruped"])
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
-    """Its error is that of a model and a state off by some roundings: nv times what one of each does."""
-    model, eps = mechanism(name), np.finfo(np.float32).eps
-    coarse = single(random_state(model, (4,)))
-    fine = map_state(lambda x: x if x.dtype == bool else x.astype(float), coarse)
-    found, exact = computed(model, quantity, coarse), computed(model, quantity, fine)
-    many, states = disturbed(model, fine, eps / 2, copies=12)
-    around = computed(many, quantity, states)
-    for x, y, z in zip(found, exact, around, strict=True):
-        assert x.dtype == np.float32
-        allowed = ROUNDINGS * model.nv * np.abs(z.reshape(12, 4, -1) - y.reshape(4, -1)).max((0, 2))
-        if quantity == "force_balance_residual":  # zero but for rounding
-            allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
-        assert_within(x, y, allowed)
 
 
 # What depends on where the mechanism is, by its place among the parts of its quantity.

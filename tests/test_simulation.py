@@ -345,7 +345,10 @@ def test_ten_kilometres_away_a_floating_tree_moves_as_it_does_at_home():
 def test_a_chain_with_quaternions_is_itself_whatever_its_company():
     model = mechanism("every_joint_tree")
     q, qd, tau = random_states(model, (50,))
-    for settings in ({"save_at": 6, "rtol": 1e-6, "atol": 1e-8}, {"method": "rk4", "step": 0.01, "save_at": [0.05, 0.1]}):
+    for settings in (
+        {"save_at": 6, "rtol": 1e-6, "atol": 1e-8},
+        {"method": "rk4", "step": 0.01, "save_at": [0.05, 0.1]},
+    ):
         whole = model.simulate(q, qd, 0.1, tau=tau, **settings)
         assert whole.success
         for part in (slice(17, 18), slice(20, 31), slice(None, None, -1)):

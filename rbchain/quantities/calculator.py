@@ -74,8 +74,8 @@ class Calculator:
                 driver(memory, *self._float64_arrays, *given, *states, *wrenches, found, 0, 1)
                 spare.append(memory)
                 return found if len(shape) == 1 else found.reshape(shape)
-        states = [_as_array(name, x) for name, x in zip(names, states, strict=True)]
-        wrenches = [None if x is None else _as_array("wrenches", x) for x in wrenches]
+        states = [as_array(name, x) for name, x in zip(names, states, strict=True)]
+        wrenches = [None if x is None else as_array("wrenches", x) for x in wrenches]
         axes = [x.ndim - 1 for x in states] + [x.ndim - 2 for x in wrenches if x is not None]
         extra = max(axes) - len(self.batch_shape)
         if not self._shared and extra > 0:
@@ -135,11 +135,11 @@ class Calculator:
         Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or None; the precision; the
         shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
         """
-        arrays = [_as_array(name, x) for name, x in zip(names, states, strict=True)]
+        arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
         trailing = [self._position_shape if name in POSITIONS else self._velocity_shape for name in names]
         loaded = len(wrenches) > 0 and wrenches[0] is not None
         if loaded:
-            names, arrays = (*names, "wrenches"), [*arrays, _as_array("wrenches", wrenches[0])]
+            names, arrays = (*names, "wrenches"), [*arrays, as_array("wrenches", wrenches[0])]
             trailing = [*trailing, (len(self._dofs.counts), 6)]
         for name, x, own in zip(names, arrays, trailing, strict=True):
             if x.dtype.kind not in "fiu":
@@ -175,7 +175,7 @@ class Calculator:
         for at in self._quaternions:
             found = q[..., at : at + 4]
             square = np.einsum("...i,...i", found, found)
-            bad = (abs(square - 1.0) > allowed) & np.isfinite(square)
+            bad = (abs(square - 1.0) > allowed) & np.isfinite(found).all(-1)
             if bad.any():
                 chain = tuple(int(i) for i in np.argwhere(bad)[0])
                 where = f" of chain {chain[0] if len(chain) == 1 else chain}" if chain else ""
@@ -223,7 +223,8 @@ def _precision(arrays):
     return FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
 
 
-def _as_array(name, x):
+def as_array(name, x):
+    """An argument as an array, or a StateError that names it."""
     try:
         return np.asarray(x)
     except ValueError as error:

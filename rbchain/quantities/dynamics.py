@@ -4,6 +4,7 @@ import numpy as np
 
 from ..drivers import dynamics
 from ..errors import StateError
+from .calculator import as_array
 
 
 class Dynamics:
@@ -100,10 +101,10 @@ class Dynamics:
         >>> qdd.round(6).tolist(), tau.round(6).tolist()
         ([0.0, -60.0], [0.1875, 0.0])
         """
-        prescribed = np.asarray(prescribed)
+        prescribed = as_array("prescribed", prescribed)
         if prescribed.dtype != bool:
             raise StateError(f"prescribed has type {prescribed.dtype}; expected bool")
-        states = [np.asarray(x) for x in (q, qd, tau, qdd)]
+        states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")
         states.append(prescribed.astype(np.float32 if single else np.float64))

@@ -7,9 +7,8 @@ import pytest
 
 import rbchain as rb
 
-from .conftest import mechanism
-from .mechanisms import random_inertia
-from .quantities import ARGUMENTS, SHARED, chains_of, computed, map_state, random_state
+from ..conftest import mechanism
+from ..quantities import ARGUMENTS, arrays_of, chains_of, computed, map_state, random_state, with_argument
 
 POSITIONS = ("q", "q1")
 # Names of the arguments where a state's own names are others.
@@ -18,16 +17,6 @@ NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}
 
 def name_of(quantity, argument):
     return NAMES.get(quantity, {}).get(argument, argument)
-
-
-def arrays_of(quantity):
-    return [argument for argument in ARGUMENTS[quantity].split() if argument not in SHARED]
-
-
-def with_argument(state, argument, value):
-    changed = map_state(lambda x: x, state)
-    setattr(changed, argument, value)
-    return changed
 
 
 def refusal(model, quantity, state, error=rb.StateError):
@@ -67,7 +56,7 @@ def test_a_quaternion_of_nearly_unit_length_counts_as_the_unit_one(quantity):
     state = random_state(model, (5,))
     off = map_state(np.copy, state)
     for kind, at in zip(model.joint_types, model.position_index, strict=True):
-        at += 3 * (kind == "free")
+        at += 3 * (kind == "free")  # noqa: PLW2901
         if kind in ("free", "spherical"):
             off.q[:, at : at + 4] *= np.array([1 - 9e-7, 1 - 1e-9, 1, 1 + 1e-9, 1 + 9e-7])[:, None]
             off.q1[:, at : at + 4] *= 1 - 9e-7
@@ -81,7 +70,7 @@ def test_a_trajectory_from_a_quaternion_that_is_none_is_refused():
     model = mechanism("ball_chain")
     q, qd = model.random_state(np.random.default_rng(0), 3)
     q[1, 4:8] = 0.0
-    with pytest.raises(rb.StateError, match="q0.*chain 1.*'body1'"):
+    with pytest.raises(rb.StateError, match=r"q0.*chain 1.*'body1'"):
         model.simulate(q, qd, 1.0)
 
 
@@ -148,7 +137,9 @@ def test_what_is_prescribed_is_a_bool_for_each_velocity(prescribed, words):
     nv = model.nv
     replaced = [word.replace("20", str(nv)).replace("22", str(model.nq)) for word in words]
     if isinstance(prescribed, np.ndarray) and prescribed.shape[-1] in (20, 22):
-        prescribed = np.zeros((*prescribed.shape[:-1], nv if prescribed.shape[-1] == 20 else model.nq), prescribed.dtype)
+        prescribed = np.zeros(
+            (*prescribed.shape[:-1], nv if prescribed.shape[-1] == 20 else model.nq), prescribed.dtype
+        )
     if isinstance(prescribed, list):
         prescribed = [0] * nv
     message = refusal(model, "hybrid_dynamics", with_argument(random_state(model, (3,)), "prescribed", prescribed))
@@ -187,7 +178,8 @@ def test_a_body_is_given_by_its_name(quantity, frame):
 
 @pytest.mark.parametrize("quantity", WITH_BODY)
 @pytest.mark.parametrize(
-    "point", [0.0, (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), np.zeros((2, 3)), (0, 0, np.nan), (np.inf, 0, 0), "xyz", None, (1j, 0, 0)]
+    "point",
+    [0.0, (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), np.zeros((2, 3)), (0, 0, np.nan), (np.inf, 0, 0), "xyz", None, (1j, 0, 0)],
 )
 def test_a_point_is_three_finite_numbers(quantity, point):
     model = mechanism("every_joint_tree")
@@ -237,7 +229,7 @@ def test_motors_are_one_for_all_degrees_of_freedom_or_one_each(what, joint):
 
 @pytest.mark.parametrize("value", [-1e-9, [0.1, -0.1], -np.inf])
 def test_a_rotor_of_negative_inertia_is_refused(value):
-    with pytest.raises(rb.ModelError, match="'body'.*rotor_inertia"):
+    with pytest.raises(rb.ModelError, match=r"'body'.*rotor_inertia"):
         rb.ModelBuilder().add_body("body", joint=rb.Universal(), rotor_inertia=value)
 
 
@@ -256,7 +248,7 @@ def test_the_axes_of_a_free_or_spherical_joint_cannot_vary():
         first = model.velocity_index[model.joint_types.index(kind)]
         changed = same.copy()
         changed[2, first] = (0, 1, 0)
-        with pytest.raises(rb.ModelError, match="axis.*(free|spherical)"):
+        with pytest.raises(rb.ModelError, match=r"axis.*(free|spherical)"):
             model.vary(axis=changed)
 
 
@@ -288,87 +280,3 @@ def test_fields_of_degrees_of_freedom_are_not_of_bodies(field):
 
 
 # --- states that are not finite ---------------------------------------------------------------------------------------
-
-
-def in_quaternions(model):
-    """Which entries of q are part of a quaternion."""
-    found = np.zeros(model.nq, bool)
-    for kind, at in zip(model.joint_types, model.position_index, strict=True):
-        start = {"free": at + 3, "spherical": at}.get(kind, model.nq)
-        found[start : start + 4] = True
-    return found
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_chain_that_is_not_finite_is_nan_and_its_neighbours_keep_their_bits(quantity, bad):
-    """Whichever argument it is in. What never depends on the state stays; a tree without fixed parts has none."""
-    model = mechanism("every_joint_tree")
-    state = random_state(model, (19,))
-    whole = computed(model, quantity, state)
-    for argument in arrays_of(quantity):
-        if argument == "prescribed":
-            continue
-        for chain in (0, 10, 18):
-            spoilt = getattr(state, argument).copy()
-            spoilt[chain] = bad
-            if argument in POSITIONS and np.isinf(bad):  # an infinite quaternion is refused, as one of another length
-                keep = in_quaternions(model)
-                spoilt[chain, keep] = getattr(state, argument)[chain, keep]
-            found = computed(model, quantity, with_argument(state, argument, spoilt))
-            assert any(not np.isfinite(x[chain]).all() for x in found), argument
-            for x, y in zip(found, whole, strict=True):
-                assert np.array_equal(np.delete(x, chain, 0), np.delete(y, chain, 0)), argument
-                # what is left is what is the same for every state
-                left = np.isfinite(x[chain])
-                assert np.array_equal(x[chain][left], y[chain][left]), argument
-
-
-@pytest.mark.parametrize("quantity", ["forward_dynamics", "hybrid_dynamics", "mass_matrix_inverse", "solve_mass_matrix"])
-def test_a_chain_that_fails_fails_as_a_whole(quantity):
-    """Solutions of a system in which one number is none are none."""
-    model = mechanism("every_joint_tree")
-    state = random_state(model, (19,))
-    for argument in arrays_of(quantity):
-        spoilt = getattr(state, argument).copy()
-        if argument in ("prescribed", "qdd", "wrenches"):
-            continue
-        spoilt[4, -1] = np.nan
-        if quantity == "hybrid_dynamics":
-            state.prescribed[4, -1] = False
-        found = computed(model, quantity, with_argument(state, argument, spoilt))[0]
-        assert np.isnan(found[4]).all(), argument
-
-
-@pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_chain_alone_that_is_not_finite_is_nan(quantity):
-    model = mechanism("every_joint_tree")
-    state = random_state(model, ())
-    for argument in arrays_of(quantity):
-        if argument != "prescribed":
-            bad = with_argument(state, argument, np.full_like(getattr(state, argument), np.nan))
-            assert any(np.isnan(x).any() for x in computed(model, quantity, bad)), argument
-
-
-@pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 0.01}])
-def test_a_quaternion_that_is_not_finite_ends_its_chain_alone(settings):
-    model = mechanism("ball_chain")
-    q, qd = model.random_state(np.random.default_rng(0), 10)
-    good = model.simulate(q, qd, 0.1, **settings)
-    q[7, 5] = np.nan
-    motion = model.simulate(q, qd, 0.1, **settings)
-    assert motion.status[7] == 2
-    assert np.isnan(motion.q[7, 1]).all()
-    assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))
-
-
-def test_a_free_body_without_inertia_is_nan_and_its_neighbours_are_not():
-    builder = rb.ModelBuilder()
-    builder.add_body("body", joint=rb.Free(), inertia=random_inertia(np.random.default_rng(0)))
-    model = builder.build()
-    chains = model.vary(mass=[[1.0], [0.0], [1.0]], inertia=np.array([np.eye(3), np.zeros((3, 3)), np.eye(3)])[:, None])
-    state = random_state(chains, (3,))
-    for quantity in ("forward_dynamics", "mass_matrix_inverse", "solve_mass_matrix"):
-        found = computed(chains, quantity, state)[0]
-        assert np.isnan(found[1]).all()
-        assert np.isfinite(found[[0, 2]]).all()

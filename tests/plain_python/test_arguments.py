@@ -1,0 +1,188 @@
+"""Every quantity for every shape of batch, both precisions, and chains that differ."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from ..conftest import mechanism
+from ..mechanisms import random_inertia, random_rotation
+from ..quantities import (
+    ARGUMENTS,
+    ROUNDINGS,
+    Magnitudes,
+    assert_within,
+    chains_of,
+    computed,
+    map_state,
+    random_state,
+    shapes,
+    single,
+    usual_rounding,
+)
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3), (0,), (3, 0)])
+def test_a_quantity_has_the_shape_of_the_batch_and_the_precision_of_the_state(quantity, dtype, batch):
+    model = mechanism("every_joint_tree")
+    state = random_state(model, batch)
+    found = computed(model, quantity, state if dtype is np.float64 else single(state))
+    assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
+    assert [x.dtype for x in found] == [dtype] * len(found)
+    assert all(np.isfinite(x).all() for x in found)
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_one_argument_in_float64_makes_the_result_float64(quantity):
+    model = mechanism("every_joint_tree")
+    state = single(random_state(model, (3,)))
+    for argument in ARGUMENTS[quantity].split():
+        if getattr(getattr(state, argument), "dtype", None) == np.float32:
+            mixed = map_state(lambda x: x, state)
+            setattr(mixed, argument, getattr(state, argument).astype(float))
+            assert all(x.dtype == np.float64 for x in computed(model, quantity, mixed))
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_a_state_that_chains_share_counts_for_each(quantity):
+    """Arguments without the batch's axes: all but the last of each quantity, then all but the first."""
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (6,))
+    arrays = [name for name in ARGUMENTS[quantity].split() if isinstance(getattr(state, name), np.ndarray)]
+    for own in {arrays[0], arrays[-1]}:
+        spread, shared = map_state(lambda x: x, state), map_state(lambda x: x, state)
+        for name in set(arrays) - {own}:
+            value = getattr(state, name)[2]
+            setattr(shared, name, value)
+            setattr(spread, name, np.tile(value, (6,) + (1,) * value.ndim))
+        for x, same in zip(computed(model, quantity, spread), computed(model, quantity, shared), strict=True):
+            assert np.array_equal(x, same)
+
+
+def varied(model, chains, seed=0):
+    """New values of all fields, different in every chain; a free or spherical joint's axes are its own."""
+    rng = np.random.default_rng(seed)
+    n, dofs = model.n_bodies, model.nv
+    bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
+    axis = rng.normal(size=(chains, dofs, 3))
+    axis /= np.linalg.norm(axis, axis=-1, keepdims=True)
+    for kind, first, end in zip(
+        model.joint_types, model.velocity_index, [*model.velocity_index[1:], dofs], strict=True
+    ):
+        if kind in ("free", "spherical"):
+            axis[:, first:end] = model.axis[first:end]
+    return {
+        "mass": np.array([[b.mass for b in chain] for chain in bodies]),
+        "cg": np.array([[b.cg for b in chain] for chain in bodies]),
+        "inertia": np.array([[b.inertia for b in chain] for chain in bodies]),
+        "placement_rotation": np.array([[random_rotation(rng) for _ in range(n)] for _ in range(chains)]),
+        "placement_translation": rng.normal(size=(chains, n, 3)),
+        "axis": axis,
+        "pitch": rng.normal(size=(chains, dofs)),
+        "rotor_inertia": rng.uniform(1e-5, 1e-4, (chains, dofs)),
+        "gear_ratio": rng.uniform(-100, 100, (chains, dofs)),
+        "gravity": rng.normal(size=(chains, 3)),
+    }
+
+
+def built(model, values):
+    """A model of the same kind from the builder, with these values of its fields."""
+    one_dof = {"revolute": rb.Revolute, "prismatic": rb.Prismatic}
+    builder = rb.ModelBuilder(gravity=values["gravity"])
+    ends = [*model.velocity_index[1:], model.nv]
+    for i, (kind, first, end) in enumerate(zip(model.joint_types, model.velocity_index, ends, strict=True)):
+        joints = [
+            rb.Screw(values["axis"][k], values["pitch"][k]) if of == "screw" else one_dof[of](values["axis"][k])
+            for k, of in enumerate(model.dof_types[first:end], first)
+        ]
+        joint = {"free": rb.Free(), "spherical": rb.Spherical()}.get(kind, rb.Composite(joints) if joints else None)
+        p = model.parent[i]
+        builder.add_body(
+            model.body_names[i],
+            parent=None if p < 0 else model.body_names[p],
+            joint=joint,
+            placement=rb.Pose(values["placement_translation"][i], values["placement_rotation"][i]),
+            inertia=rb.Inertia(values["mass"][i], values["cg"][i], values["inertia"][i]),
+            rotor_inertia=values["rotor_inertia"][first:end],
+            gear_ratio=values["gear_ratio"][first:end],
+        )
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def varied_and_built():
+    """A model whose chains differ in everything, and a model of each chain from the builder."""
+    model = mechanism("every_joint_tree")
+    values = varied(model, 11)
+    return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(11)]
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_quantity_of_each_varied_chain_is_that_of_a_model_built_so(varied_and_built, quantity, dtype):
+    """With one state of each chain and with several."""
+    many, models = varied_and_built
+    fine = random_state(many, (11, 2))
+    state = fine if dtype is np.float64 else single(fine)
+    several = computed(many, quantity, state)
+    first = computed(many, quantity, chains_of(state, (slice(None), 0)))
+    for c, one in enumerate(models):
+        expected = computed(one, quantity, chains_of(state, c))
+        coarser = np.finfo(dtype).eps / np.finfo(float).eps
+        for x, y, z, allowed in zip(
+            several, first, expected, usual_rounding(one, quantity, chains_of(fine, c)), strict=True
+        ):
+            assert x.dtype == y.dtype == z.dtype == dtype
+            assert_within(x[c], z, coarser * allowed)
+            assert_within(y[c], z[0], coarser * allowed[0])
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("batch", [(2, 3), (1,), (0,)])
+def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity, batch):
+    model = mechanism("every_joint_tree")
+    values = {name: v[: np.prod(batch)].reshape(*batch, *v.shape[1:]) for name, v in varied(model, 6).items()}
+    shared = random_state(model, ())
+    found = computed(model.vary(**values), quantity, shared)
+    # moving positions takes no parameters of the chains
+    own = () if quantity in ("integrate", "difference") else batch
+    assert [x.shape for x in found] == [own + shape for shape in shapes(model, quantity)]
+    if own == (2, 3):
+        flat = model.vary(**{name: v.reshape(6, *v.shape[2:]) for name, v in values.items()})
+        for x, same in zip(found, computed(flat, quantity, shared), strict=True):
+            assert np.array_equal(x.reshape(same.shape), same)
+
+
+def disturbed(model, state, size, copies):
+    """The model and a state of each chain with all their numbers off by up to this much of themselves."""
+    rng = np.random.default_rng(5)
+
+    def off(x):
+        return x if x.dtype == bool else x * (1 + size * rng.uniform(-1, 1, x.shape))
+
+    chains = copies * len(state.q)
+    names = ("mass", "cg", "rotor_inertia", "gear_ratio", "gravity", "placement_rotation", "placement_translation")
+    values = {name: off(np.stack([getattr(model, name)] * chains)) for name in names}
+    inertia = off(np.stack([model.inertia] * chains))
+    many = model.vary(inertia=(inertia + inertia.mT) / 2, **values)
+    return many, map_state(lambda x: off(np.concatenate([x] * copies)), state)
+
+
+@pytest.mark.parametrize("name", ["every_joint_tree", "arm7", "floating_quadruped"])
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
+    """Its error is that of a model and a state off by some roundings: nv times what one of each does."""
+    model, eps = mechanism(name), np.finfo(np.float32).eps
+    coarse = single(random_state(model, (4,)))
+    fine = map_state(lambda x: x if x.dtype == bool else x.astype(float), coarse)
+    found, exact = computed(model, quantity, coarse), computed(model, quantity, fine)
+    many, states = disturbed(model, fine, eps / 2, copies=12)
+    around = computed(many, quantity, states)
+    for x, y, z in zip(found, exact, around, strict=True):
+        assert x.dtype == np.float32
+        allowed = ROUNDINGS * model.nv * np.abs(z.reshape(12, 4, -1) - y.reshape(4, -1)).max((0, 2))
+        if quantity == "force_balance_residual":  # zero but for rounding
+            allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
+        assert_within(x, y, allowed)
