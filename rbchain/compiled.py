@@ -12,18 +12,28 @@ and each sweep takes what it needs of these and an index `k`: 0 for the only cha
 `all_lanes(block.q)`, from inside compiled code, for all chains of a block that fills a register, which then cost little
 more than one. Arithmetic on `block.q[i, k]` works for both.
 
-    forward_dynamics(model, q, qd, loads, qdd, work, k)       writes qdd
-    inverse_dynamics(model, q, qd, qdd, loads, work, k)       writes loads.tau
-    mass_matrix(model, q, H, composite, work, k)              writes H (nv, nv, chains)
-    coriolis_matrix(model, q, qd, C, scratch, work, k)        writes C (nv, nv, chains)
-    jacobian(model, q, point, J, work, k)                     writes J (6, nv, chains); point is a Point
-    energy(model, q, qd, energies, work, k)                   writes energies (2, chains)
-    position_rates(model, q, qd, rate, k)                     writes rate (nq, chains)
-    normalize_positions(model, q, k)                          gives the quaternions in q unit length
+    forward_dynamics(model, q, qd, loads, qdd, work, k)         writes qdd; NaN from a singular joint on
+    inverse_dynamics(model, q, qd, qdd, loads, work, k)         writes loads.tau
+    hybrid_dynamics(model, q, qd, loads, qdd, given, work, k)   writes qdd and loads.tau; given (nv, chains) is 0 or 1
+    joint_reactions(model, q, qd, qdd, loads, reactions, work, k)           (bodies, 6, chains), and loads.tau
+    place_bodies(model, q, poses, work, k)                                  (bodies, 12, chains)
+    bodies_in_motion(model, q, qd, velocities, work, k)                     (bodies, 6, chains)
+    jacobian(model, q, point, J, work, k)                                   (6, nv, chains); point is a Point
+    jacobian_derivative(model, q, qd, point, J, work, k)                    (6, nv, chains)
+    mass_matrix(model, q, H, composite, work, k)                            (nv, nv, chains)
+    coriolis_matrix(model, q, qd, C, scratch, work, k)                      (nv, nv, chains)
+    centroidal_momentum_matrix(model, q, matrix, composite, work, k)        (6, nv, chains)
+    momentum(model, q, qd, found, work, k)                                  (9, chains)
+    energy(model, q, qd, energies, work, k)                                 (2, chains)
+    inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work, k)     (3, nv, nv, chains)
+    inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k)               (nv, bodies, 10, chains)
+    position_rates(model, q, qd, rate, k)                                   dq/dt, (nq, chains)
+    normalize_positions(model, q, k)                                        gives the quaternions in q unit length
 
-`composite` is an array (nv, RIGID_ROWS, chains) of scratch, `scratch` one (nv, CORIOLIS_ROWS, chains); H, C and J start
-as zeros, of which some stay. A body's number in the sweeps is that of its (last) degree of freedom. Nothing is checked:
-arrays of a wrong shape are read and written beyond their end.
+Results have the shapes named, and start as zeros, of which some stay. Scratch is `composite` (nv, RIGID_ROWS, chains)
+and `scratch` (nv, CORIOLIS_ROWS, chains) or, for the derivatives, (nv, DERIVATIVE_ROWS, chains). A body's number in a
+Point is that of its last degree of freedom, and nv that of the world. Nothing is checked: arrays of a wrong shape are
+read and written beyond their end.
 
 Compile your function with `@compiled.njit`. It counts no references, which would cost more than the dynamics; in return
 it cannot make arrays, and works with those it is given. It lets go of Python's lock while it runs, and is cached on
@@ -58,34 +68,48 @@ import numpy as np
 from .core.aba import forward_dynamics
 from .core.coriolis import CORIOLIS_ROWS, coriolis_matrix
 from .core.crba import RIGID_ROWS, mass_matrix
+from .core.derivatives import DERIVATIVE_ROWS, inverse_dynamics_derivatives
 from .core.energy import energy
-from .core.jacobians import Point, jacobian
+from .core.hybrid import hybrid_dynamics
+from .core.jacobians import Point, jacobian, jacobian_derivative
 from .core.jit import driver as njit
-from .core.kinematics import normalize_positions, position_rates
+from .core.kinematics import bodies_in_motion, normalize_positions, place_bodies, position_rates
 from .core.lane_memory import all_lanes
 from .core.lanes import LANE_WIDTHS, any_lane, like, select
 from .core.layout import BODY_ROWS, GATHERED_ROWS, GATHERING, GRAVITY, A, Block, FlatModel, Loads, R, Work
-from .core.rnea import inverse_dynamics
+from .core.momentum import centroidal_momentum_matrix, momentum
+from .core.regressors import inverse_dynamics_regressor
+from .core.rnea import inverse_dynamics, joint_reactions
 from .core.trig import sincos
 from .errors import StateError
 
 __all__ = [
     "CORIOLIS_ROWS",
+    "DERIVATIVE_ROWS",
     "RIGID_ROWS",
     "Block",
     "Point",
     "all_lanes",
     "any_lane",
     "block_of",
+    "bodies_in_motion",
+    "centroidal_momentum_matrix",
     "coriolis_matrix",
     "energy",
     "forward_dynamics",
+    "hybrid_dynamics",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_regressor",
     "jacobian",
+    "jacobian_derivative",
+    "joint_reactions",
     "like",
     "mass_matrix",
+    "momentum",
     "njit",
     "normalize_positions",
+    "place_bodies",
     "position_rates",
     "select",
     "sincos",

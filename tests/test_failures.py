@@ -87,3 +87,16 @@ def test_a_free_body_without_inertia_is_nan_and_its_neighbours_are_not():
         found = computed(chains, quantity, state)[0]
         assert np.isnan(found[1]).all()
         assert np.isfinite(found[[0, 2]]).all()
+
+
+@pytest.mark.parametrize(
+    "joint", [rb.Free(), rb.Spherical(), rb.Composite([rb.Revolute((1, 0, 0)), rb.Revolute((0, 1, 0)), rb.Revolute()])]
+)
+@pytest.mark.parametrize("cg", [(0, 0, 0), (0.3, 0, 0)])
+def test_a_thin_rod_that_may_turn_about_itself_is_singular_in_every_orientation(joint, cg):
+    builder = rb.ModelBuilder()
+    builder.add_body("rod", joint=joint, inertia=rb.Inertia.rod(1.0, mass=2.0, cg=cg, axis=(1, 0, 0)))
+    model = builder.build()
+    q, qd = model.random_state(np.random.default_rng(0), 40)
+    assert np.isnan(model.forward_dynamics(q, qd, np.ones(model.nv))).all()
+    assert np.isnan(model.mass_matrix_inverse(q)).all()

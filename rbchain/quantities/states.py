@@ -170,7 +170,8 @@ def _mean_rotation(turn):
     a = np.linalg.norm(turn, axis=-1)
     first = 0.5 * np.sinc(a / (2.0 * np.pi)) ** 2
     square = a * a
-    series = 1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * (1 / 362880 - square / 39916800)))
+    tail = 1 / 362880 - square * (1 / 39916800 - square / 6227020800)
+    series = 1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * tail))
     large = np.where(a > 0.5, a, 1.0)
     second = np.where(a > 0.5, (large - np.sin(large)) / large**3, series)
     return np.eye(3) + first[..., None, None] * K + second[..., None, None] * (K @ K)
