@@ -100,8 +100,8 @@ TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
 
 @pytest.mark.parametrize(
     "environment",
-    [{"NUMBA_DISABLE_JIT": "1"}, *({"RBCHAIN_LANE_WIDTH": width} for width in ("2", "4", "16"))],
-    ids=["plain Python", "2 lanes", "4 lanes", "16 lanes"],
+    [{"NUMBA_DISABLE_JIT": "1"}, *({"RBCHAIN_LANE_WIDTH": width} for width in ("2", "16"))],
+    ids=["plain Python", "2 lanes", "16 lanes"],
 )
 def test_every_way_of_running_the_kernels_agrees(environment, in_default_lanes):
     found = computed(DYNAMICS, **environment)

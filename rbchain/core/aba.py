@@ -87,7 +87,8 @@ def reciprocal_of_inertia(i, model, D, IA_body, work, k):
         work.body[p, SCALE, k] = rotational
         work.body[p, SCALE + 1, k] = translational
     noise = ROUNDINGS * epsilon(D) * (translational if model.joint[i] == PRISMATIC else rotational)
-    return select(noise < D, like(D, 1.0) / D, like(D, np.nan))
+    one, enough = like(D, 1.0), noise < D
+    return select(enough, one / select(enough, D, one), like(D, np.nan))
 
 
 @kernel

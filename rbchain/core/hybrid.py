@@ -36,8 +36,6 @@ def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, work, k):
     U_joint = inertia_along(joint, IA_body, axis, advance)
     D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
     driven, zero = prescribed[i, k] != like(body, 0.0), D - D
-    # where the joint is driven, D may be zero
-    D = select(driven, like(D, 1.0), D)
     Dinv = select(driven, zero, reciprocal_of_inertia(i, model, D, IA_body, work, k))
     u = select(driven, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)
     store_spatial(body, i, U, k, U_joint)
