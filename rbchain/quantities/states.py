@@ -86,14 +86,16 @@ class States:
         own = ~self._dofs.in_quaternion_joint
         moved[..., self._own_coordinates] = q[..., self._own_coordinates] + v[..., own]
         for at, dof, free in self._quaternion_joints():
-            turn = v[..., dof : dof + 3]
+            lost = _nan_where_not_finite(v[..., dof : dof + 3]) + _nan_where_not_finite(q[..., at : at + 4])
+            turn = np.where(np.isnan(lost), 0.0, v[..., dof : dof + 3])
             before = _rotation(q[..., at : at + 4])
             after = (before * _rotation_by(turn)).as_quat().reshape(*q.shape[:-1], 4)
-            moved[..., at : at + 4] = after + _nan_where_not_finite(q[..., at : at + 4])
+            moved[..., at : at + 4] = after + lost
             if free:
-                slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
-                turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
-                moved[..., at - 3 : at] = q[..., at - 3 : at] + turned
+                with np.errstate(invalid="ignore"):  # of chains whose velocity is not finite
+                    slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
+                    turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
+                moved[..., at - 3 : at] = q[..., at - 3 : at] + turned + lost
         return moved.astype(dtype)
 
     def difference(self, q0, q1):
