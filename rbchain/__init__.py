@@ -1,5 +1,17 @@
 """rbchain: the dynamics of serial chains and open trees of rigid bodies, one or a million in one call."""
 
+from .actions.drives import (
+    PID,
+    ComputedTorque,
+    PrescribedAcceleration,
+    PrescribedForce,
+    PrescribedPosition,
+    PrescribedVelocity,
+    UserForces,
+)
+from .actions.events import Event
+from .actions.signals import Signal
+from .actions.wrenches import Wrench
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import FileFormatError, ModelError, RbchainError, StateError
@@ -7,30 +19,42 @@ from .io import load
 from .model.builder import ModelBuilder
 from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .model.passive import JointForces
 from .model.pose import Pose
 from .simulation import Trajectory
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "PID",
     "Composite",
+    "ComputedTorque",
+    "Event",
     "FileFormatError",
     "Fixed",
     "Free",
     "Inertia",
+    "JointForces",
     "Model",
     "ModelBuilder",
     "ModelError",
     "Planar",
     "Pose",
+    "PrescribedAcceleration",
+    "PrescribedForce",
+    "PrescribedPosition",
+    "PrescribedVelocity",
     "Prismatic",
     "RbchainError",
     "Revolute",
     "Screw",
+    "Signal",
     "Spherical",
     "StateError",
     "Trajectory",
     "Universal",
+    "UserForces",
+    "Wrench",
     "get_num_threads",
     "load",
     "set_num_threads",

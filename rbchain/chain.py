@@ -10,6 +10,7 @@ from .model import validation
 from .model.description import VARIABLE_FIELDS, Description
 from .model.inertia import Inertia
 from .model.joint import Revolute
+from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
 from .model.pose import numbers, vector3
 from .quantities.calculator import Calculator
 from .quantities.derivatives import Derivatives
@@ -53,6 +54,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         Unit axis of each degree of freedom in the body's frame at q = 0; pitch of a screw in m/rad.
     rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg along a slide), 1, kg m^2
         Of each degree of freedom's motor; armature = rotor_inertia gear_ratio^2 is what the joint feels.
+    stiffness, damping, friction, lower_limit, ... : (nv,) arrays
+        The fields of `JointForces`, of each degree of freedom.
     mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
         Of each body, in body axes; the tensor is about the cg.
     gravity : (3,) array, m/s^2
@@ -81,6 +84,18 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     rotor_inertia = property(lambda self: self._description.rotor_inertia)
     gear_ratio = property(lambda self: self._description.gear_ratio)
     armature = property(lambda self: self.rotor_inertia * self.gear_ratio**2)
+    stiffness = property(lambda self: self._description.stiffness)
+    rest_position = property(lambda self: self._description.rest_position)
+    cubic_stiffness = property(lambda self: self._description.cubic_stiffness)
+    damping = property(lambda self: self._description.damping)
+    friction = property(lambda self: self._description.friction)
+    static_friction = property(lambda self: self._description.static_friction)
+    stribeck_velocity = property(lambda self: self._description.stribeck_velocity)
+    friction_velocity = property(lambda self: self._description.friction_velocity)
+    lower_limit = property(lambda self: self._description.lower_limit)
+    upper_limit = property(lambda self: self._description.upper_limit)
+    limit_stiffness = property(lambda self: self._description.limit_stiffness)
+    limit_damping = property(lambda self: self._description.limit_damping)
     dof_types = property(lambda self: self._description.dof_types)
     position_index = property(lambda self: self._dofs.position_index)
     velocity_index = property(lambda self: self._dofs.velocity_index)
@@ -139,6 +154,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
                 pitch=np.zeros(n),
                 rotor_inertia=np.zeros(n),
                 gear_ratio=np.ones(n),
+                **{field: np.full(n, getattr(JointForces, field)) for field in PASSIVE_FIELDS},
                 mass=np.full(n, link.mass),
                 cg=np.tile(link.cg, (n, 1)),
                 inertia=np.tile(link.inertia, (n, 1, 1)),
@@ -155,8 +171,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         ----------
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
-            `pitch`, `rotor_inertia`, `gear_ratio` and `gravity`, each with the shape of the attribute of that name, or
-            with the batch's axes in front of it.
+            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity` and the fields of `JointForces`, each with the shape of
+            the attribute of that name, or with the batch's axes in front of it.
             An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz. Fields with batch axes must agree in them.
             Each field is taken as it is given: a new mass leaves the inertia as it was.
 
@@ -186,6 +202,9 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         if len(set(batches.values())) > 1:
             raise ModelError(f"fields differ in their batch axes: {batches}; expected the same for all")
         new = dataclasses.replace(self._description, **changed)
+        if not changed.keys().isdisjoint(PASSIVE_FIELDS):
+            names = tuple(self.body_names[body] for body in self._dofs.body)
+            check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
         return Model(new)
 
     def _varied_field(self, name, value):
@@ -213,6 +232,11 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             return value
         of_dofs = VARIABLE_FIELDS[name][0] == "nv"
         names = tuple(self.body_names[body] for body in self._dofs.body) if of_dofs else self.body_names
+        if name in PASSIVE_FIELDS:
+            fixed = self._dofs.in_quaternion_joint
+            if name in OF_POSITION and (value[..., fixed] != getattr(JointForces, name)).any():
+                raise ModelError(f"{name} cannot be given to a free or spherical joint, which has no angle")
+            return value
         validation.check_finite(names, name, value, len(trailing) - 1)
         return self._physical_field(name, names, value)
 

@@ -160,6 +160,6 @@ def block_of(model, register_full=False, dtype=np.float64, chains=None):
     gathered = np.zeros((topology[GATHERING].max() + 1, GATHERED_ROWS, width), dtype)
     zeros = np.zeros((3, n, width), dtype)
     q = np.repeat(model.neutral()[:, None], width, axis=1).astype(dtype)
-    loads = Loads(zeros[2], np.zeros((n, 6, width), dtype))
+    loads = Loads(zeros[2], np.zeros((n, 6, width), dtype), None)
     flat = FlatModel(*topology, parameters)
     return Block(flat, Work(body, gathered), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))

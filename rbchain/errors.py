@@ -23,4 +23,6 @@ STATUS_SENTENCES = {
     1: "The step became too small to advance the time: the motion is singular or too stiff for the tolerances.",
     2: "The state or its rate was not finite: the mechanism is singular there, or the motion diverged.",
     3: "The limit of max_steps was reached before the end of the motion.",
+    4: "An event ended the motion.",
+    5: 'The step is too long for springs, damping or friction: take a shorter one, or method "implicit" or "rk45".',
 }

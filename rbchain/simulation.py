@@ -1,18 +1,25 @@
 """simulate() and the Trajectory it returns."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from .actions.drives import PrescribedPosition, PrescribedVelocity
+from .actions.events import EventRecord
+from .actions.gather import dof_index, gather
+from .actions.signals import as_signal
+from .core import drives as drive_codes
 from .core import rollout, tableaus
 from .core.lanes import LANE_WIDTHS
+from .core.layout import COORDINATE
 from .drivers import threads
-from .drivers.trajectories import adaptive_steps, fixed_steps, trajectory_memory
+from .drivers.trajectories import adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import STATUS_SENTENCES, StateError
 
 # Squares of errors over a smaller atol would overflow.
 SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
+FIXED = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
 # More steps than anyone would wait for, and few enough to count.
 MOST_STEPS = 1e12
 
@@ -27,9 +34,12 @@ class Trajectory:
     q, qd : (..., times, nq), (..., times, nv) arrays
         Positions and velocities at those times; NaN from where a chain's motion could not be computed.
     status : (...) array of int
-        How each chain ended: 0 done, 1 step underflow, 2 not finite, 3 too many steps.
+        How each chain ended: 0 done, 1 step underflow, 2 not finite, 3 too many steps, 4 stopped by an event, 5 too
+        stiff for the step.
     steps, rejections, evaluations : (...) arrays of int
         Accepted steps, rejected ones, and evaluations of the dynamics.
+    events : tuple of EventRecord
+        When each of the events happened.
     """
 
     t: np.ndarray
@@ -39,14 +49,26 @@ class Trajectory:
     steps: np.ndarray
     rejections: np.ndarray
     evaluations: np.ndarray
+    events: tuple = ()
+    _motors: object = None
+
+    @cached_property
+    def tau(self):
+        """What the motors gave at those times, (..., times, nv): of a prescribed motion, the force it took."""
+        return self._motors()[..., : self.qd.shape[-1]]
+
+    @cached_property
+    def qdd(self):
+        """Accelerations at those times, (..., times, nv)."""
+        return self._motors()[..., self.qd.shape[-1] :]
 
     def __repr__(self):
         return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
 
     @property
     def success(self):
-        """Whether every chain reached the end of its motion."""
-        return bool((self.status == rollout.DONE).all())
+        """Whether every chain reached the end of its motion, or an event that was to end it."""
+        return bool(np.isin(self.status, (rollout.DONE, rollout.STOPPED)).all())
 
     @property
     def message(self):
@@ -66,13 +88,18 @@ def simulate(
     *,
     method="rk45",
     tau=0.0,
+    drives=(),
+    forces=(),
+    events=(),
     step=None,
     rtol=1e-8,
     atol=1e-10,
     save_at=None,
     max_steps=100_000,
 ):
-    """Motion of a model from a state, under constant joint forces; computed entirely in compiled code.
+    """Motion of a model from a state, computed entirely in compiled code.
+
+    What acts is the joints' passive forces (`JointForces`), constant joint forces, drives, wrenches, and gravity.
 
     Parameters
     ----------
@@ -81,13 +108,21 @@ def simulate(
         Initial state of each chain; all float32 makes the calculation float32. The quaternions of free and spherical
         joints are integrated as four numbers, and given back unit length after each step.
     duration : float, s
-    method : "rk45" or "rk4"
-        "rk45", Dormand and Prince's fifth-order method, in which every chain has its own steps; or "rk4", the classical
-        fourth-order method in steps of `step`.
+    method : "rk45", "rk4" or "implicit"
+        "rk45", Dormand and Prince's fifth-order method, in which every chain has its own steps; "rk4", the classical
+        fourth-order method in steps of `step`; or "implicit", Euler's method, of first order, but linearly implicit in
+        springs, damping, friction, stops and PID gains, which may be as stiff as they like (as MuJoCo's
+        "implicitfast" is in damping).
     tau : float or (..., nv) array, N m or N
-        Joint forces, constant over the motion.
+        Joint forces, constant over the motion; of joints with a drive, zero.
+    drives : list of PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque, UserForces
+        What the joints' motors do; at most one for each degree of freedom.
+    forces : list of Wrench
+        What acts on bodies.
+    events : list of Event
+        What to record, or to stop at.
     step : float, s
-        Of "rk4": between two saved times, equal steps no longer than this.
+        Of "rk4" and "implicit": between two saved times, equal steps no longer than this.
     rtol, atol : float
         Of "rk45": the error of a step is kept to atol + rtol |y| in the root mean square over the state.
     save_at : int or (times,) array, s, optional
@@ -124,20 +159,85 @@ def simulate(
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
     start, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
     chains = int(np.prod(batch))
-    q, qd = np.empty((chains, times.size, model.nq), dtype), np.empty((chains, times.size, model.nv), dtype)
+    actions = gather(model, batch, duration, dtype, drives, forces, events, method == "implicit")
+    _check_tau(model, actions, start[2])
+    integrals = 0 if actions is None else actions.integrals
+    q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     tally = np.zeros((chains, 4), np.int64)
     if dtype == np.float32 and method == "rk45" and atol < SMALLEST_ATOL_FLOAT32:
         raise StateError(f"atol is {atol!r}; expected at least {SMALLEST_ATOL_FLOAT32} in float32")
-    start = tuple(x.reshape(chains, x.shape[-1]) if batch else x for x in start)
-    saved = (q.reshape(-1), qd.reshape(-1))
+    start = (*(x.reshape(chains, x.shape[-1]) if batch else x for x in start), model.nq + model.nv + integrals)
+    saved = (q.reshape(-1), qd.reshape(-1), more.reshape(-1))
     if chains:
         width = LANE_WIDTHS[dtype.name] if batch else 1
-        arguments = (*model._arrays_in(dtype), *settings, start, times, saved, tally)
-        sizes = model._topology, model.nq + model.nv, settings[0].b.size
+        arguments = (*model._arrays_in(dtype), *settings, start, actions, times, saved, tally)
+        sizes = model._topology, start[-1], settings[0].c.size, actions
         threads.run(driver, [], partial(trajectory_memory, *sizes, width, dtype), arguments, chains, width)
-    q, qd = (x[:, asked].reshape(*batch, times[asked].size, x.shape[-1]) for x in (q, qd))
+    _put_where_prescribed(model, drives, times, (q, qd), batch)
+    asked_states = [x[:, asked] for x in (q, qd, more)]
+    motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
+    q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     counts = (tally[:, column].reshape(batch) for column in range(4))
-    return Trajectory(times[asked], q, qd, *counts)
+    return Trajectory(times[asked], q, qd, *counts, _event_records(model, actions, batch), motors)
+
+
+def _check_tau(model, actions, tau):
+    """Refuse constant forces at joints that have a drive."""
+    if actions is None:
+        return
+    both = (actions.drives[drive_codes.KIND] != drive_codes.NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    if both.any():
+        names = [model.joint_names[body] for body in np.unique(model._dofs.body[both])]
+        raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
+
+
+def _put_where_prescribed(model, drives, times, states, batch):
+    """Give prescribed positions and velocities at saved times to the last bit, where the motion got so far."""
+    for drive in drives:
+        order = {PrescribedPosition: 0, PrescribedVelocity: 1}.get(type(drive))
+        if order is None:
+            continue
+        signal, i = as_signal("signal", drive.signal), dof_index(model, "drive", drive.joint, drive.dof)
+        rows = (int(model._topology[COORDINATE, i]), i)
+        for derivative in range(order, 2):
+            found = states[derivative][:, :, rows[derivative]]
+            exact = np.broadcast_to(signal(times, derivative - order), (*batch, times.size)).reshape(found.shape)
+            found[:] = np.where(np.isnan(found), found, exact)
+
+
+def _motors(model, actions, tau, times, states, batch):
+    """What the motors give, and the accelerations, at saved states: (..., times, 2 nv)."""
+    q, qd, integrals = states
+    dtype, width, (chains, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
+    if actions is None:
+        tau = np.broadcast_to(tau.reshape(chains, 1, n), qd.shape)
+        of_times = model if not model.batch_shape else model.vary()
+        qdd = of_times.forward_dynamics(*(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau)))
+        return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
+    found = np.empty((chains * m, 2 * n), dtype)
+    states = tuple(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states)
+    tau = np.ascontiguousarray(tau.reshape(chains, n))
+    size = q.shape[-1] + n + integrals.shape[-1]
+    arguments = (*model._arrays_in(dtype), states, tau, actions, times, found)
+    memory = partial(trajectory_memory, model._topology, size, 1, actions, width, dtype)
+    threads.run(motor_forces, [], memory, arguments, chains * m, width)
+    return found.reshape(*batch, m, 2 * n)
+
+
+def _event_records(model, actions, batch):
+    """When each event happened."""
+    if actions is None:
+        return ()
+    counts, times, states = actions.records
+    return tuple(
+        EventRecord(
+            counts[:, e].reshape(batch),
+            times[:, e].reshape(*batch, -1),
+            states[:, e, :, : model.nq].reshape(*batch, times.shape[-1], model.nq),
+            states[:, e, :, model.nq : model.nq + model.nv].reshape(*batch, times.shape[-1], model.nv),
+        )
+        for e in range(counts.shape[1])
+    )
 
 
 def _times(duration, save_at):
@@ -158,13 +258,13 @@ def _times(duration, save_at):
 
 def _driver(method, step, rtol, atol, max_steps, times):
     """The driver of a method, and the arguments that set it up."""
-    if method == "rk4":
+    if method in FIXED:
         step = _number("step", step, above=0.0)
         if np.diff(times).max() / step > MOST_STEPS:
             raise StateError(f"step is {step!r}; expected no more than {MOST_STEPS:.0e} steps between two saved times")
-        return fixed_steps, (tableaus.RK4, step)
+        return fixed_steps, (FIXED[method], step)
     if method != "rk45":
-        raise StateError(f'method is {method!r}; expected "rk45" or "rk4"')
+        raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
     rtol, atol = _number("rtol", rtol, least=0.0), _number("atol", atol, above=0.0)

@@ -133,7 +133,7 @@ def test_a_width_that_is_none_is_refused():
 def one_number_at_a_time(topology, parameters, q, qd, tau, wrenches, qdd, body, gathered):
     model, work = flat_model(topology, parameters), Work(body, gathered)
     settle_base(model, work, 0)
-    aba.forward_dynamics(model, q, qd, Loads(tau, wrenches), qdd, work, 0)
+    aba.forward_dynamics(model, q, qd, Loads(tau, wrenches, None), qdd, work, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -23,6 +23,7 @@ from .spatial import (
     z_axis,
 )
 from .storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
+from .wrenches import subtract_attached
 
 ROUNDINGS = 16.0  # how many a small difference of large inertias may be off by
 
@@ -66,6 +67,7 @@ def articulate_body(i, model, loads, work, k):
     v = load_motion(work.body, i, V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     pA = subtract_wrench(i, loads, cross_force(v, rigid_momentum(m, h, J, v)), k)
+    pA = subtract_attached(i, model, loads, pA, work, k)
     children, gathered = model.gathering[i], work.gathered
     IA_body = add_rigid(load_inertia(gathered, children, IA, k), m, h, J)
     return IA_body, add_forces(pA, load_force(gathered, children, PA, k))

@@ -2,8 +2,8 @@
 
 import math
 
-import numpy as np
-
+from .acting import begin_events, evaluate, pass_events
+from .events import NEVER
 from .jit import kernel
 from .kinematics import normalize_positions, straighten
 from .lanes import like, select
@@ -21,27 +21,28 @@ from .rollout import (
     RATE,
     REJECTIONS,
     RUNNING,
-    SAVED,
     SIZE,
     STATUS,
     STEP,
     STEP_UNDERFLOW,
     STEPS,
+    STOPPED,
+    TIME,
     TOO_MANY_STEPS,
     TRIAL,
     H,
     T,
-    evaluate,
+    record_chain,
     save_lane,
+    save_passed,
     take_chain,
+    take_stages,
 )
 from .runge_kutta import (
     SMALLEST_ERROR,
-    advance,
     combine,
     first_step,
     growth_of_step,
-    interpolate,
     norm,
     shrinkage_of_step,
     trial_step,
@@ -72,6 +73,7 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[STATUS, lane] >= DONE:
                 record_chain(block, stepper, batch, lane)
+                stepper.control[ACCEPTED, lane] = like(stepper.control, 0.0)
                 running -= 1
                 stepper.tally[STATUS, lane] = IDLE
                 if next_chain < last:
@@ -104,16 +106,21 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     rtol, atol = tolerances.rtol, tolerances.atol
     fresh = control[FRESH, k] > like(y, 0.0)
-    evaluate(block, y, rates[1], k)
+    control[TRIAL, k] = like(y, 0.0)
     for j in range(y.shape[0]):
-        rates[0, j, k] = select(fresh, rates[1, j, k], rates[0, j, k])
-    control[SIZE, k] = norm(y, y, y, atol, rtol, k)
-    control[RATE, k] = norm(rates[1], y, y, atol, rtol, k)
-    for lane in range(y.shape[1]):
-        control[TRIAL, lane] = like(y, trial_step(float(control[SIZE, lane]), float(control[RATE, lane])))
-    for j in range(y.shape[0]):
-        y_new[j, k] = y[j, k] + control[TRIAL, k] * rates[1, j, k]
-    evaluate(block, y_new, rates[2], k)
+        rates[1, j, k] = like(y, 0.0)
+    for there in range(1, 3):
+        for j in range(y.shape[0]):
+            y_new[j, k] = y[j, k] + control[TRIAL, k] * rates[1, j, k]
+        evaluate(block, y_new, control[TIME, k] + control[TRIAL, k], rates[there], k)
+        if there == 1:
+            for j in range(y.shape[0]):
+                y[j, k] = select(fresh, y_new[j, k], y[j, k])  # where a drive has put it
+                rates[0, j, k] = select(fresh, rates[1, j, k], rates[0, j, k])
+            control[SIZE, k] = norm(y, y, y, atol, rtol, k)
+            control[RATE, k] = norm(rates[1], y, y, atol, rtol, k)
+            for lane in range(y.shape[1]):
+                control[TRIAL, lane] = like(y, trial_step(float(control[SIZE, lane]), float(control[RATE, lane])))
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
     control[ERROR, k] = norm(change, y, y, atol, rtol, k)
@@ -132,6 +139,7 @@ def start_lane(block, stepper, tableau, batch, lane):
         return
     tally[EVALUATIONS, lane] = 2
     save_lane(block, stepper.y, batch, tally[CHAIN, lane], 0, lane)
+    begin_events(block, stepper.y, lane)
     rate, trial, change = float(control[RATE, lane]), float(control[TRIAL, lane]), float(control[ERROR, lane])
     if not rate < math.inf:
         tally[STATUS, lane] = NOT_FINITE
@@ -152,11 +160,10 @@ def set_step(stepper, batch, wanted, lane):
 @kernel
 def attempt_step(block, stepper, tableau, tolerances, k):
     """The stages of a step in every lane; the last stage is the step's end. Leaves the size of the error in ERROR."""
-    y, y_new, change, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
-    h = stepper.control[H, k]
-    for stage in range(1, tableau.b.shape[0]):
-        advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        evaluate(block, y_new, rates[stage], k)
+    y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[H, k]
+    for lane in range(y.shape[1]):
+        stepper.control[TIME, lane] = like(y, stepper.clock[T, lane])
+    take_stages(block, stepper, tableau, k)
     for j in range(y.shape[0]):
         change[j, k] = h * combine(tableau.error, tableau.error.shape[0], rates, j, k)
     stepper.control[ERROR, k] = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
@@ -167,11 +174,15 @@ def judge_step(block, stepper, tableau, batch, tolerances, lane):
     """Accept or reject the step of a lane, save what it has passed, and choose the next step."""
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h, end = float(control[ERROR, lane]), clock[STEP, lane], batch.times[batch.times.shape[0] - 1]
-    tally[EVALUATIONS, lane] += tableau.b.shape[0] - 1
+    tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
     if error <= 1.0:
         control[ACCEPTED, lane] = like(control, 1.0)
         tally[STEPS, lane] += 1
         t_new = end if end - clock[T, lane] <= h else clock[T, lane] + h
+        theta = pass_events(block, stepper, tableau, batch.records, clock[T, lane], h, tally[CHAIN, lane], lane)
+        if theta < NEVER:
+            tally[STATUS, lane] = STOPPED
+            t_new = clock[T, lane] + theta * h
         save_passed(block, stepper, tableau, batch, t_new, lane)
         clock[T, lane] = t_new
         factor = growth_of_step(error, clock[PREVIOUS_ERROR, lane], tableau.order, tally[AFTER_REJECTION, lane] > 0)
@@ -183,28 +194,14 @@ def judge_step(block, stepper, tableau, batch, tolerances, lane):
         tally[AFTER_REJECTION, lane] = 1
         factor = shrinkage_of_step(error, tableau.order)
     set_step(stepper, batch, h * factor, lane)
+    if tally[STATUS, lane] == STOPPED:
+        return
     if clock[T, lane] >= end:
         tally[STATUS, lane] = DONE
     elif not clock[STEP, lane] >= 1e-15 * end:
         tally[STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
     elif tally[STEPS, lane] + tally[REJECTIONS, lane] >= tolerances.max_steps:
         tally[STATUS, lane] = TOO_MANY_STEPS
-
-
-@kernel
-def save_passed(block, stepper, tableau, batch, t_new, lane):
-    """Save the times that the accepted step of a lane has passed, by the continuous extension."""
-    y, y_new, passed, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
-    h, slot, chain = stepper.control[H, lane], stepper.tally[SAVED, lane], stepper.tally[CHAIN, lane]
-    while slot < batch.times.shape[0] and batch.times[slot] <= t_new:
-        theta = like(y, (batch.times[slot] - stepper.clock[T, lane]) / stepper.clock[STEP, lane])
-        at_end = batch.times[slot] == t_new
-        for j in range(y.shape[0]):
-            passed[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
-        normalize_positions(block.model, passed, lane)
-        save_lane(block, passed, batch, chain, slot, lane)
-        slot += 1
-    stepper.tally[SAVED, lane] = slot
 
 
 @kernel
@@ -216,21 +213,8 @@ def accept_steps(block, stepper, tableau, k):
     """
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[ACCEPTED, k] > like(y, 0.0)
-    final = tableau.b.shape[0] - 1
+    final = tableau.c.shape[0] - 1
     for j in range(y.shape[0]):
         y[j, k] = select(accepted, y_new[j, k], y[j, k])
         rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])
     normalize_positions(block.model, y, k)
-
-
-@kernel
-def record_chain(block, stepper, batch, lane):
-    """Report how a lane's chain ended; what it has not reached is NaN."""
-    nq, nv, m, chain = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[CHAIN, lane]
-    for row in range(4):
-        batch.tally[chain, row] = stepper.tally[row, lane]
-    stepper.control[ACCEPTED, lane] = like(stepper.control, 0.0)
-    for j in range((chain * m + stepper.tally[SAVED, lane]) * nq, (chain + 1) * m * nq):
-        batch.q[j] = like(batch.q, np.nan)
-    for j in range((chain * m + stepper.tally[SAVED, lane]) * nv, (chain + 1) * m * nv):
-        batch.qd[j] = like(batch.qd, np.nan)

@@ -1,59 +1,122 @@
-"""Trajectories in steps of equal length, all lanes together."""
+"""Trajectories in steps of equal length, all lanes together.
+
+With Euler's tableau the step is linearly implicit in what springs, damping and friction of joints do, as MuJoCo's
+"implicitfast" is in damping: the dynamics solve (M + h D + h^2 K) qdd = tau - h K qd for the velocity at the step's
+end, and the positions move with that velocity.
+"""
 
 import math
 
-from .aba import fail_together
+from .acting import begin_events, is_too_stiff, pass_events, set_step_length
+from .events import NEVER
 from .jit import kernel
-from .kinematics import normalize_positions
+from .kinematics import normalize_positions, position_rates
 from .lanes import like
-from .rollout import DONE, EVALUATIONS, NOT_FINITE, REJECTIONS, STATUS, STEPS, evaluate, save_lane, take_chain
-from .runge_kutta import advance
+from .rollout import (
+    CHAIN,
+    DONE,
+    EVALUATIONS,
+    NOT_FINITE,
+    RUNNING,
+    SAVED,
+    STATUS,
+    STEP,
+    STEPS,
+    STOPPED,
+    TIME,
+    TOO_STIFF,
+    H,
+    T,
+    evaluate,
+    record_chain,
+    save_lane,
+    save_passed,
+    take_chain,
+    take_stages,
+)
 
 
 @kernel
 def roll_evenly(block, stepper, tableau, batch, step, span, k):
     """Take one block of chains, span = (first, last), from each saved time to the next in equal steps."""
     first, last = span
-    width, times = stepper.y.shape[1], batch.times
-    for lane in range(width):
+    times, chains = batch.times, min(stepper.y.shape[1], last - first)
+    for lane in range(stepper.y.shape[1]):
         take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
-    save_lanes(block, stepper, batch, 0, span)
-    attempted = 0
+        stepper.tally[STATUS, lane] = RUNNING
+    running = chains
     for slot in range(1, times.shape[0]):
         length = times[slot] - times[slot - 1]
         steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-        for _ in range(steps):
-            step_evenly(block, stepper, tableau, like(stepper.y, length / steps), k)
-        attempted += steps
-        save_lanes(block, stepper, batch, slot, span)
-    for lane in range(min(width, last - first)):
-        taken = stepper.tally[STEPS, lane]
-        batch.tally[first + lane, STATUS] = DONE if taken == attempted else NOT_FINITE
-        batch.tally[first + lane, STEPS] = taken
-        batch.tally[first + lane, REJECTIONS] = 0
-        batch.tally[first + lane, EVALUATIONS] = taken * tableau.b.shape[0]
+        h = like(stepper.y, length / steps)
+        if slot == 1 or tableau.order == 1:  # else the last rate of the step before is the first of the next
+            set_step_length(block, h, k)
+            evaluate(block, stepper.y, stepper.control[TIME, k], stepper.rates[0], k)
+        if slot == 1:
+            for lane in range(chains):
+                begin_events(block, stepper.y, lane)
+                save_lane(block, stepper.y, batch, first + lane, 0, lane)
+        for index in range(steps):
+            if running == 0:
+                break
+            start_step(block, stepper, tableau, times[slot - 1] + index * (length / steps), length / steps)
+            take_stages(block, stepper, tableau, k)
+            running = 0
+            for lane in range(chains):
+                if stepper.tally[STATUS, lane] == RUNNING:
+                    end_step(block, stepper, tableau, batch, index == steps - 1, lane)
+                    running += stepper.tally[STATUS, lane] == RUNNING
+            accept_step(block, stepper, tableau, k)
+    for lane in range(chains):
+        if stepper.tally[STATUS, lane] == RUNNING:
+            stepper.tally[STATUS, lane] = DONE
+        stepper.tally[EVALUATIONS, lane] = 1 + stepper.tally[STEPS, lane] * (tableau.c.shape[0] - 1)
+        record_chain(block, stepper, batch, lane)
 
 
 @kernel
-def step_evenly(block, stepper, tableau, h, k):
-    """One step of length h. A state that is no longer finite becomes NaN throughout, and its steps no longer count."""
-    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    stages = tableau.b.shape[0]
-    evaluate(block, y, rates[0], k)
-    for stage in range(1, stages):
-        advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        evaluate(block, y_new, rates[stage], k)
-    advance(tableau.b, stages, y, h, rates, y, k)
-    normalize_positions(block.model, y, k)
-    fail_together(y, k)
+def start_step(block, stepper, tableau, t, h):
+    """Set the clocks of all lanes; in an implicit step, let the positions move with the velocities of its end."""
+    nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
     for lane in range(y.shape[1]):
-        if y[0, lane] == y[0, lane]:
-            stepper.tally[STEPS, lane] += 1
+        stepper.clock[T, lane] = t
+        stepper.clock[STEP, lane] = h
+        stepper.control[TIME, lane] = like(y, t)
+        stepper.control[H, lane] = like(y, h)
+        if tableau.order == 1:
+            for i in range(n):
+                stepper.y_new[nq + i, lane] = y[nq + i, lane] + like(y, h) * rate[nq + i, lane]
+            position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
+        elif stepper.tally[STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
+            stepper.tally[STATUS, lane] = TOO_STIFF
 
 
 @kernel
-def save_lanes(block, stepper, batch, slot, span):
-    """Save the states of a block of chains."""
-    first, last = span
-    for lane in range(min(stepper.y.shape[1], last - first)):
-        save_lane(block, stepper.y, batch, first + lane, slot, lane)
+def end_step(block, stepper, tableau, batch, to_save, lane):
+    """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
+    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[T, lane], stepper.clock[STEP, lane]
+    nothing = y_new[0, lane] - y_new[0, lane]
+    for j in range(1, y_new.shape[0]):
+        nothing = nothing + (y_new[j, lane] - y_new[j, lane])
+    if nothing != like(y_new, 0.0):
+        tally[STATUS, lane] = NOT_FINITE
+        return
+    tally[STEPS, lane] += 1
+    theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
+    if theta < NEVER:
+        tally[STATUS, lane] = STOPPED
+        save_passed(block, stepper, tableau, batch, t + theta * h, lane)
+    elif to_save:
+        normalize_positions(block.model, y_new, lane)
+        save_lane(block, y_new, batch, tally[CHAIN, lane], tally[SAVED, lane], lane)
+        tally[SAVED, lane] += 1
+
+
+@kernel
+def accept_step(block, stepper, tableau, k):
+    """Move all lanes to the step's end; its rate is the next step's first."""
+    y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
+    for j in range(y.shape[0]):
+        y[j, k] = y_new[j, k]
+        rates[0, j, k] = rates[final, j, k]
+    normalize_positions(block.model, y, k)

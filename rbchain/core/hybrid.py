@@ -13,6 +13,7 @@ from .lanes import like, select
 from .layout import ADVANCE, ARMATURE, DINV, FORCE, LEVER, A, R, U, V, parameter
 from .spatial import add_forces, add_motions, motion_at_tip, power, scale_force, z_axis
 from .storage import load3, load9, load_force, load_motion, store_spatial
+from .wrenches import yielding
 
 
 @kernel
@@ -35,6 +36,7 @@ def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, work, k):
     IA_body, pA = articulate_body(i, model, loads, work, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
     D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
+    D = yielding(i, loads, D, k)
     driven, zero = prescribed[i, k] != like(body, 0.0), D - D
     Dinv = select(driven, zero, reciprocal_of_inertia(i, model, D, IA_body, work, k))
     u = select(driven, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)

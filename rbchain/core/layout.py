@@ -24,7 +24,18 @@ INERTIA = 16  # 6: about the centre of gravity, in body axes, kg m^2
 ADVANCE = 22  # travel along the axis per unit of q: 0 revolute, 1 prismatic, the pitch (m/rad) of a screw
 ARMATURE = 23  # inertia of the rotor as the joint feels it, kg m^2 or kg
 AXIS = 24  # 3: the joint's axis in body axes, from which the flattening has turned to z
-PARAMETERS = 27
+STIFFNESS = 27  # of the joint's spring, N m/rad or N/m
+REST = 28  # where the spring is at rest, rad or m
+CUBIC_STIFFNESS = 29  # N m/rad^3 or N/m^3
+DAMPING = 30  # N m s/rad or N s/m
+FRICTION = 31  # of sliding, N m or N
+BREAKAWAY = 32  # by how much the friction at rest exceeds that of sliding
+STRIBECK_VELOCITY = 33  # at which half of that excess is gone
+FRICTION_VELOCITY = 34  # over which the friction changes its sign
+LOWER, UPPER = 35, 36  # where the joint's stops begin
+LIMIT_STIFFNESS = 37
+LIMIT_DAMPING = 38  # by what share a unit of velocity into a stop makes it stiffer
+PARAMETERS = 39
 GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
@@ -36,12 +47,14 @@ POSING = 4  # what of q poses the body: OWN, FREE, SPHERICAL or CARRIED
 COORDINATE = 5  # the first entry of q that poses the body
 FIRST = 6  # the first body of the joint that this one is part of: itself, but in a free or spherical joint
 BODY = 7  # the number of the body outside, where this one is the last of its joint; -1 for the bodies without mass
-TOPOLOGY_ROWS = 8
+PASSIVE = 8  # which passive forces the joint has: the sum of those below
+TOPOLOGY_ROWS = 9
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
 # coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
 OWN, FREE, SPHERICAL, CARRIED = 0, 1, 2, 3
+SPRING, DAMPER, SLIDING, STOPS = 1, 2, 4, 8
 
 # --- working memory of a body: first row of each ---
 R = 0  # 9: body axes to world axes
@@ -73,6 +86,7 @@ class FlatModel(NamedTuple):
     coordinate: np.ndarray
     first: np.ndarray
     body: np.ndarray
+    passive: np.ndarray
     parameters: np.ndarray
 
 
@@ -84,10 +98,66 @@ class Work(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What acts on the chain: joint forces (n, lanes), wrenches (n, 6, lanes); (0, 6, lanes) if there are none."""
+    """What acts on the chain: joint forces (n, lanes), wrenches (n, 6, lanes); (0, 6, lanes) if there are none.
+
+    `acting` is what does so over time, or None.
+    """
 
     tau: np.ndarray
     wrenches: np.ndarray
+    acting: object
+
+
+class Acting(NamedTuple):
+    """What acts on the chains over time, in words of integers that all chains share, and in each chain's own numbers.
+
+    `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used; `settings` (SETTINGS,)
+    below. `tables` is flat; `given` (chains or 1, m) are the numbers of all chains, `numbers` (m, lanes) those of the
+    chains in the lanes, `chain` (lanes,) which ones these are. The rest is working memory.
+    """
+
+    signals: np.ndarray
+    drives: np.ndarray
+    wrenches: np.ndarray
+    events: np.ndarray
+    settings: np.ndarray
+    tables: np.ndarray
+    given: np.ndarray
+    chain: np.ndarray
+    numbers: np.ndarray
+    time: np.ndarray
+    values: np.ndarray
+    pieces: np.ndarray
+    joints: np.ndarray
+    before: np.ndarray
+    call: np.ndarray
+
+
+# Entries of `Acting.settings`.
+COMPENSATES = 0  # 1 if some drive carries the joint's share of gravity
+COMPUTES = 1  # 1 if some drive computes the torque from the mechanism's own equations
+FUNCTION = 2  # address of the user's function, or 0
+FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
+FUNCTION_COUNT = 4  # how many those are
+EXTERNAL = 5  # 1 while what acts on bodies counts, 0 while a controller reckons without it
+IMPLICIT = 6  # 1 if the step yields to springs and damping with the end of the step
+SETTINGS = 7
+
+# Rows of `Acting.joints` (JOINT_ROWS, n, lanes).
+MOTOR = 0  # what the motor gives
+OWN_FORCE = 1  # what the joint does by itself
+GIVEN_QDD = 2  # accelerations: given where PRESCRIBED is 1, else found
+PRESCRIBED = 3
+SPEED = 4  # qd as the sweep sees it
+HARDNESS = 5  # by how much the force falls per unit of position
+SLOPE = 6  # and of velocity
+YIELDING = 7  # inertia that stands for both in an implicit step
+WEIGHT = 8  # joint forces that hold the mechanism
+COMPUTED_FORCE = 9  # of computed torque
+CUSTOM = 10  # what the user's function gives
+CONSTANT_FORCE = 11
+STEP_LENGTH = 12  # of an implicit step, in its first column
+JOINT_ROWS = 13
 
 
 class Block(NamedTuple):
@@ -123,6 +193,7 @@ def flat_model(topology, parameters):
         topology[COORDINATE],
         topology[FIRST],
         topology[BODY],
+        topology[PASSIVE],
         parameters,
     )
 

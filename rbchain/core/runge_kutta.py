@@ -82,7 +82,7 @@ def interpolate(tableau, y, y_new, h, rates, theta, j, k):
     """Row j of the continuous extension at t + theta h (II.6, eq. 6.12 and Hairer's DOPRI5)."""
     change = y_new[j, k] - y[j, k]
     start = h * rates[0, j, k] - change
-    end = change - h * rates[tableau.b.shape[0] - 1, j, k] - start
+    end = change - h * rates[tableau.c.shape[0] - 1, j, k] - start
     fourth = h * combine(tableau.dense, tableau.dense.shape[0], rates, j, k)
     rest = like(theta, 1.0) - theta
     return y[j, k] + theta * (change + rest * (start + theta * (end + rest * fourth)))

@@ -6,15 +6,14 @@ import numpy as np
 
 
 class Tableau(NamedTuple):
-    """A method: stage s is at t + c[s] h and y + h sum A[s, j] rate_j; the step ends at y + h sum b[s] rate_s.
+    """A method: stage s is at t + c[s] h and y + h sum A[s, j] rate_j; the last is the step's end, the next's first.
 
     `error` weighs the rates into the difference from the embedded method, `dense` into the fourth-order term of the
-    continuous extension; both are empty where the method has neither. `order` is that of the result, and of the error
-    estimate plus one.
+    continuous extension, which is otherwise a cubic; both are empty where the method has neither. `order` is that of
+    the result, and of the error estimate plus one.
     """
 
     A: np.ndarray
-    b: np.ndarray
     c: np.ndarray
     error: np.ndarray
     dense: np.ndarray
@@ -22,16 +21,24 @@ class Tableau(NamedTuple):
 
 
 RK4 = Tableau(  # Kutta (1901)
-    A=np.array([[0, 0, 0, 0], [1 / 2, 0, 0, 0], [0, 1 / 2, 0, 0], [0, 0, 1, 0]], dtype=np.float64),
-    b=np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6]),
-    c=np.array([0, 1 / 2, 1 / 2, 1]),
+    A=np.array([[0] * 5, [1 / 2, 0, 0, 0, 0], [0, 1 / 2, 0, 0, 0], [0, 0, 1, 0, 0], [1 / 6, 1 / 3, 1 / 3, 1 / 6, 0]]),
+    c=np.array([0, 1 / 2, 1 / 2, 1, 1]),
     error=np.empty(0),
     dense=np.empty(0),
     order=4,
 )
 
-# Dormand and Prince (1980), "A family of embedded Runge-Kutta formulae". The last stage is the step's end, and so the
-# next step's first. Continuous extension: Hairer, Norsett and Wanner (1993), Solving ODEs I, section II.6, eq. 6.12.
+# Euler's method, made linearly implicit by the dynamics themselves: see `fixed_steps`.
+EULER = Tableau(
+    A=np.array([[0.0, 0.0], [1.0, 0.0]]),
+    c=np.array([0.0, 1.0]),
+    error=np.empty(0),
+    dense=np.empty(0),
+    order=1,
+)
+
+# Dormand and Prince (1980), "A family of embedded Runge-Kutta formulae". Continuous extension: Hairer, Norsett and
+# Wanner (1993), Solving ODEs I, section II.6, eq. 6.12.
 DORMAND_PRINCE = Tableau(
     A=np.array(
         [
@@ -44,7 +51,6 @@ DORMAND_PRINCE = Tableau(
             [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
         ]
     ),
-    b=np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0]),
     c=np.array([0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1]),
     error=np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40]),
     dense=np.array(

@@ -66,7 +66,7 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
         window(memory, states, (nq, width)),
         window(memory, velocities, (n, width)),
         window(memory, velocities + n * width, (n, width)),
-        Loads(window(memory, velocities + 2 * n * width, (n, width)), window(memory, wrench, (loaded, 6, width))),
+        Loads(window(memory, velocities + 2 * n * width, (n, width)), window(memory, wrench, (loaded, 6, width)), None),
         window(memory, own, (rows, width)),
     )
     for row in range(rows):

@@ -10,7 +10,7 @@ n counts degrees of freedom, as the kernels do. Where only some entries of a res
 block's rows, which start as zero, hold them from block to block.
 """
 
-from ..core import aba, hybrid, residual, rnea
+from ..core import aba, forces, hybrid, residual, rnea
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
 from .blocks import block_for, body_count, pack, pack_wrenches, take_varied, unpack
@@ -97,3 +97,15 @@ def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenche
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, of_bodies, block.work, k)
         unpack(block.rows, reactions, start, last)
+
+
+@driver
+def passive_forces(memory, topology, parameters, variation, q, qd, found, first, last):
+    """What the joints do by themselves."""
+    block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)
+    for start in range(first, last, lane_width(q)):
+        take_varied(block, block.model.parameters, variation, start, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        forces.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)
+        unpack(block.loads.tau, found, start, last)

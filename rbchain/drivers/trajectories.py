@@ -1,30 +1,69 @@
 """Drivers of whole trajectories: a batch of chains from their initial states to the last saved time."""
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from ..core.acting import evaluate, take_loads
 from ..core.adaptive_steps import roll_adaptively
 from ..core.fixed_steps import roll_evenly
 from ..core.jit import driver, kernel
 from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
+from ..core.lanes import like
+from ..core.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads
 from ..core.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
     TALLY_ROWS,
+    TIME,
     Batch,
+    Records,
     Stepper,
     Tolerances,
+    take_parameters,
 )
+from ..core.signals import COEFFICIENTS
 from ..core.tableaus import Tableau
 from .blocks import block_for, memory_size
 
 
-def trajectory_memory(topology, state_size, stages, width, dtype):
-    """Memory for one call of a driver here: of the block of lanes, and of the integrator (states, clocks, counts)."""
+class Actions(NamedTuple):
+    """What acts on a batch of chains over time, as `core.layout.Acting` has it, and where its events are recorded."""
+
+    signals: np.ndarray
+    drives: np.ndarray
+    wrenches: np.ndarray
+    events: np.ndarray
+    settings: np.ndarray
+    tables: np.ndarray
+    given: np.ndarray
+    most_coefficients: int
+    integrals: int
+    records: Records
+
+
+def trajectory_memory(topology, state_size, stages, actions, width, dtype):
+    """Memory for one call of a driver here: of the block, the integrator, its clocks and counts, and what acts."""
     return (
         np.empty(memory_size(topology, 0, width, dtype.itemsize), dtype),
         np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
+        None if actions is None else acting_memory(topology, state_size, actions, width, dtype),
+    )
+
+
+def acting_memory(topology, state_size, actions, width, dtype):
+    """Memory for what acts in one call: numbers in lanes; signs of events; arguments of a user's function; integers."""
+    n, numbers, signals = topology.shape[1], actions.given.shape[1], actions.signals.shape[1]
+    rows = numbers + 1 + signals * (3 + COEFFICIENTS + actions.most_coefficients) + JOINT_ROWS * n
+    return (
+        np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((actions.events.shape[1], width)),
+        np.zeros(state_size + numbers + n + 1),
+        np.zeros(width + SETTINGS, np.int64),
     )
 
 
@@ -44,32 +83,127 @@ def stepper_for(numbers, clock, tally, size, stages):
     )
 
 
+@kernel
+def lay_out_acting(memory, actions, n):
+    """What acts on the chains of one block of lanes, in its memory."""
+    numbers, before, call, integers = memory
+    signals, given, coefficients = actions.signals, actions.given, actions.most_coefficients
+    width, count, start = before.shape[1], signals.shape[1], aligned_start(numbers)
+    time = start + given.shape[1] * width
+    values = time + width
+    pieces = values + 3 * count * width
+    joints = pieces + (COEFFICIENTS + coefficients) * count * width
+    for j in range(SETTINGS):
+        integers[width + j] = actions.settings[j]
+    return Acting(
+        signals,
+        actions.drives,
+        actions.wrenches,
+        actions.events,
+        integers[width:],
+        actions.tables,
+        given,
+        integers[:width],
+        window(numbers, start, (given.shape[1], width)),
+        window(numbers, time, (1, width)),
+        window(numbers, values, (count, 3, width)),
+        window(numbers, pieces, (count, COEFFICIENTS + coefficients, width)),
+        window(numbers, joints, (JOINT_ROWS, n, width)),
+        before,
+        call,
+    )
+
+
+def acting_for(memory, actions, n):
+    """What acts on the chains over time, or None."""
+    return None if actions is None else lay_out_acting(memory, actions, n)
+
+
+@overload(acting_for, jit_options={"forceinline": True})
+def _overload_acting_for(memory, actions, n):
+    if isinstance(actions, types.NoneType):
+        return lambda memory, actions, n: None
+    return lambda memory, actions, n: lay_out_acting(memory, actions, n)
+
+
+def records_for(actions):
+    """Where events are recorded, or None."""
+    return None if actions is None else actions.records
+
+
+@overload(records_for, jit_options={"forceinline": True})
+def _overload_records_for(actions):
+    if isinstance(actions, types.NoneType):
+        return lambda actions: None
+    return lambda actions: actions.records
+
+
+@kernel
+def memory_for(memory, topology, parameters, start, actions, stages):
+    """A block of lanes with what acts on its chains, and the integrator's memory for it."""
+    numbers, stepper_numbers, clock, counts, acting_numbers = memory
+    block = block_for(numbers, topology, parameters, None, 0, start[0])
+    loads = Loads(block.loads.tau, block.loads.wrenches, acting_for(acting_numbers, actions, topology.shape[1]))
+    acted_on = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows)
+    return acted_on, stepper_for(stepper_numbers, clock, counts, start[3], stages)
+
+
 @driver
-def fixed_steps(memory, topology, parameters, variation, method, step, start, times, saved, tally, first, last):
-    """`method` in equal steps no longer than `step`; start = (q0, qd0, tau), saved = (q, qd) flat."""
-    q0, qd0, tau = start
-    A, b, c, error, dense, order = method
-    tableau = Tableau(A, b, c, error, dense, order)
-    numbers, stepper_numbers, clock, counts = memory
-    block = block_for(numbers, topology, parameters, None, 0, q0)
-    stepper = stepper_for(stepper_numbers, clock, counts, block.q.shape[0] + topology.shape[1], b.shape[0])
-    batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
-    for block_start in range(first, last, lane_width(q0)):
-        span = (block_start, min(block_start + lane_width(q0), last))
-        roll_evenly(block, stepper, tableau, batch, step, span, all_lanes(q0))
+def fixed_steps(
+    memory, topology, parameters, variation, method, step, start, actions, times, saved, tally, first, last
+):
+    """`method` in equal steps no longer than `step`; start = (q0, qd0, tau, rows of the state).
+
+    saved = (q, qd, integrals) flat; `actions` an `rbchain.actions.Actions`, or None.
+    """
+    A, c, error, dense, order = method
+    tableau = Tableau(A, c, error, dense, order)
+    block, stepper = memory_for(memory, topology, parameters, start, actions, c.shape[0])
+    batch = Batch(*start[:3], variation, times, *saved, tally, records_for(actions))
+    for block_start in range(first, last, lane_width(start[0])):
+        span = (block_start, min(block_start + lane_width(start[0]), last))
+        roll_evenly(block, stepper, tableau, batch, step, span, all_lanes(start[0]))
 
 
 @driver
 def adaptive_steps(
-    memory, topology, parameters, variation, method, tolerances, start, times, saved, tally, first, last
+    memory, topology, parameters, variation, method, tolerances, start, actions, times, saved, tally, first, last
 ):
     """`method` at each chain's own step, tolerances = (rtol, atol, max_steps); the rest as for `fixed_steps`."""
-    q0, qd0, tau = start
-    A, b, c, error, dense, order = method
+    A, c, error, dense, order = method
     rtol, atol, max_steps = tolerances
-    tableau = Tableau(A, b, c, error, dense, order)
-    numbers, stepper_numbers, clock, counts = memory
-    block = block_for(numbers, topology, parameters, None, 0, q0)
-    stepper = stepper_for(stepper_numbers, clock, counts, block.q.shape[0] + topology.shape[1], b.shape[0])
-    batch = Batch(q0, qd0, tau, variation, times, saved[0], saved[1], tally)
-    roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), (first, last), all_lanes(q0))
+    tableau = Tableau(A, c, error, dense, order)
+    block, stepper = memory_for(memory, topology, parameters, start, actions, c.shape[0])
+    batch = Batch(*start[:3], variation, times, *saved, tally, records_for(actions))
+    span, k = (first, last), all_lanes(start[0])
+    roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), span, k)
+
+
+@driver
+def motor_forces(memory, topology, parameters, variation, states, tau, actions, times, found, first, last):
+    """What the motors give, and the accelerations, found (chains times, 2 n), at saved states of a trajectory.
+
+    states = (q, qd, integrals), and `first` and `last`, count the times of each chain one after the other.
+    """
+    q, qd, integrals = states
+    nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
+    start = (q, qd, tau, nq + n + integrals.shape[1])
+    block, stepper = memory_for(memory, topology, parameters, start, actions, 1)
+    y, rate, joints = stepper.y, stepper.rates[0], block.loads.acting.joints
+    for block_start in range(first, last, width):
+        for lane in range(width):
+            row = min(block_start + lane, last - 1)
+            for j in range(nq):
+                y[j, lane] = q[row, j]
+            for j in range(n):
+                y[nq + j, lane] = qd[row, j]
+            for j in range(integrals.shape[1]):
+                y[nq + n + j, lane] = integrals[row, j]
+            take_parameters(block, block.model.parameters, variation, row // m, lane)
+            take_loads(block, tau, times[row % m], row // m, lane)
+            stepper.control[TIME, lane] = like(q, times[row % m])
+        evaluate(block, y, stepper.control[TIME, all_lanes(q)], rate, all_lanes(q))
+        for lane in range(min(width, last - block_start)):
+            for j in range(n):
+                found[block_start + lane, j] = joints[MOTOR, j, lane]
+                found[block_start + lane, n + j] = rate[nq + j, lane]

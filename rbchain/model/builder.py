@@ -10,6 +10,7 @@ from . import validation
 from .description import Description, Frame
 from .inertia import Inertia
 from .joint import JOINTS, Fixed
+from .passive import PASSIVE_FIELDS, JointForces
 from .pose import Pose, numbers, vector3
 
 MASSLESS = Inertia(0.0)
@@ -57,6 +58,7 @@ class ModelBuilder:
         joint_name=None,
         rotor_inertia=0.0,
         gear_ratio=1.0,
+        passive=None,
     ):
         """Add a body and the joint it hangs on.
 
@@ -77,6 +79,8 @@ class ModelBuilder:
         gear_ratio : float or (dofs,) array
             Turns of the rotor per turn of the joint. The joint feels the rotor as `armature`, its inertia times the
             square of this; that the rotor's spin also turns with the body that carries it is neglected.
+        passive : JointForces, optional
+            Springs, friction and stops of the joint.
 
         Raises
         ------
@@ -113,7 +117,11 @@ class ModelBuilder:
         gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
         if isinstance(joint, Fixed) and np.any(rotor_inertia):
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor_inertia!r}; a fixed joint has no motor")
-        self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, joint_name)
+        passive = JointForces() if passive is None else passive
+        if not isinstance(passive, JointForces):
+            raise ModelError(f"body {name!r}: passive is {passive!r}; expected JointForces")
+        forces = passive.of_dofs(name, joint)
+        self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, forces, joint_name)
 
     @staticmethod
     def _of_dofs(name, joint, what, value):
@@ -166,6 +174,7 @@ class ModelBuilder:
                 pitch=np.array([dof.pitch for dof in dofs]),
                 rotor_inertia=np.concatenate([self._bodies[name][4] for name in names]),
                 gear_ratio=np.concatenate([self._bodies[name][5] for name in names]),
+                **{field: np.concatenate([self._bodies[name][6][field] for name in names]) for field in PASSIVE_FIELDS},
                 mass=np.array([inertia.mass for inertia in inertias]),
                 cg=np.array([inertia.cg for inertia in inertias]),
                 inertia=np.array([inertia.inertia for inertia in inertias]),

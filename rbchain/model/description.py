@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .passive import PASSIVE_FIELDS
 from .pose import Pose
 
 
@@ -36,6 +37,18 @@ class Description:
     pitch: np.ndarray
     rotor_inertia: np.ndarray
     gear_ratio: np.ndarray
+    stiffness: np.ndarray
+    rest_position: np.ndarray
+    cubic_stiffness: np.ndarray
+    damping: np.ndarray
+    friction: np.ndarray
+    static_friction: np.ndarray
+    stribeck_velocity: np.ndarray
+    friction_velocity: np.ndarray
+    lower_limit: np.ndarray
+    upper_limit: np.ndarray
+    limit_stiffness: np.ndarray
+    limit_damping: np.ndarray
     mass: np.ndarray
     cg: np.ndarray
     inertia: np.ndarray
@@ -53,6 +66,7 @@ VARIABLE_FIELDS = {
     "pitch": ("nv",),
     "rotor_inertia": ("nv",),
     "gear_ratio": ("nv",),
+    **dict.fromkeys(PASSIVE_FIELDS, ("nv",)),
     "mass": ("n",),
     "cg": ("n", 3),
     "inertia": ("n", 3, 3),

@@ -14,6 +14,7 @@ from ..core.lane_memory import CACHE_LINE
 from ..core.lanes import LANE_WIDTHS
 from .description import VARIABLE_FIELDS
 from .joint import QUATERNION_JOINTS, axes_along
+from .passive import PASSIVE_FIELDS
 
 DOF_CODES = {"revolute": layout.REVOLUTE, "prismatic": layout.PRISMATIC, "screw": layout.SCREW}
 POSING_CODES = {"free": layout.FREE, "spherical": layout.SPHERICAL}
@@ -29,6 +30,8 @@ REACH = {
     "mass": ("mass",),
     "cg": ("cg",),
     "inertia": ("inertia",),
+    **{field: (field,) for field in PASSIVE_FIELDS},
+    "friction": ("friction", "static_friction"),
 }
 COLUMNS = {
     "rotation": slice(layout.PLACEMENT_ROTATION, layout.PLACEMENT_ROTATION + 9),
@@ -39,6 +42,14 @@ COLUMNS = {
     "advance": slice(layout.ADVANCE, layout.ADVANCE + 1),
     "armature": slice(layout.ARMATURE, layout.ARMATURE + 1),
     "axis": slice(layout.AXIS, layout.AXIS + 3),
+    **{field: slice(layout.STIFFNESS + i, layout.STIFFNESS + i + 1) for i, field in enumerate(PASSIVE_FIELDS)},
+}
+#: The fields of which one other than zero makes a joint have the passive force.
+PASSIVE_CODES = {
+    layout.SPRING: ("stiffness", "cubic_stiffness"),
+    layout.DAMPER: ("damping",),
+    layout.SLIDING: ("friction", "static_friction"),
+    layout.STOPS: ("limit_stiffness",),
 }
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
@@ -116,6 +127,10 @@ def topology_of(description):
         else:
             topology[layout.COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
     topology[layout.GATHERING], topology[layout.JOINS] = _gathering(parent)
+    for code, fields in PASSIVE_CODES.items():
+        for field in fields:
+            given = getattr(description, field) != 0.0
+            topology[layout.PASSIVE] |= code * given.reshape(-1, n).any(0)
     return topology
 
 
@@ -150,6 +165,10 @@ def columns_of(description, name):
     if name == "advance":
         kinds = np.array(d.dof_types)
         return np.where(kinds == "screw", d.pitch, kinds == "prismatic")[..., None]
+    if name == "static_friction":  # the kernels want its excess
+        return np.maximum(d.static_friction - d.friction, 0.0)[..., None]
+    if name in PASSIVE_FIELDS:
+        return getattr(d, name)[..., None]
     if name == "mass":
         return _of_last(dofs, d.mass[..., None])
     F = axes_along(axis)

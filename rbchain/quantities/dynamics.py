@@ -135,6 +135,20 @@ class Dynamics:
         none = self._none_like(q)
         return self.inverse_dynamics(q, none, none)
 
+    def passive_forces(self, q, qd):
+        """What springs, damping, friction and stops do at the joints (see `JointForces`), (..., nv).
+
+        `simulate` adds them to what the motors give; the other quantities do not know of them: with the motors' forces
+        tau, the accelerations are `forward_dynamics(q, qd, tau + passive_forces(q, qd))`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2).vary(damping=[1.0, 2.0]).passive_forces([0.0, 0.0], [1.0, 1.0])
+        array([-1., -2.])
+        """
+        return self._compute(dynamics.passive_forces, self._velocity_shape, ("q", "qd"), (q, qd))
+
     def _none_like(self, states):
         """Velocities or accelerations of zero in the precision of other states."""
         return np.zeros(self._n, np.float32 if getattr(states, "dtype", None) == np.float32 else np.float64)

@@ -1,0 +1,1 @@
+"""What acts on a mechanism over time: drives, wrenches, events; and the signals they follow."""

@@ -1,0 +1,149 @@
+"""Drives: what a joint's motor does over time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .signals import Signal
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedForce:
+    """A motor that gives a force over time.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    signal : Signal or number, N m or N
+        As everywhere here, an array gives each chain its own.
+    dof : int
+        Which degree of freedom of the joint.
+    gravity_compensation : bool
+        Whether the motor also carries the joint's share of gravity, `gravity_forces(q)`.
+    limit : float, N m or N
+        The most it can give, either way.
+    """
+
+    joint: str
+    signal: Signal
+    dof: int = 0
+    gravity_compensation: bool = False
+    limit: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedAcceleration:
+    """A motor that gives whatever force an acceleration over time (rad/s^2, m/s^2) takes: `Trajectory.tau` tells."""
+
+    joint: str
+    signal: Signal
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedVelocity:
+    """A motor that forces a velocity over time (rad/s, m/s), from the start on, whatever the initial state says.
+
+    Its acceleration is the signal's exact derivative: a signal that jumps has none.
+    """
+
+    joint: str
+    signal: Signal
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedPosition:
+    """A motor that forces a position over time (rad, m), from the start on, whatever the initial state says.
+
+    Velocity and acceleration are the signal's exact derivatives: one with kinks, such as a linear table, is refused.
+    """
+
+    joint: str
+    signal: Signal
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PID:
+    """A motor that follows a reference: kp e + ki (integral of e) + kd de/dt with e = reference - q.
+
+    Parameters
+    ----------
+    joint : str
+    reference : Signal or number, rad or m
+    kp, kd, ki : float or one for each chain
+    limit : float, N m or N
+        The most the motor can give, either way.
+    gravity_compensation : bool
+        Whether it also carries the joint's share of gravity, `gravity_forces(q)`.
+    dof : int
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> arm = rb.Model.serial_chain(2)
+    >>> drives = [rb.PID(joint, 0.5, kp=20.0, kd=2.0, gravity_compensation=True) for joint in arm.joint_names]
+    >>> arm.simulate([0, 0], [0, 0], 5.0, drives=drives).q[-1].round(6).tolist()
+    [0.5, 0.5]
+    """
+
+    joint: str
+    reference: Signal
+    kp: float
+    kd: float = 0.0
+    ki: float = 0.0
+    limit: float = np.inf
+    gravity_compensation: bool = False
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedTorque:
+    """A motor whose force the mechanism's own equations say: qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e).
+
+    It knows the chain's own parameters and what the other motors give, not its friction, springs or wrenches. With all
+    joints driven so, the errors obey linear equations (Luh, Walker and Paul 1980); with some, it is Spong's (1994)
+    partial feedback linearisation. Parameters as for `PID`, the gains per unit of inertia: 1/s^2, 1/s, 1/s^3.
+    """
+
+    joint: str
+    reference: Signal
+    kp: float
+    kd: float
+    ki: float = 0.0
+    limit: float = np.inf
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class UserForces:
+    """Joint forces from a function of the user's own, added to what the drives give.
+
+    Parameters
+    ----------
+    function : function(t, q, qd, parameters, out)
+        Adds the joint forces (nv,) to `out`, which starts as zero. All arguments but t (s) are flat float64 arrays, of
+        one chain. It is compiled by Numba once in each process, for whatever mechanism; a function under `numba.njit`
+        is taken as it is.
+    parameters : (m,) or (..., m) array
+        Numbers for it, of all chains or of each.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> def spring(t, q, qd, parameters, out):
+    ...     out[0] -= parameters[0] * q[0]
+    >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    >>> motion = rod.simulate([0.1], [0.0], 1.0, drives=[rb.UserForces(spring, [0.3])])
+    >>> float(motion.q[-1, 0].round(6))
+    -0.043985
+    """
+
+    function: Callable
+    parameters: np.ndarray = ()
+
+
+ONE_JOINT = (PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque)

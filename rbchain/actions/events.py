@@ -1,0 +1,74 @@
+"""Events of a motion."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """A joint passes a value, or a function of the state changes its sign.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint; or else
+    function : function(t, q, qd, parameters, out)
+        Writes the number to `out[0]`, as in `UserForces`.
+    value : float or one for each chain
+        What the joint passes.
+    of : "position" or "velocity"
+    direction : int
+        1 counts if it rises, -1 if it falls, 0 either way.
+    stop : bool
+        Whether the chain's motion ends there.
+    parameters : (m,) or (..., m) array
+        Numbers for the function.
+    dof : int
+        Which degree of freedom of the joint.
+    most : int
+        How many times of the event are kept; all are counted.
+
+    Notes
+    -----
+    Events are located in the method's continuous extension, to 1e-11 s. What happens twice within one step is not seen.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    >>> motion = rod.simulate([0.0], [2.0], 1.0, events=[rb.Event("link1", value=1.0)])
+    >>> float(motion.events[0].t[0].round(9)), motion.message
+    (0.5, '1 of 1: An event ended the motion.')
+    """
+
+    joint: str = None
+    function: Callable = None
+    value: float = 0.0
+    of: str = "position"
+    direction: int = 0
+    stop: bool = True
+    parameters: np.ndarray = ()
+    dof: int = 0
+    most: int = 16
+
+
+@dataclass(frozen=True, eq=False)
+class EventRecord:
+    """When an event happened.
+
+    Attributes
+    ----------
+    count : (...) array of int
+        How often.
+    t : (..., most) array, s
+        When; NaN where it did not.
+    q, qd : (..., most, nq), (..., most, nv) arrays
+        The states there.
+    """
+
+    count: np.ndarray
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray

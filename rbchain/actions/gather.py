@@ -1,0 +1,288 @@
+"""From drives, wrenches and events to the arrays that compiled code reads."""
+
+import math
+
+import numpy as np
+
+from ..core import drives as codes
+from ..core import events as event_codes
+from ..core import layout, signals, wrenches
+from ..core.rollout import Records
+from ..drivers.trajectories import Actions
+from ..errors import StateError
+from ..model.description import Frame
+from ..model.pose import Pose
+from .drives import ONE_JOINT, PID, ComputedTorque, PrescribedPosition, PrescribedVelocity, UserForces
+from .events import Event
+from .signals import as_signal
+from .user_code import address_of
+from .wrenches import Wrench
+
+KINDS = {
+    "PrescribedForce": codes.FORCE,
+    "PrescribedAcceleration": codes.PRESCRIBED_ACCELERATION,
+    "PrescribedVelocity": codes.PRESCRIBED_VELOCITY,
+    "PrescribedPosition": codes.PRESCRIBED_POSITION,
+    "PID": codes.PID,
+    "ComputedTorque": codes.COMPUTED_TORQUE,
+}
+
+
+class _Numbers:
+    """Numbers of all chains, or of each, one column after the other."""
+
+    def __init__(self, batch):
+        self.batch, self.columns = batch, []
+
+    def add(self, name, value, least=-np.inf):
+        """Column of a number, or of the first of those along the last axis of `value` that batch axes do not explain."""
+        try:
+            found = np.asarray(value, np.float64)
+            found = np.broadcast_to(found, np.broadcast_shapes(found.shape, self.batch) if found.ndim else ())
+        except (TypeError, ValueError):
+            raise StateError(f"{name} is {value!r}; expected a number, or a batch {self.batch} of them") from None
+        if found.ndim and found.shape != self.batch:
+            raise StateError(f"{name} has shape {np.shape(value)}; expected () or the batch's, {self.batch}")
+        if np.isnan(found).any() or not (found >= least).all():
+            bound = "" if least == -np.inf else f" of at least {least:g}"
+            raise StateError(f"{name} is {np.asarray(value).tolist()}; expected numbers{bound}")
+        self.columns.append(found.reshape(-1))
+        return len(self.columns) - 1
+
+    def add_row(self, name, values):
+        """First column of the numbers along the last axis of `values` (..., m), and m."""
+        try:
+            values = np.asarray(values, np.float64)
+        except (TypeError, ValueError):
+            raise StateError(f"{name} is {values!r}; expected an array of numbers") from None
+        first = len(self.columns)
+        for j in range(values.shape[-1] if values.ndim else 0):
+            self.add(name, values[..., j])
+        return first, len(self.columns) - first
+
+    def rows(self):
+        """(1, m), or (chains, m) where any are each chain's own."""
+        chains = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
+        rows = np.zeros((max(chains, 1), max(len(self.columns), 1)))
+        for j, column in enumerate(self.columns):
+            rows[:, j] = column if column.size in (1, rows.shape[0]) else column[:1]
+        return rows
+
+
+class _Signals:
+    """Signals as columns of words, numbers and tables."""
+
+    def __init__(self, numbers, duration):
+        self.numbers, self.duration = numbers, duration
+        self.words, self.tables, self.size, self.most_coefficients = [], [], 0, 0
+
+    def add(self, name, value):
+        """Number of a signal."""
+        signal, batch = as_signal(name, value), self.numbers.batch
+        if signal.batch_shape not in ((), batch):
+            raise StateError(f"{name} has batch shape {signal.batch_shape}; expected () or the batch's, {batch}")
+        if signal.end < self.duration or (signal.breaks.size > 1 and signal.breaks[0] > 0.0):
+            raise StateError(
+                f"{name} is given from {signal.breaks[0]:g} to {signal.end:g} s; expected it from 0 to "
+                f"{self.duration:g} s"
+            )
+        words = np.zeros(signals.SIGNAL_ROWS, np.int64)
+        words[signals.COUNT] = signal.coefficients.shape[-1]
+        if signal.breaks.size == 1 and signal.breaks[0] == 0.0:
+            words[signals.MOVES] = signals.CONSTANT if signal.is_constant else signals.POLYNOMIAL
+            words[signals.FIRST], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
+        else:
+            words[signals.MOVES] = signals.TABLE
+            self._add_table(signal, words)
+        waves = signal.waves.reshape(*signal.waves.shape[:-2], -1)
+        words[signals.SINES], _ = self.numbers.add_row(name, waves)
+        words[signals.HARMONICS] = signal.waves.shape[-2]
+        self.words.append(words)
+        return len(self.words) - 1
+
+    def _add_table(self, signal, words):
+        pieces, count = signal.coefficients.shape[-2:]
+        words[signals.PIECES], words[signals.TABLE_START] = pieces, self.size
+        flat = signal.coefficients.reshape(-1, pieces * count)
+        breaks = np.broadcast_to(signal.breaks, (flat.shape[0], pieces))
+        table = np.concatenate([breaks, flat], -1)
+        words[signals.STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
+        self.tables.append(table.reshape(-1))
+        self.size += table.size
+        self.most_coefficients = max(self.most_coefficients, count)
+
+    def arrays(self):
+        words = np.array(self.words, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
+        return words, np.concatenate([np.zeros(0), *self.tables])
+
+
+def gather(model, batch, duration, dtype, drives=(), forces=(), events=(), implicit=False):
+    """Actions on a batch of chains of a model over a duration; None if nothing acts but constant joint forces.
+
+    Raises StateError where something names what is not there, is there twice, or has numbers that do not fit.
+    """
+    if not (drives or forces or events or implicit or (model._topology[layout.PASSIVE] != 0).any()):
+        return None
+    numbers = _Numbers(batch)
+    of_time = _Signals(numbers, duration)
+    settings = np.zeros(layout.SETTINGS, np.int64)
+    settings[layout.IMPLICIT] = implicit
+    words, integrals = _gather_drives(model, _sequence("drives", drives), of_time, numbers, settings)
+    attached = [_wrench(model, wrench, of_time, numbers) for wrench in _sequence("forces", forces)]
+    watched = [_event(model, event, numbers) for event in _sequence("events", events)]
+    signal_words, tables = of_time.arrays()
+    chains, most = math.prod(batch), max([1, *(event.most for event in events)])
+    size = model.nq + model.nv + integrals
+    records = Records(
+        np.zeros((chains, len(watched)), np.int64),
+        np.full((chains, len(watched), most), np.nan),
+        np.full((chains, len(watched), most, size), np.nan, dtype),
+    )
+    return Actions(
+        signal_words,
+        words,
+        np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
+        np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
+        settings,
+        tables,
+        numbers.rows(),
+        of_time.most_coefficients,
+        integrals,
+        records,
+    )
+
+
+def _sequence(name, items):
+    if not isinstance(items, (list, tuple)):
+        raise StateError(f"{name} is {items!r}; expected a list")
+    return items
+
+
+def dof_index(model, what, joint, dof):
+    """Number of a degree of freedom of a named joint."""
+    if joint not in model.joint_names:
+        raise StateError(f"{what}: joint {joint!r} is not there; the joints are {list(model.joint_names)}")
+    body = model.joint_names.index(joint)
+    count = int(model._dofs.counts[body])
+    if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
+        raise StateError(f"{what}: joint {joint!r} has {count} degrees of freedom; found dof {dof!r}")
+    return int(model.velocity_index[body]) + int(dof)
+
+
+def _gather_drives(model, drives, of_time, numbers, settings):
+    """Words (DRIVE_ROWS, nv) of the drives, and how many integrals of errors they keep."""
+    words = np.zeros((codes.DRIVE_ROWS, model.nv), np.int64)
+    words[codes.INTEGRAL] = -1
+    integrals, user = 0, None
+    for drive in drives:
+        if isinstance(drive, UserForces):
+            if user is not None:
+                raise StateError("two UserForces are given; expected at most one function")
+            user = drive
+            first, count = numbers.add_row("parameters of UserForces", drive.parameters)
+            settings[layout.FUNCTION] = address_of(drive.function, model.nq, model.nv, count, model.nv)
+            settings[layout.FUNCTION_NUMBERS], settings[layout.FUNCTION_COUNT] = first, count
+            continue
+        if not isinstance(drive, ONE_JOINT):
+            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces))
+            raise StateError(f"a drive is {drive!r}; expected one of {expected}")
+        what = f"{type(drive).__name__} of joint {drive.joint!r}"
+        i = dof_index(model, what, drive.joint, drive.dof)
+        if words[codes.KIND, i] != codes.NONE:
+            raise StateError(f"{what}: degree of freedom {drive.dof} of that joint has a drive already")
+        words[codes.KIND, i] = KINDS[type(drive).__name__]
+        _check_coordinate(model, what, drive, i)
+        controller = isinstance(drive, (PID, ComputedTorque))
+        reference = as_signal(what, drive.reference if controller else drive.signal)
+        _check_smooth(what, drive, reference)
+        words[codes.SIGNAL, i] = of_time.add(what, reference)
+        gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
+        words[codes.GAINS, i] = numbers.add(f"{what}: kp", gains[0], least=0.0)
+        numbers.add(f"{what}: ki", gains[1], least=0.0)
+        numbers.add(f"{what}: kd", gains[2], least=0.0)
+        numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
+        if controller and np.any(np.asarray(drive.ki) != 0.0):
+            words[codes.INTEGRAL, i] = model.nq + model.nv + integrals
+            integrals += 1
+        words[codes.COMPENSATED, i] = getattr(drive, "gravity_compensation", False)
+    settings[layout.COMPENSATES] = words[codes.COMPENSATED].any()
+    settings[layout.COMPUTES] = (words[codes.KIND] == codes.COMPUTED_TORQUE).any()
+    return words, integrals
+
+
+def _check_coordinate(model, what, drive, i):
+    """Refuse drives that look at the position of a joint that has a quaternion instead of one."""
+    if model._dofs.in_quaternion_joint[i] and isinstance(drive, (PID, ComputedTorque, PrescribedPosition)):
+        raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected another drive")
+
+
+def _check_smooth(what, drive, reference):
+    """Refuse motions whose derivatives have jumps that no finite force makes."""
+    orders = {PrescribedPosition: 2, PrescribedVelocity: 1}.get(type(drive), 0)
+    for order in range(orders):
+        for at in reference.breaks[1:]:
+            before, after = reference(np.nextafter(at, -np.inf), order), reference(at, order)
+            size = np.abs(reference(reference.breaks, order)).max() + np.abs(after).max() + 1.0
+            if (np.abs(after - before) > 1e-9 * size).any():
+                kind = ("position", "velocity")[order + (orders == 1)]
+                raise StateError(f"{what}: its {kind} jumps at {at:g} s; expected a smoother signal")
+
+
+def _wrench(model, wrench, of_time, numbers):
+    if not isinstance(wrench, Wrench):
+        raise StateError(f"a force is {wrench!r}; expected a Wrench")
+    what = f"Wrench on {wrench.body!r}"
+    known = wrench.body in model.body_names
+    frame = Frame(model.body_names.index(wrench.body), Pose()) if known else model._frame(wrench.body)
+    body, pose = frame.body, frame.pose
+    if body < 0:
+        raise StateError(f"{what}: it is fixed to the world; expected a body that moves")
+    if wrench.axes not in ("world", "body"):
+        raise StateError(f'{what}: axes is {wrench.axes!r}; expected "world" or "body"')
+    if wrench.axes == "body" and np.abs(pose.rotation - np.eye(3)).max() > 0.0:
+        raise StateError(f"{what}: the frame is turned against its body; expected the body, or axes of the world")
+    components = [*_three(f"{what}: force", wrench.force), *_three(f"{what}: moment", wrench.moment)]
+    first = [of_time.add(what, component) for component in components][0]
+    point = np.asarray(wrench.point, np.float64)
+    if point.shape[-1:] != (3,):
+        raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")
+    at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
+    axes = wrenches.OWN if wrench.axes == "body" else wrenches.WORLD
+    return int(model._dofs.last[body]), axes, first, at
+
+
+def _three(name, components):
+    """Three signals, or numbers along the last axis of an array."""
+    if isinstance(components, np.ndarray):
+        components = np.moveaxis(components, -1, 0) if components.ndim else ()
+    if not hasattr(components, "__len__") or len(components) != 3:
+        raise StateError(f"{name} is {components!r}; expected three signals or numbers")
+    return [as_signal(name, component) for component in components]
+
+
+def _event(model, event, numbers):
+    if not isinstance(event, Event):
+        raise StateError(f"an event is {event!r}; expected an Event")
+    if (event.joint is None) == (event.function is None):
+        raise StateError(f"an event has joint {event.joint!r} and function {event.function!r}; expected one of them")
+    if event.direction not in (-1, 0, 1):
+        raise StateError(f"direction of an event is {event.direction!r}; expected -1, 0 or 1")
+    if not isinstance(event.most, (int, np.integer)) or event.most < 1:
+        raise StateError(f"most of an event is {event.most!r}; expected a whole number of at least 1")
+    words = np.zeros(event_codes.EVENT_ROWS, np.int64)
+    words[event_codes.DIRECTION], words[event_codes.TERMINAL] = event.direction, bool(event.stop)
+    if event.function is not None:
+        words[event_codes.ROW] = -1
+        first, count = numbers.add_row("parameters of an event", event.parameters)
+        words[event_codes.NUMBERS], words[event_codes.COUNT] = first, count
+        words[event_codes.ADDRESS] = address_of(event.function, model.nq, model.nv, count, 1)
+        return words
+    what = f"event of joint {event.joint!r}"
+    i = dof_index(model, what, event.joint, event.dof)
+    if event.of not in ("position", "velocity"):
+        raise StateError(f'{what}: of is {event.of!r}; expected "position" or "velocity"')
+    if event.of == "position" and model._dofs.in_quaternion_joint[i]:
+        raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected a function")
+    row = model.nq + i if event.of == "velocity" else int(model._topology[layout.COORDINATE, i])
+    words[event_codes.ROW], words[event_codes.NUMBERS] = row, numbers.add(f"{what}: value", event.value)
+    return words

@@ -1,0 +1,130 @@
+"""Signals: numbers that change with time."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import StateError
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A number over time: a polynomial, a table of polynomial pieces, or either plus sines.
+
+    Made by `Signal.constant`, `Signal.polynomial`, `Signal.sines` or `Signal.table`; wherever a signal is expected, a
+    number will do, an array with one number for each chain, or a piecewise polynomial of SciPy's (`CubicSpline`,
+    `PPoly`). Arrays of coefficients may have the batch's axes in front: one signal for each chain.
+
+    Attributes
+    ----------
+    breaks : (pieces,) array, s
+        Where the pieces begin; the first holds before, and the last thereafter.
+    coefficients : (..., pieces, m) array
+        Of 1, t, t^2 ..., with t counted from the piece's break.
+    waves : (..., sines, 3) array
+        Amplitude, angular frequency (rad/s) and phase (rad) of each sine.
+    end : float, s
+        Until when the signal is given.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Signal.polynomial([1.0, 0.0, 2.0])([0.0, 0.5]).tolist()
+    [1.0, 1.5]
+    >>> rb.Signal.table([0, 1, 3], [0, 1, 0], kind="linear")([0.5, 2.0]).tolist()
+    [0.5, 0.5]
+    """
+
+    coefficients: np.ndarray
+    breaks: np.ndarray = field(default_factory=lambda: np.zeros(1))
+    waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    end: float = np.inf
+
+    @classmethod
+    def constant(cls, value):
+        """A number, or one for each chain."""
+        return cls(_numbers("value", value)[..., None, None])
+
+    @classmethod
+    def polynomial(cls, coefficients):
+        """c0 + c1 t + c2 t^2 + ... from its coefficients (..., m)."""
+        found = _numbers("coefficients", coefficients, least_axes=1)
+        return cls(found[..., None, :])
+
+    @classmethod
+    def sines(cls, amplitude, angular_frequency, phase=0.0, offset=0.0):
+        """offset + the sum of amplitude sin(angular_frequency t + phase) over sines (..., m); in rad/s and rad."""
+        names = ("amplitude", "angular_frequency", "phase")
+        given = zip(names, (amplitude, angular_frequency, phase), strict=True)
+        waves = np.broadcast_arrays(*(np.atleast_1d(_numbers(name, x)) for name, x in given))
+        return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
+
+    @classmethod
+    def table(cls, times, values, kind="cubic"):
+        """Through values (..., m) at times (m,) s: "linear", or SciPy's "cubic" spline (not-a-knot)."""
+        times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
+        if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
+            raise StateError(f"times has shape {times.shape} and values {values.shape}; expected (m,) and (..., m)")
+        if not (np.diff(times) > 0.0).all():
+            raise StateError(f"times of the table, {times.tolist()}, do not rise from each to the next")
+        if kind == "linear":
+            slopes = np.diff(values) / np.diff(times)
+            return cls(np.stack([values[..., :-1], slopes], -1), times[:-1], end=float(times[-1]))
+        if kind != "cubic":
+            raise StateError(f'kind is {kind!r}; expected "linear" or "cubic"')
+        from scipy.interpolate import CubicSpline
+
+        return cls.pieces(CubicSpline(times, values, axis=-1))
+
+    @classmethod
+    def pieces(cls, piecewise):
+        """From SciPy's piecewise polynomials: a `PPoly`, such as a `CubicSpline`."""
+        found = np.moveaxis(piecewise.c[::-1], (0, 1), (-1, -2))
+        axis = getattr(piecewise, "axis", 0)
+        if axis and found.ndim - 2 != axis:
+            raise StateError(f"the spline interpolates along axis {axis}; expected the last or the first")
+        return cls(found, np.array(piecewise.x[:-1]), end=float(piecewise.x[-1]))
+
+    @property
+    def batch_shape(self):
+        return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2])
+
+    @property
+    def is_constant(self):
+        return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
+
+    def __call__(self, t, derivative=0):
+        """The signal, or a derivative of it, at times (m,): (..., m)."""
+        t = np.asarray(t, np.float64)
+        piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
+        powers = self.coefficients[..., piece, :]
+        for _ in range(derivative):
+            powers = powers[..., 1:] * np.arange(1, powers.shape[-1])
+        # a table's pieces count from their break, a polynomial from zero
+        elapsed = (t - self.breaks[piece])[..., None] ** np.arange(powers.shape[-1])
+        amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
+        waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
+        return (powers * elapsed).sum(-1) + waves.sum(-1)
+
+
+def as_signal(name, value):
+    """A Signal from whatever stands for one, or a StateError that names it."""
+    if isinstance(value, Signal):
+        return value
+    if hasattr(value, "c") and hasattr(value, "x"):
+        return Signal.pieces(value)
+    if callable(value):
+        raise StateError(f"{name} is {value!r}; expected a Signal, or numbers (a function of your own: UserForces)")
+    return Signal(_numbers(name, value)[..., None, None])
+
+
+def _numbers(name, value, least_axes=0):
+    try:
+        found = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise StateError(f"{name} is {value!r}; expected real numbers") from None
+    if found.ndim < least_axes or found.size == 0:
+        raise StateError(f"{name} has shape {found.shape}; expected (..., m)")
+    if not np.isfinite(found).all():
+        raise StateError(f"{name} is {found.tolist()}; expected finite numbers")
+    return found

@@ -1,0 +1,37 @@
+"""Wrenches on bodies over time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Wrench:
+    """A force and a moment on a body, over time.
+
+    Parameters
+    ----------
+    body : str
+        Name of a body, or of a frame on fixed joints.
+    force, moment : three Signals or numbers, or (..., 3) array, N and N m
+    point : (3,) or (..., 3) array, m
+        Where the force acts, in the frame of `body`.
+    axes : "world" or "body"
+        Which axes force and moment are given in: the world's, or those of `body`, which turn with it.
+
+    Examples
+    --------
+    A constant thrust along a rod that turns a hinge at its end does nothing; one across it does:
+
+    >>> import rbchain as rb
+    >>> rod = rb.Model.serial_chain(1, length=0.5, gravity=(0, 0, 0))
+    >>> along, across = (rb.Wrench("link1", force, point=(0.5, 0, 0), axes="body") for force in ((1, 0, 0), (0, 1, 0)))
+    >>> [float(rod.simulate([0.0], [0.0], 0.1, forces=[f]).qd[-1, 0].round(6)) for f in (along, across)]
+    [0.0, 6.0]
+    """
+
+    body: str
+    force: tuple = (0.0, 0.0, 0.0)
+    moment: tuple = (0.0, 0.0, 0.0)
+    point: np.ndarray = (0.0, 0.0, 0.0)
+    axes: str = "world"

@@ -1,0 +1,158 @@
+"""Trajectories with and without what acts over time: the same stepper, compiled for the one or the other.
+
+Each function here comes in two: for chains under constant joint forces, whose stepper so carries nothing more, and for
+those with drives, friction, wrenches or events. Which, the type of `loads.acting` says.
+"""
+
+from numba.extending import overload
+
+from .aba import forward_dynamics
+from .drives import move_under_drives
+from .events import NEVER, meet_events, start_events
+from .jit import kernel
+from .kinematics import position_rates
+from .lanes import like
+from .layout import CONSTANT_FORCE, DINV, HARDNESS, SLOPE, STEP_LENGTH, number_of
+from .signals import take_signals
+from .wrenches import acts
+
+# |h lambda| beyond which an explicit Runge-Kutta method of fourth order grows what should decay (real lambda), and
+# what should swing (imaginary): Hairer and Wanner (1996), Solving ODEs II, section IV.2.
+DECAY_LIMIT, SWING_LIMIT = 2.7853, 2.8284
+
+
+def _block_acts(block):
+    return acts(block.types[block.fields.index("loads")])
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
+def evaluate(block, y, t, rate, k):
+    """Rate of the state y at time t."""
+    (coast if block.loads.acting is None else move_under_drives)(block, y, t, rate, k)
+
+
+@overload(evaluate, jit_options={"forceinline": True})
+def _overload_evaluate(block, y, t, rate, k):
+    if _block_acts(block):
+        return lambda block, y, t, rate, k: move_under_drives(block, y, t, rate, k)
+    return lambda block, y, t, rate, k: coast(block, y, t, rate, k)
+
+
+@kernel
+def coast(block, y, t, rate, k):
+    """Rates of the positions, and accelerations under constant forces."""
+    nq = block.q.shape[0]
+    q, qd = y[:nq], y[nq:]
+    position_rates(block.model, q, qd, rate[:nq], k)
+    forward_dynamics(block.model, q, qd, block.loads, rate[nq:], block.work, k)
+
+
+# --- a chain taken into a lane ----------------------------------------------------------------------------------------
+
+
+def take_loads(block, tau, t, chain, lane):
+    """Put what acts on a chain into its lane: the joint forces tau, and what acts over time from t on."""
+    (take_forces if block.loads.acting is None else take_acting)(block, tau, t, chain, lane)
+
+
+@overload(take_loads, jit_options={"forceinline": True})
+def _overload_take_loads(block, tau, t, chain, lane):
+    if _block_acts(block):
+        return lambda block, tau, t, chain, lane: take_acting(block, tau, t, chain, lane)
+    return lambda block, tau, t, chain, lane: take_forces(block, tau, t, chain, lane)
+
+
+@kernel
+def take_forces(block, tau, t, chain, lane):
+    for i in range(block.qd.shape[0]):
+        block.loads.tau[i, lane] = number_of(tau, chain, i)
+
+
+@kernel
+def take_acting(block, tau, t, chain, lane):
+    acting = block.loads.acting
+    for i in range(block.qd.shape[0]):
+        acting.joints[CONSTANT_FORCE, i, lane] = number_of(tau, chain, i)
+    row = min(chain, acting.given.shape[0] - 1)
+    for j in range(acting.numbers.shape[0]):
+        acting.numbers[j, lane] = like(acting.numbers, acting.given[row, j])
+    acting.chain[lane] = chain
+    acting.time[0, lane] = like(acting.time, t)
+    take_signals(acting, lane)
+
+
+# --- what a step may meet ---------------------------------------------------------------------------------------------
+
+
+def begin_events(block, y, lane):
+    """Note on which side of its events a chain starts."""
+    if block.loads.acting is not None:
+        start_events(block, y, lane)
+
+
+@overload(begin_events, jit_options={"forceinline": True})
+def _overload_begin_events(block, y, lane):
+    if _block_acts(block):
+        return lambda block, y, lane: start_events(block, y, lane)
+    return lambda block, y, lane: None
+
+
+def pass_events(block, stepper, tableau, records, t, h, chain, lane):
+    """The share of a step after which an event ends the motion, or NEVER; all that happens in it is recorded."""
+    if block.loads.acting is None:
+        return NEVER
+    return meet_events(block, stepper, tableau, records, t, h, chain, lane)
+
+
+@overload(pass_events, jit_options={"forceinline": True})
+def _overload_pass_events(block, stepper, tableau, records, t, h, chain, lane):
+    if _block_acts(block):
+        return lambda block, stepper, tableau, records, t, h, chain, lane: meet_events(
+            block, stepper, tableau, records, t, h, chain, lane
+        )
+    return lambda block, stepper, tableau, records, t, h, chain, lane: NEVER
+
+
+def is_too_stiff(block, h, lane):
+    """Whether springs and damping are beyond what an explicit step of length h can follow: the answer would grow.
+
+    Of each joint alone, with its articulated inertia: what moves with it can only make it worse.
+    """
+    return False if block.loads.acting is None else outruns_step(block, h, lane)
+
+
+@overload(is_too_stiff, jit_options={"forceinline": True})
+def _overload_is_too_stiff(block, h, lane):
+    if _block_acts(block):
+        return lambda block, h, lane: outruns_step(block, h, lane)
+    return lambda block, h, lane: False
+
+
+@kernel
+def outruns_step(block, h, lane):
+    joints = block.loads.acting.joints
+    for i in range(block.qd.shape[0]):
+        yields = h * block.work.body[i, DINV, lane]
+        if yields * joints[SLOPE, i, lane] > DECAY_LIMIT or h * yields * joints[HARDNESS, i, lane] > SWING_LIMIT**2:
+            return True
+    return False
+
+
+def set_step_length(block, h, k):
+    """Let the dynamics know the length of an implicit step."""
+    if block.loads.acting is not None:
+        block.loads.acting.joints[STEP_LENGTH, 0, k] = h
+
+
+@overload(set_step_length, jit_options={"forceinline": True})
+def _overload_set_step_length(block, h, k):
+    if _block_acts(block):
+        return lambda block, h, k: store_step_length(block.loads.acting.joints, h, k)
+    return lambda block, h, k: None
+
+
+@kernel
+def store_step_length(joints, h, k):
+    joints[STEP_LENGTH, 0, k] = h

@@ -1,0 +1,113 @@
+"""What a joint does by itself: springs, friction, stops."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ..errors import ModelError
+from .pose import numbers
+
+
+@dataclass(frozen=True, eq=False)
+class JointForces:
+    """Passive forces of a joint: one number for all its degrees of freedom, or one for each.
+
+    The joint force, added to what its motor gives, is, at position q and velocity v,
+
+        - stiffness (q - rest_position) - cubic_stiffness (q - rest_position)^3 - damping v
+        - [friction + (static_friction - friction) s] v / sqrt(v^2 + friction_velocity^2)
+        - limit_stiffness x max(0, 1 + limit_damping dx/dt)    where q is x above its limit; the reverse below
+
+    with s = 1 / (1 + (v / stribeck_velocity)^2).
+
+    Parameters
+    ----------
+    stiffness, rest_position, cubic_stiffness : N m/rad, rad, N m/rad^3 (along a slide N/m, m, N/m^3)
+    damping : N m s/rad (N s/m)
+    friction, static_friction : N m (N)
+        Dry friction when sliding, and at its largest, just before; without a Stribeck effect if the latter is not
+        given. Regularised: below `friction_velocity` it gives way, so that a joint creeps where it would stick.
+    stribeck_velocity, friction_velocity : rad/s (m/s)
+    lower_limit, upper_limit : rad (m)
+        Where soft stops begin.
+    limit_stiffness : N m/rad (N/m)
+    limit_damping : s/rad (s/m)
+
+    References
+    ----------
+    Hess and Soom (1990) for the Stribeck curve; Hunt and Crossley (1975) for the stops, whose damping vanishes with
+    the depth x, so that the force has no jump.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> builder.add_body("door", joint=rb.Revolute(), inertia=rb.Inertia.box((1, 0.05, 2), mass=20),
+    ...                  passive=rb.JointForces(stiffness=3.0, damping=2.0))
+    >>> builder.build().passive_forces([0.5], [1.0])
+    array([-3.5])
+    """
+
+    stiffness: float = 0.0
+    rest_position: float = 0.0
+    cubic_stiffness: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    static_friction: float = 0.0
+    stribeck_velocity: float = 0.1
+    friction_velocity: float = 0.01
+    lower_limit: float = -np.inf
+    upper_limit: float = np.inf
+    limit_stiffness: float = 0.0
+    limit_damping: float = 0.0
+
+    def of_dofs(self, name, joint):
+        """Each number as an array (dofs,). Raises ModelError, for the body `name`, where no joint can be so."""
+        count, found = len(joint.dofs), {}
+        for field in fields(self):
+            value = numbers(getattr(self, field.name), f"body {name!r}: {field.name}", finite=False)
+            if value.shape not in ((), (count,)):
+                raise ModelError(f"body {name!r}: {field.name} has shape {value.shape}; expected () or ({count},)")
+            found[field.name] = np.broadcast_to(value, count).copy()
+        if joint.kind in ("free", "spherical") and any(
+            np.any(found[field] != getattr(JointForces, field)) for field in OF_POSITION
+        ):
+            raise ModelError(
+                f"body {name!r}: a {joint.kind} joint has no angle for springs or stops; expected damping or friction"
+            )
+        check_passive((name,) * count, found)
+        return found
+
+
+PASSIVE_FIELDS = tuple(field.name for field in fields(JointForces))
+#: Those that look at the joint's position, which a quaternion is not.
+OF_POSITION = ("stiffness", "cubic_stiffness", "lower_limit", "upper_limit")
+NOT_NEGATIVE = ("damping", "friction", "static_friction", "limit_stiffness", "limit_damping")
+ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
+
+
+def check_passive(names, found):
+    """Refuse passive forces (..., nv) of the degrees of freedom of bodies `names` that no joint can have."""
+    for field, value in found.items():
+        limit = field.endswith("_limit")
+        refuse(names, np.isnan(value) if limit else ~np.isfinite(value), field, value, "expected a finite number")
+        if field in NOT_NEGATIVE:
+            refuse(names, value < 0.0, field, value, "expected zero or more")
+        if field in ABOVE_ZERO:
+            refuse(names, value <= 0.0, field, value, "expected more than zero")
+    lower, upper = found["lower_limit"], found["upper_limit"]
+    refuse(names, lower >= upper, "lower_limit", lower, "expected less than the upper_limit")
+    stopped = (lower > -np.inf) | (upper < np.inf)
+    loose = stopped & (found["limit_stiffness"] == 0.0)
+    refuse(names, loose, "limit_stiffness", found["limit_stiffness"], "expected more, for there are limits")
+    weaker = (found["static_friction"] > 0.0) & (found["static_friction"] < found["friction"])
+    refuse(names, weaker, "static_friction", found["static_friction"], "expected no less than the friction")
+
+
+def refuse(names, bad, field, values, expected):
+    """Raise for the first degree of freedom (and chain) where `bad` (..., nv) holds."""
+    if np.any(bad):
+        *chain, dof = (int(i) for i in np.argwhere(bad)[0])
+        where = f" of chain {chain[0] if len(chain) == 1 else tuple(chain)}" if chain else ""
+        value = np.broadcast_to(values, np.shape(bad))[(*chain, dof)]
+        raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected}")
