@@ -7,12 +7,12 @@ those with drives, friction, wrenches or events. Which, the type of `loads.actin
 from numba.extending import overload
 
 from .aba import forward_dynamics
-from .drives import move_under_drives
+from .drives import move_under_drives, note_slopes
 from .events import NEVER, meet_events, start_events
-from .jit import kernel
+from .jit import kernel, routine
 from .kinematics import position_rates
 from .lanes import like
-from .layout import CONSTANT_FORCE, DINV, HARDNESS, SLOPE, STEP_LENGTH, number_of
+from .layout import CONSTANT_FORCE, DINV, HARDNESS, SLOPE, STEP_LENGTH, YIELDING, number_of
 from .signals import take_signals
 from .wrenches import acts
 
@@ -40,7 +40,7 @@ def _overload_evaluate(block, y, t, rate, k):
     return lambda block, y, t, rate, k: coast(block, y, t, rate, k)
 
 
-@kernel
+@routine
 def coast(block, y, t, rate, k):
     """Rates of the positions, and accelerations under constant forces."""
     nq = block.q.shape[0]
@@ -79,6 +79,8 @@ def take_acting(block, tau, t, chain, lane):
     for j in range(acting.numbers.shape[0]):
         acting.numbers[j, lane] = like(acting.numbers, acting.given[row, j])
     acting.chain[lane] = chain
+    for i in range(block.qd.shape[0]):
+        acting.joints[YIELDING, i, lane] = like(acting.joints, 0.0)
     acting.time[0, lane] = like(acting.time, t)
     take_signals(acting, lane)
 
@@ -113,6 +115,19 @@ def _overload_pass_events(block, stepper, tableau, records, t, h, chain, lane):
             block, stepper, tableau, records, t, h, chain, lane
         )
     return lambda block, stepper, tableau, records, t, h, chain, lane: NEVER
+
+
+def watch_stiffness(block, y, k):
+    """Note how stiff all joints are in a state whose rate has just been found."""
+    if block.loads.acting is not None:
+        note_slopes(block, y, k)
+
+
+@overload(watch_stiffness, jit_options={"forceinline": True})
+def _overload_watch_stiffness(block, y, k):
+    if _block_acts(block):
+        return lambda block, y, k: note_slopes(block, y, k)
+    return lambda block, y, k: None
 
 
 def is_too_stiff(block, h, lane):

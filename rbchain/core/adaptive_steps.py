@@ -4,7 +4,7 @@ import math
 
 from .acting import begin_events, evaluate, pass_events
 from .events import NEVER
-from .jit import kernel
+from .jit import kernel, routine
 from .kinematics import normalize_positions, straighten
 from .lanes import like, select
 from .rollout import (
@@ -129,7 +129,7 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
             start_lane(block, stepper, tableau, batch, lane)
 
 
-@kernel
+@routine
 def start_lane(block, stepper, tableau, batch, lane):
     """Choose a fresh lane's first step, and save where it starts."""
     control, tally = stepper.control, stepper.tally
@@ -169,7 +169,7 @@ def attempt_step(block, stepper, tableau, tolerances, k):
     stepper.control[ERROR, k] = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
 
 
-@kernel
+@routine
 def judge_step(block, stepper, tableau, batch, tolerances, lane):
     """Accept or reject the step of a lane, save what it has passed, and choose the next step."""
     control, clock, tally = stepper.control, stepper.clock, stepper.tally

@@ -5,9 +5,10 @@ mechanism's own equations in sweeps of their own, in which what disturbs it (fri
 """
 
 from .callbacks import call
-from .forces import passive_force
+from .forces import passive_force, passive_slopes
 from .hybrid import hybrid_dynamics
-from .jit import kernel
+from .jit import kernel, routine
+from .kinematics import position_rates
 from .lanes import like, select
 from .layout import (
     COMPENSATES,
@@ -47,7 +48,7 @@ KP, KI, KD, LIMIT = 0, 1, 2, 3
 GRAVITY_SWEEP, MODEL_SWEEP, MOTION_SWEEP = 0, 1, 2
 
 
-@kernel
+@routine
 def move_under_drives(block, y, t, rate, k):
     """Rate of a state y = (q, qd, integrals of errors) at time t, whose forced joints are put where they must be."""
     acting, nq, n = block.loads.acting, block.q.shape[0], block.qd.shape[0]
@@ -56,7 +57,8 @@ def move_under_drives(block, y, t, rate, k):
     follow_signals(acting, k)
     for i in range(n):
         force_joint(i, block.model, acting, q, qd, k)
-        react(i, block.model, acting, q, qd, k)
+        acting.joints[OWN_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
+    position_rates(block.model, q, qd, rate[:nq], k)
     if acting.settings[FUNCTION] != 0:
         for lane in range(acting.time.shape[1]):
             ask_user(acting, nq, n, y, lane)
@@ -65,6 +67,10 @@ def move_under_drives(block, y, t, rate, k):
             acting.settings[EXTERNAL] = 1 if sweep == MOTION_SWEEP else 0
             for i in range(n):
                 command_joint(i, sweep, block, y, k)
+            if sweep == MOTION_SWEEP and acting.settings[IMPLICIT] == 1:
+                note_slopes(block, y, k)
+                for i in range(n):
+                    yield_to_step(i, block, y[nq + i, k], k)
             joints = acting.joints
             hybrid_dynamics(
                 block.model, q, joints[SPEED], block.loads, joints[GIVEN_QDD], joints[PRESCRIBED], block.work, k
@@ -90,12 +96,19 @@ def force_joint(i, model, acting, q, qd, k):
 
 
 @kernel
-def react(i, model, acting, q, qd, k):
-    """What joint i does by itself: springs, friction, stops."""
-    force, hardness, slope = passive_force(i, model, q, qd, k)
-    acting.joints[OWN_FORCE, i, k] = force
-    acting.joints[HARDNESS, i, k] = hardness
-    acting.joints[SLOPE, i, k] = slope
+def note_slopes(block, y, k):
+    """By how much each joint's force, its motor's included, falls per unit of position and of velocity."""
+    acting, model, nq = block.loads.acting, block.model, block.q.shape[0]
+    q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
+    for i in range(block.qd.shape[0]):
+        hardness, slope = passive_slopes(i, model, q, qd, k)
+        if acting.drives[KIND, i] == PID:
+            gains, given = acting.drives[GAINS, i], acting.joints[MOTOR, i, k]
+            within = abs(given) < acting.numbers[gains + LIMIT, k]
+            kp, kd = acting.numbers[gains + KP, k], acting.numbers[gains + KD, k]
+            hardness, slope = hardness + select(within, kp, kp - kp), slope + select(within, kd, kd - kd)
+        acting.joints[HARDNESS, i, k] = hardness
+        acting.joints[SLOPE, i, k] = slope
 
 
 @kernel
@@ -121,7 +134,8 @@ def command_joint(i, sweep, block, y, k):
     """Set what is given of joint i in a sweep: its force, or its acceleration."""
     acting, joints, kind = block.loads.acting, block.loads.acting.joints, block.loads.acting.drives[KIND, i]
     zero, one, v = like(joints, 0.0), like(joints, 1.0), y[block.q.shape[0] + i, k]
-    joints[YIELDING, i, k] = zero
+    if acting.settings[IMPLICIT] == 1:
+        joints[YIELDING, i, k] = zero
     if sweep == GRAVITY_SWEEP:
         joints[SPEED, i, k] = zero
         joints[PRESCRIBED, i, k] = one
@@ -137,15 +151,11 @@ def command_joint(i, sweep, block, y, k):
         s = acting.drives[SIGNAL, i]
         joints[GIVEN_QDD, i, k] = acting.values[s, ACCELERATION, k] + feedback(i, block, y, k)
     else:
-        motor, wanted = motor_force(i, block, y, k)
+        motor = motor_force(i, block, y, k)
         joints[MOTOR, i, k] = motor
         block.loads.tau[i, k] = motor
         if sweep == MOTION_SWEEP:
             block.loads.tau[i, k] = motor + joints[OWN_FORCE, i, k]
-            if kind == PID:
-                stiffen(i, acting, motor == wanted, k)
-            if acting.settings[IMPLICIT] == 1:
-                yield_to_step(i, block, v, k)
 
 
 @kernel
@@ -163,14 +173,14 @@ def feedback(i, block, y, k):
 
 @kernel
 def motor_force(i, block, y, k):
-    """What the motor of joint i gives, within its limit, and what it was to give."""
+    """What the motor of joint i gives, within its limit."""
     acting, joints = block.loads.acting, block.loads.acting.joints
     kind, gains = acting.drives[KIND, i], acting.drives[GAINS, i]
     force = joints[CONSTANT_FORCE, i, k]
     if acting.settings[FUNCTION] != 0:
         force = force + joints[CUSTOM, i, k]
     if kind == NONE:
-        return force, force
+        return force
     if kind == FORCE:
         force = force + acting.values[acting.drives[SIGNAL, i], VALUE, k]
     elif kind == PID:
@@ -180,16 +190,7 @@ def motor_force(i, block, y, k):
     if acting.drives[COMPENSATED, i] == 1:
         force = force + joints[WEIGHT, i, k]
     limit = acting.numbers[gains + LIMIT, k]
-    return min(max(force, -limit), limit), force
-
-
-@kernel
-def stiffen(i, acting, within, k):
-    """Count a controller's gains with the joint's own stiffness and damping where its motor is within its limit."""
-    joints, gains = acting.joints, acting.drives[GAINS, i]
-    kp, kd = acting.numbers[gains + KP, k], acting.numbers[gains + KD, k]
-    joints[HARDNESS, i, k] = joints[HARDNESS, i, k] + select(within, kp, kp - kp)
-    joints[SLOPE, i, k] = joints[SLOPE, i, k] + select(within, kd, kd - kd)
+    return min(max(force, -limit), limit)
 
 
 @kernel

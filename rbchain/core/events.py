@@ -3,7 +3,7 @@
 import math
 
 from .callbacks import call
-from .jit import kernel
+from .jit import kernel, routine
 from .kinematics import normalize_positions
 from .lanes import like
 from .runge_kutta import interpolate
@@ -30,7 +30,7 @@ def start_events(block, y, lane):
         block.loads.acting.before[e, lane] = event_value(e, block, y, float(block.loads.acting.time[0, lane]), lane)
 
 
-@kernel
+@routine
 def meet_events(block, stepper, tableau, records, t, h, chain, lane):
     """Record what happens in the step of a lane from t over h; the share of it after which the motion ends, or NEVER.
 

@@ -7,9 +7,9 @@ end, and the positions move with that velocity.
 
 import math
 
-from .acting import begin_events, is_too_stiff, pass_events, set_step_length
+from .acting import begin_events, is_too_stiff, pass_events, set_step_length, watch_stiffness
 from .events import NEVER
-from .jit import kernel
+from .jit import kernel, routine
 from .kinematics import normalize_positions, position_rates
 from .lanes import like
 from .rollout import (
@@ -59,6 +59,8 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
         for index in range(steps):
             if running == 0:
                 break
+            if tableau.order > 1:
+                watch_stiffness(block, stepper.y, k)
             start_step(block, stepper, tableau, times[slot - 1] + index * (length / steps), length / steps)
             take_stages(block, stepper, tableau, k)
             running = 0
@@ -91,7 +93,7 @@ def start_step(block, stepper, tableau, t, h):
             stepper.tally[STATUS, lane] = TOO_STIFF
 
 
-@kernel
+@routine
 def end_step(block, stepper, tableau, batch, to_save, lane):
     """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
     tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[T, lane], stepper.clock[STEP, lane]

@@ -22,7 +22,8 @@ from .layout import (
     SPRING,
     STIFFNESS,
     STOPS,
-    STRIBECK_VELOCITY,
+    STRIBECK,
+    STRIBECK_RATE,
     UPPER,
     parameter,
 )
@@ -30,62 +31,71 @@ from .layout import (
 
 @kernel
 def passive_force(i, model, q, qd, k):
-    """Force of joint i by itself, and by how much it falls per unit of position and of velocity: never below zero."""
-    kinds, zero = model.passive[i], like(qd, 0.0) * qd[i, k]
-    force, stiffness, damping = zero, zero, zero
-    if kinds & SPRING:
-        force, stiffness = spring_force(i, model, q[model.coordinate[i], k], k)
+    """Force of joint i by itself."""
+    kinds, numbers, v = model.passive[i], model.parameters, qd[i, k]
+    force = v - v
     if kinds & DAMPER:
-        damping = parameter(model.parameters, i, DAMPING, k) + zero
-        force = force - damping * qd[i, k]
+        force = force - parameter(numbers, i, DAMPING, k) * v
     if kinds & SLIDING:
-        friction, slope = friction_force(i, model, qd[i, k], k)
-        force, damping = force + friction, damping + slope
+        size = parameter(numbers, i, FRICTION, k) + (v - v)
+        if kinds & STRIBECK:
+            size = size + parameter(numbers, i, BREAKAWAY, k) * stribeck_share(i, numbers, v, k)
+        v0 = parameter(numbers, i, FRICTION_VELOCITY, k)
+        force = force - size * v / math.sqrt(v * v + v0 * v0)
+    if kinds & SPRING:
+        x = q[model.coordinate[i], k] - parameter(numbers, i, REST, k)
+        force = force - x * (parameter(numbers, i, STIFFNESS, k) + parameter(numbers, i, CUBIC_STIFFNESS, k) * (x * x))
     if kinds & STOPS:
-        stop, hardness, slope = stop_force(i, model, q[model.coordinate[i], k], qd[i, k], k)
-        force, stiffness, damping = force + stop, stiffness + hardness, damping + slope
-    return force, stiffness, damping
+        x, sign = depth_in_stop(i, numbers, q[model.coordinate[i], k], k)
+        pressing = max(like(v, 1.0) - sign * parameter(numbers, i, LIMIT_DAMPING, k) * v, v - v)
+        force = force + sign * (parameter(numbers, i, LIMIT_STIFFNESS, k) * x * pressing)
+    return force
 
 
 @kernel
-def spring_force(i, model, q, k):
-    """- k x - c x^3 with x = q - rest, and its stiffness."""
-    linear, cubic = parameter(model.parameters, i, STIFFNESS, k), parameter(model.parameters, i, CUBIC_STIFFNESS, k)
-    x = q - parameter(model.parameters, i, REST, k)
-    stiffening = cubic * (x * x)
-    return -(linear + stiffening) * x, max(linear + like(x, 3.0) * stiffening, x - x)
+def passive_slopes(i, model, q, qd, k):
+    """By how much the force of joint i by itself falls per unit of position and of velocity: never below zero."""
+    kinds, numbers, v = model.passive[i], model.parameters, qd[i, k]
+    zero, one = v - v, like(v, 1.0)
+    hardness, slope = zero, zero
+    if kinds & DAMPER:
+        slope = slope + parameter(numbers, i, DAMPING, k)
+    if kinds & SLIDING:
+        v0 = parameter(numbers, i, FRICTION_VELOCITY, k)
+        excess = parameter(numbers, i, BREAKAWAY, k) * stribeck_share(i, numbers, v, k)
+        # the Stribeck effect only makes it fall less
+        sharp = one / math.sqrt(v * v + v0 * v0)
+        slope = slope + (parameter(numbers, i, FRICTION, k) + excess) * (v0 * v0) * (sharp * sharp * sharp)
+    if kinds & SPRING:
+        x = q[model.coordinate[i], k] - parameter(numbers, i, REST, k)
+        cubic = like(v, 3.0) * parameter(numbers, i, CUBIC_STIFFNESS, k) * (x * x)
+        hardness = hardness + max(parameter(numbers, i, STIFFNESS, k) + cubic, zero)
+    if kinds & STOPS:
+        x, sign = depth_in_stop(i, numbers, q[model.coordinate[i], k], k)
+        d, hard = parameter(numbers, i, LIMIT_DAMPING, k), parameter(numbers, i, LIMIT_STIFFNESS, k)
+        pressing = max(one - sign * d * v, zero)
+        hardness = hardness + select(x > zero, hard * pressing, zero)
+        slope = slope + select(pressing > zero, hard * x * d, zero)
+    return hardness, slope
 
 
 @kernel
-def friction_force(i, model, v, k):
-    """- (F + E / (1 + (v / vs)^2)) v / sqrt(v^2 + v0^2), and by how much it falls with v."""
-    sliding, excess = parameter(model.parameters, i, FRICTION, k), parameter(model.parameters, i, BREAKAWAY, k)
-    ratio = v / parameter(model.parameters, i, STRIBECK_VELOCITY, k)
-    v0 = parameter(model.parameters, i, FRICTION_VELOCITY, k)
-    one = like(v, 1.0)
-    fade, s = one / (one + ratio * ratio), one / math.sqrt(v * v + v0 * v0)
-    size, sign = sliding + excess * fade, v * s
-    # d size / dv times sign is never positive: the Stribeck effect, that friction falls with speed
-    growth = size * (v0 * v0) * (s * s * s)
-    fall = like(v, 2.0) * excess * fade * fade * ratio * sign / parameter(model.parameters, i, STRIBECK_VELOCITY, k)
-    return -size * sign, max(growth - fall, v - v)
+def stribeck_share(i, numbers, v, k):
+    """What is left of the excess of friction at rest: 1 / (1 + (v / vs)^2)."""
+    ratio = v * parameter(numbers, i, STRIBECK_RATE, k)
+    return like(v, 1.0) / (like(v, 1.0) + ratio * ratio)
 
 
 @kernel
-def stop_force(i, model, q, v, k):
-    """k x max(0, 1 + d dx/dt) back from a stop that joint i is x into, and by how much it falls with q and with v."""
-    numbers, zero, one = model.parameters, v - v, like(v, 1.0)
-    hardness, d = parameter(numbers, i, LIMIT_STIFFNESS, k), parameter(numbers, i, LIMIT_DAMPING, k)
+def depth_in_stop(i, numbers, q, k):
+    """How far joint i is beyond one of its limits, and the direction back."""
+    zero, one = q - q, like(q, 1.0)
     below, above = parameter(numbers, i, LOWER, k) - q, q - parameter(numbers, i, UPPER, k)
-    sign = select(above > zero, -one, one)
-    x = max(zero, below) + max(zero, above)
-    pressing = max(one - sign * d * v, zero)
-    touching = select(x > zero, one, zero) * select(pressing > zero, one, zero)
-    return sign * (hardness * x * pressing), touching * hardness * pressing, touching * hardness * x * d
+    return max(below, zero) + max(above, zero), select(above > zero, -one, one)
 
 
 @kernel
 def passive_forces(model, q, qd, forces, k):
     """Forces (n, lanes) of all joints by themselves."""
     for i in range(model.parent.shape[0]):
-        forces[i, k], _, _ = passive_force(i, model, q, qd, k)
+        forces[i, k] = passive_force(i, model, q, qd, k)

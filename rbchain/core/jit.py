@@ -51,6 +51,14 @@ def kernel(function):
     return compiled
 
 
+def routine(function):
+    """Compile a sweep that its caller calls: what is inlined is optimised again at every level above it."""
+    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        compiled.__class__ = _Inlined
+    return compiled
+
+
 def driver(function):
     """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)

@@ -30,7 +30,7 @@ CUBIC_STIFFNESS = 29  # N m/rad^3 or N/m^3
 DAMPING = 30  # N m s/rad or N s/m
 FRICTION = 31  # of sliding, N m or N
 BREAKAWAY = 32  # by how much the friction at rest exceeds that of sliding
-STRIBECK_VELOCITY = 33  # at which half of that excess is gone
+STRIBECK_RATE = 33  # one over the velocity at which half of that excess is gone
 FRICTION_VELOCITY = 34  # over which the friction changes its sign
 LOWER, UPPER = 35, 36  # where the joint's stops begin
 LIMIT_STIFFNESS = 37
@@ -54,7 +54,7 @@ REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
 # coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
 OWN, FREE, SPHERICAL, CARRIED = 0, 1, 2, 3
-SPRING, DAMPER, SLIDING, STOPS = 1, 2, 4, 8
+SPRING, DAMPER, SLIDING, STRIBECK, STOPS = 1, 2, 4, 8, 16
 
 # --- working memory of a body: first row of each ---
 R = 0  # 9: body axes to world axes

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .acting import evaluate, take_loads
-from .jit import kernel
+from .jit import kernel, routine
 from .kinematics import normalize_positions
 from .lanes import like
 from .layout import apply_gravity, number_of
@@ -101,7 +101,7 @@ def save_lane(block, y, batch, chain, slot, lane):
         batch.integrals[(chain * m + slot) * more + i] = y[nq + nv + i, lane]
 
 
-@kernel
+@routine
 def save_passed(block, stepper, tableau, batch, t_new, lane):
     """Save the times that the step of a lane has passed by t_new, by the continuous extension."""
     y, y_new, passed, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
@@ -117,7 +117,7 @@ def save_passed(block, stepper, tableau, batch, t_new, lane):
     stepper.tally[SAVED, lane] = slot
 
 
-@kernel
+@routine
 def record_chain(block, stepper, batch, lane):
     """Report how a lane's chain ended; what it has not reached is NaN."""
     nq, nv, m, chain = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[CHAIN, lane]
@@ -132,7 +132,7 @@ def record_chain(block, stepper, batch, lane):
         batch.integrals[j] = like(batch.integrals, np.nan)
 
 
-@kernel
+@routine
 def take_chain(block, stepper, batch, chain, lane):
     """Put a chain's state, joint forces and parameters into a lane."""
     nq, nv = block.q.shape[0], block.qd.shape[0]

@@ -49,6 +49,7 @@ PASSIVE_CODES = {
     layout.SPRING: ("stiffness", "cubic_stiffness"),
     layout.DAMPER: ("damping",),
     layout.SLIDING: ("friction", "static_friction"),
+    layout.STRIBECK: ("static_friction",),
     layout.STOPS: ("limit_stiffness",),
 }
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
@@ -167,6 +168,8 @@ def columns_of(description, name):
         return np.where(kinds == "screw", d.pitch, kinds == "prismatic")[..., None]
     if name == "static_friction":  # the kernels want its excess
         return np.maximum(d.static_friction - d.friction, 0.0)[..., None]
+    if name == "stribeck_velocity":  # and divide by no more than they must
+        return 1.0 / d.stribeck_velocity[..., None]
     if name in PASSIVE_FIELDS:
         return getattr(d, name)[..., None]
     if name == "mass":
