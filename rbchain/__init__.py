@@ -11,12 +11,13 @@ from .actions.drives import (
 )
 from .actions.events import Event
 from .actions.signals import Signal
-from .actions.wrenches import Wrench
+from .actions.wrenches import Current, Wrench
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import FileFormatError, ModelError, RbchainError, StateError
 from .io import load
 from .model.builder import ModelBuilder
+from .model.immersion import Immersion
 from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
 from .model.passive import JointForces
@@ -29,10 +30,12 @@ __all__ = [
     "PID",
     "Composite",
     "ComputedTorque",
+    "Current",
     "Event",
     "FileFormatError",
     "Fixed",
     "Free",
+    "Immersion",
     "Inertia",
     "JointForces",
     "Model",

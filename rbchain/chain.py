@@ -7,7 +7,7 @@ import numpy as np
 from . import simulation
 from .errors import ModelError
 from .model import validation
-from .model.description import VARIABLE_FIELDS, Description
+from .model.description import VARIABLE_FIELDS, Description, water_of
 from .model.inertia import Inertia
 from .model.joint import Revolute
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
@@ -56,6 +56,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         Of each degree of freedom's motor; armature = rotor_inertia gear_ratio^2 is what the joint feels.
     stiffness, damping, friction, lower_limit, ... : (nv,) arrays
         The fields of `JointForces`, of each degree of freedom.
+    fluid_density, volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
+        The fluid's density, and the fields of `Immersion` of each body; added masses about the bodies' origins.
     mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
         Of each body, in body axes; the tensor is about the cg.
     gravity : (3,) array, m/s^2
@@ -96,6 +98,14 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     upper_limit = property(lambda self: self._description.upper_limit)
     limit_stiffness = property(lambda self: self._description.limit_stiffness)
     limit_damping = property(lambda self: self._description.limit_damping)
+    fluid_density = property(lambda self: self._description.fluid_density)
+    volume = property(lambda self: self._description.volume)
+    buoyancy_center = property(lambda self: self._description.buoyancy_center)
+    added_mass = property(lambda self: self._description.added_mass)
+    added_volume = property(lambda self: self._description.added_volume)
+    linear_damping = property(lambda self: self._description.linear_damping)
+    quadratic_damping = property(lambda self: self._description.quadratic_damping)
+    strip_drag = property(lambda self: self._description.strip_drag)
     dof_types = property(lambda self: self._description.dof_types)
     position_index = property(lambda self: self._dofs.position_index)
     velocity_index = property(lambda self: self._dofs.velocity_index)
@@ -159,6 +169,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
                 cg=np.tile(link.cg, (n, 1)),
                 inertia=np.tile(link.inertia, (n, 1, 1)),
                 gravity=vector3(gravity, "gravity"),
+                **water_of([None] * n, 0.0),
                 frames={},
                 nonphysical_inertia="refuse",
             )
@@ -171,8 +182,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         ----------
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
-            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity` and the fields of `JointForces`, each with the shape of
-            the attribute of that name, or with the batch's axes in front of it.
+            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `JointForces` and
+            `Immersion`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
             An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz. Fields with batch axes must agree in them.
             Each field is taken as it is given: a new mass leaves the inertia as it was.
 
@@ -224,11 +235,13 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         if value.shape[max(0, value.ndim - len(trailing)) :] != trailing:
             expected = ", ".join(["...", *map(str, trailing)])
             raise ModelError(f"{name} has shape {value.shape}; expected ({expected})")
-        if name == "gravity":
-            bad = np.argwhere(~np.isfinite(value).all(-1))
-            if bad.size or not np.isfinite(value).all():
-                where = f" of chain {bad[0].tolist() if bad[0].size > 1 else bad[0][0]}" if value.ndim > 1 else ""
-                raise ModelError(f"gravity{where} is not finite; expected finite numbers")
+        if name in ("gravity", "fluid_density"):
+            good = np.isfinite(value).all(-1) if name == "gravity" else (value >= 0.0) & (value < np.inf)
+            bad = np.argwhere(~good)
+            if bad.size or not good.all():
+                where = f" of chain {bad[0].tolist() if bad[0].size > 1 else bad[0][0]}" if good.ndim > 0 else ""
+                wanted = "is not finite; expected finite numbers" if name == "gravity" else "expected zero or more"
+                raise ModelError(f"{name}{where} {wanted}" if name == "gravity" else f"{name}{where}: {wanted}")
             return value
         of_dofs = VARIABLE_FIELDS[name][0] == "nv"
         names = tuple(self.body_names[body] for body in self._dofs.body) if of_dofs else self.body_names
@@ -242,8 +255,10 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
 
     def _physical_field(self, name, names, value):
         """A field for `vary` once it is known that bodies can have it; axes at unit length."""
-        if name in ("mass", "rotor_inertia"):
+        if name in ("mass", "rotor_inertia", "volume", "strip_drag"):
             validation.check_not_negative(names, name, value)
+        if name in ("added_mass", "added_volume"):
+            validation.check_symmetric(names, value)
         if name == "inertia":
             validation.check_symmetric(names, value)
             if self._description.nonphysical_inertia == "refuse":

@@ -115,8 +115,9 @@ def simulate(
         "implicitfast" is in damping).
     tau : float or (..., nv) array, N m or N
         Joint forces, constant over the motion; of joints with a drive, zero.
-    drives : list of PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque, UserForces
-        What the joints' motors do; at most one for each degree of freedom.
+    drives : list
+        What the joints' motors do, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
+        `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and `UserForces`.
     forces : list of Wrench
         What acts on bodies.
     events : list of Event

@@ -131,7 +131,7 @@ def test_a_width_that_is_none_is_refused():
 
 @driver
 def one_number_at_a_time(topology, parameters, q, qd, tau, wrenches, qdd, body, gathered):
-    model, work = flat_model(topology, parameters), Work(body, gathered)
+    model, work = flat_model(topology, parameters, None), Work(body, gathered)
     settle_base(model, work, 0)
     aba.forward_dynamics(model, q, qd, Loads(tau, wrenches, None), qdd, work, 0)
 

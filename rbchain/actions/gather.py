@@ -16,7 +16,7 @@ from .drives import ONE_JOINT, PID, ComputedTorque, PrescribedPosition, Prescrib
 from .events import Event
 from .signals import as_signal
 from .user_code import address_of
-from .wrenches import Wrench
+from .wrenches import Current, Wrench
 
 KINDS = {
     "PrescribedForce": codes.FORCE,
@@ -35,7 +35,7 @@ class _Numbers:
         self.batch, self.columns = batch, []
 
     def add(self, name, value, least=-np.inf):
-        """Column of a number, or of the first of those along the last axis of `value` that batch axes do not explain."""
+        """Column of a number of all chains, or of one for each."""
         try:
             found = np.asarray(value, np.float64)
             found = np.broadcast_to(found, np.broadcast_shapes(found.shape, self.batch) if found.ndim else ())
@@ -121,14 +121,16 @@ def gather(model, batch, duration, dtype, drives=(), forces=(), events=(), impli
 
     Raises StateError where something names what is not there, is there twice, or has numbers that do not fit.
     """
-    if not (drives or forces or events or implicit or (model._topology[layout.PASSIVE] != 0).any()):
+    if not (drives or forces or events or implicit or model._acts_by_itself):
         return None
     numbers = _Numbers(batch)
     of_time = _Signals(numbers, duration)
     settings = np.zeros(layout.SETTINGS, np.int64)
     settings[layout.IMPLICIT] = implicit
     words, integrals = _gather_drives(model, _sequence("drives", drives), of_time, numbers, settings)
-    attached = [_wrench(model, wrench, of_time, numbers) for wrench in _sequence("forces", forces)]
+    forces = _sequence("forces", forces)
+    settings[layout.CURRENT] = _current(model, forces, of_time)
+    attached = [_wrench(model, force, of_time, numbers) for force in forces if not isinstance(force, Current)]
     watched = [_event(model, event, numbers) for event in _sequence("events", events)]
     signal_words, tables = of_time.arrays()
     chains, most = math.prod(batch), max([1, *(event.most for event in events)])
@@ -228,9 +230,22 @@ def _check_smooth(what, drive, reference):
                 raise StateError(f"{what}: its {kind} jumps at {at:g} s; expected a smoother signal")
 
 
+def _current(model, forces, of_time):
+    """The first of three signals of the current, or -1."""
+    currents = [force for force in forces if isinstance(force, Current)]
+    if not currents:
+        return -1
+    if len(currents) > 1:
+        raise StateError(f"{len(currents)} Currents are given; expected one")
+    if not model.in_water:
+        raise StateError("a Current is given, but no body is in water; expected bodies with an Immersion, and a fluid")
+    first, *_ = [of_time.add("Current", component) for component in _three("Current: velocity", currents[0].velocity)]
+    return first
+
+
 def _wrench(model, wrench, of_time, numbers):
     if not isinstance(wrench, Wrench):
-        raise StateError(f"a force is {wrench!r}; expected a Wrench")
+        raise StateError(f"a force is {wrench!r}; expected a Wrench or a Current")
     what = f"Wrench on {wrench.body!r}"
     known = wrench.body in model.body_names
     frame = Frame(model.body_names.index(wrench.body), Pose()) if known else model._frame(wrench.body)
@@ -242,7 +257,7 @@ def _wrench(model, wrench, of_time, numbers):
     if wrench.axes == "body" and np.abs(pose.rotation - np.eye(3)).max() > 0.0:
         raise StateError(f"{what}: the frame is turned against its body; expected the body, or axes of the world")
     components = [*_three(f"{what}: force", wrench.force), *_three(f"{what}: moment", wrench.moment)]
-    first = [of_time.add(what, component) for component in components][0]
+    first, *_ = [of_time.add(what, component) for component in components]
     point = np.asarray(wrench.point, np.float64)
     if point.shape[-1:] != (3,):
         raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")

@@ -1,4 +1,4 @@
-"""Wrenches on bodies over time."""
+"""Wrenches on bodies over time, and the current of the water."""
 
 from dataclasses import dataclass
 
@@ -35,3 +35,16 @@ class Wrench:
     moment: tuple = (0.0, 0.0, 0.0)
     point: np.ndarray = (0.0, 0.0, 0.0)
     axes: str = "world"
+
+
+@dataclass(frozen=True, eq=False)
+class Current:
+    """The velocity of the water, the same everywhere, over time.
+
+    Parameters
+    ----------
+    velocity : three Signals or numbers, or (..., 3) array, m/s
+        In world axes. Its derivative presses on immersed bodies too: a signal that jumps has none.
+    """
+
+    velocity: tuple

@@ -5,6 +5,7 @@ Every body's quantities refer to its own joint origin, so that passing them to t
 
 import numpy as np
 
+from .hydrodynamics import immerse
 from .inertias import add_inertias, add_rigid, deflate, inertia_at_root, momentum, rigid_momentum
 from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
@@ -70,7 +71,7 @@ def articulate_body(i, model, loads, work, k):
     pA = subtract_attached(i, model, loads, pA, work, k)
     children, gathered = model.gathering[i], work.gathered
     IA_body = add_rigid(load_inertia(gathered, children, IA, k), m, h, J)
-    return IA_body, add_forces(pA, load_force(gathered, children, PA, k))
+    return immerse(i, model, IA_body, add_forces(pA, load_force(gathered, children, PA, k)), work, k)
 
 
 @kernel

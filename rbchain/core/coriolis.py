@@ -13,6 +13,7 @@ u being the particle's velocity. So B is twelve numbers; and referred to another
 from typing import NamedTuple
 
 from .crba import RIGID_ROWS, pass_inertia
+from .immersed_matrices import B_ROWS, add_coriolis_of_water
 from .inertias import Rigid, rigid_times
 from .jit import kernel
 from .joints import joint_bias, joint_force, joint_motion, rigid_along
@@ -25,7 +26,7 @@ from .storage import load3, load9, load_motion, load_rigid, store3, store9, stor
 # Scratch of a body: composite inertia, composite B, and the rate of S.
 B = RIGID_ROWS
 SDOT = B + 12
-CORIOLIS_ROWS = SDOT + 6
+CORIOLIS_ROWS = max(SDOT + 6, B_ROWS)
 
 
 class Swirl(NamedTuple):
@@ -96,6 +97,7 @@ def coriolis_matrix(model, q, qd, C, scratch, work, k):
         project_swirl(i, model, C, scratch, work, k)
         pass_inertia(i, model, scratch, work, k)
         pass_swirl(i, model, scratch, work, k)
+    add_coriolis_of_water(model, C, scratch, work, k)
 
 
 @kernel

@@ -1,5 +1,6 @@
 """The mass matrix: the composite-rigid-body algorithm (Walker and Orin 1982; Featherstone 2008, section 6.2)."""
 
+from .immersed_matrices import add_mass_of_water
 from .inertias import Rigid, add_rigids, rigid_at_root
 from .jit import kernel
 from .joints import joint_force, rigid_along
@@ -24,6 +25,7 @@ def mass_matrix(model, q, H, composite, work, k):
     for i in range(n - 1, -1, -1):
         project_inertia(i, model, H, composite, work, k)
         pass_inertia(i, model, composite, work, k)
+    add_mass_of_water(model, H, work, k)
 
 
 @kernel

@@ -1,5 +1,6 @@
 """Kinetic and potential energy, that of the rotors included."""
 
+from .hydrodynamics import energy_of_water
 from .inertias import rigid_momentum
 from .jit import kernel
 from .kinematics import move_body, place_body, rigid_inertia
@@ -30,7 +31,8 @@ def add_energy(i, model, qd, energies, work, k):
     v = load_motion(work.body, i, V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     rotor = parameter(model.parameters, i, ARMATURE, k) * qd[i, k] * qd[i, k]
-    doubled = power(rigid_momentum(m, h, J, v), v) + rotor
+    of_water, buoyancy = energy_of_water(i, model, load3(work.body, i, POSITION, k), v, work, k)
+    doubled = power(rigid_momentum(m, h, J, v), v) + rotor + of_water
     energies[KINETIC, k] = energies[KINETIC, k] + like(doubled, 0.5) * doubled
     first_moment = add3(scale3(m, load3(work.body, i, POSITION, k)), h)
-    energies[POTENTIAL, k] = energies[POTENTIAL, k] - dot(gravity, first_moment)
+    energies[POTENTIAL, k] = energies[POTENTIAL, k] - dot(gravity, first_moment) + buoyancy

@@ -36,6 +36,17 @@ LOWER, UPPER = 35, 36  # where the joint's stops begin
 LIMIT_STIFFNESS = 37
 LIMIT_DAMPING = 38  # by what share a unit of velocity into a stop makes it stiffer
 PARAMETERS = 39
+# and of a body in water, whose parameters have more columns
+ADDED_MASS = 39  # 21: about the joint origin, as `inertias.Inertia`: J (6), H (9), M (6)
+DISPLACED = 60  # mass of the displaced fluid, kg
+BUOYANCY_CENTER = 61  # 3: in body axes, m
+DRAG_ROTATION = 64  # 9: of the frame of the drag, in body axes
+DRAG_ORIGIN = 73  # 3: in body axes, m
+LINEAR_DAMPING = 76  # 36: row by row, linear before angular
+QUADRATIC_DAMPING = 112  # 36
+STRIP_FACTOR = 148  # force across per squared velocity and length of the strip, along z of the frame of the drag
+STRIP_LENGTH = 149
+WET_PARAMETERS = 150
 GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
@@ -48,13 +59,15 @@ COORDINATE = 5  # the first entry of q that poses the body
 FIRST = 6  # the first body of the joint that this one is part of: itself, but in a free or spherical joint
 BODY = 7  # the number of the body outside, where this one is the last of its joint; -1 for the bodies without mass
 PASSIVE = 8  # which passive forces the joint has: the sum of those below
-TOPOLOGY_ROWS = 9
+DRAG = 9  # which drag the body has: the sum of those below
+TOPOLOGY_ROWS = 10
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
 # coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
 OWN, FREE, SPHERICAL, CARRIED = 0, 1, 2, 3
 SPRING, DAMPER, SLIDING, STRIBECK, STOPS = 1, 2, 4, 8, 16
+DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG = 1, 2, 4
 
 # --- working memory of a body: first row of each ---
 R = 0  # 9: body axes to world axes
@@ -76,7 +89,7 @@ GATHERED_ROWS = 27
 
 
 class FlatModel(NamedTuple):
-    """A mechanism as the kernels see it."""
+    """A mechanism as the kernels see it. `water` is its parameters once more where it is in water, else None."""
 
     parent: np.ndarray
     joint: np.ndarray
@@ -87,7 +100,9 @@ class FlatModel(NamedTuple):
     first: np.ndarray
     body: np.ndarray
     passive: np.ndarray
+    drag: np.ndarray
     parameters: np.ndarray
+    water: object
 
 
 class Work(NamedTuple):
@@ -141,7 +156,8 @@ FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
 FUNCTION_COUNT = 4  # how many those are
 EXTERNAL = 5  # 1 while what acts on bodies counts, 0 while a controller reckons without it
 IMPLICIT = 6  # 1 if the step yields to springs and damping with the end of the step
-SETTINGS = 7
+CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
+SETTINGS = 8
 
 # Rows of `Acting.joints` (JOINT_ROWS, n, lanes).
 MOTOR = 0  # what the motor gives
@@ -183,7 +199,7 @@ class Variation(NamedTuple):
 
 
 @kernel
-def flat_model(topology, parameters):
+def flat_model(topology, parameters, water):
     return FlatModel(
         topology[PARENT],
         topology[JOINT],
@@ -194,7 +210,9 @@ def flat_model(topology, parameters):
         topology[FIRST],
         topology[BODY],
         topology[PASSIVE],
+        topology[DRAG],
         parameters,
+        water,
     )
 
 

@@ -1,6 +1,7 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm (Luh, Walker, Paul 1980; Featherstone 2008, section 5.3)."""
 
 from .aba import subtract_wrench
+from .hydrodynamics import immerse_force
 from .inertias import rigid_momentum
 from .jit import kernel
 from .joints import add_joint_motion, joint_bias, joint_force
@@ -76,7 +77,8 @@ def force_on_body(i, model, a, loads, work, k):
     v = load_motion(work.body, i, V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     inertial = rigid_momentum(m, h, J, a)
-    return subtract_wrench(i, loads, add_forces(inertial, cross_force(v, rigid_momentum(m, h, J, v))), k)
+    f = subtract_wrench(i, loads, add_forces(inertial, cross_force(v, rigid_momentum(m, h, J, v))), k)
+    return immerse_force(i, model, a, f, work, k)
 
 
 @kernel

@@ -1,8 +1,9 @@
-"""External wrenches on bodies over time, and what else a sweep must know of what acts on the chain."""
+"""External wrenches on bodies over time, drag among them, and what else sweeps must know of what acts on the chain."""
 
 from numba import types
 from numba.extending import overload
 
+from .hydrodynamics import subtract_drag
 from .jit import kernel
 from .kinematics import body_axes
 from .layout import EXTERNAL, YIELDING
@@ -52,6 +53,7 @@ def subtract_wrenches_over_time(i, model, acting, f, work, k):
     """f less the wrenches on body i, referred from their points to its origin (reads R)."""
     if acting.settings[EXTERNAL] == 0:
         return f
+    f = subtract_drag(i, model, acting, f, work, k)
     for w in range(acting.wrenches.shape[1]):
         if acting.wrenches[ON_BODY, w] == i:
             f = subtract_forces(f, wrench_over_time(w, i, model, acting, work, k))

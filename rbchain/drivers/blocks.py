@@ -3,6 +3,7 @@
 Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
 """
 
+from numba import types
 from numba.extending import overload
 
 from ..core.jit import kernel
@@ -14,7 +15,7 @@ from ..core.layout import (
     COORDINATE,
     GATHERED_ROWS,
     GATHERING,
-    PARAMETERS,
+    WET_PARAMETERS,
     Block,
     Loads,
     Work,
@@ -29,7 +30,7 @@ def memory_size(topology, rows, width, itemsize):
     """How many numbers `block_for` needs for a block of `width` lanes and `rows` more rows, whatever the driver."""
     n, gatherings, most_positions = topology.shape[1], topology[GATHERING].max() + 1, topology[COORDINATE].max() + 7
     states = most_positions + 3 * n
-    rows_in_all = (n + 1) * (BODY_ROWS + PARAMETERS) + gatherings * GATHERED_ROWS + states + 6 * n + rows
+    rows_in_all = (n + 1) * (BODY_ROWS + WET_PARAMETERS) + gatherings * GATHERED_ROWS + states + 6 * n + rows
     return int(rows_in_all * width + CACHE_LINE // itemsize)
 
 
@@ -56,9 +57,11 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     velocities = states + nq * width
     wrench = velocities + 3 * n * width
     own = wrench + 6 * loaded * width
-    of_lanes = window(memory, own + rows * width, (*parameters.shape[:2], width))
+    shared = numbers_of(parameters)
+    of_lanes = window(memory, own + rows * width, (*shared.shape[:2], width))
+    chosen = choose_parameters(shared, of_lanes)
     block = Block(
-        flat_model(topology, choose_parameters(parameters, of_lanes)),
+        flat_model(topology, chosen, water_of(parameters, chosen)),
         Work(
             window(memory, bodies, (n + 1, BODY_ROWS, width)),
             window(memory, gathered, (gatherings, GATHERED_ROWS, width)),
@@ -74,6 +77,30 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
             block.rows[row, lane] = like(memory, 0.0)
     settle_base(block.model, block.work, all_lanes(q))
     return block
+
+
+def numbers_of(parameters):
+    """The array of parameters, which a model in water has in a tuple."""
+    return parameters[0] if isinstance(parameters, tuple) else parameters
+
+
+@overload(numbers_of, jit_options={"forceinline": True})
+def _overload_numbers_of(parameters):
+    if isinstance(parameters, types.BaseTuple):
+        return lambda parameters: parameters[0]
+    return lambda parameters: parameters
+
+
+def water_of(parameters, chosen):
+    """The chosen parameters of a model in water, or None."""
+    return chosen if isinstance(parameters, tuple) else None
+
+
+@overload(water_of, jit_options={"forceinline": True})
+def _overload_water_of(parameters, chosen):
+    if isinstance(parameters, types.BaseTuple):
+        return lambda parameters, chosen: chosen
+    return lambda parameters, chosen: None
 
 
 def choose_parameters(shared, of_lanes):

@@ -11,6 +11,7 @@ block's rows, which start as zero, hold them from block to block.
 """
 
 from ..core import aba, forces, hybrid, residual, rnea
+from ..core.immersed_matrices import add_drag
 from ..core.jit import driver
 from ..core.lane_memory import all_lanes, lane_width
 from .blocks import block_for, body_count, pack, pack_wrenches, take_varied, unpack
@@ -101,11 +102,12 @@ def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenche
 
 @driver
 def passive_forces(memory, topology, parameters, variation, q, qd, found, first, last):
-    """What the joints do by themselves."""
+    """What the joints do by themselves, and the drag of still water."""
     block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         take_varied(block, block.model.parameters, variation, start, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         forces.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)
+        add_drag(block.model, block.q, block.qd, block.loads.tau, block.work, k)
         unpack(block.loads.tau, found, start, last)

@@ -7,7 +7,8 @@ import numpy as np
 from ..chain import Model
 from ..errors import ModelError
 from . import validation
-from .description import Description, Frame
+from .description import Description, Frame, water_of
+from .immersion import Immersion
 from .inertia import Inertia
 from .joint import JOINTS, Fixed
 from .passive import PASSIVE_FIELDS, JointForces
@@ -26,6 +27,8 @@ class ModelBuilder:
         In world axes; (0, 0, -9.81) if not given.
     nonphysical_inertia : "refuse" or "warn"
         What to do about an inertia tensor that no body can have.
+    fluid_density : float, kg/m^3
+        Of the water around bodies that have an `Immersion`; 0 in air.
 
     Examples
     --------
@@ -39,12 +42,15 @@ class ModelBuilder:
     (2, [-9417.6, -1962.0])
     """
 
-    def __init__(self, name="model", gravity=(0.0, 0.0, -9.81), nonphysical_inertia="refuse"):
+    def __init__(self, name="model", gravity=(0.0, 0.0, -9.81), nonphysical_inertia="refuse", fluid_density=0.0):
         if nonphysical_inertia not in ("refuse", "warn"):
             raise ModelError(f'nonphysical_inertia is {nonphysical_inertia!r}; expected "refuse" or "warn"')
         self.name = str(name)
         self.gravity = vector3(gravity, "gravity")
         self.nonphysical_inertia = nonphysical_inertia
+        self.fluid_density = float(numbers(fluid_density, "fluid_density", ()))
+        if self.fluid_density < 0.0:
+            raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
         self._bodies, self._nonphysical = {}, []
 
     def add_body(
@@ -59,6 +65,7 @@ class ModelBuilder:
         rotor_inertia=0.0,
         gear_ratio=1.0,
         passive=None,
+        immersion=None,
     ):
         """Add a body and the joint it hangs on.
 
@@ -81,6 +88,8 @@ class ModelBuilder:
             square of this; that the rotor's spin also turns with the body that carries it is neglected.
         passive : JointForces, optional
             Springs, friction and stops of the joint.
+        immersion : Immersion, optional
+            What water does to the body, if the model has a `fluid_density`.
 
         Raises
         ------
@@ -121,7 +130,9 @@ class ModelBuilder:
         if not isinstance(passive, JointForces):
             raise ModelError(f"body {name!r}: passive is {passive!r}; expected JointForces")
         forces = passive.of_dofs(name, joint)
-        self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, forces, joint_name)
+        if not (immersion is None or isinstance(immersion, Immersion)):
+            raise ModelError(f"body {name!r}: immersion is {immersion!r}; expected an Immersion")
+        self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, forces, immersion, joint_name)
 
     @staticmethod
     def _of_dofs(name, joint, what, value):
@@ -134,7 +145,7 @@ class ModelBuilder:
     def build(self):
         """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
         self._check_tree()
-        carriers, inertias, moving = {}, [], []
+        carriers, inertias, immersions, moving = {}, [], [], []
         for name, (parent, joint, placement, inertia, *_) in self._bodies.items():
             carrier = Frame(-1, Pose()) if parent is None else carriers[parent]
             placed = Frame(carrier.body, carrier.pose @ placement)
@@ -142,10 +153,12 @@ class ModelBuilder:
                 carriers[name] = placed
                 if placed.body >= 0:
                     inertias[placed.body] = inertias[placed.body] + inertia.moved(placed.pose)
+                    immersions[placed.body] = self._immersed(name, immersions[placed.body], placed.pose)
             else:
                 carriers[name] = Frame(len(moving), Pose())
                 moving.append((name, placed))
                 inertias.append(inertia)
+                immersions.append(self._bodies[name][7])
         if self._nonphysical:
             warnings.warn(
                 f"model {self.name!r}: no body can have the inertia (not positive semi-definite, or against the "
@@ -179,10 +192,21 @@ class ModelBuilder:
                 cg=np.array([inertia.cg for inertia in inertias]),
                 inertia=np.array([inertia.inertia for inertia in inertias]),
                 gravity=self.gravity.copy(),
+                **water_of(immersions, self.fluid_density),
                 frames={name: frame for name, frame in carriers.items() if name not in names},
                 nonphysical_inertia=self.nonphysical_inertia,
             )
         )
+
+    def _immersed(self, name, carrier, pose):
+        """The immersion of a body together with that of one fixed to it."""
+        own = self._bodies[name][7]
+        if own is None:
+            return carrier
+        try:
+            return own.moved(pose) if carrier is None else carrier.joined(own.moved(pose))
+        except ModelError as error:
+            raise ModelError(f"body {name!r}: {error}") from None
 
     def _check_tree(self):
         if not self._bodies:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .immersion import Immersion, shifted
 from .passive import PASSIVE_FIELDS
 from .pose import Pose
 
@@ -49,6 +50,18 @@ class Description:
     upper_limit: np.ndarray
     limit_stiffness: np.ndarray
     limit_damping: np.ndarray
+    fluid_density: np.ndarray
+    volume: np.ndarray
+    buoyancy_center: np.ndarray
+    added_mass: np.ndarray
+    added_volume: np.ndarray
+    linear_damping: np.ndarray
+    quadratic_damping: np.ndarray
+    strip_drag: np.ndarray
+    strip_diameter: np.ndarray
+    strip_length: np.ndarray
+    drag_rotation: np.ndarray
+    drag_translation: np.ndarray
     mass: np.ndarray
     cg: np.ndarray
     inertia: np.ndarray
@@ -71,4 +84,42 @@ VARIABLE_FIELDS = {
     "cg": ("n", 3),
     "inertia": ("n", 3, 3),
     "gravity": (3,),
+    "fluid_density": (),
+    "volume": ("n",),
+    "buoyancy_center": ("n", 3),
+    "added_mass": ("n", 6, 6),
+    "added_volume": ("n", 6, 6),
+    "linear_damping": ("n", 6, 6),
+    "quadratic_damping": ("n", 6, 6),
+    "strip_drag": ("n",),
 }
+WATER_FIELDS = tuple(VARIABLE_FIELDS)[tuple(VARIABLE_FIELDS).index("fluid_density") :]
+
+
+def water_of(immersions, fluid_density):
+    """The fields of a description for bodies with these Immersions (None: no water at it) in a fluid (kg/m^3).
+
+    Added masses are referred to the bodies' frames; damping stays in a frame of its own, for |v| v has no other.
+    """
+    given = [Immersion() if immersion is None else immersion for immersion in immersions]
+    return {
+        "fluid_density": np.array(float(fluid_density)),
+        "volume": np.array([x.volume for x in given]),
+        "buoyancy_center": np.array([x.center for x in given]),
+        "added_mass": np.array([shifted(x.added_mass, x.frame) for x in given]),
+        "added_volume": np.array([shifted(x.added_volume, x.frame) for x in given]),
+        "linear_damping": np.array([x.linear_damping for x in given]),
+        "quadratic_damping": np.array([x.quadratic_damping for x in given]),
+        "strip_drag": np.array([x.strip_drag for x in given]),
+        "strip_diameter": np.array([x.strip_diameter for x in given]),
+        "strip_length": np.array([x.strip_length for x in given]),
+        "drag_rotation": np.array([x.frame.rotation for x in given]),
+        "drag_translation": np.array([x.frame.translation for x in given]),
+    }
+
+
+def is_in_water(description):
+    """Whether there is a fluid, and a body that it does something to."""
+    fields = (getattr(description, name) for name in WATER_FIELDS)
+    density, *of_bodies = fields
+    return bool((density > 0.0).any() and any(x.any() for x in of_bodies))

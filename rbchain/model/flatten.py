@@ -12,7 +12,7 @@ import numpy as np
 from ..core import layout
 from ..core.lane_memory import CACHE_LINE
 from ..core.lanes import LANE_WIDTHS
-from .description import VARIABLE_FIELDS
+from .description import VARIABLE_FIELDS, is_in_water
 from .joint import QUATERNION_JOINTS, axes_along
 from .passive import PASSIVE_FIELDS
 
@@ -32,6 +32,14 @@ REACH = {
     "inertia": ("inertia",),
     **{field: (field,) for field in PASSIVE_FIELDS},
     "friction": ("friction", "static_friction"),
+    "fluid_density": ("added", "displaced", "strip_factor"),
+    "volume": ("displaced",),
+    "buoyancy_center": ("buoyancy_center",),
+    "added_mass": ("added",),
+    "added_volume": ("added",),
+    "linear_damping": ("linear_damping",),
+    "quadratic_damping": ("quadratic_damping",),
+    "strip_drag": ("strip_factor",),
 }
 COLUMNS = {
     "rotation": slice(layout.PLACEMENT_ROTATION, layout.PLACEMENT_ROTATION + 9),
@@ -44,6 +52,19 @@ COLUMNS = {
     "axis": slice(layout.AXIS, layout.AXIS + 3),
     **{field: slice(layout.STIFFNESS + i, layout.STIFFNESS + i + 1) for i, field in enumerate(PASSIVE_FIELDS)},
 }
+#: Columns that only a model in water has.
+WATER_COLUMNS = {
+    "added": slice(layout.ADDED_MASS, layout.ADDED_MASS + 21),
+    "displaced": slice(layout.DISPLACED, layout.DISPLACED + 1),
+    "buoyancy_center": slice(layout.BUOYANCY_CENTER, layout.BUOYANCY_CENTER + 3),
+    "drag_rotation": slice(layout.DRAG_ROTATION, layout.DRAG_ROTATION + 9),
+    "drag_origin": slice(layout.DRAG_ORIGIN, layout.DRAG_ORIGIN + 3),
+    "linear_damping": slice(layout.LINEAR_DAMPING, layout.LINEAR_DAMPING + 36),
+    "quadratic_damping": slice(layout.QUADRATIC_DAMPING, layout.QUADRATIC_DAMPING + 36),
+    "strip_factor": slice(layout.STRIP_FACTOR, layout.STRIP_FACTOR + 1),
+    "strip_length": slice(layout.STRIP_LENGTH, layout.STRIP_LENGTH + 1),
+}
+WATER_TURNED_WITH_AXIS = ("added", "buoyancy_center", "drag_rotation", "drag_origin")
 #: The fields of which one other than zero makes a joint have the passive force.
 PASSIVE_CODES = {
     layout.SPRING: ("stiffness", "cubic_stiffness"),
@@ -52,6 +73,7 @@ PASSIVE_CODES = {
     layout.STRIBECK: ("static_friction",),
     layout.STOPS: ("limit_stiffness",),
 }
+LIN, ANG = slice(0, 3), slice(3, 6)
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
 
@@ -128,11 +150,23 @@ def topology_of(description):
         else:
             topology[layout.COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
     topology[layout.GATHERING], topology[layout.JOINS] = _gathering(parent)
+    if is_in_water(description):
+        topology[layout.DRAG, dofs.last] = _drag_of(description)
     for code, fields in PASSIVE_CODES.items():
         for field in fields:
             given = getattr(description, field) != 0.0
             topology[layout.PASSIVE] |= code * given.reshape(-1, n).any(0)
     return topology
+
+
+def _drag_of(description):
+    """Which drag each body has (n,)."""
+    both = description.linear_damping, description.quadratic_damping
+    matrices = np.stack([np.abs(m).reshape(-1, *m.shape[-3:]).max(0) for m in both]).max(0)
+    full = (matrices * (1.0 - np.eye(6))).any((-1, -2))
+    strips = (description.strip_drag.reshape(-1, full.size) != 0.0).any(0) & (description.strip_length > 0.0)
+    diagonal = matrices.any((-1, -2)) & ~full
+    return layout.FULL_DRAG * full + layout.DIAGONAL_DRAG * diagonal + layout.STRIP_DRAG * strips
 
 
 def _gathering(parent):
@@ -176,6 +210,8 @@ def columns_of(description, name):
         return _of_last(dofs, d.mass[..., None])
     F = axes_along(axis)
     back = np.swapaxes(F, -1, -2)
+    if name in WATER_COLUMNS:
+        return _of_last(dofs, _water_columns(d, name, F[..., dofs.last, :, :]))
     if name == "cg":
         return (back @ _of_last(dofs, d.cg)[..., None])[..., 0]
     if name == "inertia":
@@ -189,6 +225,32 @@ def columns_of(description, name):
     rotation = _of_first(dofs, d.placement_rotation.reshape(*d.placement_rotation.shape[:-2], 9), np.eye(3).reshape(9))
     placed = back_of_parent @ rotation.reshape(*rotation.shape[:-1], 3, 3) @ F
     return placed.reshape(*placed.shape[:-2], 9)
+
+
+def _water_columns(d, name, F):
+    """Columns of water for the bodies (..., n, width), whose joints' axes F (..., n, 3, 3) takes z to."""
+    back = np.swapaxes(F, -1, -2)
+    density = d.fluid_density[..., None]
+    if name == "added":
+        A = d.added_mass + density[..., None, None] * d.added_volume
+        J, H, M = (back @ A[..., rows, columns] @ F for rows, columns in ((ANG, ANG), (ANG, LIN), (LIN, LIN)))
+        upper = (..., *UPPER_TRIANGLE)
+        return np.concatenate([J[upper], H.reshape(*H.shape[:-2], 9), M[upper]], -1)
+    if name == "displaced":
+        return (density * d.volume)[..., None]
+    if name == "buoyancy_center":
+        return (back @ d.buoyancy_center[..., None])[..., 0]
+    if name == "drag_origin":
+        return (back @ d.drag_translation[..., None])[..., 0]
+    if name == "drag_rotation":
+        turned = back @ d.drag_rotation
+        return turned.reshape(*turned.shape[:-2], 9)
+    if name == "strip_factor":
+        return (density / 2 * d.strip_drag * d.strip_diameter)[..., None]
+    if name == "strip_length":
+        return d.strip_length[..., None]
+    matrix = getattr(d, name)
+    return matrix.reshape(*matrix.shape[:-2], 36)
 
 
 def _of_last(dofs, of_bodies):
@@ -206,8 +268,9 @@ def _of_first(dofs, of_bodies, otherwise):
 def parameters_of(description):
     """The parameters (nv + 1, PARAMETERS) of a description without batch axes."""
     n = len(description.dof_types)
-    parameters = np.zeros((n + 1, layout.PARAMETERS))
-    for name, columns in COLUMNS.items():
+    in_water = is_in_water(description)
+    parameters = np.zeros((n + 1, layout.WET_PARAMETERS if in_water else layout.PARAMETERS))
+    for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
         parameters[:n, columns] = columns_of(description, name)
     parameters[n, layout.GRAVITY : layout.GRAVITY + 3] = description.gravity
     parameters[n, layout.AXIS + 2] = 1.0  # the base's axes are the world's
@@ -217,7 +280,10 @@ def parameters_of(description):
 def batch_shape_of(description):
     """Leading axes of the fields in which chains differ; () where they share everything."""
     return np.broadcast_shapes(
-        *(getattr(description, field).shape[: -len(axes)] for field, axes in VARIABLE_FIELDS.items())
+        *(
+            (shape := getattr(description, field).shape)[: len(shape) - len(axes)]
+            for field, axes in VARIABLE_FIELDS.items()
+        )
     )
 
 
@@ -245,11 +311,14 @@ def variation_of(description, parameters, dtype):
         values.append(padded.reshape(blocks, width))
 
     varied = [f for f, axes in VARIABLE_FIELDS.items() if getattr(description, f).ndim > len(axes)]
-    for name in sorted({reached for field in varied if field != "gravity" for reached in REACH[field]}):
+    groups = COLUMNS | WATER_COLUMNS if is_in_water(description) else COLUMNS
+    reached = {name for field in varied if field != "gravity" for name in REACH[field]}
+    reached |= set(WATER_TURNED_WITH_AXIS) if "axis" in varied else set()
+    for name in sorted(reached & groups.keys()):
         columns = columns_of(description, name)
         for row in range(n):
             for offset in range(columns.shape[-1]):
-                add(row, COLUMNS[name].start + offset, columns[..., row, offset])
+                add(row, groups[name].start + offset, columns[..., row, offset])
     if "gravity" in varied:
         for axis in range(3):
             add(n, layout.GRAVITY + axis, description.gravity[..., axis])

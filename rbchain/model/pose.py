@@ -99,6 +99,11 @@ class Pose:
         object.__setattr__(pose, "rotation", rotation)
         return pose
 
+    def inverse(self):
+        """The pose of the other frame in this one."""
+        back = np.swapaxes(self.rotation, -1, -2)
+        return Pose.computed(-(back @ self.translation[..., None])[..., 0], back)
+
     def __matmul__(self, other):
         """The pose of a frame that has pose `other` in a frame with this pose."""
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]

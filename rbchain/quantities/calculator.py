@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from ..core.lanes import LANE_WIDTHS
-from ..core.layout import Variation
+from ..core.layout import PASSIVE, Variation
 from ..drivers import threads
 from ..drivers.blocks import memory_size
 from ..errors import StateError
-from ..model.description import VARIABLE_FIELDS, Description
+from ..model.description import VARIABLE_FIELDS, Description, is_in_water
 from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
 
 ndarray = np.ndarray
@@ -37,6 +37,20 @@ class Calculator:
             getattr(description, field).flags.writeable = False
         self._shared = self.batch_shape == ()
         self._arrays, self._spare_memory, self._for_one = {}, {}, {}
+
+    @cached_property
+    def in_water(self):
+        """Whether there is a fluid, and a body that it does something to."""
+        return is_in_water(self._description)
+
+    @cached_property
+    def _acts_by_itself(self):
+        """Whether joints have passive forces, or bodies water around them."""
+        return self.in_water or bool((self._topology[PASSIVE] != 0).any())
+
+    def _refuse_water(self, what):
+        if self.in_water:
+            raise StateError(f"{what} is that of bodies in air; expected a model without fluid_density")
 
     @cached_property
     def batch_shape(self):
@@ -200,7 +214,9 @@ class Calculator:
             if not self._shared:
                 entries, values = variation_of(self._description, parameters, dtype)
                 variation, parameters = Variation(entries, values), parameters[..., None]
-            self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
+            parameters = parameters.astype(dtype)
+            # the tuple tells compiled code that there is water
+            self._arrays[dtype.itemsize] = (self._topology, (parameters,) if self.in_water else parameters, variation)
         return self._arrays[dtype.itemsize]
 
     @cached_property

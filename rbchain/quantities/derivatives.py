@@ -37,6 +37,7 @@ class Derivatives:
         """
         scratch = DERIVATIVE_ROWS * self._n
         driver = derivatives.inverse_dynamics_derivatives
+        self._refuse_water("inverse_dynamics_derivatives")
         return self._three(driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
 
     def forward_dynamics_derivatives(self, q, qd, tau, out=None):
@@ -59,6 +60,7 @@ class Derivatives:
         columns = TOGETHER * COLUMN_ROWS * (self._n + 1)
         scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n + columns
         driver = derivatives.forward_dynamics_derivatives
+        self._refuse_water("forward_dynamics_derivatives")
         return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 
     def _three(self, driver, names, states, scratch, out):

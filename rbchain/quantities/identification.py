@@ -77,6 +77,7 @@ class Identification:
         True
         """
         shape, names, states = (self._n, PARAMETERS_OF_BODY * self.n_bodies), ("q", "qd", "qdd"), (q, qd, qdd)
+        self._refuse_water("inverse_dynamics_regressor")
         return self._compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
     def kinetic_energy_regressor(self, q, qd):
@@ -90,6 +91,7 @@ class Identification:
         2.0
         """
         shape = (PARAMETERS_OF_BODY * self.n_bodies,)
+        self._refuse_water("kinetic_energy_regressor")
         return self._compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd))
 
     def potential_energy_regressor(self, q):
@@ -103,6 +105,7 @@ class Identification:
         30.0
         """
         shape = (PARAMETERS_OF_BODY * self.n_bodies,)
+        self._refuse_water("potential_energy_regressor")
         return self._compute(derivatives.potential_energy_regressor, shape, ("q",), (q,))
 
     def base_parameters(self, rng=0):

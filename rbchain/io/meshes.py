@@ -1,0 +1,171 @@
+"""Mass properties of closed triangle meshes, read through trimesh (the extra `meshes`)."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import FileFormatError, ModelError
+from ..model.inertia import Inertia
+from ..model.materials import density_of
+
+LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "in": 0.0254}
+ENDINGS = (".stl", ".obj")
+
+
+def inertia_of_mesh(path, *, density=None, mass=None, units=1.0):
+    """Mass properties of a solid whose surface is a triangle mesh.
+
+    Parameters
+    ----------
+    path : str or Path
+        An STL or OBJ file. Each edge of the surface joins two triangles, which turn counterclockwise as seen from
+        outside; hollows are surfaces turned the other way. Vertices are joined where they agree to the bit.
+    density : float (kg/m^3) or str
+        Or the name of a material, such as "steel" (`rbchain.model.materials`).
+    mass : float, kg
+        Of the whole body, instead of a density.
+    units : float or str
+        What 1 in the file is, in m, or its name: "m", "cm", "mm", "in". Meshes do not say.
+
+    Returns
+    -------
+    Inertia
+        In the axes of the file.
+
+    Raises
+    ------
+    FileFormatError
+        If the file holds no such mesh: it cannot be read, the surface is open, its triangles turn in both ways, it is
+        turned inside out, or one of its parts lies within another that is no hollow. Where surfaces cut through each
+        other is not looked for.
+    ModelError
+        If density, mass or units do not fit.
+    FileNotFoundError
+    ImportError
+        If trimesh is not installed.
+
+    Notes
+    -----
+    Exact for the mesh: polynomials are integrated over its triangles (Eberly, *Polyhedral Mass Properties*, 2002).
+
+    Examples
+    --------
+    >>> import tempfile, trimesh
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = trimesh.creation.box(extents=(30, 20, 10)).export(f"{folder}/brick.stl")
+    ...     brick = inertia_of_mesh(f"{folder}/brick.stl", density="concrete", units="cm")
+    >>> round(brick.mass, 9), brick.inertia.diagonal().round(9).tolist()
+    (14.4, [0.06, 0.12, 0.156])
+    """
+    scale = _scale(units)
+    if (mass is None) == (density is None):
+        raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
+    density = None if density is None else density_of(density)
+    if mass is not None and not (np.ndim(mass) == 0 and np.asarray(mass).dtype.kind in "fiu" and 0.0 < mass < np.inf):
+        raise ModelError(f"mass is {mass!r}; expected a positive number in kg")
+    corners = _solid(Path(path))
+    # about their own middle and at a size of 1: integrals about a far origin would lose digits
+    low, high = corners.min((0, 1)), corners.max((0, 1))
+    middle, size = (low + high) / 2, (high - low).max()
+    found = _trimesh().triangles.mass_properties((corners - middle) / size)
+    mass = float(density * found["volume"] * (size * scale) ** 3 if mass is None else mass)
+    tensor = np.asarray(found["inertia"]) / found["volume"] * mass * (size * scale) ** 2
+    return Inertia(mass, (middle + size * np.asarray(found["center_mass"])) * scale, (tensor + tensor.T) / 2)
+
+
+def _scale(units):
+    """Metres to a unit of the file."""
+    if isinstance(units, str) and units in LENGTHS:
+        return LENGTHS[units]
+    if np.ndim(units) == 0 and np.asarray(units).dtype.kind in "fiu" and 0.0 < units < np.inf:
+        return float(units)
+    raise ModelError(f"units is {units!r}; expected a positive number of metres, or one of {', '.join(LENGTHS)}")
+
+
+def _solid(path):
+    """Corners (triangles, 3, 3) of a mesh that bounds a solid, or a FileFormatError that says why it does not."""
+    corners = _triangles(path)
+    if not np.isfinite(corners).all():
+        raise FileFormatError(f"{path}: some coordinates are not finite; expected finite numbers")
+    vertices, faces = np.unique(corners.reshape(-1, 3) + 0.0, axis=0, return_inverse=True)
+    faces = faces.reshape(-1, 3)
+    # a triangle two of whose corners are one closes no hole and opens none
+    faces = faces[(faces != np.roll(faces, 1, axis=1)).all(1)]
+    mesh = _trimesh().Trimesh(vertices, faces, process=False)
+    if not len(faces):
+        raise FileFormatError(f"{path}: the mesh has no triangles; expected a closed surface")
+    if not mesh.is_watertight:
+        raise FileFormatError(
+            f"{path}: the mesh is not closed: {_loose_edges(faces)} of its edges do not join two triangles; expected a "
+            "surface without holes"
+        )
+    if not mesh.is_winding_consistent:
+        raise FileFormatError(
+            f"{path}: neighbouring triangles turn in opposite ways; expected all of them counterclockwise from outside"
+        )
+    corners = vertices[faces]
+    if not mesh.volume > 0.0:
+        raise FileFormatError(
+            f"{path}: the mesh encloses the volume {mesh.volume:.3g}; expected a positive one, triangles "
+            "counterclockwise as seen from outside"
+        )
+    _check_parts(path, mesh, corners)
+    return corners
+
+
+def _triangles(path):
+    """Corners (triangles, 3, 3) of whatever triangles are in a file."""
+    if path.suffix.lower() not in ENDINGS:
+        raise FileFormatError(
+            f"{path}: rbchain reads meshes that end in {' or '.join(ENDINGS)}; found {path.suffix or 'no ending'}"
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    trimesh = _trimesh()
+    try:
+        mesh = trimesh.load_mesh(path, process=False, skip_materials=True)
+        return np.asarray(mesh.triangles, np.float64)
+    except Exception as error:  # of whatever kind a broken file makes a reader raise
+        raise FileFormatError(f"{path}: cannot be read as a triangle mesh ({error})") from error
+
+
+def _loose_edges(faces):
+    """How many edges do not join exactly two triangles."""
+    edges = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    return int((np.unique(edges, axis=0, return_counts=True)[1] != 2).sum())
+
+
+def _check_parts(path, mesh, corners):
+    """Whether just beneath the surface of each part there is material, once: not twice, and not hollow."""
+    labels = _trimesh().graph.connected_component_labels(mesh.face_adjacency, node_count=len(corners))
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    areas = np.linalg.norm(normals, axis=1)
+    for part in range(labels.max() + 1):
+        largest = np.flatnonzero(labels == part)[np.argmax(areas[labels == part])]
+        beneath = corners[largest].mean(0) - 1e-6 * areas[largest] ** -0.5 * normals[largest]
+        turns = _winding(corners - beneath)
+        if abs(turns - 1.0) > 0.1:
+            raise FileFormatError(
+                f"{path}: beneath the surface of part {part + 1} of {labels.max() + 1} there is material "
+                f"{turns:.0f} times; expected once: a part is turned inside out, or lies within another"
+            )
+
+
+def _winding(corners):
+    """How often triangles with these corners wind around the origin (Van Oosterom and Strackee 1983)."""
+    a, b, c = np.moveaxis(corners, 1, 0)
+    la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+    ab, bc, ca = (np.einsum("ij,ij->i", x, y) for x, y in ((a, b), (b, c), (c, a)))
+    return float(np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb).sum() / (2 * np.pi))
+
+
+def _trimesh():
+    """The package, imported when first needed."""
+    try:
+        import trimesh
+    except ImportError:
+        raise ImportError(
+            "meshes need the package trimesh, which is not installed: pip install 'rbchain[meshes]'"
+        ) from None
+    return trimesh

@@ -1,0 +1,100 @@
+"""What materials weigh."""
+
+import numpy as np
+
+from ..errors import ModelError
+
+#: Densities in kg/m^3 at room temperature: typical values of engineering handbooks (such as Shigley's *Mechanical
+#: Engineering Design*, table A-5, and the CRC *Handbook of Chemistry and Physics*), rounded. Of alloys, plastics and
+#: woods a given piece may differ by some percent, of wood, concrete and foams by tens: where it matters, weigh it.
+DENSITIES = {
+    "ABS": 1050.0,
+    "acrylic": 1180.0,
+    "aluminium": 2700.0,
+    "brass": 8500.0,
+    "bronze": 8800.0,
+    "carbon fibre": 1600.0,
+    "cast iron": 7200.0,
+    "concrete": 2400.0,
+    "copper": 8960.0,
+    "glass": 2500.0,
+    "glass fibre": 1900.0,
+    "gold": 19300.0,
+    "ice": 917.0,
+    "lead": 11340.0,
+    "magnesium": 1740.0,
+    "nylon": 1140.0,
+    "oak": 720.0,
+    "pine": 500.0,
+    "PLA": 1240.0,
+    "polycarbonate": 1200.0,
+    "polyethylene": 950.0,
+    "PTFE": 2200.0,
+    "PVC": 1400.0,
+    "rubber": 1100.0,
+    "sea water": 1025.0,
+    "silver": 10490.0,
+    "stainless steel": 8000.0,
+    "steel": 7850.0,
+    "titanium": 4510.0,
+    "tungsten": 19250.0,
+    "water": 1000.0,
+    "zinc": 7140.0,
+}
+#: Other names. Carbon and glass fibre are laminates with epoxy, as parts are made of them.
+ALIASES = {
+    "aluminum": "aluminium",
+    "carbon fiber": "carbon fibre",
+    "CFRP": "carbon fibre",
+    "glass fiber": "glass fibre",
+    "GFRP": "glass fibre",
+    "iron": "cast iron",
+    "polyamide": "nylon",
+    "seawater": "sea water",
+    "wood (oak)": "oak",
+    "wood (pine)": "pine",
+}
+
+
+def _plain(name):
+    """A name without its capitals, and with one space for hyphens, underscores and spaces."""
+    return " ".join(name.casefold().replace("-", " ").replace("_", " ").split())
+
+
+_BY_NAME = {_plain(name): density for name, density in DENSITIES.items()}
+_BY_NAME |= {_plain(alias): DENSITIES[name] for alias, name in ALIASES.items()}
+
+
+def density_of(material):
+    """Density of a material in kg/m^3.
+
+    Parameters
+    ----------
+    material : str or float
+        A name in `DENSITIES` or `ALIASES`, in capitals or not; or the density itself, a positive number.
+
+    Raises
+    ------
+    ModelError
+        If the name is unknown, or the number is no density.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> density_of("Steel"), density_of("aluminum"), density_of(450)
+    (7850.0, 2700.0, 450.0)
+    >>> round(rb.Inertia.box((0.3, 0.02, 0.02111), density=density_of("steel")).mass, 3)
+    0.994
+    """
+    if isinstance(material, str):
+        density = _BY_NAME.get(_plain(material))
+        if density is None:
+            raise ModelError(f"material {material!r} is unknown; expected a density in kg/m^3, or one of {_names()}")
+        return density
+    if np.ndim(material) == 0 and np.asarray(material).dtype.kind in "fiu" and 0.0 < material < np.inf:
+        return float(material)
+    raise ModelError(f"density is {material!r}; expected a positive number in kg/m^3, or one of {_names()}")
+
+
+def _names():
+    return ", ".join(sorted([*DENSITIES, *ALIASES], key=str.casefold))

@@ -1,0 +1,223 @@
+"""Other units than SI, for those who build worlds: converted at the door, through pint (the extra `units`)."""
+
+import re
+from functools import cache
+
+import numpy as np
+
+from ..errors import ModelError
+from .pose import numbers
+
+#: What each quantity is in SI; angles are in radians.
+SI = {
+    "length": "m",
+    "mass": "kg",
+    "time": "s",
+    "angle": "rad",
+    "inertia": "kg m^2",
+    "density": "kg/m^3",
+    "force": "N",
+    "moment": "N m",
+    "gravity": "m/s^2",
+}
+#: The systems that there are: where each differs from SI.
+SYSTEMS = {
+    "SI": {},
+    "mm-kg-s": {
+        "length": "mm",
+        "inertia": "kg mm^2",
+        "density": "kg/mm^3",
+        "force": "kg mm/s^2",
+        "moment": "kg mm^2/s^2",
+        "gravity": "mm/s^2",
+    },
+    "cm-kg-s": {
+        "length": "cm",
+        "inertia": "kg cm^2",
+        "density": "kg/cm^3",
+        "force": "kg cm/s^2",
+        "moment": "kg cm^2/s^2",
+        "gravity": "cm/s^2",
+    },
+    "cm-g-s": {
+        "length": "cm",
+        "mass": "g",
+        "inertia": "g cm^2",
+        "density": "g/cm^3",
+        "force": "dyn",
+        "moment": "dyn cm",
+        "gravity": "cm/s^2",
+    },
+    "inch-pound": {
+        "length": "in",
+        "mass": "lb",
+        "inertia": "lb in^2",
+        "density": "lb/in^3",
+        "force": "lbf",
+        "moment": "lbf in",
+        "gravity": "in/s^2",
+    },
+}
+# A number, then a unit. Nothing is calculated: a sum is no measurement, and a power of powers would take for ever.
+MEASUREMENT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*([^\W\d].*?)\s*", re.IGNORECASE | re.DOTALL)
+LONGEST_UNIT = 60
+
+
+class Units:
+    """A system of units: numbers in it, made numbers in SI.
+
+    Parameters
+    ----------
+    name : "SI", "mm-kg-s", "cm-kg-s", "cm-g-s" or "inch-pound"
+        The metric ones are consistent: a force is mass times acceleration, in mm-kg-s kg mm/s^2 (a millinewton).
+        Inch-pound has the units that people use: pound of mass, pound-force, and inch.
+    degrees : bool
+        Whether angles are in degrees.
+
+    Attributes
+    ----------
+    units : dict of str
+        The unit of each quantity.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> units = Units("cm-kg-s")
+    >>> rb.Inertia.box(units.length([30, 2, 2.111]), mass=units.mass("2.2 lb")).about((0, 0, 0))[2, 2].round(6)
+    np.float64(0.007517)
+    >>> units.quantity("5 N", "force"), units.gravity([0, 0, -981]).tolist()
+    (5.0, [0.0, 0.0, -9.81])
+    """
+
+    def __init__(self, name="SI", degrees=False):
+        if name not in SYSTEMS:
+            raise ModelError(f"units are {name!r}; expected one of {', '.join(SYSTEMS)}")
+        if not isinstance(degrees, bool):
+            raise ModelError(f"degrees is {degrees!r}; expected True or False")
+        self.name, self.degrees = name, degrees
+        self.units = SI | SYSTEMS[name] | ({"angle": "deg"} if degrees else {})
+        _pint()
+
+    def __repr__(self):
+        return f"Units({self.name!r}{', degrees=True' if self.degrees else ''})"
+
+    def quantity(self, value, dimension):
+        """A measurement in SI.
+
+        Parameters
+        ----------
+        value : number or array, str, pint.Quantity, or list of these
+            Plain numbers are in this system; a string is a number and its unit, such as "30 cm".
+        dimension : str
+            What is measured: "length", "mass", "time", "angle", "inertia", "density", "force", "moment" or "gravity".
+
+        Returns
+        -------
+        float or array
+
+        Raises
+        ------
+        ModelError
+            If it is no number, or its unit is not one of what is measured.
+        """
+        if dimension not in SI:
+            raise ModelError(f"dimension is {dimension!r}; expected one of {', '.join(SI)}")
+        if isinstance(value, (list, tuple)) and any(isinstance(x, (str, list, tuple)) or _has_unit(x) for x in value):
+            return numbers([self.quantity(x, dimension) for x in value], dimension)
+        if isinstance(value, str):
+            found = self._measured(value, dimension)
+        elif _has_unit(value):
+            found = self._in_si(value, value, dimension)
+        else:
+            found = numbers(value, dimension) * _factor(self.units[dimension], SI[dimension])
+        found = numbers(found, dimension)
+        return found if found.ndim else float(found)
+
+    def length(self, value):
+        """A length in m."""
+        return self.quantity(value, "length")
+
+    def mass(self, value):
+        """A mass in kg."""
+        return self.quantity(value, "mass")
+
+    def time(self, value):
+        """A time in s."""
+        return self.quantity(value, "time")
+
+    def angle(self, value):
+        """An angle in rad."""
+        return self.quantity(value, "angle")
+
+    def inertia(self, value):
+        """A moment of inertia, or a tensor of them, in kg m^2."""
+        return self.quantity(value, "inertia")
+
+    def density(self, value):
+        """A density in kg/m^3."""
+        return self.quantity(value, "density")
+
+    def force(self, value):
+        """A force in N."""
+        return self.quantity(value, "force")
+
+    def moment(self, value):
+        """A moment in N m."""
+        return self.quantity(value, "moment")
+
+    def gravity(self, value):
+        """An acceleration in m/s^2."""
+        return self.quantity(value, "gravity")
+
+    def _measured(self, text, dimension):
+        """A string's number in SI."""
+        match = MEASUREMENT.fullmatch(text)
+        if match is None or len(match[2]) > LONGEST_UNIT or "**" in match[2]:
+            raise self._unfit(text, dimension)
+        registry, pint = _registry(), _pint()
+        try:
+            measured = registry.Quantity(float(match[1]), registry.parse_units(match[2]))
+        except (pint.errors.PintError, AttributeError, TypeError, ValueError, KeyError, SyntaxError, AssertionError):
+            raise self._unfit(text, dimension) from None
+        return self._in_si(measured, text, dimension)
+
+    def _in_si(self, measured, value, dimension):
+        """A pint.Quantity's number in SI."""
+        pint = _pint()
+        try:
+            found = measured.to(SI[dimension])
+            # to pint an angle has no dimension, and so any number would be one
+            if dimension == "angle" and str(measured.to_root_units().units) != "radian":
+                raise self._unfit(value, dimension)
+        except pint.errors.PintError:
+            raise self._unfit(value, dimension) from None
+        return found.magnitude
+
+    def _unfit(self, value, dimension):
+        article = "an" if dimension[0] in "aeiou" else "a"
+        shown = repr(value) if isinstance(value, str) else f"'{value}'"
+        return ModelError(f"{dimension} is {shown}; expected {article} {dimension} such as {self.units[dimension]}")
+
+
+def _pint():
+    """The package, imported when first needed."""
+    try:
+        import pint
+    except ImportError:
+        raise ImportError("units need the package pint, which is not installed: pip install 'rbchain[units]'") from None
+    return pint
+
+
+@cache
+def _registry():
+    return _pint().UnitRegistry()
+
+
+@cache
+def _factor(unit, into):
+    """How many of the one unit make one of the other."""
+    return float(_registry().Quantity(1.0, unit).to(into).magnitude)
+
+
+def _has_unit(value):
+    return hasattr(value, "magnitude") and hasattr(value, "to_root_units")
