@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 
 from . import simulation
+from .codegen.generate import generate
 from .errors import ModelError
 from .model import validation
-from .model.description import VARIABLE_FIELDS, Description, water_of
-from .model.inertia import Inertia
+from .model.description import VARIABLE_FIELDS, Description, Frame, water_of
+from .model.inertia import Inertia, inertia_tensor, tensor_of_point
 from .model.joint import Revolute
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
-from .model.pose import numbers, vector3
+from .model.pose import Pose, numbers, vector3
 from .quantities.calculator import Calculator
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
@@ -274,7 +275,59 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
         return validation.check_axes(names, value)
 
+    def with_payload(self, body, mass, cg=(0.0, 0.0, 0.0), inertia=(0.0, 0.0, 0.0)):
+        """The model with a rigid load fixed to a body.
+
+        Parameters
+        ----------
+        body : str
+            Name of a body, or of a frame on fixed joints.
+        mass : float or (...) array, kg
+        cg : (3,) or (..., 3) array, m
+            Of the load, in the frame of `body`.
+        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2
+            Tensor of the load about its cg, in the axes of `body`.
+
+        Returns
+        -------
+        Model
+            As from `vary`: of a batch of chains where the load has batch axes.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> loaded = rod.with_payload("link1", mass=np.array([0.0, 1.0]), cg=(0.5, 0, 0))
+        >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
+        [[5.0], [10.0]]
+        """
+        known = body in self.body_names
+        frame = Frame(self.body_names.index(body), Pose()) if known else self._frame(body)
+        if frame.body < 0:
+            raise ModelError(f"payload on {body!r}: it is fixed to the world; expected a body that moves")
+        load, R = numbers(mass, "mass"), frame.pose.rotation
+        if (load < 0.0).any():
+            raise ModelError(f"mass of the payload is {load.tolist()}; expected zero or more")
+        arm = numbers(cg, "cg of the payload") @ R.T + frame.pose.translation
+        tensor = numbers(inertia, "inertia of the payload")
+        tensor = R @ (tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)) @ R.T
+        of_all = self.mass[..., frame.body] + load
+        own, other = self.mass[..., frame.body, None] * self.cg[..., frame.body, :], load[..., None] * arm
+        center = np.where(of_all[..., None] > 0.0, (own + other) / np.where(of_all > 0.0, of_all, 1.0)[..., None], arm)
+        about = (
+            self.inertia[..., frame.body, :, :]
+            + tensor_of_point(self.mass[..., frame.body], self.cg[..., frame.body, :] - center)
+            + tensor
+            + tensor_of_point(load, arm - center)
+        )
+        return self.vary(
+            mass=_replaced(self.mass, frame.body, of_all, 1),
+            cg=_replaced(self.cg, frame.body, center, 2),
+            inertia=_replaced(self.inertia, frame.body, about, 3),
+        )
+
     simulate = simulation.simulate
+    generate = generate
 
     def __reduce__(self):
         return Model, (self._description,)
@@ -282,3 +335,11 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     def __repr__(self):
         batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
         return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"
+
+
+def _replaced(field, body, value, axes):
+    """A field of all bodies, of which `axes` belong to a chain, with that of one body replaced."""
+    batch = np.broadcast_shapes(field.shape[: field.ndim - axes], value.shape[: value.ndim - axes + 1])
+    changed = np.array(np.broadcast_to(field, (*batch, *field.shape[field.ndim - axes :])))
+    changed[(slice(None),) * len(batch) + (body,)] = value
+    return changed

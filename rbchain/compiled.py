@@ -81,7 +81,6 @@ from .core.momentum import centroidal_momentum_matrix, momentum
 from .core.regressors import inverse_dynamics_regressor
 from .core.rnea import inverse_dynamics, joint_reactions
 from .core.trig import sincos
-from .drivers.blocks import numbers_of
 from .errors import StateError
 
 __all__ = [
@@ -141,8 +140,6 @@ def block_of(model, register_full=False, dtype=np.float64, chains=None):
     dtype = np.dtype(dtype)
     width = LANE_WIDTHS[dtype.name] if register_full else 1
     topology, parameters, variation = model._arrays_in(dtype)
-    in_water = isinstance(parameters, tuple)
-    parameters = numbers_of(parameters)
     if (variation is None) != (chains is None):
         wanted = "none, for its chains do not differ" if variation is None else f"{width} of its chains"
         raise StateError(f"chains is {chains!r} for a model of batch_shape {model.batch_shape}; expected {wanted}")
@@ -164,5 +161,5 @@ def block_of(model, register_full=False, dtype=np.float64, chains=None):
     zeros = np.zeros((3, n, width), dtype)
     q = np.repeat(model.neutral()[:, None], width, axis=1).astype(dtype)
     loads = Loads(zeros[2], np.zeros((n, 6, width), dtype), None)
-    flat = FlatModel(*topology, parameters, parameters if in_water else None)
+    flat = FlatModel(*topology, parameters, parameters if model.in_water else None)
     return Block(flat, Work(body, gathered), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))

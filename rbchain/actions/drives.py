@@ -139,7 +139,7 @@ class UserForces:
     >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     >>> motion = rod.simulate([0.1], [0.0], 1.0, drives=[rb.UserForces(spring, [0.3])])
     >>> float(motion.q[-1, 0].round(6))
-    -0.043985
+    0.084385
     """
 
     function: Callable

@@ -61,6 +61,7 @@ BODY = 7  # the number of the body outside, where this one is the last of its jo
 PASSIVE = 8  # which passive forces the joint has: the sum of those below
 DRAG = 9  # which drag the body has: the sum of those below
 TOPOLOGY_ROWS = 10
+AIR, IN_WATER = np.int64, np.int32  # the type of the topology's integers, which tells compiled code what there is
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's

@@ -3,7 +3,6 @@
 Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
 """
 
-from numba import types
 from numba.extending import overload
 
 from ..core.jit import kernel
@@ -15,6 +14,7 @@ from ..core.layout import (
     COORDINATE,
     GATHERED_ROWS,
     GATHERING,
+    IN_WATER,
     WET_PARAMETERS,
     Block,
     Loads,
@@ -57,11 +57,10 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     velocities = states + nq * width
     wrench = velocities + 3 * n * width
     own = wrench + 6 * loaded * width
-    shared = numbers_of(parameters)
-    of_lanes = window(memory, own + rows * width, (*shared.shape[:2], width))
-    chosen = choose_parameters(shared, of_lanes)
+    of_lanes = window(memory, own + rows * width, (*parameters.shape[:2], width))
+    chosen = choose_parameters(parameters, of_lanes)
     block = Block(
-        flat_model(topology, chosen, water_of(parameters, chosen)),
+        flat_model(topology, chosen, water_of(topology, chosen)),
         Work(
             window(memory, bodies, (n + 1, BODY_ROWS, width)),
             window(memory, gathered, (gatherings, GATHERED_ROWS, width)),
@@ -79,28 +78,16 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     return block
 
 
-def numbers_of(parameters):
-    """The array of parameters, which a model in water has in a tuple."""
-    return parameters[0] if isinstance(parameters, tuple) else parameters
-
-
-@overload(numbers_of, jit_options={"forceinline": True})
-def _overload_numbers_of(parameters):
-    if isinstance(parameters, types.BaseTuple):
-        return lambda parameters: parameters[0]
-    return lambda parameters: parameters
-
-
-def water_of(parameters, chosen):
-    """The chosen parameters of a model in water, or None."""
-    return chosen if isinstance(parameters, tuple) else None
+def water_of(topology, chosen):
+    """The chosen parameters of a model in water, or None: it is the size of the topology's integers that tells."""
+    return chosen if topology.dtype == IN_WATER else None
 
 
 @overload(water_of, jit_options={"forceinline": True})
-def _overload_water_of(parameters, chosen):
-    if isinstance(parameters, types.BaseTuple):
-        return lambda parameters, chosen: chosen
-    return lambda parameters, chosen: None
+def _overload_water_of(topology, chosen):
+    if str(topology.dtype) == IN_WATER.__name__:
+        return lambda topology, chosen: chosen
+    return lambda topology, chosen: None
 
 
 def choose_parameters(shared, of_lanes):

@@ -63,11 +63,8 @@ def inertia_of_mesh(path, *, density=None, mass=None, units=1.0):
     density = None if density is None else density_of(density)
     if mass is not None and not (np.ndim(mass) == 0 and np.asarray(mass).dtype.kind in "fiu" and 0.0 < mass < np.inf):
         raise ModelError(f"mass is {mass!r}; expected a positive number in kg")
-    corners = _solid(Path(path))
-    # about their own middle and at a size of 1: integrals about a far origin would lose digits
-    low, high = corners.min((0, 1)), corners.max((0, 1))
-    middle, size = (low + high) / 2, (high - low).max()
-    found = _trimesh().triangles.mass_properties((corners - middle) / size)
+    corners, middle, size = _solid(Path(path))
+    found = _trimesh().triangles.mass_properties(corners)
     mass = float(density * found["volume"] * (size * scale) ** 3 if mass is None else mass)
     tensor = np.asarray(found["inertia"]) / found["volume"] * mass * (size * scale) ** 2
     return Inertia(mass, (middle + size * np.asarray(found["center_mass"])) * scale, (tensor + tensor.T) / 2)
@@ -83,17 +80,23 @@ def _scale(units):
 
 
 def _solid(path):
-    """Corners (triangles, 3, 3) of a mesh that bounds a solid, or a FileFormatError that says why it does not."""
-    corners = _triangles(path)
+    """Corners (triangles, 3, 3) of a mesh that bounds a solid, about its middle and of size 1; the middle; the size.
+
+    Raises FileFormatError, which says why it bounds none.
+    """
+    corners = _triangles(path).reshape(-1, 3)
     if not np.isfinite(corners).all():
         raise FileFormatError(f"{path}: some coordinates are not finite; expected finite numbers")
-    vertices, faces = np.unique(corners.reshape(-1, 3) + 0.0, axis=0, return_inverse=True)
+    vertices, faces = np.unique(corners, axis=0, return_inverse=True)
     faces = faces.reshape(-1, 3)
     # a triangle two of whose corners are one closes no hole and opens none
     faces = faces[(faces != np.roll(faces, 1, axis=1)).all(1)]
-    mesh = _trimesh().Trimesh(vertices, faces, process=False)
     if not len(faces):
         raise FileFormatError(f"{path}: the mesh has no triangles; expected a closed surface")
+    # integrals about a far origin would lose digits
+    low, high = vertices.min(0), vertices.max(0)
+    middle, size = (low + high) / 2, (high - low).max()
+    mesh = _trimesh().Trimesh((vertices - middle) / size, faces, process=False)
     if not mesh.is_watertight:
         raise FileFormatError(
             f"{path}: the mesh is not closed: {_loose_edges(faces)} of its edges do not join two triangles; expected a "
@@ -103,14 +106,15 @@ def _solid(path):
         raise FileFormatError(
             f"{path}: neighbouring triangles turn in opposite ways; expected all of them counterclockwise from outside"
         )
-    corners = vertices[faces]
-    if not mesh.volume > 0.0:
+    corners = np.asarray(mesh.triangles)
+    volume = np.linalg.det(corners).sum() / 6
+    if not volume > 1e-12:  # of a size of 1: less is rounding
         raise FileFormatError(
-            f"{path}: the mesh encloses the volume {mesh.volume:.3g}; expected a positive one, triangles "
+            f"{path}: the mesh encloses the volume {volume * size**3:.3g}; expected a positive one, with triangles "
             "counterclockwise as seen from outside"
         )
-    _check_parts(path, mesh, corners)
-    return corners
+    _check_parts(path, mesh.face_adjacency, corners)
+    return corners, middle, size
 
 
 def _triangles(path):
@@ -135,14 +139,16 @@ def _loose_edges(faces):
     return int((np.unique(edges, axis=0, return_counts=True)[1] != 2).sum())
 
 
-def _check_parts(path, mesh, corners):
-    """Whether just beneath the surface of each part there is material, once: not twice, and not hollow."""
-    labels = _trimesh().graph.connected_component_labels(mesh.face_adjacency, node_count=len(corners))
+def _check_parts(path, neighbours, corners):
+    """Refuse a mesh unless just beneath the surface of each part there is material, once: not twice, and not none."""
+    labels = _trimesh().graph.connected_component_labels(neighbours, node_count=len(corners))
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     areas = np.linalg.norm(normals, axis=1)
     for part in range(labels.max() + 1):
         largest = np.flatnonzero(labels == part)[np.argmax(areas[labels == part])]
-        beneath = corners[largest].mean(0) - 1e-6 * areas[largest] ** -0.5 * normals[largest]
+        if areas[largest] == 0.0:
+            continue
+        beneath = corners[largest].mean(0) - 1e-6 * normals[largest] / np.sqrt(areas[largest])
         turns = _winding(corners - beneath)
         if abs(turns - 1.0) > 0.1:
             raise FileFormatError(
@@ -165,7 +171,5 @@ def _trimesh():
     try:
         import trimesh
     except ImportError:
-        raise ImportError(
-            "meshes need the package trimesh, which is not installed: pip install 'rbchain[meshes]'"
-        ) from None
+        raise ImportError("meshes need the package trimesh, which is missing: pip install 'rbchain[meshes]'") from None
     return trimesh

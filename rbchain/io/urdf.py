@@ -11,6 +11,7 @@ from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
 from ..model.joint import Fixed, Free, Planar, Prismatic, Revolute
+from ..model.passive import JointForces
 from ..model.pose import Pose
 
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
@@ -21,8 +22,9 @@ WITHOUT_AXIS = {"fixed": Fixed, "floating": Free}
 def load_urdf(path, base=None, nonphysical_inertia="warn"):
     """The model in a URDF file, its root link on the joint `base` or fixed to the world, gravity 9.81 m/s^2 along -z.
 
-    Joint limits are not part of the dynamics. What would be, but is not computed (mimicry of another joint, damping,
-    friction), is named in a warning. Raises FileFormatError, or ModelError if the mechanism cannot be.
+    Damping and friction become the joints' passive forces. Joint limits do not: URDF says nothing of how hard they are.
+    What would be part of the dynamics, but is not computed (mimicry of another joint), is named in a warning. Raises
+    FileFormatError, or ModelError if the mechanism cannot be.
     """
     robot = _parse(path)
     links = {link.name: link for link in robot.links}
@@ -40,6 +42,7 @@ def load_urdf(path, base=None, nonphysical_inertia="warn"):
             placement=_pose(joint.origin),
             inertia=_inertia(links[joint.child]),
             joint_name=joint.name,
+            passive=_passive(joint),
         )
         waiting.extend(children.get(joint.child, [])[::-1])
     with warnings.catch_warnings(record=True) as caught:
@@ -160,6 +163,13 @@ def _joint(joint):
     return JOINTS[joint.type](axis=(1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
 
 
+def _passive(joint):
+    """Damping and friction of a joint."""
+    if joint.dynamics is None or joint.type in WITHOUT_AXIS:
+        return None
+    return JointForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
+
+
 def _pose(matrix):
     return Pose() if matrix is None else Pose(matrix[:3, 3], matrix[:3, :3])
 
@@ -175,10 +185,3 @@ def _warn_of_what_is_ignored(path, robot):
     mimics = [joint.name for joint in robot.joints if joint.mimic is not None]
     if mimics:
         warnings.warn(f"{path}: these joints mimic others, but are computed as free ones: {mimics}", stacklevel=4)
-    dissipative = [
-        joint.name
-        for joint in robot.joints
-        if joint.dynamics and (float(joint.dynamics.damping or 0) or float(joint.dynamics.friction or 0))
-    ]
-    if dissipative:
-        warnings.warn(f"{path}: damping and friction of these joints are not computed: {dissipative}", stacklevel=4)

@@ -132,7 +132,7 @@ def dofs_of(description):
 def topology_of(description):
     """Parents, joints and the order in which children add up (TOPOLOGY_ROWS, nv), as `core.layout` has them."""
     dofs, n = dofs_of(description), len(description.dof_types)
-    topology = np.zeros((layout.TOPOLOGY_ROWS, n), np.int64)
+    topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.AIR)
     parent = np.arange(-1, n - 1)
     parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
     topology[layout.PARENT] = np.where(parent < 0, n, parent)
@@ -152,6 +152,7 @@ def topology_of(description):
     topology[layout.GATHERING], topology[layout.JOINS] = _gathering(parent)
     if is_in_water(description):
         topology[layout.DRAG, dofs.last] = _drag_of(description)
+        return topology.astype(layout.IN_WATER)
     for code, fields in PASSIVE_CODES.items():
         for field in fields:
             given = getattr(description, field) != 0.0

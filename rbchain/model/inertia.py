@@ -26,8 +26,9 @@ def inertia_tensor(inertia):
 
 
 def tensor_of_point(mass, arm):
-    """Inertia about a point of a point mass at `arm` from it: m (|r|^2 1 - r r^T)."""
-    return mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    """Inertia about a point of a point mass at `arm` from it, m (|r|^2 1 - r r^T); of masses (...), arms (..., 3)."""
+    squares = np.einsum("...i,...i", arm, arm)[..., None, None] * np.eye(3)
+    return np.asarray(mass)[..., None, None] * (squares - arm[..., :, None] * arm[..., None, :])
 
 
 @dataclass(frozen=True, eq=False)

@@ -214,9 +214,7 @@ class Calculator:
             if not self._shared:
                 entries, values = variation_of(self._description, parameters, dtype)
                 variation, parameters = Variation(entries, values), parameters[..., None]
-            parameters = parameters.astype(dtype)
-            # the tuple tells compiled code that there is water
-            self._arrays[dtype.itemsize] = (self._topology, (parameters,) if self.in_water else parameters, variation)
+            self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
         return self._arrays[dtype.itemsize]
 
     @cached_property

@@ -173,7 +173,7 @@ class TwoLink:
         return tuple(np.rad2deg(x) for x in found) if self.degrees else found
 
     def _first(self):
-        """r2 - r6, without taking a difference: inertia of the first link, with the second and the payload at its end."""
+        """r2 - r6, without taking a difference: the first link with the second and the payload at its end."""
         return self.l1**2 * (self.m1 + 4 * (self.m2 + self.mp)) + 4 * self.i1
 
     def _determinant(self, s2):

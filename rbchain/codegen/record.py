@@ -1,0 +1,57 @@
+"""Run the drivers as plain Python on recorded numbers: `python -m rbchain.codegen.record`, under NUMBA_DISABLE_JIT=1.
+
+Reads a pickled request, (model, names, language, header, frame, point), from standard input; writes source to standard
+output.
+"""
+
+import pickle
+import sys
+
+import numba
+import numpy as np
+
+from ..core import aba, joints, trig
+from ..core.coriolis import CORIOLIS_ROWS
+from ..core.crba import RIGID_ROWS
+from ..drivers import dynamics, matrices, motion
+from ..drivers.blocks import memory_size
+from .recording import Mathematics, variable
+from .writing import write
+
+
+def record(model, name, frame, point):
+    """Arguments (by name, with sizes), shape and results of one function."""
+    nq, n = model.nq, model.nv
+    zeros, sizes = np.zeros(n), {"q": nq, "qd": n, "tau": n}
+    driver, arguments, shape, given, scratch = {
+        "mass_matrix": (matrices.mass_matrix, ["q"], (n, n), (), RIGID_ROWS * n),
+        "coriolis_matrix": (matrices.coriolis_matrix, ["q", "qd"], (n, n), (), CORIOLIS_ROWS * n),
+        "gravity_forces": (dynamics.inverse_dynamics, ["q", zeros, zeros], (n,), (), 0),
+        "forward_dynamics": (dynamics.forward_dynamics, ["q", "qd", "tau"], (n,), (), 0),
+        "jacobian": (motion.jacobian, ["q"], (6, n), model._watched(frame, point, None), 0),
+    }[name]
+    states = [
+        np.array([variable(f"{x}[{i}]") for i in range(sizes[x])], object) if isinstance(x, str) else x
+        for x in arguments
+    ]
+    wrenches = (None,) if name in ("gravity_forces", "forward_dynamics") else ()
+    count = int(np.prod(shape))
+    memory = np.empty(memory_size(model._topology, count + scratch, 1, 8), object)
+    found = np.empty(count, object)
+    driver(memory, *model._arrays_in(np.dtype(float)), *given, *states, *wrenches, found, 0, 1)
+    return name, {x: sizes[x] for x in arguments if isinstance(x, str)}, shape, list(found)
+
+
+def main():
+    if not numba.config.DISABLE_JIT:
+        raise SystemExit("expected NUMBA_DISABLE_JIT=1")
+    model, names, language, header, frame, point = pickle.load(sys.stdin.buffer)
+    mathematics = Mathematics()
+    trig.math = joints.math = mathematics
+    aba.epsilon = lambda x: 0.0
+    functions = [record(model, name, frame, point) for name in names]
+    sys.stdout.write(write(functions, language, header))
+
+
+if __name__ == "__main__":
+    main()
