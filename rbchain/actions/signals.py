@@ -94,8 +94,10 @@ class Signal:
         return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
 
     def __call__(self, t, derivative=0):
-        """The signal, or a derivative of it, at times (m,): (..., m)."""
+        """The signal, or a derivative of it, at times (m,): (..., m); at one time: (...)."""
         t = np.asarray(t, np.float64)
+        if t.ndim == 0:
+            return self(t[None], derivative)[..., 0]
         piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
         powers = self.coefficients[..., piece, :]
         for _ in range(derivative):

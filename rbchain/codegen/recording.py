@@ -7,13 +7,13 @@ import math
 
 
 class Recorded:
-    """A node of an expression: an operation and its operands, which are nodes or floats."""
+    """A node of an expression: an operation and its operands, which are nodes or floats. Nodes are numbered."""
 
-    __slots__ = ("operands", "operation")
+    __slots__ = ("number", "operands", "operation")
     __array_ufunc__ = None  # numpy leaves the arithmetic to us
 
-    def __init__(self, operation, operands):
-        self.operation, self.operands = operation, operands
+    def __init__(self, number, operation, operands):
+        self.number, self.operation, self.operands = number, operation, operands
 
     def __add__(self, other):
         return add(self, other)
@@ -52,9 +52,9 @@ _nodes = {}
 
 def _node(operation, *operands):
     """The node of an operation; the same one for the same operands."""
-    key = (operation, *(id(x) if isinstance(x, Recorded) else float(x) for x in operands))
+    key = (operation, *(("node", x.number) if isinstance(x, Recorded) else float(x) for x in operands))
     if key not in _nodes:
-        _nodes[key] = Recorded(operation, operands)
+        _nodes[key] = Recorded(len(_nodes), operation, operands)
     return _nodes[key]
 
 
@@ -69,7 +69,8 @@ def _is(x, value):
 
 def _in_order(a, b):
     """Operands of what commutes, in an order that is always the same: a constant first."""
-    return (a, b) if not isinstance(a, Recorded) or (isinstance(b, Recorded) and id(a) <= id(b)) else (b, a)
+    constant_first = not isinstance(a, Recorded) or (isinstance(b, Recorded) and a.number <= b.number)
+    return (a, b) if constant_first else (b, a)
 
 
 def add(a, b):

@@ -67,7 +67,7 @@ def inertia_of_mesh(path, *, density=None, mass=None, units=1.0):
     found = _trimesh().triangles.mass_properties(corners)
     mass = float(density * found["volume"] * (size * scale) ** 3 if mass is None else mass)
     tensor = np.asarray(found["inertia"]) / found["volume"] * mass * (size * scale) ** 2
-    return Inertia(mass, (middle + size * np.asarray(found["center_mass"])) * scale, (tensor + tensor.T) / 2)
+    return Inertia(mass, (middle + size * np.asarray(found["center_mass"])) * scale, tensor + 0.0)
 
 
 def _scale(units):
@@ -142,18 +142,27 @@ def _loose_edges(faces):
 def _check_parts(path, neighbours, corners):
     """Refuse a mesh unless just beneath the surface of each part there is material, once: not twice, and not none."""
     labels = _trimesh().graph.connected_component_labels(neighbours, node_count=len(corners))
+    parts = [np.flatnonzero(labels == part) for part in range(labels.max() + 1)]
+    low, high = (np.array([bound(corners[part], axis=(0, 1)) for part in parts]) for bound in (np.min, np.max))
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     areas = np.linalg.norm(normals, axis=1)
-    for part in range(labels.max() + 1):
-        largest = np.flatnonzero(labels == part)[np.argmax(areas[labels == part])]
+
+    def turns(triangle, depth):
+        """How often the mesh winds around a point beneath a triangle; the parts whose boxes it lies outside, never."""
+        point = corners[triangle].mean(0) - depth / areas[triangle] * normals[triangle]
+        near = ((low <= point) & (point <= high)).all(1)
+        return _winding(corners[near[labels]] - point)
+
+    for number, part in enumerate(parts, 1):
+        largest = part[np.argmax(areas[part])]
         if areas[largest] == 0.0:
             continue
-        beneath = corners[largest].mean(0) - 1e-6 * normals[largest] / np.sqrt(areas[largest])
-        turns = _winding(corners - beneath)
-        if abs(turns - 1.0) > 0.1:
+        # near enough for thin sheets; or else deep enough for parts that touch as well as float32 can say
+        found = [turns(largest, depth) for depth in (1e-9, 1e-6)]
+        if all(abs(x - 1.0) > 0.1 for x in found):
             raise FileFormatError(
-                f"{path}: beneath the surface of part {part + 1} of {labels.max() + 1} there is material "
-                f"{turns:.0f} times; expected once: a part is turned inside out, or lies within another"
+                f"{path}: beneath the surface of part {number} of {len(parts)} there is material {round(found[1])} "
+                "times; expected once: a part is turned inside out, or lies within another"
             )
 
 

@@ -150,13 +150,13 @@ def topology_of(description):
         else:
             topology[layout.COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
     topology[layout.GATHERING], topology[layout.JOINS] = _gathering(parent)
-    if is_in_water(description):
-        topology[layout.DRAG, dofs.last] = _drag_of(description)
-        return topology.astype(layout.IN_WATER)
     for code, fields in PASSIVE_CODES.items():
         for field in fields:
             given = getattr(description, field) != 0.0
             topology[layout.PASSIVE] |= code * given.reshape(-1, n).any(0)
+    if is_in_water(description):
+        topology[layout.DRAG, dofs.last] = _drag_of(description)
+        return topology.astype(layout.IN_WATER)
     return topology
 
 

@@ -1,0 +1,140 @@
+"""Denavit and Hartenberg's tables, and the classical calculator's two arms against formulas of their own."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.io.dh import DHLink, base_pose, from_dh, turn
+
+RNG = np.random.default_rng(0)
+
+
+def screw(axis, angle, along):
+    T = np.eye(4)
+    T[:3, :3] = turn(axis, angle)
+    T[axis, 3] = along
+    return T
+
+
+@pytest.mark.parametrize("convention", ["classic", "modified"])
+def test_frames_are_the_product_of_the_tables_matrices(convention):
+    rows = RNG.normal(size=(4, 4))
+    kinds = ["revolute", "prismatic", "revolute", "prismatic"]
+    links = [DHLink(*row, joint=kind, mass=1.0) for row, kind in zip(rows, kinds, strict=True)]
+    eta, q = RNG.normal(size=6), RNG.normal(size=4)
+    base_rotation = turn(0, 0.7)
+    chain = from_dh(links, convention=convention, base_rotation=base_rotation, base_coordinates=eta)
+    T = np.eye(4)
+    T[:3, :3] = turn(2, eta[5]) @ turn(1, eta[4]) @ turn(0, eta[3]) @ base_rotation
+    T[:3, 3] = eta[:3]
+    for i, ((a, alpha, d, theta), kind) in enumerate(zip(rows, kinds, strict=True)):
+        turned, moved = (q[i], 0.0) if kind == "revolute" else (0.0, q[i])
+        z, x = screw(2, theta + turned, d + moved), screw(0, alpha, a)
+        T = T @ z @ x if convention == "classic" else T @ x @ z
+        pose = chain.frame_poses(q, f"frame{i + 1}")
+        np.testing.assert_allclose(pose.translation, T[:3, 3], atol=1e-14)
+        np.testing.assert_allclose(pose.rotation, T[:3, :3], atol=1e-14)
+    np.testing.assert_allclose(chain.frame_poses(q, "end_effector").translation, T[:3, 3], atol=1e-14)
+
+
+def two_link(density=0.0, **settings):
+    link = DHLink(a=1.0, alpha=0.0, d=0.0, mass=1.0, cg=(-0.5, 0, 0), radius=0.1, length=1.0, friction=0.5)
+    return from_dh([link, link], base_rotation=turn(0, np.pi / 2), fluid_density=density, **settings)
+
+
+@pytest.mark.parametrize("density", [0.0, 1000.0])
+def test_two_link_arm_has_the_textbooks_matrices(density):
+    """M, C and g of two links in a vertical plane, written out; water adds to each link's inertia.
+
+    Across, each link counts m + pi density r^2; along, only m + 0.1 m, which the second link's centre feels.
+    """
+    arm = two_link(density)
+    q, qd = np.deg2rad([90.0, -90.0]) + 0.3, np.array([0.2, -0.1])
+    displaced = density * np.pi * 0.01
+    turning = (3 * 0.01 + 1.0) / 12 + displaced / 12
+    across, along = 1.0 + displaced, 1.0 + (0.1 if density else 0.0)
+    c2, s2, c1, c12 = np.cos(q[1]), np.sin(q[1]), np.cos(q[0]), np.cos(q.sum())
+    # velocity of the second centre in its own axes: along (s2 w1), across (c2 w1 + (w1 + w2) / 2)
+    m22 = across / 4 + turning
+    m12 = across * (c2 / 2 + 0.25) + turning
+    m11 = across / 4 + turning + along * s2**2 + across * (c2 + 0.5) ** 2 + turning
+    np.testing.assert_allclose(arm.mass_matrix(q), [[m11, m12], [m12, m22]], rtol=1e-13)
+    # Christoffel's symbols from dM/dq2
+    d11 = 2 * along * s2 * c2 - 2 * across * (c2 + 0.5) * s2
+    d12 = -across * s2 / 2
+    C = [[d11 / 2 * qd[1], d11 / 2 * qd[0] + d12 * qd[1]], [-d11 / 2 * qd[0], 0.0]]
+    np.testing.assert_allclose(arm.coriolis_matrix(q, qd), C, rtol=0, atol=1e-13 * m11)
+    weight = (1.0 - displaced) * 9.81
+    expected = [weight * (1.5 * c1 + 0.5 * c12), weight * 0.5 * c12]
+    np.testing.assert_allclose(arm.gravity_forces(q), expected, rtol=1e-12)
+    np.testing.assert_allclose(arm.passive_forces(q, qd), -0.5 * qd, rtol=1e-14)
+
+
+def test_two_link_arm_where_the_base_is_elsewhere():
+    """What a base does to the arm: gravity in other axes; nothing where it only moves or turns about the vertical."""
+    q = np.array([0.4, -0.8])
+    here, there = two_link(), two_link(base_coordinates=(1, 2, 3, 0, 0, 0.9))
+    np.testing.assert_allclose(there.gravity_forces(q), here.gravity_forces(q), atol=1e-14)
+    np.testing.assert_allclose(there.mass_matrix(q), here.mass_matrix(q), atol=1e-14)
+    on_its_side = two_link(base_coordinates=(0, 0, 0, np.pi / 2, 0, 0))
+    np.testing.assert_allclose(on_its_side.gravity_forces(q), 0.0, atol=1e-14)
+    np.testing.assert_allclose(base_pose((0, 0, 0, 0.1, 0.2, 0.3)).rotation @ [0, 0, 1], np.array(
+        [np.sin(0.3) * np.sin(0.1) + np.cos(0.3) * np.sin(0.2) * np.cos(0.1),
+         -np.cos(0.3) * np.sin(0.1) + np.sin(0.3) * np.sin(0.2) * np.cos(0.1),
+         np.cos(0.2) * np.cos(0.1)]
+    ), atol=1e-15)  # fmt: skip
+
+
+def test_three_link_arm_against_an_independent_sum():
+    """M and g from velocities of the centres that are differences of the table's own products, to fourth order."""
+    l1, l2, l3 = 0.75, 1.0, 1.0
+    rows = [(0.0, np.pi / 2, l1), (l2, 0.0, 0.0), (l3, 0.0, 0.0)]
+    centers, masses = [(0, -l1 / 2, 0), (-l2 / 2, 0, 0), (-l3 / 2, 0, 0)], (0.75, 1.0, 1.0)
+    links = [
+        DHLink(*row, mass=m, cg=c, radius=0.1, length=length, friction=0.5)
+        for row, m, c, length in zip(rows, masses, centers, (l1, l2, l3), strict=True)
+    ]
+    arm = from_dh(links)
+    q = np.array([0.3, 0.5, -0.4])
+
+    def poses(q):
+        T = np.eye(4)
+        for (a, alpha, d), angle in zip(rows, q, strict=True):
+            T = T @ screw(2, angle, d) @ screw(0, alpha, a)
+            yield T
+
+    def slope(function, j):
+        e, h = np.eye(3)[j], 1e-3
+        return (8 * (function(q + h * e) - function(q - h * e)) - function(q + 2 * h * e) + function(q - 2 * h * e)) / (
+            12 * h
+        )
+
+    M, g = np.zeros((3, 3)), np.zeros(3)
+    for i, (center, m, length) in enumerate(zip(centers, masses, (l1, l2, l3), strict=True)):
+        R = list(poses(q))[i][:3, :3]
+        J = np.array([slope(lambda x, i=i, c=center: list(poses(x))[i][:3] @ [*c, 1.0], j) for j in range(3)]).T
+        spins = [slope(lambda x, i=i: list(poses(x))[i][:3, :3], j) @ R.T for j in range(3)]
+        W = np.array([[S[2, 1], S[0, 2], S[1, 0]] for S in spins]).T
+        axis = R @ np.eye(3)[np.argmax(np.abs(center))]
+        across = m * (3 * 0.01 + length**2) / 12
+        inertia = across * np.eye(3) + (m * 0.01 / 2 - across) * np.outer(axis, axis)
+        M += m * J.T @ J + W.T @ inertia @ W
+        g += m * 9.81 * J[2]
+    np.testing.assert_allclose(arm.mass_matrix(q), M, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(arm.gravity_forces(q), g, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "sentence"),
+    [
+        ([[]], {}, "expected a list of DHLinks"),
+        ([[DHLink(1, 0, 0)]], {"convention": "craig"}, "convention is 'craig'"),
+        ([[DHLink(1, 0, 0, joint="ball")]], {}, "link 1: joint is 'ball'"),
+        ([[DHLink(1, 0, 0, mass=1, radius=0.1)]], {}, "link 1: radius is 0.1 and length None; expected both"),
+        ([[DHLink(1, 0, np.nan)]], {}, "d is"),
+        ([[DHLink(1, 0, 0, mass=1)]], {"base_coordinates": (0, 0, 0)}, "base coordinates has shape"),
+    ],
+)
+def test_what_is_no_table_is_refused(arguments, settings, sentence):
+    with pytest.raises(rb.ModelError, match=sentence):
+        from_dh(*arguments, **settings)

@@ -1,0 +1,297 @@
+"""Bodies in water: against Kirchhoff's equations written out anew, sums over Jacobians, and Lamb's figures."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.model.immersion import shifted
+from tests.mechanisms import JOINTS, random_inertia, random_rotation
+
+TREE = [-1, 0, 1, 0, 3]
+KINDS = {
+    "one_dof_tree": ("revolute", "prismatic", "screw"),
+    "vehicle_with_arm": ("free", "revolute", "spherical", "universal"),
+}
+
+
+def immersed_tree(kinds, drag=1.0, seed=3):
+    """A tree of bodies whose added mass and damping are as general as they can be."""
+    rng = np.random.default_rng(seed)
+    builder = rb.ModelBuilder(gravity=rng.normal(size=3) * 5, fluid_density=1000.0)
+    for i, p in enumerate(TREE):
+        root = rng.normal(size=(6, 6))
+        builder.add_body(
+            f"body{i}",
+            parent=None if p < 0 else f"body{p}",
+            joint=JOINTS[kinds[i % len(kinds)]](rng),
+            placement=rb.Pose(rng.normal(size=3) * 0.4, random_rotation(rng)),
+            inertia=random_inertia(rng),
+            immersion=rb.Immersion(
+                2e-3 * rng.random(),
+                rng.normal(size=3) * 0.1,
+                added_mass=0.2 * root @ root.T,
+                added_volume=rng.random(6) * 1e-3,
+                linear_damping=drag * (root @ root.T if i % 2 else rng.random(6)),
+                quadratic_damping=drag * rng.random(6),
+                frame=rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng)),
+                strip_diameter=0.1,
+                strip_length=0.5,
+                strip_drag=drag,
+            ),
+        )
+    return builder.build()
+
+
+def state(model, batch=4):
+    rng = np.random.default_rng(0)
+    q, qd = model.random_state(rng, batch)
+    return q, qd, rng.normal(size=qd.shape)
+
+
+def times(matrix, vector):
+    return np.einsum("...ij,...j", matrix, vector)
+
+
+def in_air(model):
+    return rb.Model(dataclasses.replace(model._description, fluid_density=np.array(0.0)))
+
+
+def body_jacobians(model, q):
+    """Of each body's origin, [linear, angular] in the body's own axes."""
+    poses = model.body_poses(q)
+    for b, name in enumerate(model.body_names):
+        J = model.jacobian(q, name)
+        back = np.swapaxes(poses.rotation[:, b], -1, -2)
+        yield b, np.concatenate([back @ J[:, :3], back @ J[:, 3:]], 1)
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_mass_matrix_is_the_sum_of_all_added_masses(kinds):
+    model = immersed_tree(KINDS[kinds])
+    q, _, _ = state(model)
+    expected = in_air(model).mass_matrix(q)
+    added = model.added_mass + model.fluid_density * model.added_volume
+    for b, J in body_jacobians(model, q):
+        expected = expected + np.swapaxes(J, -1, -2) @ added[b] @ J
+    np.testing.assert_allclose(model.mass_matrix(q), expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_kirchhoffs_equations_body_by_body(kinds):
+    """Bias and gravity forces less those in air: cross terms of A v in body axes, and buoyancy at its centre."""
+    model = immersed_tree(KINDS[kinds])
+    q, qd, _ = state(model)
+    added = model.added_mass + model.fluid_density * model.added_volume
+    rotation = model.body_poses(q).rotation
+    expected = in_air(model).bias_forces(q, qd)
+    accelerations = model.body_accelerations(q, qd, 0 * qd)
+    for b, J in body_jacobians(model, q):
+        v = times(J, qd)
+        lin, ang = v[:, :3], v[:, 3:]
+        # rates of v in body axes: a turning frame
+        rate = np.concatenate([accelerations[:, b, :3], accelerations[:, b, 3:]], -1).reshape(-1, 2, 3)
+        rate = np.einsum("...ji,...kj->...ki", rotation[:, b], rate)
+        rate = np.concatenate([rate[:, 0] - np.cross(ang, lin), rate[:, 1]], -1)
+        p = times(added[b], v)
+        force = times(added[b], rate)
+        force[:, :3] += np.cross(ang, p[:, :3])
+        force[:, 3:] += np.cross(ang, p[:, 3:]) + np.cross(lin, p[:, :3])
+        lift = -model.fluid_density * model.volume[b] * np.einsum("...ji,j", rotation[:, b], model.gravity)
+        force[:, :3] -= lift
+        force[:, 3:] -= np.cross(model.buoyancy_center[b], lift)
+        expected = expected + times(np.swapaxes(J, -1, -2), force)
+    found = model.bias_forces(q, qd)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_equations_of_motion_are_made_of_their_parts(kinds):
+    model = immersed_tree(KINDS[kinds])
+    q, qd, qdd = state(model)
+    H, C, g = model.mass_matrix(q), model.coriolis_matrix(q, qd), model.gravity_forces(q)
+    tau = model.inverse_dynamics(q, qd, qdd)
+    size = np.abs(tau).max()
+    np.testing.assert_allclose(tau, times(H, qdd) + times(C, qd) + g, rtol=0, atol=1e-13 * size)
+    growth = np.linalg.cond(H).max()
+    np.testing.assert_allclose(model.forward_dynamics(q, qd, tau), qdd, rtol=0, atol=1e-14 * growth)
+    np.testing.assert_allclose(model.mass_matrix_inverse(q) @ H, [np.eye(model.nv)] * 4, rtol=0, atol=1e-14 * growth)
+    assert np.abs(model.force_balance_residual(q, qd, tau)).max() < 1e-14 * growth * size
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_mass_matrix_changes_as_the_coriolis_matrix_says(kinds):
+    """dH/dt = C + C^T, so that dH/dt - 2 C is skew-symmetric; the difference of fourth order errs by h^4."""
+    model = immersed_tree(KINDS[kinds])
+    q, qd, _ = state(model)
+    H = [model.mass_matrix(model.integrate(q, s * 1e-3 * qd)) for s in (-2, -1, 1, 2)]
+    rate = (8 * (H[2] - H[1]) - (H[3] - H[0])) / 12e-3
+    C = model.coriolis_matrix(q, qd)
+    np.testing.assert_allclose(rate, C + np.swapaxes(C, -1, -2), rtol=0, atol=1e-8 * np.abs(C).max())
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_power_of_the_motors_is_the_rate_of_energy(kinds):
+    model = immersed_tree(KINDS[kinds])
+    q, qd, qdd = state(model)
+    energies = []
+    for s in (-2e-3, -1e-3, 1e-3, 2e-3):
+        # to second order along the motion, as a first derivative of fourth order does not see less
+        middle = qd + s / 2 * qdd
+        energies.append(sum(model.energy(model.integrate(q, s * middle), qd + s * qdd)))
+    rate = (8 * (energies[2] - energies[1]) - (energies[3] - energies[0])) / 12e-3
+    power = (model.inverse_dynamics(q, qd, qdd) * qd).sum(-1)
+    np.testing.assert_allclose(rate, power, rtol=0, atol=1e-4 * np.abs(power).max())
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_drag_is_the_sum_over_bodies_and_strips(kinds):
+    model = immersed_tree(KINDS[kinds])
+    q, qd, _ = state(model)
+    d, expected = model._description, np.zeros_like(qd)
+    x, w = np.polynomial.legendre.leggauss(400)
+    for b, J in body_jacobians(model, q):
+        frame = rb.Pose(d.drag_translation[b], d.drag_rotation[b])
+        v = times(J, qd)
+        lin = (v[:, :3] + np.cross(v[:, 3:], frame.translation)) @ frame.rotation
+        ang = v[:, 3:] @ frame.rotation
+        u = np.concatenate([lin, ang], -1)
+        force = -times(model.linear_damping[b], u) - times(model.quadratic_damping[b], np.abs(u) * u)
+        for at, weight in zip(x * 0.25, w * 0.25, strict=True):
+            across = lin + np.cross(ang, [0, 0, at])
+            across[:, 2] = 0.0
+            pull = -500.0 * 0.1 * model.strip_drag[b] * weight * np.linalg.norm(across, axis=-1)[:, None] * across
+            force += np.concatenate([pull, np.cross([0, 0, at], pull)], -1)
+        force = np.concatenate([force[:, :3] @ frame.rotation.T, force[:, 3:] @ frame.rotation.T], -1)
+        force[:, 3:] += np.cross(frame.translation, force[:, :3])
+        expected += times(np.swapaxes(J, -1, -2), force)
+    # four points of Gauss and Legendre on |u| u, whose root is smooth unless the strip turns about a point of itself
+    np.testing.assert_allclose(model.passive_forces(q, qd), expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+
+
+def ball(radius=0.1, density=2500.0, drag=0.0, fluid=1000.0):
+    builder = rb.ModelBuilder(fluid_density=fluid)
+    immersion = dataclasses.replace(rb.Immersion.sphere(radius), quadratic_damping=np.array([drag] * 3 + [0] * 3))
+    inertia = rb.Inertia.sphere(radius, density=density)
+    builder.add_body("ball", joint=rb.Free(), inertia=inertia, immersion=immersion)
+    return builder.build()
+
+
+@pytest.mark.parametrize("density", [2500.0, 300.0])
+def test_a_sphere_starts_with_the_acceleration_of_its_added_mass(density):
+    model = ball(density=density)
+    displaced = 1000.0 * 4 / 3 * np.pi * 1e-3
+    expected = -(model.mass[0] - displaced) * 9.81 / (model.mass[0] + displaced / 2)
+    found = model.forward_dynamics(model.neutral(), np.zeros(6), np.zeros(6))
+    np.testing.assert_allclose(found, [0, 0, expected, 0, 0, 0], atol=1e-13)
+
+
+def test_a_sphere_sinks_with_the_closed_form():
+    """m v' = W - c v^2 with the added mass in m: v = terminal tanh(t W / (m terminal))."""
+    model = ball(drag=3.0)
+    displaced = 1000.0 * model.volume[0]
+    weight, inertia = (model.mass[0] - displaced) * 9.81, model.mass[0] + displaced / 2
+    terminal = np.sqrt(weight / 3.0)
+    times_ = np.linspace(0, 0.5, 3)
+    motion = model.simulate(model.neutral(), np.zeros(6), 0.5, rtol=1e-8, atol=1e-10, save_at=times_)
+    expected = -terminal * np.tanh(times_ * weight / (inertia * terminal))
+    np.testing.assert_allclose(motion.qd[:, 2], expected, rtol=0, atol=1e-7)
+
+
+def test_what_floats_along_with_the_current_does_so_for_ever():
+    """A body of the water's density, without weight, in a current that changes: it moves as the water would."""
+    model = ball(density=1000.0, drag=1.0).vary(gravity=(0, 0, 0))
+    wave = rb.Signal.sines(0.3, 2.0, phase=0.4)
+    start = np.array([0.5, wave(0.0), 0, 0, 0, 0.2])
+    times_ = np.linspace(0, 0.5, 3)
+    current = rb.Current((0.5, wave, 0.0))
+    motion = model.simulate(model.neutral(), start, 0.5, forces=[current], rtol=1e-8, atol=1e-10, save_at=times_)
+    velocity = model.body_velocities(motion.q, motion.qd)[:, 0, :3]
+    np.testing.assert_allclose(velocity[:, 0], 0.5, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(velocity[:, 1], wave(times_), rtol=0, atol=1e-7)
+
+
+def test_a_steady_current_is_a_change_of_frame():
+    """Galilei: seen from the current, the body moves as in still water."""
+    model = immersed_tree(("free",), seed=5)
+    model = rb.Model(dataclasses.replace(model._description, gravity=np.zeros(3)))
+    q, qd, _ = (x[0] for x in state(model))
+    stream = np.array([0.3, -0.2, 0.5])
+    root = qd.copy()
+    rotation = model.body_poses(q).rotation[0]
+    root[:3] += rotation.T @ stream
+    # the model's joints below the first are free ones against their parents: only the root's velocity changes
+    settings = {"rtol": 1e-7, "atol": 1e-9}
+    still = model.simulate(q, qd, 0.02, **settings)
+    drifting = model.simulate(q, root, 0.02, forces=[rb.Current(tuple(stream))], **settings)
+    shift = model.body_poses(drifting.q[-1]).translation - model.body_poses(still.q[-1]).translation
+    np.testing.assert_allclose(shift, np.tile(0.02 * stream, (model.n_bodies, 1)), rtol=0, atol=1e-6)
+
+
+def test_ellipsoids_are_lambs():
+    """Lamb (1932), section 114: of a prolate spheroid of 2:1, k = 0.209 along and 0.702 across, k' = 0.240.
+
+    His table has three digits; a sphere's 1/2 and a disc's limit are exact.
+    """
+    spheroid = rb.Immersion.ellipsoid((2.0, 1.0, 1.0))
+    shares = np.diag(spheroid.added_volume) / spheroid.volume
+    np.testing.assert_allclose(shares[:3], [0.209, 0.702, 0.702], atol=3e-3)
+    # k' is in units of the displaced water's own moment of inertia, m (a^2 + b^2) / 5, which is m here
+    np.testing.assert_allclose(shares[3:], [0.0, 0.240, 0.240], atol=2e-3)
+    sphere = rb.Immersion.ellipsoid((0.3, 0.3, 0.3))
+    np.testing.assert_allclose(np.diag(sphere.added_volume)[:3], sphere.volume / 2, rtol=1e-12)
+    assert not sphere.added_volume[3:].any()
+    disc = np.diag(rb.Immersion.ellipsoid((1e-5, 1.0, 1.0)).added_volume)
+    # section 108: a disc moved broadside carries 8/3 a^3, turned about a diameter 16/45 a^5
+    np.testing.assert_allclose(disc[[0, 4]], [8 / 3, 16 / 45], rtol=1e-4)
+
+
+def test_a_cylinder_has_the_added_mass_of_the_manipulators():
+    along_y = rb.Immersion.cylinder(0.1, 2.0, mass=3.0, axis=(0, 1, 0), center=(0, 0.5, 0))
+    added = shifted(along_y.added_mass + 1000.0 * along_y.added_volume, rb.Pose(rotation=along_y.frame.rotation))
+    across, turning = 1000 * np.pi * 0.01 * 2.0, 1000 * np.pi * 0.01 * 8.0 / 12
+    np.testing.assert_allclose(np.diag(added), [across, 0.3, across, turning, 0, turning], rtol=1e-12, atol=1e-12)
+
+
+def test_density_zero_is_air():
+    model = immersed_tree(KINDS["one_dof_tree"])
+    q, qd, qdd = state(model)
+    dry = in_air(model)
+    assert not dry.in_water
+    assert not dry.passive_forces(q, qd).any()
+    varied = model.vary(fluid_density=np.array([1000.0, 500.0, 0.0, 250.0]))
+    for chain, density in enumerate((1000.0, 500.0, 0.0, 250.0)):
+        alone = model.vary(fluid_density=density)
+        expected = alone.inverse_dynamics(q[chain], qd[chain], qdd[chain])
+        if density == 0.0:  # what is given as a mass does not ask for the density
+            continue
+        np.testing.assert_allclose(varied.inverse_dynamics(q, qd, qdd)[chain], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (lambda: rb.ModelBuilder(fluid_density=-1.0), "fluid_density is -1.0; expected zero or more"),
+        (lambda: rb.Immersion(volume=-1.0), "volume is -1.0"),
+        (lambda: rb.Immersion(added_mass=np.triu(np.ones((6, 6)))), "not symmetric"),
+        (lambda: rb.Immersion(linear_damping=np.ones(5)), r"linear_damping has shape \(5,\)"),
+        (lambda: rb.Immersion.sphere(-0.1), "radius is -0.1; expected a positive number"),
+        (lambda: rb.Immersion.cylinder(0.1, np.inf), "length is inf"),
+        (lambda: ball().vary(fluid_density=-2.0), "fluid_density"),
+        (lambda: ball().vary(added_mass=np.triu(np.ones((1, 6, 6)))), "not symmetric"),
+        (lambda: ball().inverse_dynamics_regressor(*state_of_ball()), "bodies in air"),
+        (lambda: ball().forward_dynamics_derivatives(*state_of_ball()), "bodies in air"),
+        (
+            lambda: rb.Model.serial_chain(1).simulate([0], [0], 1, forces=[rb.Current((0, 0, 0))]),
+            "no body is in water",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(fault, sentence):
+    with pytest.raises(rb.RbchainError, match=sentence):
+        fault()
+
+
+def state_of_ball():
+    return ball().neutral(), np.zeros(6), np.zeros(6)
