@@ -16,12 +16,15 @@ from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import FileFormatError, ModelError, RbchainError, StateError
 from .io import load
+from .io.meshes import inertia_of_mesh
 from .model.builder import ModelBuilder
 from .model.immersion import Immersion
 from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .model.materials import density_of
 from .model.passive import JointForces
 from .model.pose import Pose
+from .model.units import Units
 from .simulation import Trajectory
 
 __version__ = "0.1.0"
@@ -55,10 +58,13 @@ __all__ = [
     "Spherical",
     "StateError",
     "Trajectory",
+    "Units",
     "Universal",
     "UserForces",
     "Wrench",
+    "density_of",
     "get_num_threads",
+    "inertia_of_mesh",
     "load",
     "set_num_threads",
 ]

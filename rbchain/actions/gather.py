@@ -126,7 +126,7 @@ def gather(model, batch, duration, dtype, drives=(), forces=(), events=(), impli
     numbers = _Numbers(batch)
     of_time = _Signals(numbers, duration)
     settings = np.zeros(layout.SETTINGS, np.int64)
-    settings[layout.IMPLICIT] = implicit
+    settings[[layout.IMPLICIT, layout.FORCED]] = implicit
     words, integrals = _gather_drives(model, _sequence("drives", drives), of_time, numbers, settings)
     forces = _sequence("forces", forces)
     settings[layout.CURRENT] = _current(model, forces, of_time)
@@ -207,6 +207,7 @@ def _gather_drives(model, drives, of_time, numbers, settings):
             words[codes.INTEGRAL, i] = model.nq + model.nv + integrals
             integrals += 1
         words[codes.COMPENSATED, i] = getattr(drive, "gravity_compensation", False)
+    settings[layout.FORCED] |= np.isin(words[codes.KIND], codes.FORCED_KINDS).any()
     settings[layout.COMPENSATES] = words[codes.COMPENSATED].any()
     settings[layout.COMPUTES] = (words[codes.KIND] == codes.COMPUTED_TORQUE).any()
     return words, integrals

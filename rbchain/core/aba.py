@@ -5,17 +5,16 @@ Every body's quantities refer to its own joint origin, so that passing them to t
 
 import numpy as np
 
-from .hydrodynamics import immerse
-from .inertias import add_inertias, add_rigid, deflate, inertia_at_root, momentum, rigid_momentum
+from .hydrodynamics import add_body
+from .inertias import add_inertias, deflate, inertia_at_root, momentum
 from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
-from .kinematics import move_body, rigid_inertia
+from .kinematics import move_body
 from .lanes import epsilon, like, select
 from .layout import ADVANCE, ARMATURE, CARRIED, DINV, FORCE, IA, LEVER, PA, PRISMATIC, SCALE, A, R, U, V, parameter
 from .spatial import (
     add_forces,
     add_motions,
-    cross_force,
     force_at_root,
     motion_at_tip,
     power,
@@ -65,13 +64,10 @@ def articulate_body(i, model, loads, work, k):
 
     IA = I + sum of the children's, pA = v x* I v - wrench + sum of the children's (Featherstone 2008, eqs. 7.21-7.22).
     """
-    v = load_motion(work.body, i, V, k)
-    m, h, J = rigid_inertia(i, model, work, k)
-    pA = subtract_wrench(i, loads, cross_force(v, rigid_momentum(m, h, J, v)), k)
-    pA = subtract_attached(i, model, loads, pA, work, k)
     children, gathered = model.gathering[i], work.gathered
-    IA_body = add_rigid(load_inertia(gathered, children, IA, k), m, h, J)
-    return immerse(i, model, IA_body, add_forces(pA, load_force(gathered, children, PA, k)), work, k)
+    IA_body, p = add_body(i, model, load_inertia(gathered, children, IA, k), work, k)
+    pA = subtract_attached(i, model, loads, subtract_wrench(i, loads, p, k), work, k)
+    return IA_body, add_forces(pA, load_force(gathered, children, PA, k))
 
 
 @kernel

@@ -4,6 +4,7 @@ A motor gives a force, or forces a motion: then hybrid dynamics finds what that 
 mechanism's own equations in sweeps of their own, in which what disturbs it (friction, wrenches) does not occur.
 """
 
+from .aba import forward_dynamics
 from .callbacks import call
 from .forces import passive_force, passive_slopes
 from .hybrid import hybrid_dynamics
@@ -17,6 +18,7 @@ from .layout import (
     CONSTANT_FORCE,
     CUSTOM,
     EXTERNAL,
+    FORCED,
     FUNCTION,
     FUNCTION_COUNT,
     FUNCTION_NUMBERS,
@@ -42,6 +44,7 @@ INTEGRAL = 3  # the row of the state that integrates the error, or -1
 COMPENSATED = 4  # 1 if it carries the joint's share of gravity besides
 DRIVE_ROWS = 5
 NONE, FORCE, PRESCRIBED_ACCELERATION, PRESCRIBED_VELOCITY, PRESCRIBED_POSITION, PID, COMPUTED_TORQUE = range(7)
+FORCED_KINDS = (PRESCRIBED_ACCELERATION, PRESCRIBED_VELOCITY, PRESCRIBED_POSITION)
 KP, KI, KD, LIMIT = 0, 1, 2, 3
 
 # The sweeps of an evaluation: what gravity takes, what the controllers' equations take, and the motion.
@@ -64,24 +67,32 @@ def move_under_drives(block, y, t, rate, k):
             ask_user(acting, nq, n, y, lane)
     for sweep in range(3):
         if sweep == MOTION_SWEEP or acting.settings[COMPENSATES if sweep == GRAVITY_SWEEP else COMPUTES] == 1:
-            acting.settings[EXTERNAL] = 1 if sweep == MOTION_SWEEP else 0
-            for i in range(n):
-                command_joint(i, sweep, block, y, k)
-            if sweep == MOTION_SWEEP and acting.settings[IMPLICIT] == 1:
-                note_slopes(block, y, k)
-                for i in range(n):
-                    yield_to_step(i, block, y[nq + i, k], k)
-            joints = acting.joints
-            hybrid_dynamics(
-                block.model, q, joints[SPEED], block.loads, joints[GIVEN_QDD], joints[PRESCRIBED], block.work, k
-            )
-            for i in range(n):
-                heed(i, sweep, block, k)
+            sweep_under_drives(sweep, block, y, k)
     for i in range(n):
         rate[nq + i, k] = acting.joints[GIVEN_QDD, i, k]
         row = acting.drives[INTEGRAL, i]
         if row >= 0:
             rate[row, k] = acting.values[acting.drives[SIGNAL, i], VALUE, k] - q[block.model.coordinate[i], k]
+
+
+@kernel
+def sweep_under_drives(sweep, block, y, k):
+    """Solve for what a sweep is about, with the joints commanded so."""
+    acting, joints, nq, n = block.loads.acting, block.loads.acting.joints, block.q.shape[0], block.qd.shape[0]
+    acting.settings[EXTERNAL] = 1 if sweep == MOTION_SWEEP else 0
+    for i in range(n):
+        command_joint(i, sweep, block, y, k)
+    if sweep == MOTION_SWEEP and acting.settings[IMPLICIT] == 1:
+        note_slopes(block, y, k)
+        for i in range(n):
+            yield_to_step(i, block, y[nq + i, k], k)
+    q, found = y[:nq], joints[GIVEN_QDD]
+    if sweep == MOTION_SWEEP and acting.settings[FORCED] == 0:
+        forward_dynamics(block.model, q, y[nq : nq + n], block.loads, found, block.work, k)
+        return
+    hybrid_dynamics(block.model, q, joints[SPEED], block.loads, found, joints[PRESCRIBED], block.work, k)
+    for i in range(n):
+        heed(i, sweep, block, k)
 
 
 @kernel
@@ -142,7 +153,7 @@ def command_joint(i, sweep, block, y, k):
         joints[GIVEN_QDD, i, k] = zero
         return
     joints[SPEED, i, k] = v
-    forced = kind in (PRESCRIBED_ACCELERATION, PRESCRIBED_VELOCITY, PRESCRIBED_POSITION)
+    forced = kind in FORCED_KINDS
     joints[PRESCRIBED, i, k] = one if forced or (kind == COMPUTED_TORQUE and sweep == MODEL_SWEEP) else zero
     if forced:
         order = VALUE if kind == PRESCRIBED_ACCELERATION else RATE if kind == PRESCRIBED_VELOCITY else ACCELERATION
@@ -211,5 +222,5 @@ def heed(i, sweep, block, k):
         joints[WEIGHT, i, k] = found
     elif sweep == MODEL_SWEEP:
         joints[COMPUTED_FORCE, i, k] = found
-    elif kind in (PRESCRIBED_ACCELERATION, PRESCRIBED_VELOCITY, PRESCRIBED_POSITION):
+    elif kind in FORCED_KINDS:
         joints[MOTOR, i, k] = found - joints[OWN_FORCE, i, k]

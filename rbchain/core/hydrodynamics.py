@@ -14,8 +14,9 @@ import math
 from numba import types
 from numba.extending import overload
 
-from .inertias import Inertia, add_inertias, momentum
+from .inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from .jit import kernel
+from .kinematics import rigid_inertia
 from .lanes import like
 from .layout import (
     ADDED_MASS,
@@ -27,10 +28,13 @@ from .layout import (
     DRAG_ROTATION,
     FULL_DRAG,
     LINEAR_DAMPING,
+    NET_MASS,
+    NET_MOMENT,
     QUADRATIC_DAMPING,
     STRIP_DRAG,
     STRIP_FACTOR,
     STRIP_LENGTH,
+    TOTAL_INERTIA,
     A,
     R,
     V,
@@ -55,6 +59,7 @@ from .spatial import (
     scale3,
     subtract3,
     subtract_forces,
+    symmetric,
     z_axis,
 )
 from .storage import load3, load9, load_motion
@@ -72,16 +77,16 @@ def is_in_water(model):
 # --- what the algorithms ask for --------------------------------------------------------------------------------------
 
 
-def immerse(i, model, IA, pA, work, k):
-    """Inertia and bias force of body i, with what still water adds to them."""
-    return (IA, pA) if model.water is None else add_water(i, model, IA, pA, work, k)
+def add_body(i, model, A, work, k):
+    """A + I and v x* I v of body i, with what still water adds to them."""
+    return (add_body_in_air if model.water is None else add_body_in_water)(i, model, A, work, k)
 
 
-@overload(immerse, jit_options={"forceinline": True})
-def _overload_immerse(i, model, IA, pA, work, k):
+@overload(add_body, jit_options={"forceinline": True})
+def _overload_add_body(i, model, A, work, k):
     if is_in_water(model):
-        return lambda i, model, IA, pA, work, k: add_water(i, model, IA, pA, work, k)
-    return lambda i, model, IA, pA, work, k: (IA, pA)
+        return lambda i, model, A, work, k: add_body_in_water(i, model, A, work, k)
+    return lambda i, model, A, work, k: add_body_in_air(i, model, A, work, k)
 
 
 def immerse_force(i, model, a, f, work, k):
@@ -128,10 +133,16 @@ def _overload_energy_of_water(i, model, position, v, work, k):
 @kernel
 def added_inertia(i, model, work, k):
     """Added mass of body i about its joint origin, in world axes (reads R)."""
+    return turned_inertia(i, ADDED_MASS, model, work, k)
+
+
+@kernel
+def turned_inertia(i, column, model, work, k):
+    """An inertia from the parameters of body i, 21 numbers from `column` on, in world axes (reads R)."""
     axes, numbers = load9(work.body, i, R, k), model.parameters
-    J = rotate_symmetric(axes, parameter6(numbers, i, ADDED_MASS, k))
-    M = rotate_symmetric(axes, parameter6(numbers, i, ADDED_MASS + 15, k))
-    H = parameter9(numbers, i, ADDED_MASS + 6, k)
+    J = rotate_symmetric(axes, parameter6(numbers, i, column, k))
+    M = rotate_symmetric(axes, parameter6(numbers, i, column + 15, k))
+    H = parameter9(numbers, i, column + 6, k)
     x = rotate(axes, (H[0], H[3], H[6]))
     y = rotate(axes, (H[1], H[4], H[7]))
     z = rotate(axes, (H[2], H[5], H[8]))
@@ -156,16 +167,24 @@ def buoyancy(i, model, g, work, k):
 
 
 @kernel
-def add_water(i, model, IA, pA, work, k):
-    """IA + A and pA + v x* A v + A g - buoyancy."""
+def add_body_in_air(i, model, A, work, k):
+    v = load_motion(work.body, i, V, k)
+    m, h, J = rigid_inertia(i, model, work, k)
+    return add_rigid(A, m, h, J), cross_force(v, rigid_momentum(m, h, J, v))
+
+
+@kernel
+def add_body_in_water(i, model, A, work, k):
+    """With the rigid body's inertia and the added mass as one, T: A + T, and v x* T v + T g - weight + buoyancy."""
+    v, numbers, axes = load_motion(work.body, i, V, k), model.parameters, load9(work.body, i, R, k)
+    zero = axes[0] - axes[0]
     if model.body[i] < 0:
-        return IA, pA
-    added, v = added_inertia(i, model, work, k), load_motion(work.body, i, V, k)
-    g = gravity_of_base(model, work, k)
-    zero = g[0] - g[0]
-    pA = add_forces(pA, cross_force(v, momentum(added, v)))
-    pA = add_forces(pA, momentum(added, Motion((zero, zero, zero), g)))
-    return add_inertias(IA, added), subtract_forces(pA, buoyancy(i, model, g, work, k))
+        return A, Force((zero, zero, zero), (zero, zero, zero))
+    T, g = turned_inertia(i, TOTAL_INERTIA, model, work, k), gravity_of_base(model, work, k)
+    weight = scale3(parameter(numbers, i, NET_MASS, k), g)
+    moment = cross(rotate(axes, parameter3(numbers, i, NET_MOMENT, k)), g)
+    p = add_forces(cross_force(v, momentum(T, v)), Force(rotate(T.H, g), symmetric(T.M, g)))
+    return add_inertias(A, T), subtract_forces(p, Force(moment, weight))
 
 
 @kernel

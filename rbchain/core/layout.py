@@ -46,7 +46,10 @@ LINEAR_DAMPING = 76  # 36: row by row, linear before angular
 QUADRATIC_DAMPING = 112  # 36
 STRIP_FACTOR = 148  # force across per squared velocity and length of the strip, along z of the frame of the drag
 STRIP_LENGTH = 149
-WET_PARAMETERS = 150
+TOTAL_INERTIA = 150  # 21: added mass and rigid body together, as above
+NET_MASS = 171  # mass less that of the displaced fluid, kg
+NET_MOMENT = 172  # 3: first moment of the mass less that of the displaced fluid, kg m
+WET_PARAMETERS = 175
 GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
@@ -158,7 +161,8 @@ FUNCTION_COUNT = 4  # how many those are
 EXTERNAL = 5  # 1 while what acts on bodies counts, 0 while a controller reckons without it
 IMPLICIT = 6  # 1 if the step yields to springs and damping with the end of the step
 CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
-SETTINGS = 8
+FORCED = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
+SETTINGS = 9
 
 # Rows of `Acting.joints` (JOINT_ROWS, n, lanes).
 MOTOR = 0  # what the motor gives

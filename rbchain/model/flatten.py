@@ -27,16 +27,16 @@ REACH = {
     "pitch": ("advance",),
     "rotor_inertia": ("armature",),
     "gear_ratio": ("armature",),
-    "mass": ("mass",),
-    "cg": ("cg",),
-    "inertia": ("inertia",),
+    "mass": ("mass", "total", "net_mass", "net_moment"),
+    "cg": ("cg", "total", "net_moment"),
+    "inertia": ("inertia", "total"),
     **{field: (field,) for field in PASSIVE_FIELDS},
     "friction": ("friction", "static_friction"),
-    "fluid_density": ("added", "displaced", "strip_factor"),
-    "volume": ("displaced",),
-    "buoyancy_center": ("buoyancy_center",),
-    "added_mass": ("added",),
-    "added_volume": ("added",),
+    "fluid_density": ("added", "total", "displaced", "net_mass", "net_moment", "strip_factor"),
+    "volume": ("displaced", "net_mass", "net_moment"),
+    "buoyancy_center": ("buoyancy_center", "net_moment"),
+    "added_mass": ("added", "total"),
+    "added_volume": ("added", "total"),
     "linear_damping": ("linear_damping",),
     "quadratic_damping": ("quadratic_damping",),
     "strip_drag": ("strip_factor",),
@@ -55,6 +55,9 @@ COLUMNS = {
 #: Columns that only a model in water has.
 WATER_COLUMNS = {
     "added": slice(layout.ADDED_MASS, layout.ADDED_MASS + 21),
+    "total": slice(layout.TOTAL_INERTIA, layout.TOTAL_INERTIA + 21),
+    "net_mass": slice(layout.NET_MASS, layout.NET_MASS + 1),
+    "net_moment": slice(layout.NET_MOMENT, layout.NET_MOMENT + 3),
     "displaced": slice(layout.DISPLACED, layout.DISPLACED + 1),
     "buoyancy_center": slice(layout.BUOYANCY_CENTER, layout.BUOYANCY_CENTER + 3),
     "drag_rotation": slice(layout.DRAG_ROTATION, layout.DRAG_ROTATION + 9),
@@ -64,7 +67,7 @@ WATER_COLUMNS = {
     "strip_factor": slice(layout.STRIP_FACTOR, layout.STRIP_FACTOR + 1),
     "strip_length": slice(layout.STRIP_LENGTH, layout.STRIP_LENGTH + 1),
 }
-WATER_TURNED_WITH_AXIS = ("added", "buoyancy_center", "drag_rotation", "drag_origin")
+WATER_TURNED_WITH_AXIS = ("added", "total", "net_moment", "buoyancy_center", "drag_rotation", "drag_origin")
 #: The fields of which one other than zero makes a joint have the passive force.
 PASSIVE_CODES = {
     layout.SPRING: ("stiffness", "cubic_stiffness"),
@@ -232,11 +235,18 @@ def _water_columns(d, name, F):
     """Columns of water for the bodies (..., n, width), whose joints' axes F (..., n, 3, 3) takes z to."""
     back = np.swapaxes(F, -1, -2)
     density = d.fluid_density[..., None]
-    if name == "added":
+    if name in ("added", "total"):
         A = d.added_mass + density[..., None, None] * d.added_volume
+        if name == "total":
+            A = A + _rigid_matrices(d)
         J, H, M = (back @ A[..., rows, columns] @ F for rows, columns in ((ANG, ANG), (ANG, LIN), (LIN, LIN)))
         upper = (..., *UPPER_TRIANGLE)
         return np.concatenate([J[upper], H.reshape(*H.shape[:-2], 9), M[upper]], -1)
+    if name == "net_mass":
+        return (d.mass - density * d.volume)[..., None]
+    if name == "net_moment":
+        moment = d.mass[..., None] * d.cg - (density * d.volume)[..., None] * d.buoyancy_center
+        return (back @ moment[..., None])[..., 0]
     if name == "displaced":
         return (density * d.volume)[..., None]
     if name == "buoyancy_center":
@@ -252,6 +262,17 @@ def _water_columns(d, name, F):
         return d.strip_length[..., None]
     matrix = getattr(d, name)
     return matrix.reshape(*matrix.shape[:-2], 36)
+
+
+def _rigid_matrices(d):
+    """Inertia of each body about its origin, (..., n, 6, 6), linear before angular."""
+    mass = d.mass[..., None, None]
+    x, y, z = np.moveaxis(d.cg, -1, 0)
+    zero = np.zeros_like(x)
+    cross = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).reshape(*x.shape, 3, 3)
+    corner = np.swapaxes(mass * cross, -1, -2)
+    linear = np.broadcast_to(mass * np.eye(3), corner.shape)
+    return np.block([[linear, corner], [np.swapaxes(corner, -1, -2), d.inertia - mass * cross @ cross]])
 
 
 def _of_last(dofs, of_bodies):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ModelError
+from .materials import density_of
 from .pose import Pose, numbers, rotation_matrix, unit_axis, vector3
 
 
@@ -68,13 +69,18 @@ class Inertia:
     @classmethod
     def rod(cls, length, *, mass=None, density=None, axis=(1.0, 0.0, 0.0), cg=(0.0, 0.0, 0.0)):
         """A thin uniform rod of `length` m along `axis`. The density of a rod is per length, in kg/m."""
+        if isinstance(density, str):
+            raise ModelError(f"density of a rod is {density!r}; expected a number, in kg/m, for a rod has no thickness")
         mass = _mass_of(length, mass, density, length)
         direction = unit_axis(axis)
         return cls(mass, cg, mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
 
     @classmethod
     def box(cls, size, *, mass=None, density=None, cg=(0.0, 0.0, 0.0), rotation=None):
-        """A uniform box with edges `size` (3,) m along its own axes, which `rotation` turns into the body's."""
+        """A uniform box with edges `size` (3,) m along its own axes, which `rotation` turns into the body's.
+
+        Its density, as that of the other solids, is in kg/m^3, or the name of a material (`density_of`).
+        """
         x, y, z = vector3(size, "size")
         mass = _mass_of(x * y * z, mass, density, x, y, z)
         return cls._turned(mass, cg, mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), rotation)
@@ -121,4 +127,4 @@ def _mass_of(volume, mass, density, *extents):
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
     if not all(0.0 < extent < np.inf for extent in extents):
         raise ModelError(f"the shape measures {extents} m; expected positive numbers")
-    return float(mass if density is None else density * volume)
+    return float(mass if density is None else density_of(density) * volume)

@@ -57,7 +57,7 @@ SYSTEMS = {
     },
 }
 # A number, then units and their whole powers. Nothing else is left to pint, which computes powers of powers for ever.
-NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+NUMBER = r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
 UNIT = r"(?:°|[^\W\d]\w*)(?:\s*(?:\^|\*\*)\s*-?\d)?"
 MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({UNIT}(?:(?:\s*[*/·]\s*|\s+){UNIT})*)\s*")
 
@@ -89,7 +89,7 @@ class Units:
     """
 
     def __init__(self, name="SI", degrees=False):
-        if name not in SYSTEMS:
+        if not isinstance(name, str) or name not in SYSTEMS:
             raise ModelError(f"units are {name!r}; expected one of {', '.join(SYSTEMS)}")
         if not isinstance(degrees, bool):
             raise ModelError(f"degrees is {degrees!r}; expected True or False")

@@ -1,0 +1,77 @@
+"""What acting over time costs: an evaluation of RK4 under drives, friction and springs, or in water, over one without.
+
+    taskset -c 0 python benchmarks/actions.py
+
+A batch of chains of 7 with general placements; medians of rounds in which the competitors take turns.
+"""
+
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import rbchain as rb
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.timing import medians, processor
+from tests.mechanisms import random_tree
+
+N, BATCH, STEPS = 7, 4096, 20
+
+
+def immersed(arm, **damping):
+    """The same arm with a slender cylinder around each of its bodies, in water."""
+    builder = rb.ModelBuilder(gravity=arm.gravity, fluid_density=1000.0)
+    frame = rb.Immersion.cylinder(0.05, 0.4)
+    for i in range(arm.n_bodies):
+        builder.add_body(
+            f"body{i}",
+            parent=None if i == 0 else f"body{i - 1}",
+            joint=rb.Revolute(arm.axis[i]),
+            placement=rb.Pose(arm.placement_translation[i], arm.placement_rotation[i]),
+            inertia=rb.Inertia(arm.mass[i], arm.cg[i], arm.inertia[i]),
+            immersion=rb.Immersion(
+                frame.volume, added_volume=frame.added_volume, frame=rb.Pose(arm.cg[i], frame.frame.rotation), **damping
+            ),
+        )
+    return builder.build()
+
+
+def main():
+    rb.set_num_threads(1)
+    arm = random_tree(7, range(-1, N - 1))
+    q, qd = np.random.default_rng(0).normal(size=(2, BATCH, N)) * 0.1
+    settings = {"method": "rk4", "step": 1e-4}
+    duration = STEPS * settings["step"]
+    soft = {"stiffness": 1.0, "damping": 0.05, "friction": 0.05, "friction_velocity": 0.5}
+    jointed = arm.vary(**{name: np.full(N, value) for name, value in soft.items()})
+    drives = [rb.PID(joint, 0.1, kp=5.0, kd=0.1) for joint in arm.joint_names]
+    wave = [rb.PID(joint, rb.Signal.sines(0.1, 3.0), kp=5.0, kd=0.1) for joint in arm.joint_names]
+    drag = {"linear_damping": np.ones(6), "quadratic_damping": np.ones(6)}
+    wet, dragged = immersed(arm), immersed(arm, **drag)
+    contestants = {
+        "constant forces": lambda: arm.simulate(q, qd, duration, **settings),
+        "springs, damping, friction, PD on all joints": lambda: jointed.simulate(
+            q, qd, duration, drives=drives, **settings
+        ),
+        "the same, following sines": lambda: jointed.simulate(q, qd, duration, drives=wave, **settings),
+        "water: added mass, buoyancy": lambda: wet.simulate(q, qd, duration, **settings),
+        "water with linear and quadratic drag": lambda: dragged.simulate(q, qd, duration, **settings),
+    }
+    for call in contestants.values():
+        assert call().success
+    seconds = medians(contestants)
+    plain = seconds["constant forces"]
+    table = Table("chains of 7 under", "ns per body and evaluation", "over constant forces")
+    for name, of in seconds.items():
+        table.add_row(name, f"{of / (BATCH * N * (4 * STEPS + 1)) * 1e9:.1f}", f"{of / plain:.2f}")
+    console = Console(width=120)
+    console.print(table)
+    console.print(f"{processor()}; Python {platform.python_version()}; batch {BATCH}, one core")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,570 @@
+"""Drives, forces, events and signals: what cannot be is refused in words that say what and where."""
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline, PPoly
+
+import rbchain as rb
+
+PASSIVE = rb.JointForces
+
+
+def tree():
+    """A free hull with a universal wrist, a frame turned on it and one not, and a slide of its own with a foot."""
+    builder = rb.ModelBuilder()
+    inertia = rb.Inertia(2.0, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5))
+    builder.add_body("hull", joint=rb.Free(), inertia=inertia, joint_name="water")
+    builder.add_body("wrist", parent="hull", joint=rb.Universal(), inertia=inertia)
+    turned = rb.Pose((0.1, 0, 0), [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    builder.add_body("turned", parent="wrist", joint=rb.Fixed(), placement=turned)
+    builder.add_body("straight", parent="wrist", joint=rb.Fixed(), placement=rb.Pose((0.1, 0, 0)))
+    builder.add_body("ball", parent="wrist", joint=rb.Spherical(), inertia=inertia)
+    builder.add_body("slide", joint=rb.Prismatic(), inertia=inertia)
+    builder.add_body("ground", joint=rb.Fixed())
+    return builder.build()
+
+
+def slider(**passive):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic(), inertia=rb.Inertia(2.0), passive=PASSIVE(**passive))
+    return builder.build()
+
+
+def simulate(model, batch=(), duration=1.0, **actions):
+    """A short motion of a tree from rest, for what it refuses."""
+    q = np.zeros((*batch, model.nq))
+    for kind, at in zip(model.joint_types, model.position_index, strict=True):
+        if kind in ("free", "spherical"):
+            q[..., at + {"free": 6, "spherical": 3}[kind]] = 1.0
+    return model.simulate(q, np.zeros((*batch, model.nv)), duration, method="rk4", step=duration, **actions)
+
+
+def refusal(error=rb.StateError, model=None, **settings):
+    with pytest.raises(error) as refused:
+        simulate(tree() if model is None else model, **settings)
+    return str(refused.value)
+
+
+def in_order(words, *parts):
+    """Whether all parts occur in `words`, one after the other."""
+    at = 0
+    for part in parts:
+        found = words.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+# --- joints by themselves ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "expected"),
+    [
+        *[({field: -1e-9}, field, "zero or more") for field in ("damping", "friction", "static_friction")],
+        *[({field: -1e-9}, field, "zero or more") for field in ("limit_stiffness", "limit_damping")],
+        *[({field: 0.0}, field, "more than zero") for field in ("stribeck_velocity", "friction_velocity")],
+        *[({field: -0.1}, field, "more than zero") for field in ("stribeck_velocity", "friction_velocity")],
+        *[({field: np.inf}, field, "finite") for field in ("stiffness", "rest_position", "cubic_stiffness", "damping")],
+        *[({field: np.nan}, field, "finite") for field in ("stiffness", "friction", "limit_damping", "upper_limit")],
+        ({"lower_limit": 1.0, "upper_limit": 1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
+        ({"lower_limit": 1.0, "upper_limit": -1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
+        ({"lower_limit": np.inf, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
+        ({"upper_limit": 1.0}, "limit_stiffness", "limits"),
+        ({"lower_limit": -1.0}, "limit_stiffness", "limits"),
+        ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "no less than the friction"),
+    ],
+)
+def test_passive_forces_that_no_joint_has_are_refused_with_the_body_and_the_field(given, field, expected):
+    with pytest.raises(rb.ModelError) as refused:
+        slider(**given)
+    assert in_order(str(refused.value), "'slide'", field, expected), refused.value
+    # and so where one of many chains has them, in the second degree of freedom of the wrist
+    model = tree()
+    i = model.velocity_index[1] + 1
+    fields = {name: np.tile(getattr(model, name), (4, 1)) for name in given}
+    for name, value in given.items():
+        fields[name][2, i] = value
+    with pytest.raises(rb.ModelError) as refused:
+        model.vary(**fields)
+    assert in_order(str(refused.value), "'wrist' of chain 2", field, expected), refused.value
+
+
+def test_a_varied_field_is_held_against_those_that_the_model_has():
+    limited = slider(lower_limit=-1.0, upper_limit=1.0, limit_stiffness=10.0, friction=1.0)
+    for field, value in (("upper_limit", -2.0), ("limit_stiffness", 0.0), ("static_friction", 0.5)):
+        with pytest.raises(rb.ModelError, match=f"'slide'.*{field}|'slide'.*lower_limit"):
+            limited.vary(**{field: [value]})
+        with pytest.raises(rb.ModelError, match=r"'slide' of chain 1\b"):
+            limited.vary(**{field: [[getattr(limited, field)[0]], [value]]})
+
+
+@pytest.mark.parametrize("kind", [rb.Free, rb.Spherical])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"stiffness": 1.0},
+        {"cubic_stiffness": -1.0},
+        {"lower_limit": -1.0, "limit_stiffness": 1.0},
+        {"upper_limit": 1.0, "limit_stiffness": 1.0},
+    ],
+)
+def test_a_joint_with_a_quaternion_has_no_springs_and_no_stops(kind, given):
+    with pytest.raises(rb.ModelError, match=f"'body'.*{kind.kind}.*no angle"):
+        rb.ModelBuilder().add_body("body", joint=kind(), passive=PASSIVE(**given))
+    rb.ModelBuilder().add_body("body", joint=kind(), passive=PASSIVE(damping=1.0, friction=2.0))
+    model = tree()
+    for field, value in given.items():
+        if field != "limit_stiffness":
+            with pytest.raises(rb.ModelError, match=f"{field}.*free or spherical"):
+                model.vary(**{field: np.full(model.nv, value)})
+
+
+@pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 1)), np.ones((1, 2)), "much", None, [1.0, "x"], 1j])
+def test_passive_forces_are_one_for_all_degrees_of_freedom_or_one_each(wrong):
+    with pytest.raises(rb.ModelError, match=r"'body'.*damping"):
+        rb.ModelBuilder().add_body("body", joint=rb.Universal(), passive=PASSIVE(damping=wrong))
+    model = tree()
+    with pytest.raises(rb.ModelError, match="damping"):
+        model.vary(damping=wrong)
+
+
+@pytest.mark.parametrize("passive", [1.0, {"damping": 1.0}, rb.JointForces])
+def test_passive_forces_come_as_joint_forces(passive):
+    with pytest.raises(rb.ModelError, match=r"'body'.*passive.*JointForces"):
+        rb.ModelBuilder().add_body("body", joint=rb.Revolute(), passive=passive)
+
+
+def test_each_degree_of_freedom_has_its_own_passive_forces():
+    builder = rb.ModelBuilder()
+    passive = PASSIVE(stiffness=(1.0, 2.0, 3.0), damping=(4.0, 5.0, 6.0), rest_position=(0.1, 0.2, 0.3))
+    builder.add_body("body", joint=rb.Planar(), inertia=rb.Inertia(1.0), passive=passive)
+    model = builder.build()
+    found = model.passive_forces([1.0, 1.0, 1.0], [0.5, -0.5, 0.25])
+    np.testing.assert_allclose(found, [-0.9 - 2.0, -1.6 + 2.5, -2.1 - 1.5], rtol=1e-15)
+    assert model.stiffness.tolist() == [1.0, 2.0, 3.0]
+
+
+# --- drives -----------------------------------------------------------------------------------------------------------
+
+KINKED = rb.Signal.table([0.0, 0.5, 2.0], [0.0, 1.0, 0.0], kind="linear")
+STAIRS = PPoly([[1.0, 2.0]], [0.0, 0.5, 2.0])
+# Parabolas that meet in position and velocity: c[0] (t - t0)^2 + ...
+SMOOTH = PPoly([[1.0, -1.0], [0.0, 1.0], [0.0, 0.25]], [0.0, 0.5, 2.0])
+LEAPING = PPoly([[1.0, -1.0], [0.0, 1.0], [0.0, 0.35]], [0.0, 0.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("drives", "parts"),
+    [
+        ([rb.PID("slide", 0.0, 1.0), rb.PrescribedForce("slide", 0.0)], ["PrescribedForce", "'slide'", "0", "already"]),
+        ([rb.PrescribedForce("wrist", 0.0, dof=1)] * 2, ["'wrist'", "degree of freedom 1", "already"]),
+        ([rb.PID("elbow", 0.0, 1.0)], ["PID", "'elbow'", "not there", "'water'", "'wrist'"]),
+        ([rb.PID("hull", 0.0, 1.0)], ["'hull'", "not there"]),  # a body's name, whose joint has another
+        ([rb.PID("slide", 0.0, 1.0, dof=1)], ["'slide'", "1 degree", "1"]),
+        ([rb.PID("wrist", 0.0, 1.0, dof=2)], ["'wrist'", "2 degree", "2"]),
+        ([rb.PID("wrist", 0.0, 1.0, dof=-1)], ["'wrist'", "-1"]),
+        ([rb.PID("wrist", 0.0, 1.0, dof=0.0)], ["'wrist'", "0.0"]),
+        ([rb.PID("water", 0.0, 1.0)], ["PID", "'water'", "no such coordinate"]),
+        ([rb.ComputedTorque("ball", 0.0, 1.0, 1.0, dof=2)], ["ComputedTorque", "'ball'", "no such coordinate"]),
+        ([rb.PrescribedPosition("ball", 0.0)], ["PrescribedPosition", "'ball'", "no such coordinate"]),
+        ([rb.PrescribedPosition("slide", KINKED)], ["PrescribedPosition", "'slide'", "velocity jumps at 0.5 s"]),
+        ([rb.PrescribedPosition("slide", STAIRS)], ["PrescribedPosition", "'slide'", "position jumps at 0.5 s"]),
+        ([rb.PrescribedPosition("slide", LEAPING)], ["'slide'", "position jumps at 0.5 s"]),
+        ([rb.PrescribedVelocity("slide", STAIRS)], ["PrescribedVelocity", "'slide'", "velocity jumps at 0.5 s"]),
+        ([rb.PrescribedForce("slide", "fast")], ["PrescribedForce", "'slide'", "'fast'"]),
+        ([rb.PrescribedForce("slide", np.nan)], ["PrescribedForce", "'slide'", "nan"]),
+        ([rb.PrescribedForce("slide", None)], ["PrescribedForce", "'slide'"]),
+        ([rb.PrescribedForce("slide", np.sin)], ["PrescribedForce", "'slide'", "UserForces"]),
+        ([rb.PID("slide", 0.0, kp=-1.0)], ["'slide'", "kp", "-1", "at least 0"]),
+        ([rb.PID("slide", 0.0, kp=1.0, kd=-1.0)], ["'slide'", "kd"]),
+        ([rb.ComputedTorque("slide", 0.0, kp=1.0, kd=1.0, ki=-1.0)], ["'slide'", "ki"]),
+        ([rb.PID("slide", 0.0, kp=np.nan)], ["'slide'", "kp", "nan"]),
+        ([rb.PID("slide", 0.0, kp="stiff")], ["'slide'", "kp", "stiff"]),
+        ([rb.PID("slide", 0.0, kp=1.0, limit=-5.0)], ["'slide'", "limit", "-5"]),
+        ([rb.PrescribedForce("slide", 0.0, limit=np.nan)], ["'slide'", "limit", "nan"]),
+        ([rb.UserForces(np.sin)] * 2, ["UserForces", "at most one"]),
+        ([rb.UserForces("force")], ["function", "'force'", "function(t, q, qd, parameters, out)"]),
+        ([rb.UserForces(print, "many")], ["parameters of UserForces", "'many'"]),
+        ([rb.Wrench("slide")], ["drive", "Wrench", "PrescribedForce", "UserForces"]),
+        (rb.PID("slide", 0.0, 1.0), ["drives", "list"]),
+        ({"slide": rb.PID("slide", 0.0, 1.0)}, ["drives", "list"]),
+    ],
+)
+def test_a_drive_that_cannot_be_is_refused_by_its_joint(drives, parts):
+    words = refusal(drives=drives)
+    assert in_order(words, *parts), words
+
+
+def test_signals_as_smooth_as_their_drives_need_are_taken():
+    model = tree()
+    for drive in (
+        rb.PrescribedPosition("slide", SMOOTH),
+        rb.PrescribedPosition("slide", CubicSpline([0.0, 0.5, 1.0, 2.0], [0.0, 1.0, 0.0, 3.0])),
+        rb.PrescribedVelocity("slide", KINKED),
+        rb.PrescribedVelocity("ball", KINKED, dof=2),
+        rb.PrescribedAcceleration("slide", STAIRS),
+        rb.PrescribedForce("slide", STAIRS),
+        rb.PID("slide", KINKED, kp=1.0, kd=1.0),
+    ):
+        assert simulate(model, drives=[drive]).success
+
+
+def test_the_kink_of_a_single_chain_is_refused():
+    values = np.zeros((4, 3))
+    table = rb.Signal.table([0.0, 0.5, 2.0], values, kind="linear")
+    assert simulate(slider(), (4,), drives=[rb.PrescribedPosition("slide", table)]).success
+    values[2, 1] = 1e-3
+    table = rb.Signal.table([0.0, 0.5, 2.0], values, kind="linear")
+    assert "jumps" in refusal(model=slider(), batch=(4,), drives=[rb.PrescribedPosition("slide", table)])
+
+
+def test_a_joint_has_a_drive_or_a_constant_force_but_not_both():
+    model = tree()
+    tau = np.zeros((3, model.nv))
+    drives = [rb.PrescribedForce("wrist", 1.0)]
+    i = model.velocity_index[1]
+    tau[:, i + 1] = 1.0
+    assert simulate(model, (3,), drives=drives, tau=tau).success
+    tau[1, i] = 1e-9
+    words = refusal(model=model, batch=(3,), drives=drives, tau=tau)
+    assert in_order(words, "'wrist'", "tau"), words
+    assert in_order(refusal(model=slider(), drives=[rb.PID("slide", 0.0, 1.0)], tau=1.0), "'slide'", "tau")
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3), (3, 2)])
+@pytest.mark.parametrize("shape", [(3,), (2,), (2, 3), (3, 2), (1,)])
+def test_numbers_of_each_chain_have_the_shape_of_the_batch(batch, shape):
+    """But that gains, values and parameters may also be those of the last axes of the batch, as in NumPy."""
+    model, numbers = slider(), np.full(shape, 0.5)
+    as_numpy = batch == np.broadcast_shapes(batch, shape) if shape[-1:] in ((1,), batch[-1:]) else False
+    of_chains = [
+        {"drives": [rb.PID("slide", 0.0, kp=numbers)]},
+        {"drives": [rb.PID("slide", 0.0, kp=1.0, limit=numbers)]},
+        {"drives": [rb.UserForces(lambda t, q, qd, parameters, out: None, numbers[..., None])]},
+        {"events": [rb.Event("slide", value=numbers)]},
+        {"forces": [rb.Wrench("slide", point=np.zeros((*shape, 3)))]},
+    ]
+    signals = [
+        {"drives": [rb.PrescribedForce("slide", numbers)]},
+        {"drives": [rb.PrescribedForce("slide", rb.Signal.sines(numbers[..., None], 1.0))]},
+        {"drives": [rb.PrescribedForce("slide", rb.Signal.table([0, 1], np.zeros((*shape, 2)), kind="linear"))]},
+        {"forces": [rb.Wrench("slide", np.zeros((*shape, 3)))]},
+        {"forces": [rb.Wrench("slide", moment=(0, 0, numbers))]},
+    ]
+    for actions, fits in [*((one, as_numpy) for one in of_chains), *((one, shape == batch) for one in signals)]:
+        if fits:
+            assert simulate(model, batch, **actions).success
+        else:
+            words = refusal(model=model, batch=batch, **actions)
+            assert str(batch) in words, words
+            assert str(shape) in words or str((*shape, 1)) in words or "array" in words, words
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (lambda: rb.Signal.table([0, 2, 1], [0, 0, 0]), ["times", "[0.0, 2.0, 1.0]", "rise"]),
+        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], kind="linear"), ["times", "rise"]),
+        (lambda: rb.Signal.table([0, 1, 2], [0, 0]), ["times", "(3,)", "(2,)"]),
+        (lambda: rb.Signal.table([0], [0]), ["times", "(1,)"]),
+        (lambda: rb.Signal.table([[0, 1]], [0, 1]), ["times", "(1, 2)"]),
+        (lambda: rb.Signal.table([0, np.inf], [0, 1]), ["times", "inf", "finite"]),
+        (lambda: rb.Signal.table([0, 1], [0, np.nan]), ["values", "nan", "finite"]),
+        (lambda: rb.Signal.table([0, 1], [0, 1], kind="quintic"), ["kind", "'quintic'", '"linear"', '"cubic"']),
+        (lambda: rb.Signal.polynomial(1.0), ["coefficients", "()", "(..., m)"]),
+        (lambda: rb.Signal.polynomial([]), ["coefficients", "(0,)"]),
+        (lambda: rb.Signal.polynomial([1.0, 1j]), ["coefficients"]),
+        (lambda: rb.Signal.polynomial([1.0, np.inf]), ["coefficients", "inf"]),
+        (lambda: rb.Signal.sines("loud", 1.0), ["amplitude", "'loud'"]),
+        (lambda: rb.Signal.sines(1.0, np.nan), ["angular_frequency", "nan"]),
+        (lambda: rb.Signal.sines(1.0, 1.0, [np.inf]), ["phase", "inf"]),
+        (lambda: rb.Signal.sines(1.0, 1.0, offset=np.nan), ["offset", "nan"]),
+        (lambda: rb.Signal.constant("x"), ["value", "'x'"]),
+        (lambda: rb.Signal.constant([]), ["value", "(0,)"]),
+    ],
+)
+def test_a_signal_that_cannot_be_is_refused_by_its_argument(make, parts):
+    with pytest.raises(rb.StateError) as refused:
+        make()
+    assert in_order(str(refused.value), *parts), refused.value
+
+
+@pytest.mark.parametrize("kind", ["linear", "cubic"])
+def test_a_table_reaches_over_the_whole_motion(kind):
+    model = slider()
+    for times in ([0.0, 0.5, 0.9], [0.1, 0.5, 1.0]):
+        words = refusal(model=model, drives=[rb.PrescribedForce("slide", rb.Signal.table(times, [0, 1, 0], kind=kind))])
+        assert in_order(words, "'slide'", f"{times[0]:g} to {times[-1]:g} s", "0 to 1 s"), words
+    for times in ([0.0, 0.5, 1.0], [-1.0, 0.5, 2.0]):
+        table = rb.Signal.table(times, [0, 1, 0], kind=kind)
+        assert simulate(model, drives=[rb.PrescribedForce("slide", table)]).success
+
+
+@pytest.mark.xfail(strict=True, reason="gather: a table of one piece is never found to begin too late")
+def test_a_table_of_one_piece_that_begins_too_late_is_refused():
+    late = rb.Signal.table([0.5, 2.0], [0.0, 1.0], kind="linear")
+    assert "0 to 1 s" in refusal(model=slider(), drives=[rb.PrescribedForce("slide", late)])
+
+
+@pytest.mark.xfail(strict=True, reason="as_signal: Bernstein coefficients are taken for powers")
+def test_a_bernstein_polynomial_is_converted_or_refused():
+    """It is 1 throughout; its coefficients as those of powers would be 1 + t."""
+    from scipy.interpolate import BPoly
+
+    drives = [rb.PrescribedForce("slide", BPoly([[1.0], [1.0]], [0.0, 1.0]))]
+    try:
+        motion = simulate(slider(), drives=drives)
+    except rb.StateError:
+        return
+    np.testing.assert_allclose(motion.q[-1, 0], 0.25, rtol=1e-12)
+
+
+TIMES = np.array([-0.7, 0.0, 0.2, 0.5, 0.50001, 1.3, 2.0, 2.9])
+COEFFICIENTS = np.array([[1.0, -2.0, 0.5, 3.0, -0.25], [0.3, 0.2, -0.1, 0.7, 0.4]])
+
+
+@pytest.mark.parametrize("order", range(6))
+def test_a_polynomial_has_the_derivatives_of_numpys(order):
+    expected = [np.polynomial.Polynomial(row).deriv(order)(TIMES) for row in COEFFICIENTS]
+    np.testing.assert_allclose(rb.Signal.polynomial(COEFFICIENTS)(TIMES, order), expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(rb.Signal.polynomial(COEFFICIENTS[1])(TIMES, order), expected[1], rtol=1e-13, atol=1e-13)
+
+
+def test_sines_have_the_derivatives_of_their_closed_form():
+    a, w, phase = np.array([1.5, 0.4]), np.array([2.0, 7.0]), np.array([0.3, -1.0])
+    angles = w * TIMES[:, None] + phase
+    signal = rb.Signal.sines(a, w, phase, offset=0.25)
+    closed = [a * np.sin(angles), a * w * np.cos(angles), -a * w**2 * np.sin(angles), -a * w**3 * np.cos(angles)]
+    for order, expected in enumerate(closed):
+        offset = 0.25 if order == 0 else 0.0
+        np.testing.assert_allclose(signal(TIMES, order), offset + expected.sum(-1), rtol=0, atol=1e-12)
+    # complex step, past rounding: Im s(t + ih) / h with h = 1e-20
+    stepped = (a * np.sin(w * (TIMES + 1e-20j)[:, None] + phase)).sum(-1).imag / 1e-20
+    np.testing.assert_allclose(signal(TIMES, 1), stepped, rtol=0, atol=1e-12)
+
+
+def test_sines_of_each_chain_and_shared_ones_add_to_their_offsets():
+    each = rb.Signal.sines([[1.0], [2.0], [3.0]], 2.0, [0.5], offset=[10.0, 20.0, 30.0])
+    assert each.batch_shape == (3,)
+    expected = np.array([[10.0], [20.0], [30.0]]) + np.array([[1.0], [2.0], [3.0]]) * np.sin(2 * TIMES + 0.5)
+    np.testing.assert_allclose(each(TIMES), expected, rtol=1e-15)
+
+
+def test_a_signal_at_one_time_is_one_number_for_each_chain():
+    each = rb.Signal.sines(np.ones((4, 1)), 2.0, offset=np.arange(4.0))
+    assert rb.Signal.sines(1.0, 2.0)(0.5).shape == ()
+    np.testing.assert_allclose(each(0.5), np.arange(4.0) + np.sin(1.0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_a_cubic_table_is_scipys_spline(order):
+    times = np.array([0.0, 0.5, 0.8, 1.7, 2.5])
+    values = np.random.default_rng(0).normal(size=(3, 5))
+    inside = np.array([0.0, 0.2, 0.5, 0.65, 1.7, 2.4999])
+    spline = CubicSpline(times, values, axis=-1)
+    expected = spline(inside, order)
+    along_first = CubicSpline(times, values.T)  # (5, 3): the batch behind
+    for signal in (rb.Signal.table(times, values), rb.Signal.pieces(spline), rb.Signal.pieces(along_first)):
+        assert signal.batch_shape == (3,)
+        assert signal.end == 2.5
+        np.testing.assert_allclose(signal(inside, order), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(rb.Signal.table(times, values[1])(inside, order), expected[1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_spline_along_another_axis_is_refused():
+    values = np.zeros((2, 5, 3))
+    with pytest.raises(rb.StateError, match="axis 1"):
+        rb.Signal.pieces(CubicSpline(np.arange(5), values, axis=1))
+
+
+def test_a_linear_table_interpolates_and_its_ends_hold_beyond():
+    table = rb.Signal.table([0.0, 1.0, 3.0], [[0.0, 1.0, 0.0], [2.0, 2.0, 4.0]], kind="linear")
+    at = [-1.0, 0.0, 0.25, 1.0, 2.0, 4.0]
+    np.testing.assert_allclose(table(at), [[-1, 0, 0.25, 1, 0.5, -0.5], [2, 2, 2, 2, 3, 5]], rtol=1e-15)
+    np.testing.assert_allclose(table(at, 1), [[1, 1, 1, -0.5, -0.5, -0.5], [0, 0, 0, 1, 1, 1]], rtol=1e-15)
+    assert not table(at, 2).any()
+
+
+def test_numbers_stand_for_constant_signals():
+    """A force of 3 N on 2 kg, as a number, an array of each chain's, a constant, a polynomial and a flat table."""
+    model = slider()
+    for value in (3.0, 3, np.float32(3), np.full(2, 3.0), rb.Signal.constant(3.0), rb.Signal.polynomial([3.0, 0.0])):
+        motion = simulate(model, (2,), drives=[rb.PrescribedForce("slide", value)])
+        np.testing.assert_allclose(motion.q[:, -1, 0], 0.75, rtol=1e-14)
+    motion = simulate(model, drives=[rb.PrescribedForce("slide", PPoly([[3.0]], [0.0, 1.0]))])
+    np.testing.assert_allclose(motion.q[-1, 0], 0.75, rtol=1e-14)
+
+
+# --- wrenches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrench", "parts"),
+    [
+        (rb.Wrench("ground"), ["'ground'", "fixed to the world", "moves"]),
+        (rb.Wrench("hull", axes="own"), ["'hull'", "axes", "'own'", '"world"', '"body"']),
+        (rb.Wrench("turned", axes="body"), ["'turned'", "turned against its body"]),
+        (rb.Wrench("hull", force=(1.0, 2.0)), ["'hull'", "force", "three"]),
+        (rb.Wrench("hull", force=1.0), ["'hull'", "force", "1.0", "three"]),
+        (rb.Wrench("hull", moment=np.zeros(2)), ["'hull'", "moment", "three"]),
+        (rb.Wrench("hull", moment=np.array(1.0)), ["'hull'", "moment", "three"]),
+        (rb.Wrench("hull", moment=None), ["'hull'", "moment", "None", "three"]),
+        (rb.Wrench("hull", force=(1.0, "x", 0.0)), ["'hull'", "force", "'x'"]),
+        (rb.Wrench("hull", force=(1.0, np.nan, 0.0)), ["'hull'", "force", "nan"]),
+        (rb.Wrench("hull", force=(np.sin, 0.0, 0.0)), ["'hull'", "force", "sin"]),
+        (rb.Wrench("hull", point=(0.0, 1.0)), ["'hull'", "point", "(2,)", "(3,)"]),
+        (rb.Wrench("hull", point=0.0), ["'hull'", "point", "()"]),
+        (rb.Wrench("hull", point=(0.0, np.nan, 1.0)), ["'hull'", "point", "nan"]),
+        (rb.PID("slide", 0.0, 1.0), ["force", "PID", "Wrench"]),
+    ],
+)
+def test_a_wrench_that_cannot_be_is_refused_by_its_body(wrench, parts):
+    words = refusal(forces=[wrench])
+    assert in_order(words, *parts), words
+
+
+def test_a_wrench_on_a_body_that_is_not_there_is_refused():
+    words = refusal(rb.ModelError, forces=[rb.Wrench("keel")])
+    assert in_order(words, "'keel'", "'hull'"), words
+    # not one alone: a list
+    assert "list" in refusal(forces=rb.Wrench("hull"))
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def height(t, q, qd, parameters, out):
+    out[0] = q[0] - parameters[0]
+
+
+@pytest.mark.parametrize(
+    ("event", "parts"),
+    [
+        (rb.Event(), ["None", "one of them"]),
+        (rb.Event("slide", height), ["'slide'", "function", "one of them"]),
+        (rb.Event("elbow"), ["event", "'elbow'", "not there", "'slide'"]),
+        (rb.Event("wrist", dof=2), ["event", "'wrist'", "2 degrees", "2"]),
+        (rb.Event("slide", direction=2), ["direction", "2", "-1, 0 or 1"]),
+        (rb.Event("slide", direction="up"), ["direction", "'up'"]),
+        (rb.Event("slide", direction=0.5), ["direction", "0.5"]),
+        (rb.Event("slide", most=0), ["most", "0", "at least 1"]),
+        (rb.Event("slide", most=1.5), ["most", "1.5"]),
+        (rb.Event("slide", of="acceleration"), ["'slide'", "of", "'acceleration'", '"position"', '"velocity"']),
+        (rb.Event("water", dof=2), ["'water'", "no such coordinate"]),
+        (rb.Event("ball"), ["'ball'", "no such coordinate"]),
+        (rb.Event("slide", value=np.nan), ["'slide'", "value", "nan"]),
+        (rb.Event("slide", value="high"), ["'slide'", "value", "'high'"]),
+        (rb.Event(function="height"), ["function", "'height'"]),
+        (rb.Event(function=height, parameters=[np.nan]), ["parameters", "nan"]),
+        (rb.PID("slide", 0.0, 1.0), ["event", "PID", "Event"]),
+    ],
+)
+def test_an_event_that_cannot_be_is_refused_by_its_argument(event, parts):
+    words = refusal(events=[event])
+    assert in_order(words, *parts), words
+    assert "list" in refusal(events=rb.Event("slide"))
+
+
+def test_the_velocity_of_a_quaternion_joint_may_pass_a_value():
+    """A hull that falls for 1 s passes 5 m/s downwards on its way."""
+    motion = simulate(tree(), events=[rb.Event("water", value=-5.0, of="velocity", dof=2)])
+    assert motion.status == 4
+    np.testing.assert_allclose(motion.events[0].t[0], 5 / 9.81, rtol=1e-9)
+
+
+@pytest.mark.xfail(strict=True, reason="start_events: the clock still shows the trial step's end in rk45")
+def test_an_event_of_the_time_alone_happens_then_however_slowly_the_chain_moves():
+    """The trial Euler step of a slow chain is long: 1 m at 1 mm/s makes it 10 s."""
+
+    def alarm(t, q, qd, parameters, out):
+        out[0] = t - 1.0
+
+    motion = slider().simulate([1.0], [1e-3], 3.0, events=[rb.Event(function=alarm)])
+    np.testing.assert_allclose(motion.events[0].t[0], 1.0, rtol=0, atol=1e-10)
+
+
+@pytest.mark.xfail(strict=True, reason="add_row: a scalar is dropped, and the function reads beyond its parameters")
+@pytest.mark.parametrize("actions", [lambda f: {"drives": [rb.UserForces(f, 2.0)]}])
+def test_parameters_that_are_one_number_are_refused_or_arrive(actions):
+    sizes = []
+
+    def look(t, q, qd, parameters, out):
+        sizes.append(parameters.size)
+
+    try:
+        simulate(slider(), **actions(look))
+    except rb.StateError:
+        return
+    assert set(sizes) == {1}
+
+
+def test_as_many_events_are_kept_as_asked_for_and_all_are_counted():
+    model = slider(stiffness=2.0 * np.pi**2)  # a period of 2 s: zero is passed at 0.5, 1.5, ...
+    motion = model.simulate([1.0], [0.0], 4.0, events=[rb.Event("slide", stop=False, most=3)], rtol=1e-10)
+    assert motion.events[0].count == 4
+    np.testing.assert_allclose(motion.events[0].t, [0.5, 1.5, 2.5], rtol=0, atol=1e-8)
+    assert motion.events[0].q.shape == motion.events[0].qd.shape == (3, 1)
+
+
+@pytest.mark.xfail(strict=True, reason="gather: all events keep as many as the one that keeps most")
+def test_each_event_keeps_as_many_as_it_asked_for():
+    events = [rb.Event("slide", stop=False, most=most) for most in (1, 3)]
+    motion = simulate(slider(), events=events)
+    assert [event.t.shape for event in motion.events] == [(1,), (3,)]
+
+
+# --- motions ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.xfail(strict=True, reason="roll_evenly: the first rate after a saved time is that of one step earlier")
+def test_what_is_saved_does_not_change_an_implicit_motion():
+    """Steps of 1/8 s whatever is saved; times and their differences are exact, so the bits are the same."""
+    drives = [rb.PrescribedForce("slide", rb.Signal.sines(3.0, 5.0, 0.3))]
+    ends = [
+        slider(damping=1.0).simulate([1.0], [0.1], 1.0, method="implicit", step=0.125, drives=drives, save_at=m).q[-1]
+        for m in (2, 3, 9)
+    ]
+    assert ends[0] == ends[1] == ends[2]
+
+
+@pytest.mark.xfail(strict=True, reason="_Numbers.rows: a number of each of no chains")
+def test_a_batch_of_no_chains_takes_numbers_of_each():
+    motion = simulate(slider(), (0,), drives=[rb.PID("slide", 0.0, kp=np.ones(0))])
+    assert motion.q.shape == (0, 2, 1)
+    assert motion.tau.shape == (0, 2, 1)
+
+
+def test_varied_chains_have_motor_forces_and_accelerations_of_their_own():
+    """A mass on a damper under a constant force, at two times: of each chain at each time m a = F - d v."""
+    mass, damping = np.array([[1.0], [2.0], [4.0]]), np.array([[0.5], [1.5], [2.5]])
+    model = slider().vary(mass=mass, damping=damping)
+    force = np.array([1.0, 2.0, 3.0])
+    motion = simulate(model, (3,), drives=[rb.PrescribedForce("slide", force)], save_at=4)
+    assert (motion.tau[..., 0] == force[:, None]).all()
+    np.testing.assert_allclose(motion.qdd[..., 0] * mass, force[:, None] - damping * motion.qd[..., 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rtol": 1e-6}, {"method": "rk4", "step": 0.1}, {"method": "implicit", "step": 0.1}]
+)
+def test_varied_chains_move_as_each_alone(settings):
+    """To the bit as one of a batch, and as a model and a state without batch axes."""
+    damping, stiffness, q = (np.array([[a], [b], [c]]) for a, b, c in ((0.5, 1.0, 4.0), (3.0, 9.0, 30.0), (1, 2, 3)))
+    limits = {"upper_limit": np.array([[0.5], [1.5], [9.0]]), "limit_stiffness": np.full((3, 1), 10.0)}
+    fields = {"damping": damping, "stiffness": stiffness, **limits}
+    drives = [rb.PID("slide", 0.3, kp=1.0, ki=0.5, limit=0.4)]
+    many = slider().vary(**fields).simulate(q, 0.0 * q, 0.5, drives=drives, save_at=3, **settings)
+    for i in range(3):
+        part = slice(i, i + 1)
+        own = slider().vary(**{name: value[part] for name, value in fields.items()})
+        alone = own.simulate(q[part], 0.0 * q[part], 0.5, drives=drives, save_at=3, **settings)
+        same = slider().vary(**{name: value[i] for name, value in fields.items()})
+        single = same.simulate(q[i], [0.0], 0.5, drives=drives, save_at=3, **settings)
+        for name in ("q", "qd", "tau", "qdd", "status", "steps"):
+            assert np.array_equal(getattr(alone, name), getattr(many, name)[part]), name
+            np.testing.assert_allclose(getattr(single, name), getattr(many, name)[i], rtol=1e-14, atol=1e-14)

@@ -1,0 +1,387 @@
+"""Worlds put together in other units, of named materials, from meshes: against closed forms and exact factors."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.io.meshes import inertia_of_mesh
+from rbchain.model.materials import ALIASES, DENSITIES, density_of
+from rbchain.model.units import SI, SYSTEMS, Units
+
+pint = pytest.importorskip("pint")
+trimesh = pytest.importorskip("trimesh")
+
+INCH, POUND = 0.0254, 0.45359237  # exact, as is the pound-force with 9.80665 m/s^2
+POUND_FORCE = POUND * 9.80665
+
+
+def assert_same(found, expected, tolerance=1e-13):
+    """Mass properties, each to a tolerance relative to its size."""
+    assert found.mass == pytest.approx(expected.mass, rel=tolerance)
+    np.testing.assert_allclose(found.cg, expected.cg, rtol=0, atol=tolerance * max(1.0, np.abs(expected.cg).max()))
+    np.testing.assert_allclose(found.inertia, expected.inertia, rtol=0, atol=tolerance * np.abs(expected.inertia).max())
+
+
+# Materials
+
+
+@pytest.mark.parametrize(
+    "name, density",
+    [("steel", 7850), ("Aluminum", 2700), ("ALUMINIUM", 2700), ("water", 1000), ("cast-iron", 7200), (" pvc ", 1400)],
+)
+def test_a_material_has_a_density_whatever_its_spelling(name, density):
+    assert density_of(name) == density
+
+
+def test_every_material_and_alias_is_known():
+    assert all(density_of(name) == density for name, density in DENSITIES.items())
+    assert all(density_of(alias.upper()) == DENSITIES[name] for alias, name in ALIASES.items())
+    assert all(100 < density < 23000 for density in DENSITIES.values())
+    assert density_of(512) == density_of(np.float64(512)) == 512.0
+
+
+@pytest.mark.parametrize("wrong", ["unobtainium", "", 0, -1.0, np.nan, np.inf, None, [7850], True])
+def test_what_is_no_material_is_refused_with_the_names_that_are(wrong):
+    with pytest.raises(rb.ModelError, match=r"(unknown|expected a positive number).*ABS, .*steel, .*water"):
+        density_of(wrong)
+
+
+# Units
+
+# In SI: what 1 is in each system, by definition.
+FACTORS = {
+    "SI": dict.fromkeys(SI, 1.0),
+    "mm-kg-s": {"length": 1e-3, "inertia": 1e-6, "density": 1e9, "force": 1e-3, "moment": 1e-6, "gravity": 1e-3},
+    "cm-kg-s": {"length": 1e-2, "inertia": 1e-4, "density": 1e6, "force": 1e-2, "moment": 1e-4, "gravity": 1e-2},
+    "cm-g-s": {
+        "length": 1e-2,
+        "mass": 1e-3,
+        "inertia": 1e-7,
+        "density": 1e3,
+        "force": 1e-5,
+        "moment": 1e-7,
+        "gravity": 1e-2,
+    },
+    "inch-pound": {
+        "length": INCH,
+        "mass": POUND,
+        "inertia": POUND * INCH**2,
+        "density": POUND / INCH**3,
+        "force": POUND_FORCE,
+        "moment": POUND_FORCE * INCH,
+        "gravity": INCH,
+    },
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("dimension", SI)
+def test_numbers_in_a_system_become_si(system, dimension):
+    units, factor = Units(system), FACTORS[system].get(dimension, 1.0)
+    assert units.quantity(3.7, dimension) == getattr(units, dimension)(3.7) == pytest.approx(3.7 * factor, rel=1e-14)
+    np.testing.assert_allclose(units.quantity([1, -2, 0.5], dimension), np.array([1, -2, 0.5]) * factor, rtol=1e-14)
+    assert units.quantity(f"2.5 {units.units[dimension]}", dimension) == pytest.approx(2.5 * factor, rel=1e-14)
+
+
+def test_si_is_kept_to_the_bit():
+    values = np.random.default_rng(0).normal(size=100)
+    assert all((Units().quantity(values, dimension) == values).all() for dimension in SI)
+
+
+def test_angles_are_in_degrees_where_asked_for():
+    units = Units("mm-kg-s", degrees=True)
+    assert units.angle(180) == pytest.approx(np.pi, rel=1e-15)
+    assert units.angle("0.5 turn") == units.angle("180°") == pytest.approx(np.pi, rel=1e-15)
+    assert (units.angle("1 rad"), Units("mm-kg-s").angle(1)) == (1.0, 1.0)
+    assert repr(units) == "Units('mm-kg-s', degrees=True)"
+
+
+@pytest.mark.parametrize("value", ["30 cm", "0.3m", "3e2 mm", " +.3  meter ", "0.3 kg m / kg", "0.3 m**2/m"])
+def test_strings_bring_their_own_units(value):
+    assert Units("inch-pound").length(value) == pytest.approx(0.3, rel=1e-14)
+
+
+def test_quantities_of_any_registry_bring_their_own_units():
+    foreign = pint.UnitRegistry()
+    units = Units("mm-kg-s")
+    assert units.mass(foreign.Quantity(2.0, "lb")) == pytest.approx(2 * POUND, rel=1e-14)
+    np.testing.assert_allclose(units.length(foreign.Quantity([1.0, 2.0], "inch")), [INCH, 2 * INCH], rtol=1e-14)
+    np.testing.assert_allclose(units.length(["1 m", 2, foreign.Quantity(3, "cm")]), [1.0, 0.002, 0.03], rtol=1e-14)
+    np.testing.assert_allclose(units.inertia([[1, 0], [0, 1]]), np.eye(2) * 1e-6, rtol=1e-14)
+    assert units.gravity("9.81 N/kg") == pytest.approx(9.81, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "value, dimension, sentence",
+    [
+        ("30 cm", "mass", "mass is '30 cm'; expected a mass such as kg"),
+        ("5 kg", "force", "force is '5 kg'; expected a force such as N"),
+        ("3 lbf", "inertia", "inertia is '3 lbf'; expected an inertia such as kg m.2"),
+        ("30", "length", "length is '30'; expected a length such as m"),
+        ("30", "angle", "angle is '30'; expected an angle such as rad"),
+        ("30 %", "angle", "angle is '30 %'"),
+        ("3 m/m", "angle", "angle is '3 m/m'"),
+        ("3 foos", "length", "length is '3 foos'; expected a length such as m"),
+        ("cm", "length", "length is 'cm'"),
+        ("", "length", "length is ''"),
+        ("1 + 2 m", "length", "length is '1 . 2 m'"),
+        ("1 m^9^9^9^9", "length", "length is '1 m"),
+        ("1 m)", "length", "length is '1 m.'"),
+        ("1e999 m", "length", "length is inf; expected finite numbers"),
+        ("20 degC", "length", "length is '20 degC'"),
+        (["30 cm", "2 kg"], "length", "length is '2 kg'"),
+        (pint.Quantity(3.0, "s"), "mass", "mass is '3.0 second'; expected a mass such as kg"),
+        (pint.Quantity(3.0, ""), "angle", "angle is '3.0 dimensionless'"),
+        (None, "mass", "mass is nan; expected finite numbers"),
+        (np.inf, "mass", "mass is inf; expected finite numbers"),
+        (object, "mass", "mass is .*; expected real numbers"),
+        (1.0, "colour", "dimension is 'colour'; expected one of length, mass"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(value, dimension, sentence):
+    with pytest.raises(rb.ModelError, match=sentence):
+        Units().quantity(value, dimension)
+
+
+def test_a_system_that_is_none_is_refused():
+    with pytest.raises(rb.ModelError, match="units are 'mks'; expected one of SI, mm-kg-s"):
+        Units("mks")
+    with pytest.raises(rb.ModelError, match="degrees is 'no'; expected True or False"):
+        Units("SI", degrees="no")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("shape", ["box", "cylinder", "sphere"])
+def test_shapes_in_other_units_are_the_same_bodies(system, shape):
+    of = FACTORS["SI"] | FACTORS[system]
+    length, density, moved = np.array([0.3, 0.02, 0.02111]), density_of("steel"), np.array([0.1, -0.2, 0.05])
+
+    def made(lengths, density, cg):
+        if shape == "box":
+            return rb.Inertia.box(lengths, density=density, cg=cg)
+        if shape == "cylinder":
+            return rb.Inertia.cylinder(lengths[1], lengths[0], density=density, cg=cg)
+        return rb.Inertia.sphere(lengths[0], density=density, cg=cg)
+
+    units = Units(system)
+    there = length / of["length"], density / of["density"], moved / of["length"]
+    here = units.length(there[0]), units.density(there[1]), units.length(there[2])
+    assert_same(made(*here), made(length, density, moved))
+    # and mass properties computed there, carried over
+    theirs = made(*there)  # mass in density times length cubed
+    mass = theirs.mass * of["density"] * of["length"] ** 3
+    expected = made(length, density, moved)
+    assert mass == pytest.approx(expected.mass, rel=1e-13)
+    tensor = units.inertia(expected.inertia / of["inertia"])
+    assert_same(rb.Inertia(units.mass(mass / of["mass"]), units.length(theirs.cg), tensor), expected)
+
+
+def test_a_world_in_millimetres_is_the_world_in_metres():
+    def crane(units, reach, bob, weight):
+        builder = rb.ModelBuilder(gravity=weight)
+        boom = rb.Inertia.box(units.length([reach, 2 * bob, 2 * bob]), density=density_of("aluminium"))
+        builder.add_body("boom", joint=rb.Revolute((0, 1, 0)), inertia=boom)
+        bob = rb.Inertia.sphere(units.length(bob), mass=units.mass("2 kg"))
+        at = rb.Pose((units.length(reach), 0, 0))
+        builder.add_body("bob", parent="boom", joint=rb.Revolute(), placement=at, inertia=bob)
+        return builder.build()
+
+    metres = crane(Units(), 0.4, 0.05, (0, 0, -9.81))
+    millimetres = crane(mm := Units("mm-kg-s"), 400, 50, mm.gravity([0, 0, -9810]))
+    for name in ("mass", "cg", "inertia", "gravity", "placement_translation"):
+        found, expected = getattr(millimetres, name), getattr(metres, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-16, err_msg=name)
+
+
+# Meshes
+
+
+def tetrahedron():
+    """The corner that x + y + z = 1 cuts off: mass 1/6, cg at a quarter; closed form of the tensor of a unit mass."""
+    mesh = trimesh.Trimesh(np.vstack([np.zeros(3), np.eye(3)]), [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    # integrals over it: x^2 is 1/60, xy is 1/120
+    about_origin = np.full((3, 3), -1 / 120) + np.eye(3) * (2 / 60 + 1 / 120)
+    cg = np.full(3, 0.25)
+    tensor = about_origin - (cg @ cg * np.eye(3) - np.outer(cg, cg)) / 6
+    return mesh, rb.Inertia(1 / 6, cg, tensor)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(mesh, ending="stl", name="mesh"):
+        path = tmp_path / f"{name}.{ending}"
+        mesh.export(path, file_type="stl_ascii" if ending == "STL" else ending.lower())
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("ending", ["stl", "STL", "obj"])
+def test_a_cube_and_a_tetrahedron_have_their_closed_forms(saved, ending):
+    cube = trimesh.creation.box(extents=(0.5, 0.25, 2.0))
+    cube.apply_translation((1.0, -0.5, 4.0))  # exact in float32, as a binary STL has it
+    path = saved(cube, ending)
+    expected = rb.Inertia.box((0.5, 0.25, 2.0), density=7850, cg=(1.0, -0.5, 4.0))
+    assert_same(inertia_of_mesh(path, density="Steel"), expected)
+    by_mass = rb.Inertia.box((0.005, 0.0025, 0.02), mass=3.0, cg=(0.01, -0.005, 0.04))
+    assert_same(inertia_of_mesh(path, mass=3.0, units="cm"), by_mass)
+    mesh, expected = tetrahedron()
+    assert_same(inertia_of_mesh(saved(mesh, ending, "corner"), density=1.0), expected)
+
+
+def test_units_scale_by_the_third_and_the_fifth_power(saved):
+    mesh, one = tetrahedron()
+    for units, scale in ((0.5, 0.5), ("mm", 1e-3), ("in", INCH), (1e-9, 1e-9)):
+        expected = rb.Inertia(one.mass * scale**3, one.cg * scale, one.inertia * scale**5)
+        assert_same(inertia_of_mesh(saved(mesh), density=1, units=units), expected)
+
+
+def test_thin_sheets_and_a_part_inside_a_hollow_are_solids(saved):
+    sheet = trimesh.creation.box(extents=(1.0, 1.0, 2.0**-23))
+    expected = rb.Inertia.box((1, 1, 2.0**-23), density=1)
+    assert_same(inertia_of_mesh(saved(sheet), density=1.0), expected, 1e-9)
+    shells = [trimesh.creation.box(extents=(size,) * 3) for size in (4.0, 2.0, 1.0)]
+    shells[1].invert()
+    found = inertia_of_mesh(saved(trimesh.util.concatenate(shells)), density=1.0)
+    assert found.mass == pytest.approx(64 - 8 + 1, rel=1e-14)
+
+
+def test_a_mesh_far_from_its_origin_is_as_accurate(saved):
+    cube = trimesh.creation.box(extents=(1.0, 2.0, 4.0))
+    cube.apply_translation((1e6, 0.0, 0.0))
+    found = inertia_of_mesh(saved(cube), density=1.0)
+    np.testing.assert_allclose(found.inertia, rb.Inertia.box((1, 2, 4), density=1).inertia, rtol=0, atol=1e-13)
+    assert found.cg.tolist() == [1e6, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("inner, outer, sign", [(1.0, 2.0, -1), (1.0, 0.0, 1)])
+def test_hollows_and_several_parts_count_as_they_are(saved, inner, outer, sign):
+    parts = [trimesh.creation.box(extents=(2.0, 2.0, 2.0))]
+    expected = rb.Inertia.box((2, 2, 2), density=1)
+    if sign < 0:
+        hollow = trimesh.creation.box(extents=(inner, inner, inner))
+        hollow.invert()
+        parts.append(hollow)
+        tensor = expected.inertia - rb.Inertia.box((inner,) * 3, density=1).inertia
+        expected = rb.Inertia(8 - inner**3, (0, 0, 0), tensor)
+    else:
+        beside = trimesh.creation.box(extents=(inner,) * 3)
+        beside.apply_translation((1.5, 0.25, 0.25))  # touches a face from outside
+        parts.append(beside)
+        expected = expected + rb.Inertia.box((inner,) * 3, density=1, cg=(1.5, 0.25, 0.25))
+    assert_same(inertia_of_mesh(saved(trimesh.util.concatenate(parts)), density=1.0), expected)
+
+
+def with_a_hole(mesh):
+    return trimesh.Trimesh(mesh.vertices, mesh.faces[1:], process=False)
+
+
+def inside_out(mesh):
+    return trimesh.Trimesh(mesh.vertices, mesh.faces[:, ::-1], process=False)
+
+
+def one_turned(mesh):
+    faces = mesh.faces.copy()
+    faces[0] = faces[0, ::-1]
+    return trimesh.Trimesh(mesh.vertices, faces, process=False)
+
+
+def beside(mesh, other, distance=5.0):
+    other = other.copy()
+    other.apply_translation((distance, 0, 0))
+    return trimesh.util.concatenate([mesh, other])
+
+
+@pytest.mark.parametrize(
+    "spoil, sentence",
+    [
+        (with_a_hole, "not closed: 3 of its edges do not join two triangles; expected a surface without holes"),
+        (inside_out, "encloses the volume -8; expected a positive one"),
+        (one_turned, "neighbouring triangles turn in opposite ways"),
+        (lambda cube: beside(cube, with_a_hole(cube)), "not closed: 3 of its edges"),
+        (
+            lambda cube: beside(cube, inside_out(cube.copy().apply_scale(0.5))),
+            "part 2 of 2 there is material 0 times",
+        ),
+        (lambda cube: beside(cube, cube.copy().apply_scale(0.5), 0.0), "there is material 2 times; expected once"),
+        (lambda cube: beside(cube, cube, 2.0), "edges do not join two triangles"),
+        (lambda cube: trimesh.Trimesh(cube.vertices * [1, 1, 0], cube.faces, process=False), "encloses the volume 0"),
+        (lambda cube: trimesh.Trimesh(cube.vertices * [0, 0, 0], cube.faces, process=False), "has no triangles"),
+    ],
+    ids=["hole", "inverted", "one_turned", "second_open", "second_inverted", "nested", "touching", "flat", "point"],
+)
+@pytest.mark.parametrize("ending", ["stl", "obj"])
+def test_a_mesh_that_bounds_no_solid_is_refused(saved, spoil, sentence, ending):
+    path = saved(spoil(trimesh.creation.box(extents=(2.0, 2.0, 2.0))), ending)
+    with pytest.raises(rb.FileFormatError, match=sentence) as caught:
+        inertia_of_mesh(path, density=1.0)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    "name, text, sentence",
+    [
+        ("mesh.stl", b"solid nothing\nendsolid\n", "mesh"),
+        ("mesh.stl", b"", "mesh"),
+        ("mesh.stl", b"\x00" * 83, "no triangles"),
+        ("mesh.stl", b"\x00" * 80 + b"\x05\x00\x00\x00" + b"\x00" * 60, "no triangles"),
+        ("mesh.obj", b"v 0 0 0\nv 1 0 0\n", "mesh"),
+        ("mesh.obj", b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "not finite"),
+        ("mesh.obj", b"v 0 0 0\nv 1 0 0\nf 1 2 7\n", "cannot be read"),
+        ("mesh.ply", b"ply\n", "rbchain reads meshes that end in .stl or .obj; found .ply"),
+    ],
+)
+def test_files_without_a_mesh_are_refused(tmp_path, name, text, sentence):
+    path = tmp_path / name
+    path.write_bytes(text)
+    with pytest.raises(rb.FileFormatError, match=sentence):
+        inertia_of_mesh(path, density=1.0)
+
+
+def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.stl: no such file"):
+        inertia_of_mesh(tmp_path / "none.stl", density=1.0)
+
+
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ({}, "mass is None and density is None; expected exactly one of them"),
+        ({"mass": 1.0, "density": "steel"}, "expected exactly one of them"),
+        ({"density": "stone"}, "material 'stone' is unknown"),
+        ({"mass": -1.0}, "mass is -1.0; expected a positive number in kg"),
+        ({"mass": "heavy"}, "mass is 'heavy'"),
+        ({"mass": 1.0, "units": 0.0}, "units is 0.0; expected a positive number of metres, or one of m, cm, mm, in"),
+        ({"mass": 1.0, "units": "furlong"}, "units is 'furlong'"),
+    ],
+)
+def test_settings_that_do_not_fit_a_mesh_are_refused(saved, settings, sentence):
+    with pytest.raises(rb.ModelError, match=sentence):
+        inertia_of_mesh(saved(trimesh.creation.box()), **settings)
+
+
+# What is optional
+
+WITHOUT = """
+import sys
+sys.modules["pint"] = sys.modules["trimesh"] = None  # an import of either now fails
+from rbchain.io.meshes import inertia_of_mesh
+from rbchain.model.units import Units
+for call in (lambda: Units("SI"), lambda: inertia_of_mesh(sys.argv[1], density=1.0)):
+    try:
+        call()
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_missing_packages_are_named_and_imported_only_when_used(saved):
+    command = [sys.executable, "-c", WITHOUT, saved(trimesh.creation.box())]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == [
+        "units need the package pint, which is missing: pip install 'rbchain[units]'",
+        "meshes need the package trimesh, which is missing: pip install 'rbchain[meshes]'",
+    ]
