@@ -118,7 +118,7 @@ def simulate(
     drives : list
         What the joints' motors do, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and `UserForces`.
-    forces : list of Wrench
+    forces : list of Wrench, and a Current
         What acts on bodies.
     events : list of Event
         What to record, or to stop at.
@@ -179,7 +179,7 @@ def simulate(
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     counts = (tally[:, column].reshape(batch) for column in range(4))
-    return Trajectory(times[asked], q, qd, *counts, _event_records(model, actions, batch), motors)
+    return Trajectory(times[asked], q, qd, *counts, _event_records(model, actions, events, batch), motors)
 
 
 def _check_tau(model, actions, tau):
@@ -222,10 +222,11 @@ def _motors(model, actions, tau, times, states, batch):
     arguments = (*model._arrays_in(dtype), states, tau, actions, times, found)
     memory = partial(trajectory_memory, model._topology, size, 1, actions, width, dtype)
     threads.run(motor_forces, [], memory, arguments, chains * m, width)
+    found[np.isnan(states[0]).any(-1)] = np.nan
     return found.reshape(*batch, m, 2 * n)
 
 
-def _event_records(model, actions, batch):
+def _event_records(model, actions, events, batch):
     """When each event happened."""
     if actions is None:
         return ()
@@ -233,11 +234,11 @@ def _event_records(model, actions, batch):
     return tuple(
         EventRecord(
             counts[:, e].reshape(batch),
-            times[:, e].reshape(*batch, -1),
-            states[:, e, :, : model.nq].reshape(*batch, times.shape[-1], model.nq),
-            states[:, e, :, model.nq : model.nq + model.nv].reshape(*batch, times.shape[-1], model.nv),
+            times[:, e, :most].reshape(*batch, most),
+            states[:, e, :most, : model.nq].reshape(*batch, most, model.nq),
+            states[:, e, :most, model.nq : model.nq + model.nv].reshape(*batch, most, model.nv),
         )
-        for e in range(counts.shape[1])
+        for e, most in enumerate(event.most for event in events)
     )
 
 

@@ -76,10 +76,55 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
-def computed(script, **environment):
+ACTIONS = """
+import json, sys
+import numpy as np
+import rbchain as rb
+from tests.plain_python.test_water import immersed_tree
+rng, out = np.random.default_rng(0), {}
+model = immersed_tree(("revolute", "free", "universal", "prismatic"))
+dry = {"friction": np.full(model.nv, 0.1), "static_friction": np.full(model.nv, 0.2)}
+model = model.vary(damping=np.full(model.nv, 0.1), **dry)
+q, qd = model.random_state(rng, 5)
+qdd = rng.normal(size=qd.shape)
+for dtype in (np.float64, np.float32):
+    Q, QD, QDD = (x.astype(dtype) for x in (q, qd, qdd))
+    found = {
+        "fd": model.forward_dynamics(Q, QD, QDD),
+        "id": model.inverse_dynamics(Q, QD, QDD),
+        "H": model.mass_matrix(Q),
+        "C": model.coriolis_matrix(Q, QD),
+        "passive": model.passive_forces(Q, QD),
+        "energy": np.array(model.energy(Q, QD)),
+    }
+    out |= {name + " " + np.dtype(dtype).name: value for name, value in found.items()}
+drives = [
+    rb.PID("body0", rb.Signal.table([0, 0.01, 0.03], [0, 0.1, 0.2]), kp=2.0, kd=0.1, ki=0.5, gravity_compensation=True),
+    rb.ComputedTorque("body4", rb.Signal.sines(0.1, 3.0), kp=10.0, kd=1.0, limit=5.0),
+    rb.PrescribedVelocity("body3", rb.Signal.polynomial(np.array([[0.1, 0.2 * i] for i in range(5)]))),
+]
+forces = [
+    rb.Wrench("body2", (rb.Signal.sines(1.0, 5.0), 0, 1.0), point=(0.1, 0, 0), axes="body"),
+    rb.Current((0.1, rb.Signal.sines(0.1, 4.0), 0.0)),
+]
+events = [rb.Event("body0", value=q[:, 0] + 1e-3, stop=False)]
+acting = {"drives": drives, "forces": forces, "events": events}
+motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3, **acting)
+out["rk45"], out["tau"], out["happened"] = motion.q, motion.tau, motion.events[0].count
+motion = model.simulate(q, 0.1 * qd, 0.02, method="rk4", step=0.005, **acting)
+out["rk4"] = motion.qd
+if "single" in sys.argv:
+    acting["events"] = [rb.Event("body0", value=q[1, 0] + 1e-3, stop=False)]
+    acting["drives"][2] = rb.PrescribedVelocity("body3", rb.Signal.polynomial([0.1, 0.2]))
+    out["rk4 single"] = model.simulate(q[1], 0.1 * qd[1], 0.02, method="rk4", step=0.005, **acting).qd
+json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
+"""
+
+
+def computed(script, *arguments, **environment):
     """What a new process with these environment variables computes."""
     result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
+        [sys.executable, "-W", "ignore", "-c", script, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | environment,
         capture_output=True,
         text=True,
@@ -121,6 +166,13 @@ def check_alike(found, expected):
 def test_plain_python_agrees_with_lanes_in_every_quantity():
     found = computed(QUANTITIES, NUMBA_DISABLE_JIT="1")
     check_alike(found, computed(QUANTITIES))
+
+
+def test_plain_python_agrees_with_lanes_and_single_chains_in_all_that_acts():
+    found, expected = computed(ACTIONS, NUMBA_DISABLE_JIT="1"), computed(ACTIONS, "single")
+    np.testing.assert_allclose(expected.pop("rk4 single"), expected["rk4"][1], rtol=1e-11)
+    assert np.array_equal(found.pop("happened"), expected.pop("happened"))
+    check_alike(found, expected)
 
 
 def test_a_width_that_is_none_is_refused():

@@ -76,7 +76,7 @@ class PID:
     reference : Signal or number, rad or m
     kp, kd, ki : float or one for each chain
     limit : float, N m or N
-        The most the motor can give, either way.
+        The most the motor can give, either way, with what compensation and `UserForces` add.
     gravity_compensation : bool
         Whether it also carries the joint's share of gravity, `gravity_forces(q)`.
     dof : int

@@ -34,7 +34,7 @@ class _Numbers:
     def __init__(self, batch):
         self.batch, self.columns = batch, []
 
-    def add(self, name, value, least=-np.inf):
+    def add(self, name, value, least=-np.inf, most=np.inf):
         """Column of a number of all chains, or of one for each."""
         try:
             found = np.asarray(value, np.float64)
@@ -43,8 +43,9 @@ class _Numbers:
             raise StateError(f"{name} is {value!r}; expected a number, or a batch {self.batch} of them") from None
         if found.ndim and found.shape != self.batch:
             raise StateError(f"{name} has shape {np.shape(value)}; expected () or the batch's, {self.batch}")
-        if np.isnan(found).any() or not (found >= least).all():
+        if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
             bound = "" if least == -np.inf else f" of at least {least:g}"
+            bound += "" if most == np.inf else ", finite"
             raise StateError(f"{name} is {np.asarray(value).tolist()}; expected numbers{bound}")
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
@@ -52,11 +53,11 @@ class _Numbers:
     def add_row(self, name, values):
         """First column of the numbers along the last axis of `values` (..., m), and m."""
         try:
-            values = np.asarray(values, np.float64)
+            values = np.atleast_1d(np.asarray(values, np.float64))
         except (TypeError, ValueError):
             raise StateError(f"{name} is {values!r}; expected an array of numbers") from None
         first = len(self.columns)
-        for j in range(values.shape[-1] if values.ndim else 0):
+        for j in range(values.shape[-1]):
             self.add(name, values[..., j])
         return first, len(self.columns) - first
 
@@ -65,7 +66,8 @@ class _Numbers:
         chains = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
         rows = np.zeros((max(chains, 1), max(len(self.columns), 1)))
         for j, column in enumerate(self.columns):
-            rows[:, j] = column if column.size in (1, rows.shape[0]) else column[:1]
+            if column.size:
+                rows[:, j] = column
         return rows
 
 
@@ -81,7 +83,7 @@ class _Signals:
         signal, batch = as_signal(name, value), self.numbers.batch
         if signal.batch_shape not in ((), batch):
             raise StateError(f"{name} has batch shape {signal.batch_shape}; expected () or the batch's, {batch}")
-        if signal.end < self.duration or (signal.breaks.size > 1 and signal.breaks[0] > 0.0):
+        if signal.end < self.duration or signal.breaks[0] > 0.0:
             raise StateError(
                 f"{name} is given from {signal.breaks[0]:g} to {signal.end:g} s; expected it from 0 to "
                 f"{self.duration:g} s"
@@ -199,14 +201,17 @@ def _gather_drives(model, drives, of_time, numbers, settings):
         _check_smooth(what, drive, reference)
         words[codes.SIGNAL, i] = of_time.add(what, reference)
         gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
-        words[codes.GAINS, i] = numbers.add(f"{what}: kp", gains[0], least=0.0)
-        numbers.add(f"{what}: ki", gains[1], least=0.0)
-        numbers.add(f"{what}: kd", gains[2], least=0.0)
+        words[codes.GAINS, i] = numbers.add(f"{what}: kp", gains[0], 0.0, np.finfo(float).max)
+        numbers.add(f"{what}: ki", gains[1], 0.0, np.finfo(float).max)
+        numbers.add(f"{what}: kd", gains[2], 0.0, np.finfo(float).max)
         numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
         if controller and np.any(np.asarray(drive.ki) != 0.0):
             words[codes.INTEGRAL, i] = model.nq + model.nv + integrals
             integrals += 1
-        words[codes.COMPENSATED, i] = getattr(drive, "gravity_compensation", False)
+        compensated = getattr(drive, "gravity_compensation", False)
+        if not isinstance(compensated, (bool, np.bool_)):
+            raise StateError(f"{what}: gravity_compensation is {compensated!r}; expected True or False")
+        words[codes.COMPENSATED, i] = compensated
     settings[layout.FORCED] |= np.isin(words[codes.KIND], codes.FORCED_KINDS).any()
     settings[layout.COMPENSATES] = words[codes.COMPENSATED].any()
     settings[layout.COMPUTES] = (words[codes.KIND] == codes.COMPUTED_TORQUE).any()
@@ -259,7 +264,10 @@ def _wrench(model, wrench, of_time, numbers):
         raise StateError(f"{what}: the frame is turned against its body; expected the body, or axes of the world")
     components = [*_three(f"{what}: force", wrench.force), *_three(f"{what}: moment", wrench.moment)]
     first, *_ = [of_time.add(what, component) for component in components]
-    point = np.asarray(wrench.point, np.float64)
+    try:
+        point = np.asarray(wrench.point, np.float64)
+    except (TypeError, ValueError):
+        raise StateError(f"{what}: point is {wrench.point!r}; expected (3,) or (..., 3) numbers") from None
     if point.shape[-1:] != (3,):
         raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
@@ -281,9 +289,9 @@ def _event(model, event, numbers):
         raise StateError(f"an event is {event!r}; expected an Event")
     if (event.joint is None) == (event.function is None):
         raise StateError(f"an event has joint {event.joint!r} and function {event.function!r}; expected one of them")
-    if event.direction not in (-1, 0, 1):
+    if not isinstance(event.direction, (int, np.integer)) or event.direction not in (-1, 0, 1):
         raise StateError(f"direction of an event is {event.direction!r}; expected -1, 0 or 1")
-    if not isinstance(event.most, (int, np.integer)) or event.most < 1:
+    if isinstance(event.most, bool) or not isinstance(event.most, (int, np.integer)) or event.most < 1:
         raise StateError(f"most of an event is {event.most!r}; expected a whole number of at least 1")
     words = np.zeros(event_codes.EVENT_ROWS, np.int64)
     words[event_codes.DIRECTION], words[event_codes.TERMINAL] = event.direction, bool(event.stop)

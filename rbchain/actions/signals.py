@@ -79,7 +79,7 @@ class Signal:
     @classmethod
     def pieces(cls, piecewise):
         """From SciPy's piecewise polynomials: a `PPoly`, such as a `CubicSpline`."""
-        found = np.moveaxis(piecewise.c[::-1], (0, 1), (-1, -2))
+        found = np.moveaxis(_numbers("the spline's coefficients", piecewise.c)[::-1], (0, 1), (-1, -2))
         axis = getattr(piecewise, "axis", 0)
         if axis and found.ndim - 2 != axis:
             raise StateError(f"the spline interpolates along axis {axis}; expected the last or the first")
@@ -114,6 +114,10 @@ def as_signal(name, value):
     if isinstance(value, Signal):
         return value
     if hasattr(value, "c") and hasattr(value, "x"):
+        from scipy.interpolate import PPoly
+
+        if not isinstance(value, PPoly):
+            raise StateError(f"{name} is a {type(value).__name__}; expected a PPoly, such as a CubicSpline")
         return Signal.pieces(value)
     if callable(value):
         raise StateError(f"{name} is {value!r}; expected a Signal, or numbers (a function of your own: UserForces)")

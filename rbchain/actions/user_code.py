@@ -11,11 +11,15 @@ from ..errors import StateError
 SIGNATURE = "function(t, q, qd, parameters, out)"
 
 
-@lru_cache(maxsize=256)
 def address_of(function, nq, nv, parameters, results):
-    """Address of a user's function for flat arrays of these lengths; compiles it. What it refers to lives as long."""
+    """Address of a user's function for flat arrays of these lengths; compiles it, once."""
     if not callable(function):
         raise StateError(f"function is {function!r}; expected a {SIGNATURE}")
+    return _compiled(function, nq, nv, parameters, results)
+
+
+@lru_cache(maxsize=256)
+def _compiled(function, nq, nv, parameters, results):
     if numba.config.DISABLE_JIT:
         callbacks.plain_functions[id(function)] = function
         return id(function)

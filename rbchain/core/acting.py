@@ -88,17 +88,17 @@ def take_acting(block, tau, t, chain, lane):
 # --- what a step may meet ---------------------------------------------------------------------------------------------
 
 
-def begin_events(block, y, lane):
+def begin_events(block, y, t, lane):
     """Note on which side of its events a chain starts."""
     if block.loads.acting is not None:
-        start_events(block, y, lane)
+        start_events(block, y, t, lane)
 
 
 @overload(begin_events, jit_options={"forceinline": True})
-def _overload_begin_events(block, y, lane):
+def _overload_begin_events(block, y, t, lane):
     if _block_acts(block):
-        return lambda block, y, lane: start_events(block, y, lane)
-    return lambda block, y, lane: None
+        return lambda block, y, t, lane: start_events(block, y, t, lane)
+    return lambda block, y, t, lane: None
 
 
 def pass_events(block, stepper, tableau, records, t, h, chain, lane):

@@ -139,7 +139,7 @@ def start_lane(block, stepper, tableau, batch, lane):
         return
     tally[EVALUATIONS, lane] = 2
     save_lane(block, stepper.y, batch, tally[CHAIN, lane], 0, lane)
-    begin_events(block, stepper.y, lane)
+    begin_events(block, stepper.y, stepper.clock[T, lane], lane)
     rate, trial, change = float(control[RATE, lane]), float(control[TRIAL, lane]), float(control[ERROR, lane])
     if not rate < math.inf:
         tally[STATUS, lane] = NOT_FINITE

@@ -24,10 +24,10 @@ MOST_HALVINGS = 200
 
 
 @kernel
-def start_events(block, y, lane):
-    """Note on which side of its events a chain starts."""
+def start_events(block, y, t, lane):
+    """Note on which side of its events a chain starts at time t."""
     for e in range(block.loads.acting.events.shape[1]):
-        block.loads.acting.before[e, lane] = event_value(e, block, y, float(block.loads.acting.time[0, lane]), lane)
+        block.loads.acting.before[e, lane] = event_value(e, block, y, t, lane)
 
 
 @routine

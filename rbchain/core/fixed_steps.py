@@ -50,11 +50,10 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
         steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
         h = like(stepper.y, length / steps)
         if slot == 1 or tableau.order == 1:  # else the last rate of the step before is the first of the next
-            set_step_length(block, h, k)
-            evaluate(block, stepper.y, stepper.control[TIME, k], stepper.rates[0], k)
+            start_interval(block, stepper, times[slot - 1], h, k)
         if slot == 1:
             for lane in range(chains):
-                begin_events(block, stepper.y, lane)
+                begin_events(block, stepper.y, times[0], lane)
                 save_lane(block, stepper.y, batch, first + lane, 0, lane)
         for index in range(steps):
             if running == 0:
@@ -74,6 +73,15 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
             stepper.tally[STATUS, lane] = DONE
         stepper.tally[EVALUATIONS, lane] = 1 + stepper.tally[STEPS, lane] * (tableau.c.shape[0] - 1)
         record_chain(block, stepper, batch, lane)
+
+
+@kernel
+def start_interval(block, stepper, t, h, k):
+    """Rates at time t, for steps of length h."""
+    for lane in range(stepper.y.shape[1]):
+        stepper.control[TIME, lane] = like(stepper.y, t)
+    set_step_length(block, h, k)
+    evaluate(block, stepper.y, stepper.control[TIME, k], stepper.rates[0], k)
 
 
 @kernel

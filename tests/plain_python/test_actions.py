@@ -305,13 +305,11 @@ def test_a_table_reaches_over_the_whole_motion(kind):
         assert simulate(model, drives=[rb.PrescribedForce("slide", table)]).success
 
 
-@pytest.mark.xfail(strict=True, reason="gather: a table of one piece is never found to begin too late")
 def test_a_table_of_one_piece_that_begins_too_late_is_refused():
     late = rb.Signal.table([0.5, 2.0], [0.0, 1.0], kind="linear")
     assert "0 to 1 s" in refusal(model=slider(), drives=[rb.PrescribedForce("slide", late)])
 
 
-@pytest.mark.xfail(strict=True, reason="as_signal: Bernstein coefficients are taken for powers")
 def test_a_bernstein_polynomial_is_converted_or_refused():
     """It is 1 throughout; its coefficients as those of powers would be 1 + t."""
     from scipy.interpolate import BPoly
@@ -477,7 +475,6 @@ def test_the_velocity_of_a_quaternion_joint_may_pass_a_value():
     np.testing.assert_allclose(motion.events[0].t[0], 5 / 9.81, rtol=1e-9)
 
 
-@pytest.mark.xfail(strict=True, reason="start_events: the clock still shows the trial step's end in rk45")
 def test_an_event_of_the_time_alone_happens_then_however_slowly_the_chain_moves():
     """The trial Euler step of a slow chain is long: 1 m at 1 mm/s makes it 10 s."""
 
@@ -488,7 +485,6 @@ def test_an_event_of_the_time_alone_happens_then_however_slowly_the_chain_moves(
     np.testing.assert_allclose(motion.events[0].t[0], 1.0, rtol=0, atol=1e-10)
 
 
-@pytest.mark.xfail(strict=True, reason="add_row: a scalar is dropped, and the function reads beyond its parameters")
 @pytest.mark.parametrize("actions", [lambda f: {"drives": [rb.UserForces(f, 2.0)]}])
 def test_parameters_that_are_one_number_are_refused_or_arrive(actions):
     sizes = []
@@ -511,7 +507,6 @@ def test_as_many_events_are_kept_as_asked_for_and_all_are_counted():
     assert motion.events[0].q.shape == motion.events[0].qd.shape == (3, 1)
 
 
-@pytest.mark.xfail(strict=True, reason="gather: all events keep as many as the one that keeps most")
 def test_each_event_keeps_as_many_as_it_asked_for():
     events = [rb.Event("slide", stop=False, most=most) for most in (1, 3)]
     motion = simulate(slider(), events=events)
@@ -521,7 +516,6 @@ def test_each_event_keeps_as_many_as_it_asked_for():
 # --- motions ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="roll_evenly: the first rate after a saved time is that of one step earlier")
 def test_what_is_saved_does_not_change_an_implicit_motion():
     """Steps of 1/8 s whatever is saved; times and their differences are exact, so the bits are the same."""
     drives = [rb.PrescribedForce("slide", rb.Signal.sines(3.0, 5.0, 0.3))]
@@ -532,7 +526,6 @@ def test_what_is_saved_does_not_change_an_implicit_motion():
     assert ends[0] == ends[1] == ends[2]
 
 
-@pytest.mark.xfail(strict=True, reason="_Numbers.rows: a number of each of no chains")
 def test_a_batch_of_no_chains_takes_numbers_of_each():
     motion = simulate(slider(), (0,), drives=[rb.PID("slide", 0.0, kp=np.ones(0))])
     assert motion.q.shape == (0, 2, 1)

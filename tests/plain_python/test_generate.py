@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-
-from .mechanisms import EVERY_KIND, random_tree
-from .plain_python.test_water import KINDS, immersed_tree
+from tests.mechanisms import EVERY_KIND, random_tree
+from tests.plain_python.test_water import KINDS, immersed_tree
 
 MODELS = {
     "chain": lambda: rb.Model.serial_chain(6),
