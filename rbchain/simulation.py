@@ -212,8 +212,7 @@ def _motors(model, actions, tau, times, states, batch):
     dtype, width, (chains, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
     if actions is None:
         tau = np.broadcast_to(tau.reshape(chains, 1, n), qd.shape)
-        of_times = model if not model.batch_shape else model.vary()
-        qdd = of_times.forward_dynamics(*(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau)))
+        qdd = model.forward_dynamics(*(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau)))
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((chains * m, 2 * n), dtype)
     states = tuple(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states)

@@ -1,5 +1,7 @@
 """What acts over time, against closed forms, SciPy's integrator on formulas of their own, and the work it does."""
 
+from functools import partial
+
 import numba
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipj, ellipk, ellipkinc
 
 import rbchain as rb
+from rbchain.drivers.trajectories import adaptive_steps
 
 from .mechanisms import random_inertia, random_rotation, random_tree
 
@@ -949,24 +952,14 @@ def test_a_chain_with_all_kinds_of_actions_is_itself_whatever_its_company(settin
     assert np.array_equal(one.tau.reshape(two.tau.shape), two.tau)
 
 
-def test_varied_chains_in_float32_move_as_each_alone():
-    """To the bit as one chain of a batch of its own parameters, and near to float64 of a model that has those."""
-    model, n = floater(), 5
-    q, qd = (x.astype(np.float32) for x in start(model, n))
-    fields = {"damping": np.linspace(0.5, 3.0, n)[:, None] * model.damping}
-    fields["upper_limit"] = np.linspace(0.3, 0.4, n)[:, None] * np.where(np.isfinite(model.upper_limit), 1.0, np.inf)
-    settings = {"method": "rk4", "step": 0.005, "save_at": 3}
-    many = model.vary(**fields).simulate(q, qd, 0.3, **everything(n), **settings)
-    assert many.success
-    assert many.q.dtype == many.qd.dtype == many.tau.dtype == np.float32
-    for i in range(n):
-        of = slice(i, i + 1)
-        own = model.vary(**{name: value[of] for name, value in fields.items()})
-        alone = own.simulate(q[of], qd[of], 0.3, **everything(n, of), **settings)
-        assert np.array_equal(alone.q, many.q[of])
-        assert np.array_equal(alone.tau, many.tau[of])
-        own = model.vary(**{name: value[i] for name, value in fields.items()})
-        double = own.simulate(q[of].astype(float), qd[of].astype(float), 0.3, **everything(n, of), **settings)
-        np.testing.assert_allclose(many.q[of], double.q, rtol=0, atol=1e-4)
-        np.testing.assert_allclose(many.tau[of], double.tau, rtol=0, atol=1e-3)
-        assert np.array_equal(many.events[0].count[of], double.events[0].count)
+def test_nothing_is_compiled_anew_when_values_or_kinds_change():
+    """What acts is data: other drives, signals and forces of other chains run the code that is there."""
+    motion_under = partial(slider().simulate, np.zeros((3, 1)), np.ones((3, 1)), 0.1)
+    motion_under(drives=[rb.PrescribedForce("slide", 1.0)])
+    compiled = len(adaptive_steps.signatures)
+    motion_under(drives=[rb.PID("slide", rb.Signal.table([0, 0.1, 0.2], [0, 1, 0]), kp=np.arange(3.0), ki=1.0)])
+    motion_under(drives=[rb.PrescribedPosition("slide", rb.Signal.sines([1.0, 2.0], [3.0, 4.0]))])
+    motion_under(drives=[rb.UserForces(lambda t, q, qd, parameters, out: None)], events=[rb.Event("slide", value=1.0)])
+    motion_under(forces=[rb.Wrench(slider().body_names[0], (1.0, 0, 0))])
+    floater().simulate(*start(floater(), 3), 0.01)
+    assert len(adaptive_steps.signatures) == compiled

@@ -162,7 +162,7 @@ def test_the_fixed_step_method_takes_steps_of_the_length_given(run, arm, tmp_pat
     assert code == DONE
     with np.load(out) as saved:
         np.testing.assert_array_equal(saved["steps"], [100, 100])
-        np.testing.assert_array_equal(saved["evaluations"], [400, 400])
+        np.testing.assert_array_equal(saved["evaluations"], [401, 401])
 
 
 def test_a_mechanism_that_stays_at_rest_has_no_drift(run, arm):

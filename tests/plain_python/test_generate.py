@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from tests.mechanisms import EVERY_KIND, random_tree
+from tests.mechanisms import random_tree
 from tests.plain_python.test_water import KINDS, immersed_tree
 
 MODELS = {
     "chain": lambda: rb.Model.serial_chain(6),
-    "every_joint": lambda: random_tree(5, [-1, 0, 0, 1, 2], EVERY_KIND, geared=EVERY_KIND),
+    "every_joint": lambda: random_tree(5, [-1, 0, 0], ("free", "screw", "spherical"), geared=("screw",)),
     "in_water": lambda: immersed_tree(KINDS["vehicle_with_arm"]),
 }
 FUNCTIONS = ["mass_matrix", "coriolis_matrix", "gravity_forces", "jacobian", "forward_dynamics"]
