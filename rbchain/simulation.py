@@ -62,6 +62,10 @@ class Trajectory:
         """Accelerations at those times, (..., times, nv)."""
         return self._motors()[..., self.qd.shape[-1] :]
 
+    def __getstate__(self):
+        """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
+        return {**self.__dict__, "tau": self.tau, "qdd": self.qdd, "_motors": None}
+
     def __repr__(self):
         return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
 
@@ -111,8 +115,8 @@ def simulate(
     method : "rk45", "rk4" or "implicit"
         "rk45", Dormand and Prince's fifth-order method, in which every chain has its own steps; "rk4", the classical
         fourth-order method in steps of `step`; or "implicit", Euler's method, of first order, but linearly implicit in
-        springs, damping, friction, stops and PID gains, which may be as stiff as they like (as MuJoCo's
-        "implicitfast" is in damping).
+        what joints do by themselves (springs, damping, friction, stops) and in PID's kp and kd, which may be as stiff
+        as they like (as MuJoCo's "implicitfast" is in damping); all else, drag among it, is explicit.
     tau : float or (..., nv) array, N m or N
         Joint forces, constant over the motion; of joints with a drive, zero.
     drives : list

@@ -17,7 +17,7 @@ from .conftest import mechanism
 
 # The dynamics, in every way; and every quantity, in fewer ways: each takes some seconds to compile.
 DYNAMICS = """
-import json, sys
+import json, os, sys
 import numpy as np
 from tests.mechanisms import BREADTH_FIRST, ALL_KINDS, random_tree
 model = random_tree(8, BREADTH_FIRST, ALL_KINDS)
@@ -29,8 +29,9 @@ out = {}
 out["fd"] = model.forward_dynamics(q, qd, tau, wrenches)
 out["varied"] = model.vary(mass=mass).forward_dynamics(q, qd, tau)
 out["id float32"] = model.inverse_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
-motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3)
-out["rk45"], out["steps"] = motion.q, motion.steps
+if os.environ.get("RBCHAIN_LANE_WIDTH") != "8":  # two widths will do for what takes longest to compile
+    motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3)
+    out["rk45"], out["steps"] = motion.q, motion.steps
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
@@ -76,7 +77,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
-# In float32, each chain with its own friction: other tests have the rest.
+# A single chain in water: batches and the quantities that are left have tests of their own.
 ACTIONS = """
 import json, sys
 import numpy as np
@@ -89,10 +90,7 @@ qdd = rng.normal(size=qd.shape)
 out = {
     "fd": model.forward_dynamics(q, qd, qdd),
     "id": model.inverse_dynamics(q, qd, qdd),
-    "H": model.mass_matrix(q),
     "C": model.coriolis_matrix(q, qd),
-    "passive": model.passive_forces(q, qd),
-    "energy": np.array(model.energy(q, qd)),
 }
 drives = [
     rb.PID("body0", rb.Signal.table([0, 0.01, 0.03], [0, 0.1, 0.2]), kp=2.0, kd=0.1, ki=0.5, gravity_compensation=True),
@@ -103,19 +101,11 @@ forces = [
     rb.Wrench("body2", (rb.Signal.sines(1.0, 5.0), 0, 1.0), point=(0.1, 0, 0), axes="body"),
     rb.Current((0.1, rb.Signal.sines(0.1, 4.0), 0.0)),
 ]
-def motion_of(chains):
-    own = model.vary(
-        damping=damping[chains], friction=np.full(model.nv, 0.1), static_friction=np.full(model.nv, 0.2)
-    )
-    start = (x[chains].astype(np.float32) for x in (q, 0.1 * qd))
-    events = [rb.Event("body0", value=q[chains, 0] + 1e-3, stop=False)]
-    acting = {"drives": drives, "forces": forces, "events": events}
-    return own.simulate(*start, 0.02, method="rk4", step=0.005, save_at=3, **acting)
-damping = rng.uniform(0.1, 0.3, (5, model.nv))
-motion = motion_of(slice(0, 5))
-out["q float32"], out["qd float32"], out["tau float32"] = motion.q, motion.qd, motion.tau
-out["happened"] = motion.events[0].count
-out["alone"] = motion_of(slice(2, 3)).qd[0] - motion.qd[2]
+events = [rb.Event("body0", value=q[1, 0] + 1e-3, stop=False)]
+acting = {"drives": drives, "forces": forces, "events": events}
+rough = model.vary(friction=np.full(model.nv, 0.1), static_friction=np.full(model.nv, 0.2))
+motion = rough.simulate(q[1], 0.1 * qd[1], 0.02, method="rk4", step=0.005, save_at=3, **acting)
+out |= {"q": motion.q, "qd": motion.qd, "happened": motion.events[0].count}
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
@@ -149,7 +139,7 @@ TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
 )
 def test_every_way_of_running_the_kernels_agrees(environment, in_default_lanes):
     found = computed(DYNAMICS, **environment)
-    assert np.array_equal(found.pop("steps"), in_default_lanes["steps"])
+    assert np.array_equal(found.get("steps", in_default_lanes["steps"]), in_default_lanes["steps"])
     check_alike(found, in_default_lanes)
 
 
@@ -169,8 +159,6 @@ def test_plain_python_agrees_with_lanes_in_every_quantity():
 
 def test_plain_python_agrees_with_lanes_in_all_that_acts():
     found, expected = computed(ACTIONS, NUMBA_DISABLE_JIT="1"), computed(ACTIONS)
-    assert not expected.pop("alone").any()
-    assert not found.pop("alone").any()
     assert np.array_equal(found.pop("happened"), expected.pop("happened"))
     check_alike(found, expected)
 

@@ -85,8 +85,9 @@ class PID:
     --------
     >>> import rbchain as rb
     >>> arm = rb.Model.serial_chain(2)
-    >>> drives = [rb.PID(joint, 0.5, kp=20.0, kd=2.0, gravity_compensation=True) for joint in arm.joint_names]
-    >>> arm.simulate([0, 0], [0, 0], 5.0, method="rk4", step=1e-3, drives=drives).q[-1].round(6).tolist()
+    >>> drives = [rb.PID(joint, 0.5, kp=2.0, kd=0.2, gravity_compensation=True) for joint in arm.joint_names]
+    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 5.0, method="rk4", step=1e-3, drives=drives)
+    >>> motion.q[0, -1].round(6).tolist()
     [0.5, 0.5]
     """
 
@@ -138,8 +139,8 @@ class UserForces:
     ...     out[0] -= parameters[0] * q[0]
     >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     >>> settings = {"method": "rk4", "step": 1e-3}
-    >>> motion = rod.simulate([0.1], [0.0], 1.0, drives=[rb.UserForces(spring, [0.3])], **settings)
-    >>> float(motion.q[-1, 0].round(6))
+    >>> motion = rod.simulate([[0.1]], [[0.0]], 1.0, drives=[rb.UserForces(spring, [0.3])], **settings)
+    >>> float(motion.q[0, -1, 0].round(6))
     0.084385
     """
 

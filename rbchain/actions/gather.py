@@ -18,6 +18,7 @@ from .signals import as_signal
 from .user_code import address_of
 from .wrenches import Current, Wrench
 
+MOST_RECORDS = 1_000_000
 KINDS = {
     "PrescribedForce": codes.FORCE,
     "PrescribedAcceleration": codes.PRESCRIBED_ACCELERATION,
@@ -123,17 +124,18 @@ def gather(model, batch, duration, dtype, drives=(), forces=(), events=(), impli
 
     Raises StateError where something names what is not there, is there twice, or has numbers that do not fit.
     """
+    drives, forces = _sequence("drives", drives), _sequence("forces", forces)
+    events = _sequence("events", events)
     if not (drives or forces or events or implicit or model._acts_by_itself):
         return None
     numbers = _Numbers(batch)
     of_time = _Signals(numbers, duration)
     settings = np.zeros(layout.SETTINGS, np.int64)
     settings[[layout.IMPLICIT, layout.FORCED]] = implicit
-    words, integrals = _gather_drives(model, _sequence("drives", drives), of_time, numbers, settings)
-    forces = _sequence("forces", forces)
+    words, integrals = _gather_drives(model, drives, of_time, numbers, settings)
     settings[layout.CURRENT] = _current(model, forces, of_time)
     attached = [_wrench(model, force, of_time, numbers) for force in forces if not isinstance(force, Current)]
-    watched = [_event(model, event, numbers) for event in _sequence("events", events)]
+    watched = [_event(model, event, numbers) for event in events]
     signal_words, tables = of_time.arrays()
     chains, most = math.prod(batch), max([1, *(event.most for event in events)])
     size = model.nq + model.nv + integrals
@@ -279,7 +281,8 @@ def _three(name, components):
     """Three signals, or numbers along the last axis of an array."""
     if isinstance(components, np.ndarray):
         components = np.moveaxis(components, -1, 0) if components.ndim else ()
-    if not hasattr(components, "__len__") or len(components) != 3:
+    nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
+    if nested or not hasattr(components, "__len__") or len(components) != 3:
         raise StateError(f"{name} is {components!r}; expected three signals or numbers")
     return [as_signal(name, component) for component in components]
 
@@ -291,8 +294,9 @@ def _event(model, event, numbers):
         raise StateError(f"an event has joint {event.joint!r} and function {event.function!r}; expected one of them")
     if not isinstance(event.direction, (int, np.integer)) or event.direction not in (-1, 0, 1):
         raise StateError(f"direction of an event is {event.direction!r}; expected -1, 0 or 1")
-    if isinstance(event.most, bool) or not isinstance(event.most, (int, np.integer)) or event.most < 1:
-        raise StateError(f"most of an event is {event.most!r}; expected a whole number of at least 1")
+    whole = isinstance(event.most, (int, np.integer)) and not isinstance(event.most, bool)
+    if not whole or not 1 <= event.most <= MOST_RECORDS:
+        raise StateError(f"most of an event is {event.most!r}; expected a whole number from 1 to {MOST_RECORDS}")
     words = np.zeros(event_codes.EVENT_ROWS, np.int64)
     words[event_codes.DIRECTION], words[event_codes.TERMINAL] = event.direction, bool(event.stop)
     if event.function is not None:

@@ -40,6 +40,21 @@ class Signal:
     waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     end: float = np.inf
 
+    def __post_init__(self):
+        for name, axes in (("coefficients", 2), ("breaks", 1), ("waves", 2)):
+            found = np.array(getattr(self, name), dtype=np.float64)
+            if found.ndim < axes or not np.isfinite(found).all():
+                raise StateError(
+                    f"{name} of a signal is {found.tolist()}; expected finite numbers of at least {axes} axes"
+                )
+            object.__setattr__(self, name, found)
+        pieces = self.coefficients.shape[-2]
+        if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
+            raise StateError(
+                f"a signal has breaks {self.breaks.tolist()} for {pieces} pieces, and waves of shape "
+                f"{self.waves.shape}; expected as many breaks, each after the one before, and (..., sines, 3)"
+            )
+
     @classmethod
     def constant(cls, value):
         """A number, or one for each chain."""

@@ -1,6 +1,7 @@
 """A user's functions as addresses that compiled code can call."""
 
 from functools import lru_cache
+from types import FunctionType
 
 import numba
 from numba import types
@@ -13,7 +14,7 @@ SIGNATURE = "function(t, q, qd, parameters, out)"
 
 def address_of(function, nq, nv, parameters, results):
     """Address of a user's function for flat arrays of these lengths; compiles it, once."""
-    if not callable(function):
+    if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
         raise StateError(f"function is {function!r}; expected a {SIGNATURE}")
     return _compiled(function, nq, nv, parameters, results)
 

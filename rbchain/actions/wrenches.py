@@ -27,7 +27,8 @@ class Wrench:
     >>> rod = rb.Model.serial_chain(1, length=0.5, gravity=(0, 0, 0))
     >>> along, across = (rb.Wrench("link1", force, point=(0.5, 0, 0), axes="body") for force in ((1, 0, 0), (0, 1, 0)))
     >>> settings = {"method": "rk4", "step": 0.01}
-    >>> [float(rod.simulate([0.0], [0.0], 0.1, forces=[f], **settings).qd[-1, 0].round(6)) for f in (along, across)]
+    >>> motions = [rod.simulate([[0.0]], [[0.0]], 0.1, forces=[f], **settings) for f in (along, across)]
+    >>> [float(motion.qd[0, -1, 0].round(6)) for motion in motions]
     [0.0, 6.0]
     """
 

@@ -71,7 +71,6 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
     for lane in range(chains):
         if stepper.tally[STATUS, lane] == RUNNING:
             stepper.tally[STATUS, lane] = DONE
-        stepper.tally[EVALUATIONS, lane] = 1 + stepper.tally[STEPS, lane] * (tableau.c.shape[0] - 1)
         record_chain(block, stepper, batch, lane)
 
 
@@ -80,6 +79,8 @@ def start_interval(block, stepper, t, h, k):
     """Rates at time t, for steps of length h."""
     for lane in range(stepper.y.shape[1]):
         stepper.control[TIME, lane] = like(stepper.y, t)
+        if stepper.tally[STATUS, lane] == RUNNING:
+            stepper.tally[EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
     evaluate(block, stepper.y, stepper.control[TIME, k], stepper.rates[0], k)
 
@@ -112,6 +113,7 @@ def end_step(block, stepper, tableau, batch, to_save, lane):
         tally[STATUS, lane] = NOT_FINITE
         return
     tally[STEPS, lane] += 1
+    tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
     theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
     if theta < NEVER:
         tally[STATUS, lane] = STOPPED

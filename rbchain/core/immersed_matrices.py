@@ -79,10 +79,7 @@ def add_joint_drag(model, q, qd, forces, work, k):
     n, body = model.parent.shape[0], work.body
     for i in range(n):
         move_body(i, model, q, qd, work, k)
-        f = drag(i, model, load_motion(body, i, V, k), work, k)
-        if model.body[i] < 0:
-            f = subtract_forces(f, f)
-        store_spatial(body, i, F, k, f)
+        store_spatial(body, i, F, k, drag(i, model, load_motion(body, i, V, k), work, k))
     for i in range(n - 1, -1, -1):
         axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
         f, p = load_force(body, i, F, k), model.parent[i]

@@ -32,7 +32,10 @@ REACH = {
     "inertia": ("inertia", "total"),
     **{field: (field,) for field in PASSIVE_FIELDS},
     "friction": ("friction", "static_friction"),
-    "fluid_density": ("added", "total", "displaced", "net_mass", "net_moment", "strip_factor"),
+    "fluid_density": (
+        *("added", "total", "displaced", "net_mass", "net_moment"),
+        *("linear_damping", "quadratic_damping", "strip_factor"),
+    ),
     "volume": ("displaced", "net_mass", "net_moment"),
     "buoyancy_center": ("buoyancy_center", "net_moment"),
     "added_mass": ("added", "total"),
@@ -235,8 +238,9 @@ def _water_columns(d, name, F):
     """Columns of water for the bodies (..., n, width), whose joints' axes F (..., n, 3, 3) takes z to."""
     back = np.swapaxes(F, -1, -2)
     density = d.fluid_density[..., None]
+    wet = (density > 0.0)[..., None, None]  # a chain without a fluid has nothing of one
     if name in ("added", "total"):
-        A = d.added_mass + density[..., None, None] * d.added_volume
+        A = wet * d.added_mass + density[..., None, None] * d.added_volume
         if name == "total":
             A = A + _rigid_matrices(d)
         J, H, M = (back @ A[..., rows, columns] @ F for rows, columns in ((ANG, ANG), (ANG, LIN), (LIN, LIN)))
@@ -260,7 +264,7 @@ def _water_columns(d, name, F):
         return (density / 2 * d.strip_drag * d.strip_diameter)[..., None]
     if name == "strip_length":
         return d.strip_length[..., None]
-    matrix = getattr(d, name)
+    matrix = wet * getattr(d, name)
     return matrix.reshape(*matrix.shape[:-2], 36)
 
 
@@ -271,8 +275,9 @@ def _rigid_matrices(d):
     zero = np.zeros_like(x)
     cross = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).reshape(*x.shape, 3, 3)
     corner = np.swapaxes(mass * cross, -1, -2)
-    linear = np.broadcast_to(mass * np.eye(3), corner.shape)
-    return np.block([[linear, corner], [np.swapaxes(corner, -1, -2), d.inertia - mass * cross @ cross]])
+    blocks = mass * np.eye(3), corner, np.swapaxes(corner, -1, -2), d.inertia - mass * cross @ cross
+    linear, upper, lower, angular = np.broadcast_arrays(*blocks)
+    return np.block([[linear, upper], [lower, angular]])
 
 
 def _of_last(dofs, of_bodies):
@@ -287,10 +292,9 @@ def _of_first(dofs, of_bodies, otherwise):
     return np.where(is_first[:, None], of_bodies[..., dofs.body, :], otherwise)
 
 
-def parameters_of(description):
-    """The parameters (nv + 1, PARAMETERS) of a description without batch axes."""
+def parameters_of(description, in_water):
+    """The parameters (nv + 1, PARAMETERS) of a description without batch axes; (nv + 1, WET_PARAMETERS) in water."""
     n = len(description.dof_types)
-    in_water = is_in_water(description)
     parameters = np.zeros((n + 1, layout.WET_PARAMETERS if in_water else layout.PARAMETERS))
     for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
         parameters[:n, columns] = columns_of(description, name)

@@ -69,9 +69,10 @@ class JointForces:
             if value.shape not in ((), (count,)):
                 raise ModelError(f"body {name!r}: {field.name} has shape {value.shape}; expected () or ({count},)")
             found[field.name] = np.broadcast_to(value, count).copy()
-        if joint.kind in ("free", "spherical") and any(
-            np.any(found[field] != getattr(JointForces, field)) for field in OF_POSITION
-        ):
+        given = {field for field in PASSIVE_FIELDS if np.any(getattr(self, field) != getattr(JointForces, field))}
+        if given and not count:
+            raise ModelError(f"body {name!r}: a fixed joint has no forces of its own; found {sorted(given)}")
+        if joint.kind in ("free", "spherical") and not given.isdisjoint(OF_POSITION):
             raise ModelError(
                 f"body {name!r}: a {joint.kind} joint has no angle for springs or stops; expected damping or friction"
             )
@@ -81,7 +82,7 @@ class JointForces:
 
 PASSIVE_FIELDS = tuple(field.name for field in fields(JointForces))
 #: Those that look at the joint's position, which a quaternion is not.
-OF_POSITION = ("stiffness", "cubic_stiffness", "lower_limit", "upper_limit")
+OF_POSITION = ("stiffness", "rest_position", "cubic_stiffness", "lower_limit", "upper_limit", "limit_stiffness")
 NOT_NEGATIVE = ("damping", "friction", "static_friction", "limit_stiffness", "limit_damping")
 ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
 

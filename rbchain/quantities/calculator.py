@@ -229,7 +229,7 @@ class Calculator:
             for field, axes in VARIABLE_FIELDS.items()
             if (value := getattr(self._description, field)).ndim > len(axes)
         }
-        return parameters_of(dataclasses.replace(self._description, **first))
+        return parameters_of(dataclasses.replace(self._description, **first), self.in_water)
 
 
 def _precision(arrays):

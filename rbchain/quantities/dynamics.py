@@ -138,7 +138,8 @@ class Dynamics:
     def passive_forces(self, q, qd):
         """What springs, damping, friction and stops do at the joints (see `JointForces`), (..., nv).
 
-        `simulate` adds them to what the motors give; the other quantities do not know of them: with the motors' forces
+        In water, with the drag of bodies that move through it at rest; a current only `simulate` knows. `simulate` adds
+        these forces to what the motors give; the other quantities do not know of them: with the motors' forces
         tau, the accelerations are `forward_dynamics(q, qd, tau + passive_forces(q, qd))`.
 
         Examples

@@ -120,7 +120,7 @@ def varied_and_built():
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64])
 def test_a_quantity_of_each_varied_chain_is_that_of_a_model_built_so(varied_and_built, quantity, dtype):
     """With one state of each chain and with several."""
     many, models = varied_and_built

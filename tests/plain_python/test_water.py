@@ -264,9 +264,23 @@ def test_density_zero_is_air():
     for chain, density in enumerate((1000.0, 500.0, 0.0, 250.0)):
         alone = model.vary(fluid_density=density)
         expected = alone.inverse_dynamics(q[chain], qd[chain], qdd[chain])
-        if density == 0.0:  # what is given as a mass does not ask for the density
-            continue
         np.testing.assert_allclose(varied.inverse_dynamics(q, qd, qdd)[chain], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("field", ["fluid_density", "volume", "linear_damping", "strip_drag", "mass", "inertia", "cg"])
+def test_chains_that_differ_in_water_are_each_as_if_alone(field):
+    """Whichever comes first: also one that is dry, or has nothing that the water could act on."""
+    model = immersed_tree(KINDS["one_dof_tree"])
+    q, qd, qdd = (x[:2] for x in state(model))
+    own = np.stack([0.0 * getattr(model, field) if field not in ("mass", "inertia") else getattr(model, field)] * 2)
+    own[1] = 1.5 * getattr(model, field)
+    many = model.vary(**{field: own})
+    for chain in range(2):
+        alone = model.vary(**{field: own[chain]})
+        for quantity in ("inverse_dynamics", "mass_matrix", "passive_forces"):
+            given = {"inverse_dynamics": (q, qd, qdd), "mass_matrix": (q,)}.get(quantity, (q, qd))
+            expected = getattr(alone, quantity)(*(x[chain] for x in given))
+            np.testing.assert_allclose(getattr(many, quantity)(*given)[chain], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
