@@ -115,16 +115,16 @@ def built(model, values):
 def varied_and_built():
     """A model whose chains differ in everything, and a model of each chain from the builder."""
     model = mechanism("every_joint_tree")
-    values = varied(model, 11)
-    return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(11)]
+    values = varied(model, 4)
+    return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(4)]
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-@pytest.mark.parametrize("dtype", [np.float64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_quantity_of_each_varied_chain_is_that_of_a_model_built_so(varied_and_built, quantity, dtype):
     """With one state of each chain and with several."""
     many, models = varied_and_built
-    fine = random_state(many, (11, 2))
+    fine = random_state(many, (4, 2))
     state = fine if dtype is np.float64 else single(fine)
     several = computed(many, quantity, state)
     first = computed(many, quantity, chains_of(state, (slice(None), 0)))
@@ -170,7 +170,7 @@ def disturbed(model, state, size, copies):
     return many, map_state(lambda x: off(np.concatenate([x] * copies)), state)
 
 
-@pytest.mark.parametrize("name", ["every_joint_tree", "arm7", "floating_quadruped"])
+@pytest.mark.parametrize("name", ["every_joint_tree", "arm7"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
     """Its error is that of a model and a state off by some roundings: nv times what one of each does."""
