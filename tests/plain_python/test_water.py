@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import rbchain as rb
 from rbchain.model.immersion import shifted
@@ -197,6 +198,26 @@ def test_a_sphere_sinks_with_the_closed_form():
     motion = model.simulate(model.neutral(), np.zeros(6), 0.5, rtol=1e-8, atol=1e-10, save_at=times_)
     expected = -terminal * np.tanh(times_ * weight / (inertia * terminal))
     np.testing.assert_allclose(motion.qd[:, 2], expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("density", [2500.0, 300.0])
+@pytest.mark.parametrize("axis", range(3))
+def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, density):
+    """Without drag it falls with (weight - buoyancy) / (m + k displaced mass); k from Lamb's integral by quadrature."""
+    semi_axes, gravity = np.array([0.3, 0.2, 0.1]), -9.81 * np.eye(3)[axis]
+    builder = rb.ModelBuilder(gravity=gravity, fluid_density=1000.0)
+    volume = 4 / 3 * np.pi * semi_axes.prod()
+    inertia = rb.Inertia(density * volume, inertia=density * volume / 5 * ((semi_axes**2).sum() - semi_axes**2))
+    builder.add_body("hull", joint=rb.Free(), inertia=inertia, immersion=rb.Immersion.ellipsoid(semi_axes))
+    model = builder.build()
+    squares = semi_axes**2
+    share, _ = quad(
+        lambda x: semi_axes.prod() / ((squares[axis] + x) * np.sqrt((squares + x).prod())), 0, np.inf, epsabs=1e-12
+    )
+    k = share / (2 - share)
+    expected = (density - 1000.0) / (density + k * 1000.0) * gravity
+    motion = model.simulate(model.neutral(), np.zeros(6), 0.3, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(motion.q[-1, :3], expected * 0.3**2 / 2, rtol=0, atol=1e-8)
 
 
 def test_what_floats_along_with_the_current_does_so_for_ever():
