@@ -33,30 +33,29 @@ class _FingerprintedCache(FunctionCache):
         return (*super()._index_key(sig, codegen), self._package)
 
 
-class _Inlined(CPUDispatcher):
+class _OnlyFromCompiledCode(CPUDispatcher):
     """What only compiled code can call."""
 
     def __call__(self, *args, **kwargs):
         raise TypeError(f"{self.__name__} can only be called from compiled code, a function under @numba.njit")
 
 
-def kernel(function):
-    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers.
-
-    It has no entry for Python or C: to compile those would take as long as the rest.
-    """
-    compiled = numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+def _without_entries(function, **options):
+    """Compile what only compiled code calls: to compile entries for Python and C would take as long as the rest."""
+    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options, **OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
-        compiled.__class__ = _Inlined
+        compiled.__class__ = _OnlyFromCompiledCode
     return compiled
+
+
+def kernel(function):
+    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers."""
+    return _without_entries(function, forceinline=True)
 
 
 def routine(function):
     """Compile a sweep that its caller calls: what is inlined is optimised again at every level above it."""
-    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
-    if not numba.config.DISABLE_JIT:
-        compiled.__class__ = _Inlined
-    return compiled
+    return _without_entries(function)
 
 
 def driver(function):
