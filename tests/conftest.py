@@ -9,6 +9,15 @@ from .mechanisms import CHUNKS, MECHANISMS, random_trees
 from .quantities import Magnitudes, random_state
 
 STATES_PER_TREE = 3
+# Begun first, so that none of them is left to one worker while the others have nothing more to do.
+LONGEST = ("test_one_source", "test_plain_python", "test_actions", "test_quantities", "test_simulation", "test_batches")
+
+
+def pytest_collection_modifyitems(items):
+    """Order the files; the tests of a file stay in their order."""
+    names = [item.path.stem for item in items]
+    ranks = [LONGEST.index(name) if name in LONGEST else len(LONGEST) for name in names]
+    items[:] = [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
 
 
 @cache

@@ -10,6 +10,7 @@ import pytest
 
 import rbchain as rb
 from rbchain import Model
+from rbchain.core.lane_memory import LARGE
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree
@@ -236,9 +237,10 @@ def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("batch", [(), (9,)])
-@pytest.mark.parametrize("varies", [False, True])
+# Each of the three choices with each other one: all eight would compile every quantity twice as often.
+@pytest.mark.parametrize(
+    ("dtype", "batch", "varies"), [(np.float64, (), False), (np.float32, (9,), False), (np.float64, (9,), True)]
+)
 def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monkeypatch):
     """What stands around the working memory is still there afterwards."""
     model = mechanism("every_joint_tree")
@@ -260,6 +262,20 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
     for memory in guarded:
         assert (memory[:1000] == 12345.0).all()
         assert (memory[-1000:] == 12345.0).all()
+
+
+@pytest.mark.parametrize("chains", [8192, 8195])
+@pytest.mark.parametrize("offset", [0, 1])
+def test_results_that_go_past_the_caches_are_those_of_small_batches(chains, offset):
+    """Where the result lies on the boundaries that this takes, and where it does not."""
+    model = Model.serial_chain(8)
+    q, _ = model.random_state(np.random.default_rng(0), chains)
+    memory = np.empty(chains * 64 + 16)
+    start = -memory.ctypes.data % 64 // 8 + offset
+    H = memory[start : start + chains * 64].reshape(chains, 8, 8)
+    assert H.nbytes >= LARGE
+    model.mass_matrix(q, out=H)
+    assert np.array_equal(H, np.concatenate([model.mass_matrix(part) for part in np.array_split(q, 40)]))
 
 
 @pytest.mark.parametrize("frame", ["tool0", "link4", "base"])

@@ -76,7 +76,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
-# A single chain in water: batches and the quantities that are left have tests of their own.
+# A batch in water: it shares its compiled stepper with other tests.
 ACTIONS = """
 import json, sys
 import numpy as np
@@ -102,7 +102,7 @@ forces = [
 events = [rb.Event("body0", value=q[1, 0] + 1e-3, stop=False)]
 acting = {"drives": drives, "forces": forces, "events": events}
 rough = model.vary(friction=np.full(model.nv, 0.1), static_friction=np.full(model.nv, 0.2))
-motion = rough.simulate(q[1], 0.1 * qd[1], 0.02, method="rk4", step=0.005, save_at=3, **acting)
+motion = rough.simulate(q[1:2], 0.1 * qd[1:2], 0.02, method="rk4", step=0.005, save_at=3, **acting)
 out |= {"q": motion.q, "qd": motion.qd, "happened": motion.events[0].count}
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """

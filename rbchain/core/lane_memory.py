@@ -14,6 +14,7 @@ from numba.np.arrayobj import make_array, populate_array
 from .lanes import LANE_WIDTHS, Lanes, Pack, as_packs
 
 CACHE_LINE = 64  # bytes
+LARGE = 1 << 22  # bytes: a result that leaves little of the caches to anything else
 
 
 def lane_width(chains):
@@ -173,6 +174,16 @@ def scatter_square(chains, block, first, column):
             chains[first + lane, j] = block[j, lane]
 
 
+def stream_square(chains, block, first, column):
+    """`scatter_square` past the caches: memory is not read before it is written. Only where `can_stream`."""
+    scatter_square(chains, block, first, column)
+
+
+def can_stream(chains, block):
+    """Whether the chains' numbers are so many that they should not go through the caches, and lie so that they can."""
+    return False
+
+
 def _transposed(builder, vectors):
     """The columns of a square of vectors, by exchanging ever larger corners of its blocks."""
     width, distance = len(vectors), 1
@@ -204,11 +215,13 @@ def _square(context, builder, sig, values):
     return in_chains, in_block
 
 
-def _move_square(context, builder, sig, sources, targets):
+def _move_square(context, builder, sig, sources, targets, stream=False):
     itemsize = sig.args[1].dtype.bitwidth // 8
     rows = _transposed(builder, [builder.load(source, align=itemsize) for source in sources])
     for row, target in zip(rows, targets, strict=True):
-        builder.store(row, target, align=itemsize)
+        store = builder.store(row, target, align=itemsize * len(rows) if stream else itemsize)
+        if stream:
+            store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
     return context.get_dummy_value()
 
 
@@ -230,6 +243,30 @@ def _scatter_square(typing_context, chains, block, first, column):
     return types.none(chains, block, first, column), codegen
 
 
+@intrinsic
+def _stream_square(typing_context, chains, block, first, column):
+    def codegen(context, builder, sig, values):
+        in_chains, in_block = _square(context, builder, sig, values)
+        return _move_square(context, builder, sig, in_block, in_chains, stream=True)
+
+    return types.none(chains, block, first, column), codegen
+
+
+@intrinsic
+def _starts_packs(typing_context, chains, width):
+    """Whether the first number of every chain lies where a pack may be stored past the caches."""
+
+    def codegen(context, builder, sig, values):
+        chains = make_array(sig.args[0])(context, builder, values[0])
+        stride = cgutils.unpack_tuple(builder, chains.strides)[0]
+        address = builder.ptrtoint(chains.data, ir.IntType(64))
+        size = builder.mul(context.cast(builder, values[1], sig.args[1], types.intp), chains.itemsize)
+        beyond = builder.and_(builder.or_(address, stride), builder.sub(size, ir.Constant(ir.IntType(64), 1)))
+        return builder.icmp_unsigned("==", beyond, ir.Constant(ir.IntType(64), 0))
+
+    return types.boolean(chains, width), codegen
+
+
 def _is_square(chains, block):
     """Whether squares of the two can be exchanged: numbers of one precision, each row contiguous."""
     return chains.ndim == 2 and chains.layout == block.layout == "C" and chains.dtype == block.dtype
@@ -247,3 +284,18 @@ def _overload_scatter_square(chains, block, first, column):
     if _is_square(chains, block):
         return lambda chains, block, first, column: _scatter_square(chains, block, first, column)
     return scatter_square
+
+
+@overload(stream_square)
+def _overload_stream_square(chains, block, first, column):
+    if _is_square(chains, block):
+        return lambda chains, block, first, column: _stream_square(chains, block, first, column)
+    return stream_square
+
+
+@overload(can_stream)
+def _overload_can_stream(chains, block):
+    if not _is_square(chains, block):
+        return lambda chains, block: False
+    large = LARGE // (chains.dtype.bitwidth // 8)
+    return lambda chains, block: chains.size >= large and _starts_packs(chains, block.shape[1])

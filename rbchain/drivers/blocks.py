@@ -6,7 +6,17 @@ Drivers take the numbers of a batch as arrays (chains, m), and compute them in l
 from numba.extending import overload
 
 from ..core.jit import kernel
-from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, gather_square, lane_width, scatter_square, window
+from ..core.lane_memory import (
+    CACHE_LINE,
+    aligned_start,
+    all_lanes,
+    can_stream,
+    gather_square,
+    lane_width,
+    scatter_square,
+    stream_square,
+    window,
+)
 from ..core.lanes import like
 from ..core.layout import (
     BODY,
@@ -161,6 +171,10 @@ def unpack(block, chains, first, last):
         return
     rows, width = block.shape
     if last - first >= width and rows >= width:
+        if can_stream(chains, block):
+            for j in range(0, rows, width):
+                stream_square(chains, block, first, j)
+            return
         for j in range(0, rows, width):
             scatter_square(chains, block, first, min(j, rows - width))
         return
