@@ -14,7 +14,7 @@ from .actions.signals import Signal
 from .actions.wrenches import Current, Wrench
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
-from .errors import FileFormatError, ModelError, RbchainError, StateError
+from .errors import FileFormatError, ModelError, RbchainError, StateError, StudyError
 from .io import load
 from .io.meshes import inertia_of_mesh
 from .model.builder import ModelBuilder
@@ -28,6 +28,22 @@ from .model.units import Units
 from .simulation import Trajectory
 
 __version__ = "0.1.0"
+
+_OF_STUDIES = ("Study", "run_study")
+
+
+def __getattr__(name):
+    """Studies need packages of the extra `study`, which nothing else should wait for: imported when first asked for."""
+    if name not in _OF_STUDIES:
+        raise AttributeError(f"module 'rbchain' has no attribute {name!r}")
+    try:
+        from . import study
+    except ImportError as error:
+        raise ImportError(
+            f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
+        ) from None
+    return getattr(study, name)
+
 
 __all__ = [
     "PID",
@@ -57,6 +73,7 @@ __all__ = [
     "Signal",
     "Spherical",
     "StateError",
+    "StudyError",
     "Trajectory",
     "Units",
     "Universal",

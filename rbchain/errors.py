@@ -13,6 +13,10 @@ class StateError(RbchainError, ValueError):
     """An argument of a calculation with the wrong shape or type."""
 
 
+class StudyError(RbchainError, ValueError):
+    """A study that cannot be run: the message names the key and says what was found and what was expected."""
+
+
 class FileFormatError(RbchainError, ValueError):
     """A file that cannot be read as what it claims to be."""
 

@@ -66,6 +66,13 @@ class Trajectory:
         """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
         return {**self.__dict__, "tau": self.tau, "qdd": self.qdd, "_motors": None}
 
+    def of_chain(self, i):
+        """The motion of one chain, by its index in the batch."""
+        events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
+        counts = (x[i] for x in (self.status, self.steps, self.rejections, self.evaluations))
+        motors = None if self._motors is None else lambda: self._motors()[i]
+        return Trajectory(self.t, self.q[i], self.qd[i], *counts, events, motors)
+
     def __repr__(self):
         return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
 

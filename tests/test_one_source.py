@@ -17,7 +17,7 @@ from .conftest import mechanism
 
 # The dynamics, in every way; and every quantity, in fewer ways: each takes some seconds to compile.
 DYNAMICS = """
-import json, sys
+import json, os, sys
 import numpy as np
 from tests.mechanisms import BREADTH_FIRST, ALL_KINDS, random_tree
 model = random_tree(8, BREADTH_FIRST, ALL_KINDS)
@@ -29,8 +29,9 @@ out = {}
 out["fd"] = model.forward_dynamics(q, qd, tau, wrenches)
 out["varied"] = model.vary(mass=mass).forward_dynamics(q, qd, tau)
 out["id float32"] = model.inverse_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
-motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3)
-out["rk45"], out["steps"] = motion.q, motion.steps
+if "RBCHAIN_LANE_WIDTH" not in os.environ:  # which would compile the longest of all once more
+    motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3)
+    out["rk45"], out["steps"] = motion.q, motion.steps
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
@@ -137,7 +138,8 @@ TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
 )
 def test_every_way_of_running_the_kernels_agrees(environment, in_default_lanes):
     found = computed(DYNAMICS, **environment)
-    assert np.array_equal(found.pop("steps"), in_default_lanes["steps"])
+    if "steps" in found:
+        assert np.array_equal(found.pop("steps"), in_default_lanes["steps"])
     check_alike(found, in_default_lanes)
 
 

@@ -17,6 +17,9 @@ SI = {
     "force": "N",
     "moment": "N m",
     "gravity": "m/s^2",
+    "velocity": "m/s",
+    "angular velocity": "rad/s",
+    "volume": "m^3",
 }
 #: The systems that there are: where each differs from SI.
 SYSTEMS = {
@@ -28,6 +31,8 @@ SYSTEMS = {
         "force": "kg mm/s^2",
         "moment": "kg mm^2/s^2",
         "gravity": "mm/s^2",
+        "velocity": "mm/s",
+        "volume": "mm^3",
     },
     "cm-kg-s": {
         "length": "cm",
@@ -36,6 +41,8 @@ SYSTEMS = {
         "force": "kg cm/s^2",
         "moment": "kg cm^2/s^2",
         "gravity": "cm/s^2",
+        "velocity": "cm/s",
+        "volume": "cm^3",
     },
     "cm-g-s": {
         "length": "cm",
@@ -45,6 +52,8 @@ SYSTEMS = {
         "force": "dyn",
         "moment": "dyn cm",
         "gravity": "cm/s^2",
+        "velocity": "cm/s",
+        "volume": "cm^3",
     },
     "inch-pound": {
         "length": "in",
@@ -54,6 +63,8 @@ SYSTEMS = {
         "force": "lbf",
         "moment": "lbf in",
         "gravity": "in/s^2",
+        "velocity": "in/s",
+        "volume": "in^3",
     },
 }
 # A number, then units and their whole powers. Nothing else is left to pint, which computes powers of powers for ever.
@@ -94,7 +105,7 @@ class Units:
         if not isinstance(degrees, bool):
             raise ModelError(f"degrees is {degrees!r}; expected True or False")
         self.name, self.degrees = name, degrees
-        self.units = SI | SYSTEMS[name] | ({"angle": "deg"} if degrees else {})
+        self.units = SI | SYSTEMS[name] | ({"angle": "deg", "angular velocity": "deg/s"} if degrees else {})
         _pint()
 
     def __repr__(self):
@@ -108,7 +119,8 @@ class Units:
         value : number or array, str, pint.Quantity, or list of these
             Plain numbers are in this system; a string is a number and its unit, such as "30 cm".
         dimension : str
-            What is measured: "length", "mass", "time", "angle", "inertia", "density", "force", "moment" or "gravity".
+            What is measured: "length", "mass", "time", "angle", "inertia", "density", "force", "moment", "gravity",
+            "velocity", "angular velocity" or "volume".
 
         Returns
         -------

@@ -1,60 +1,23 @@
-"""The command line: `rbchain simulate` and `rbchain info`."""
+"""`rbchain simulate` and `rbchain info`: what is done with one mechanism."""
 
 import argparse
-import sys
 import time
-import warnings
-from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.tree import Tree
 
-from . import Free, __version__, load
-from .errors import RbchainError
-from .simulation import Trajectory
+from .. import Free, load
+from ..simulation import Trajectory
+from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 
-EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
 CHAINS_PER_PIECE = 1000
 
-EXAMPLES = """examples:
-  rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz
-  rbchain simulate arm.urdf --batch 1 --duration 10 --method rk4 --step 1e-3
-  rbchain info examples/puma560.urdf
 
-exit codes: 0 done; 1 some chains could not be computed to the end; 2 the command or the file was refused"""
-
-
-def main(arguments=None):
-    """Run the command line; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    console, errors = Console(), Console(stderr=True, highlight=False)
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            base = Free() if options.free_base else None
-            model = load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia)
-        for warning in caught:
-            errors.print(f"rbchain: warning: {warning.message}", markup=False, soft_wrap=True)
-        return options.command(options, model, console)
-    except KeyboardInterrupt:
-        errors.print("rbchain: interrupted; nothing was saved")
-        return EXIT_INTERRUPTED
-    except (RbchainError, OSError, ValueError) as error:
-        errors.print(f"rbchain: error: {error}", markup=False, soft_wrap=True)
-        return EXIT_REFUSED
-
-
-def _parser():
-    form = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": EXAMPLES}
-    parser = argparse.ArgumentParser(
-        prog="rbchain", description="Dynamics of serial chains and trees of rigid bodies, in batches.", **form
-    )
-    parser.add_argument("--version", action="version", version=f"rbchain {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def add_single(commands, form):
+    """Add the two commands to the parser's."""
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="the mechanism: a URDF file")
     file.add_argument(
@@ -86,13 +49,19 @@ def _parser():
     simulate.set_defaults(command=_simulate)
     info = commands.add_parser("info", parents=[file], help="show the tree of bodies and joints", **form)
     info.set_defaults(command=_info)
-    return parser
+    for command in (simulate, info):
+        command.set_defaults(subject=_model, when_interrupted="nothing was saved")
+
+
+def _model(options):
+    base = Free() if options.free_base else None
+    return load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia)
 
 
 def _simulate(options, model, console):
     """Swing the batch in pieces, so that the bar can move, then save and report."""
     settings = _settings(options)
-    out = _writable(options.out)
+    out = writable(options.out)
     q0, qd0 = _random_states(options, model)
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     pieces = []
@@ -138,23 +107,6 @@ def _settings(options):
     if options.step is not None:
         raise ValueError(f"--step is {options.step}, but --method rk45 chooses its own; expected none, or --method rk4")
     return settings | {"rtol": options.rtol, "atol": options.atol}
-
-
-def _writable(out):
-    """Where the results go, found out before they are computed."""
-    if out is None:
-        return None
-    path = Path(out if out.endswith(".npz") else out + ".npz")
-    if Path(out).is_dir() or path.is_dir():
-        raise ValueError(f"--out {out}: this is a folder; expected a file")
-    if not path.parent.is_dir():
-        raise ValueError(f"--out {out}: there is no folder {path.parent}")
-    existed = path.exists()
-    with path.open("ab"):
-        pass
-    if not existed:
-        path.unlink()
-    return path
 
 
 def _random_states(options, model):
@@ -212,7 +164,3 @@ def _info(options, model, console):
         branches[body].add(f"[dim]frame {escape(name)}[/dim]")
     console.print(branches[-1], soft_wrap=True)
     return EXIT_OK
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Monte Carlo studies: many different chains, reproducible and resumable, on one machine or a cluster."""
+
+from .description import Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
+from .designs import Factorial, LatinHypercube, Random, Sobol, Table
+from .distributions import (
+    Discrete,
+    LogNormal,
+    MultivariateNormal,
+    Normal,
+    Scipy,
+    Triangular,
+    TruncatedNormal,
+    Uniform,
+)
+from .measures import Measure
+from .store import open_dataset
+from .study import Study, run_study
+
+__all__ = [
+    "Correlation",
+    "Discrete",
+    "Dispersion",
+    "Factorial",
+    "LatinHypercube",
+    "LogNormal",
+    "Measure",
+    "ModelSource",
+    "MultivariateNormal",
+    "Normal",
+    "Outputs",
+    "Random",
+    "Scipy",
+    "Simulation",
+    "Sobol",
+    "StopWhen",
+    "Study",
+    "Table",
+    "Triangular",
+    "TruncatedNormal",
+    "Uniform",
+    "open_dataset",
+    "run_study",
+]

@@ -1,0 +1,374 @@
+"""What a study is: the same from `study.toml` and from Python."""
+
+import hashlib
+import tomllib
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from ..actions.drives import ONE_JOINT, UserForces
+from ..actions.events import Event
+from ..actions.signals import Signal
+from ..actions.wrenches import Current, Wrench
+from ..chain import Model
+from ..errors import RbchainError, StudyError
+from ..io import load
+from ..model.joint import Free
+from .designs import AnyDesign, Random
+from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
+from .measures import Measure
+from .parameters import PARAMETERS
+
+DRIVES = {kind.__name__: kind for kind in (*ONE_JOINT, UserForces)}
+FORCES = {"Wrench": Wrench, "Current": Current}
+STRICT = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class Chain(BaseModel):
+    """The classical chain of equal links, as `Model.serial_chain` makes it."""
+
+    model_config = STRICT
+
+    n: Annotated[int, Field(ge=1)]
+    length: Annotated[float, Field(gt=0.0)] = 0.25
+    mass: Annotated[float, Field(gt=0.0)] = 0.1
+    gravity: tuple[float, float, float] = (0.0, -10.0, 0.0)
+
+
+class ModelSource(BaseModel):
+    """Where the mechanism comes from, in a file: a URDF `file`, or a `serial_chain`.
+
+    `free_base` lets a URDF's root float; `values` are what fields of the model are before anything varies, as for
+    `Model.vary`: one number for all bodies or joints, or the whole field.
+    """
+
+    model_config = STRICT
+
+    file: Path | None = None
+    serial_chain: Chain | None = None
+    free_base: bool = False
+    values: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _one(self):
+        if (self.file is None) == (self.serial_chain is None):
+            raise ValueError("expected either file or serial_chain")
+        return self
+
+    def build(self, folder):
+        """The model."""
+        if self.file is None:
+            model = Model.serial_chain(**self.serial_chain.model_dump())
+        else:
+            path = folder / self.file
+            if not path.is_file():
+                raise StudyError(f"model.file: there is no file {str(self.file)!r} beside the study")
+            model = load(path, base=Free() if self.free_base else None)
+        shape = {name: np.shape(getattr(model, name)) for name in self.values if hasattr(model, name)}
+        return model.vary(**{n: np.broadcast_to(v, shape[n]) if n in shape else v for n, v in self.values.items()})
+
+
+class Dispersion(BaseModel):
+    """One thing that varies from sample to sample.
+
+    Parameters
+    ----------
+    parameter : str
+        What varies. Of bodies: "mass" (the tensor goes with it: another density), "cg", "inertia" (six strains xx, yy,
+        zz, xy, xz, yz by which the body is stretched about its cg, E in x -> exp(E/2) x: whatever they are, there is
+        such a body), "placement_translation", "placement_rotation" (a rotation vector), "payload" (a mass at `point`),
+        and what `Immersion` has; of degrees of freedom: "axis" (a rotation vector that misaligns it), "pitch",
+        "rotor_inertia", "gear_ratio", what `JointForces` has, and "q", "qd", "tau", the initial state and the constant
+        joint forces; "gravity", "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference",
+        "signal"; of wrenches: "force", "moment".
+    of : str, or several
+        Names of bodies, joints (of a joint with several degrees of freedom "name.0" and so on), or the joints and
+        bodies of drives and wrenches; "*" and "?" stand for anything.
+    how : "set", "add" or "multiply"
+        What a draw does to the model's own value.
+    distribution : Distribution, or a frozen one of SciPy's
+        Of every number independently, but for a `MultivariateNormal`, which is of all components together.
+    components : names, optional
+        Which of the components vary: all, if not given.
+    shared : bool
+        Whether everything in `of` has one and the same draw.
+    point : (3,), m
+        Of a payload, where it is fixed to the body.
+    name : str
+        In the results; the parameter's, if not given.
+    """
+
+    model_config = STRICT
+
+    parameter: str
+    of: Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)] = ("*",)
+    how: Literal["set", "add", "multiply"] | None = None
+    distribution: AnyDistribution
+    components: Annotated[tuple[str, ...] | None, BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)] = None
+    shared: bool = False
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    name: str = ""
+
+    @model_validator(mode="after")
+    def _known(self):
+        if self.parameter not in PARAMETERS:
+            raise ValueError(f"parameter is {self.parameter!r}; expected one of {', '.join(PARAMETERS)}")
+        parameter = PARAMETERS[self.parameter]
+        if self.how is None:
+            object.__setattr__(self, "how", parameter.ways[0])
+        if self.how not in parameter.ways:
+            raise ValueError(f"how is {self.how!r}; {self.parameter} knows {', '.join(parameter.ways)}")
+        chosen = parameter.components if self.components is None else self.components
+        if not set(chosen) <= set(parameter.components) or len(set(chosen)) < len(chosen):
+            raise ValueError(f"components are {list(chosen)}; {self.parameter} has {list(parameter.components)}")
+        object.__setattr__(self, "components", tuple(chosen))
+        if isinstance(self.distribution, MultivariateNormal) and self.distribution.mean.size != max(1, len(chosen)):
+            raise ValueError(
+                f"distribution has {self.distribution.mean.size} means for {len(chosen)} components of {self.parameter}"
+            )
+        if not self.name:
+            object.__setattr__(self, "name", self.parameter)
+        return self
+
+    @property
+    def component_indices(self):
+        """Which components of the parameter are drawn."""
+        return [PARAMETERS[self.parameter].components.index(c) for c in self.components]
+
+
+class Correlation(BaseModel):
+    """How several numbers hang together: the correlation matrix of their normal scores (a Gaussian copula).
+
+    Of normally distributed numbers it is their correlation matrix itself. `of` names them as the results do, for
+    instance "mass[link1]" and "cg[link1].x".
+    """
+
+    model_config = STRICT
+
+    of: tuple[str, ...]
+    matrix: Any
+
+    @model_validator(mode="after")
+    def _correlated(self):
+        try:
+            matrix = np.array(self.matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("matrix: expected real numbers") from None
+        if matrix.shape != (len(self.of),) * 2:
+            raise ValueError(f"matrix has shape {matrix.shape}; expected ({len(self.of)}, {len(self.of)})")
+        triangle_of_correlation(matrix)
+        return self
+
+
+class Simulation(BaseModel):
+    """The motion that every chain makes: the arguments of `Model.simulate`.
+
+    `samples` is how many evenly spaced times of it are looked at, by measures, extremes and `Outputs.motion`.
+    """
+
+    model_config = STRICT
+
+    duration: Annotated[float, Field(gt=0.0)]
+    method: Literal["rk45", "rk4", "implicit"] = "rk45"
+    step: Annotated[float, Field(gt=0.0)] | None = None
+    rtol: float = 1e-8
+    atol: float = 1e-10
+    max_steps: Annotated[int, Field(ge=1)] = 100_000
+    samples: Annotated[int, Field(ge=2)] = 21
+    q: Any = None
+    qd: Any = 0.0
+    tau: Any = 0.0
+
+    def settings(self):
+        """The keywords of `Model.simulate` that say how."""
+        names = ["method", "max_steps"] + (["rtol", "atol"] if self.method == "rk45" else ["step"])
+        return {name: getattr(self, name) for name in names}
+
+
+class Outputs(BaseModel):
+    """What of each motion is kept, beside the measures: its final state, its extremes over time, and all of it."""
+
+    model_config = STRICT
+
+    final: bool = True
+    extremes: bool = False
+    motion: bool = False
+
+
+class StopWhen(BaseModel):
+    """End a study early: once a confidence interval is narrow enough.
+
+    `measure` names the one whose mean it is of, or is "failure rate"; `half_width` is in the measure's unit. Looked at
+    after each thousand and twenty-four samples, in their order, so that it ends at the same one however it is run.
+    """
+
+    model_config = STRICT
+
+    measure: str
+    half_width: Annotated[float, Field(gt=0.0)]
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
+
+
+def _action(kinds):
+    """A validator that makes drives and forces of tables with their `kind`."""
+
+    def make(value):
+        if not isinstance(value, dict):
+            return value
+        given = dict(value)
+        kind = given.pop("kind", None)
+        if kind not in kinds:
+            raise ValueError(f"kind is {kind!r}; expected one of {', '.join(kinds)}")
+        known = {field.name for field in fields(kinds[kind])}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise ValueError(f"{kind} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+        try:
+            return kinds[kind](**{name: _signal(v) for name, v in given.items()})
+        except (TypeError, RbchainError) as error:
+            raise ValueError(f"{kind}: {error}") from None
+
+    return make
+
+
+def _signal(value):
+    """A Signal of a table such as {signal = "sines", amplitude = 1.0, angular_frequency = 2.0}; else the value."""
+    if isinstance(value, list) and any(isinstance(x, dict) for x in value):
+        return tuple(_signal(x) for x in value)
+    if not isinstance(value, dict):
+        return value
+    given = dict(value)
+    kind = given.pop("signal", None)
+    if kind not in ("constant", "polynomial", "sines", "table"):
+        raise TypeError(f"signal is {kind!r}; expected constant, polynomial, sines or table")
+    return getattr(Signal, kind)(**given)
+
+
+class Description(BaseModel):
+    """All that defines a study: what `study.toml` holds."""
+
+    model_config = STRICT
+
+    name: str = "study"
+    model: Annotated[Model | ModelSource, BeforeValidator(lambda x: {"file": x} if isinstance(x, (str, Path)) else x)]
+    samples: Annotated[int, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    design: AnyDesign = Random()
+    vary: tuple[Dispersion, ...] = ()
+    correlate: tuple[Correlation, ...] = ()
+    simulate: Simulation
+    drives: tuple[Annotated[Any, BeforeValidator(_action(DRIVES))], ...] = ()
+    forces: tuple[Annotated[Any, BeforeValidator(_action(FORCES))], ...] = ()
+    events: tuple[Annotated[Any, BeforeValidator(_action({"Event": Event}))], ...] = ()
+    outputs: Outputs = Outputs()
+    measures: tuple[Measure, ...] = ()
+    stop_when: StopWhen | None = None
+
+    @model_validator(mode="after")
+    def _names_differ(self):
+        for what in ("vary", "measures"):
+            names = [x.name for x in getattr(self, what)]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{what}: the name {twice[0]!r} is there twice; give one of them another `name`")
+        if self.stop_when and self.stop_when.measure not in ("failure rate", *(m.name for m in self.measures)):
+            raise ValueError(f"stop_when: there is no measure {self.stop_when.measure!r}")
+        return self
+
+
+def read_description(path):
+    """The description in a TOML file; a StudyError names the line or the key of what is wrong."""
+    path = Path(path)
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StudyError(f"there is no file {str(path)!r}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise StudyError(f"{path}: no TOML: {error}") from None
+    if "event" in found or isinstance(found.get("events"), list):
+        found["events"] = [{"kind": "Event", **e} if isinstance(e, dict) else e for e in found.get("events", [])]
+    return checked(found, str(path))
+
+
+def checked(given, source="study"):
+    """The description that these keys and values are of."""
+    try:
+        return Description(**given)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_tag(x))
+            words = problem["msg"].removeprefix("Value error, ")
+            found = "" if problem["type"] in ("missing", "value_error") else f" (found {problem['input']!r:.80})"
+            lines.append(f"{place.lstrip('.') or 'the study'}: {words}{found}")
+        raise StudyError(f"{source}: " + "; ".join(dict.fromkeys(lines))) from None
+
+
+def _is_tag(part):
+    """Whether a part of a place is pydantic's word for which of several kinds it tried, and no key."""
+    return isinstance(part, str) and (part in KINDS or part in ("ModelSource", "is-instance[Model]") or "[" in part)
+
+
+KINDS = {
+    *("normal", "truncated_normal", "log_normal", "uniform", "triangular", "discrete", "multivariate_normal", "scipy"),
+    *("random", "latin_hypercube", "sobol", "factorial", "table"),
+}
+
+
+def in_words(value):
+    """A value as JSON can hold it, the same for equal values: what a store keeps of its description."""
+    if isinstance(value, Model):
+        return {"model": value.name, "sha256": fingerprint(value)}
+    if isinstance(value, BaseModel):
+        return {name: in_words(getattr(value, name)) for name in type(value).model_fields}
+    if is_dataclass(value):
+        return {"kind": type(value).__name__} | {f.name: in_words(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, np.ndarray | np.generic):
+        return in_words(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): in_words(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_words(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value):
+        function = getattr(value, "py_func", value)
+        code = getattr(function, "__code__", None)
+        sha = hashlib.sha256(code.co_code + _constants(code)).hexdigest()[:16] if code else ""
+        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(value))} {sha}".strip()
+    return str(value)
+
+
+def fingerprint(model):
+    """A hash of everything that a model is."""
+    digest = hashlib.sha256()
+    for field in fields(model._description):
+        value = getattr(model._description, field.name)
+        if isinstance(value, np.ndarray):
+            digest.update(f"{field.name} {value.shape} {value.dtype}".encode() + np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, dict):
+            frames = {n: (f.body, f.pose.translation.tolist(), f.pose.rotation.tolist()) for n, f in value.items()}
+            digest.update(f"{field.name} {frames}".encode())
+        else:
+            digest.update(f"{field.name} {value}".encode())
+    return digest.hexdigest()
+
+
+def differences(old, new, place=""):
+    """Where two descriptions in words differ, each place with what it was and what it is."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = [*old, *(key for key in new if key not in old)]
+        return [d for key in keys for d in differences(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [d for i, pair in enumerate(zip(old, new, strict=True)) for d in differences(*pair, f"{place}[{i}]")]
+    return [] if old == new else [f"{place} was {old!r:.80}, is {new!r:.80}"]
+
+
+def _constants(code):
+    """The plain constants of a function: of others, the words would differ from process to process."""
+    return repr([c for c in code.co_consts if isinstance(c, (int, float, str, bytes, type(None)))]).encode()

@@ -1,0 +1,251 @@
+"""Distributions of one number, or of several that hang together: each maps a uniform number in (0, 1) to a value.
+
+Draws are made by the inverse of the distribution function alone, so that every design (random, stratified, Sobol) can
+feed every distribution, and any frozen distribution of SciPy's will do.
+"""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from scipy import stats
+
+
+def _read_only(values):
+    found = np.array(values, dtype=np.float64)
+    if found.size == 0 or not np.isfinite(found).all():
+        raise ValueError(f"expected finite numbers, found {found.tolist()}")
+    found.flags.writeable = False
+    return found
+
+
+def _positive(value):
+    if not isinstance(value, str) and not value > 0.0:
+        raise ValueError(f"expected a number above 0, found {value}")
+    return value
+
+
+#: A number in SI, or a string of a number and its unit, such as "2 mm".
+Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
+Positive = Annotated[Quantity, AfterValidator(_positive)]
+Numbers = Annotated[Any, BeforeValidator(_read_only)]
+
+
+class Distribution(BaseModel):
+    """What all distributions share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    def in_si(self, convert):
+        """The distribution once `convert` has made numbers of its strings."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        made = {
+            name: convert(value) if isinstance(value, str) and name in MEASURED else value
+            for name, value in given.items()
+        }
+        return type(self)(**made) if made != given else self
+
+    def ppf(self, u):
+        """Values (...) of uniform numbers (...): the inverse of the distribution function."""
+        return self._scipy().ppf(u)
+
+
+MEASURED = ("mean", "std", "low", "high", "mode", "median")
+
+
+class Normal(Distribution):
+    """Mean and standard deviation."""
+
+    kind: Literal["normal"] = "normal"
+    mean: Quantity = 0.0
+    std: Positive
+
+    def _scipy(self):
+        return stats.norm(self.mean, self.std)
+
+
+class TruncatedNormal(Distribution):
+    """A normal distribution, given that it lies between `low` and `high`."""
+
+    kind: Literal["truncated_normal"] = "truncated_normal"
+    mean: Quantity = 0.0
+    std: Positive
+    low: Quantity
+    high: Quantity
+
+    @model_validator(mode="after")
+    def _ordered(self):
+        return _rising(self, "low", "high")
+
+    def _scipy(self):
+        return stats.truncnorm(
+            (self.low - self.mean) / self.std, (self.high - self.mean) / self.std, loc=self.mean, scale=self.std
+        )
+
+
+class LogNormal(Distribution):
+    """exp(normal): its median, and the standard deviation of its logarithm."""
+
+    kind: Literal["log_normal"] = "log_normal"
+    median: Positive = 1.0
+    sigma: Annotated[float, Field(gt=0.0)]
+
+    def _scipy(self):
+        return stats.lognorm(self.sigma, scale=self.median)
+
+
+class Uniform(Distribution):
+    """Between `low` and `high`."""
+
+    kind: Literal["uniform"] = "uniform"
+    low: Quantity
+    high: Quantity
+
+    @model_validator(mode="after")
+    def _ordered(self):
+        return _rising(self, "low", "high")
+
+    def _scipy(self):
+        return stats.uniform(self.low, self.high - self.low)
+
+
+class Triangular(Distribution):
+    """From `low` over the most probable `mode` to `high`."""
+
+    kind: Literal["triangular"] = "triangular"
+    low: Quantity
+    mode: Quantity
+    high: Quantity
+
+    @model_validator(mode="after")
+    def _ordered(self):
+        _rising(self, "low", "high")
+        if not any(isinstance(x, str) for x in (self.low, self.mode, self.high)) and not (
+            self.low <= self.mode <= self.high
+        ):
+            raise ValueError(f"mode is {self.mode}; expected one from low, {self.low}, to high, {self.high}")
+        return self
+
+    def _scipy(self):
+        width = self.high - self.low
+        return stats.triang((self.mode - self.low) / width, loc=self.low, scale=width)
+
+
+class Discrete(Distribution):
+    """Some values, equally probable or with the given probabilities."""
+
+    kind: Literal["discrete"] = "discrete"
+    values: Numbers
+    probabilities: Numbers | None = None
+
+    @model_validator(mode="after")
+    def _probable(self):
+        p = self.probabilities
+        if p is not None and (p.shape != self.values.shape or (p < 0.0).any() or abs(p.sum() - 1.0) > 1e-9):
+            raise ValueError(
+                f"probabilities are {p.tolist()}; expected {self.values.size} numbers, none negative, that sum to 1"
+            )
+        return self
+
+    def ppf(self, u):
+        p = np.full(self.values.size, 1.0 / self.values.size) if self.probabilities is None else self.probabilities
+        return self.values[np.minimum(np.searchsorted(np.cumsum(p), u), self.values.size - 1)]
+
+
+class MultivariateNormal(Distribution):
+    """Of the components of one dispersion together: means (m,) and covariance (m, m)."""
+
+    kind: Literal["multivariate_normal"] = "multivariate_normal"
+    mean: Numbers
+    covariance: Numbers
+
+    @model_validator(mode="after")
+    def _covariant(self):
+        m = self.mean.size
+        if self.mean.shape != (m,) or self.covariance.shape != (m, m):
+            raise ValueError(
+                f"mean has shape {self.mean.shape} and covariance {self.covariance.shape}; expected (m,) and (m, m)"
+            )
+        deviations = np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
+        if not (deviations > 0.0).all():
+            raise ValueError(
+                f"covariance has the diagonal {self.covariance.diagonal().tolist()}; expected variances above 0"
+            )
+        triangle_of_correlation(self.covariance / np.outer(deviations, deviations))
+        return self
+
+    @property
+    def std(self):
+        return np.sqrt(self.covariance.diagonal())
+
+    @property
+    def correlation(self):
+        return self.covariance / np.outer(self.std, self.std)
+
+    def component(self, i):
+        """One of its numbers alone."""
+        return Normal(mean=float(self.mean[i]), std=float(self.std[i]))
+
+
+class Scipy(Distribution):
+    """Any continuous or discrete distribution of `scipy.stats`, by its name and arguments."""
+
+    kind: Literal["scipy"] = "scipy"
+    name: str
+    args: tuple[float, ...] = ()
+    kwds: dict[str, float] = {}
+
+    @model_validator(mode="after")
+    def _exists(self):
+        family = getattr(stats, self.name, None)
+        if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
+            raise ValueError(f"name is {self.name!r}; expected that of a distribution in scipy.stats, such as 'beta'")
+        try:
+            median = self._scipy().ppf(0.5)
+        except TypeError as error:
+            raise ValueError(f"scipy.stats.{self.name} refuses these arguments: {error}") from None
+        if not np.isfinite(median):
+            raise ValueError(f"scipy.stats.{self.name} knows no distribution with args {self.args} and {self.kwds}")
+        return self
+
+    def _scipy(self):
+        return getattr(stats, self.name)(*self.args, **self.kwds)
+
+
+def _frozen(value):
+    """A frozen distribution of SciPy's in words."""
+    if hasattr(value, "dist") and hasattr(value, "kwds"):
+        return Scipy(name=value.dist.name, args=value.args, kwds=value.kwds)
+    return value
+
+
+AnyDistribution = Annotated[
+    Annotated[
+        Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(_frozen),
+]
+
+
+def _rising(distribution, lower, upper):
+    low, high = getattr(distribution, lower), getattr(distribution, upper)
+    if not isinstance(low, str) and not isinstance(high, str) and not low < high:
+        raise ValueError(f"{lower} is {low} and {upper} {high}; expected {lower} below {upper}")
+    return distribution
+
+
+def triangle_of_correlation(matrix):
+    """The lower triangle L with L L^T = matrix, or a ValueError that says why it is no correlation matrix."""
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise ValueError(f"the matrix has shape {matrix.shape}; expected a square one of finite numbers")
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-12):
+        raise ValueError("the matrix is not symmetric")
+    if not np.allclose(matrix.diagonal(), 1.0, rtol=0.0, atol=1e-12):
+        raise ValueError(f"the diagonal is {matrix.diagonal().tolist()}; expected ones")
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(matrix)[0]
+        raise ValueError(f"the matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}") from None

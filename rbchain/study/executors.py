@@ -1,0 +1,114 @@
+"""Where chunks are computed: in this process, in several, or on a cluster. Each gives back (chunk, outputs).
+
+None of them changes a bit: a chunk is what its samples are, whoever computes it, and however often it takes.
+"""
+
+import multiprocessing
+import os
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from ..drivers import threads
+from ..errors import StudyError
+
+MOST_ATTEMPTS = 3  # at a chunk whose worker dies
+
+
+def local(plan, spans):
+    """In this process, on all its threads; the next chunk is computed while the last one is stored."""
+    with ThreadPoolExecutor(1) as ahead:
+        waiting = deque()
+        for chunk, first, last in spans:
+            waiting.append((chunk, ahead.submit(plan.compute, first, last)))
+            if len(waiting) > 1:
+                earlier, computed = waiting.popleft()
+                yield earlier, computed.result()
+        for chunk, computed in waiting:
+            yield chunk, computed.result()
+
+
+_plan = None  # of this worker process
+
+
+def _settle(plan):
+    """Make a worker process one: the plan it works by, and one thread, for there are other workers."""
+    global _plan  # noqa: PLW0603 - a process pool has no other way to give its workers something once
+    _plan = plan
+    threads.set_num_threads(1)
+
+
+def _compute(first, last):
+    return _plan.compute(first, last)
+
+
+def processes(plan, spans, workers=None):
+    """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
+    workers = workers or threads.get_num_threads()
+    context = multiprocessing.get_context("spawn")
+    todo, attempts = deque(spans), {}
+    while todo:
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=(plan,))
+        running = {}
+        try:
+            while todo or running:
+                while todo and len(running) < workers + 1:
+                    chunk, first, last = todo.popleft()
+                    running[pool.submit(_compute, first, last)] = (chunk, first, last)
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    outputs = future.result()
+                    chunk, *_ = running.pop(future)
+                    yield chunk, outputs
+        except BrokenProcessPool:
+            for span in sorted(running.values(), reverse=True):
+                attempts[span[0]] = attempts.get(span[0], 0) + 1
+                if attempts[span[0]] >= MOST_ATTEMPTS * workers:
+                    raise StudyError(
+                        f"the worker processes died {attempts[span[0]]} times at chunk {span[0]}"
+                    ) from None
+                todo.appendleft(span)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def dask(plan, spans, scheduler=None):
+    """On the workers of a dask scheduler, whose address or `Client` is given."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ImportError(
+            "executor 'dask' needs dask.distributed, which is missing: pip install 'rbchain[cluster]'"
+        ) from None
+
+    if scheduler is None:
+        raise StudyError("executor 'dask' needs the address of a scheduler, such as tcp://10.0.0.1:8786")
+    own = not isinstance(scheduler, Client)
+    client = Client(scheduler, timeout=20) if own else scheduler
+    try:
+        shared = client.scatter(plan, broadcast=True, hash=False)
+        spans, running = iter(spans), {}
+        done = as_completed(with_results=True)
+
+        def submit():
+            for chunk, first, last in spans:
+                future = client.submit(_compute_once, shared, first, last, pure=False, retries=MOST_ATTEMPTS)
+                running[future.key] = (chunk, future)
+                done.add(future)
+                return
+
+        for _ in range(2 * max(1, sum(client.nthreads().values()))):
+            submit()
+        for future, outputs in done:
+            chunk, _ = running.pop(future.key)
+            yield chunk, outputs
+            submit()
+    finally:
+        if own:
+            client.close()
+
+
+def _compute_once(plan, first, last):
+    """On a dask worker, whose threads are the scheduler's business."""
+    threads.set_num_threads(int(os.environ.get("RBCHAIN_NUM_THREADS", "1")))
+    return plan.compute(first, last)

@@ -1,0 +1,164 @@
+"""What a study keeps of each motion: one number, found from something over time."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ..actions.wrenches import Wrench
+from ..errors import StudyError
+
+OVER = {
+    "final": lambda x: x[..., -1],
+    "max": lambda x: x.max(-1),
+    "min": lambda x: x.min(-1),
+    "mean": lambda x: x.mean(-1),
+    "rms": lambda x: np.sqrt((x * x).mean(-1)),
+}
+
+
+class Measure(BaseModel):
+    """A number of each chain's motion.
+
+    Parameters
+    ----------
+    name : str
+    of : what it is found from
+        "distance": of `frame` (a body or fixed frame) from `target` (3,) m; "coordinate": x, y or z of a frame,
+        `axis`; "speed": of a frame's origin; "position", "velocity", "torque": of a `joint`, its `dof`;
+        "reaction_force", "reaction_moment": how large what the joint's bearing transmits is; "kinetic_energy",
+        "potential_energy", "energy"; "energy_drift": how far the energy has gone from its first value; or
+        "function".
+    over : "final", "max", "min", "mean" or "rms"
+        Over the saved times, of which `Simulation.samples` says how many there are. "peak" is the largest magnitude.
+    function : callable(model, motion), or "module:name"
+        Numbers (chains,) or (chains, times) from the model of these chains and their `Trajectory`.
+    unit : str
+        For the plots.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[^/]+$", min_length=1)]
+    of: Literal[
+        "distance",
+        "coordinate",
+        "speed",
+        "position",
+        "velocity",
+        "torque",
+        "reaction_force",
+        "reaction_moment",
+        "kinetic_energy",
+        "potential_energy",
+        "energy",
+        "energy_drift",
+        "function",
+    ]
+    over: Literal["final", "max", "min", "mean", "rms", "peak"] = "final"
+    frame: str | None = None
+    joint: str | None = None
+    dof: int = 0
+    axis: Literal["x", "y", "z"] = "x"
+    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    function: Any = None
+    unit: str = ""
+
+    @model_validator(mode="after")
+    def _whole(self):
+        for key, kinds in (
+            ("frame", ("distance", "coordinate", "speed")),
+            ("joint", ("position", "velocity", "torque", "reaction_force", "reaction_moment")),
+            ("function", ("function",)),
+        ):
+            if (getattr(self, key) is None) == (self.of in kinds):
+                found = "needs" if self.of in kinds else "has no use for"
+                raise ValueError(f"{self.of!r} {found} {key}")
+        return self
+
+    @property
+    def label(self):
+        """The name with its unit."""
+        return f"{self.name} ({self.units})" if self.units else self.name
+
+    @property
+    def units(self):
+        """As given, or what this is measured in."""
+        return self.unit or {"distance": "m", "coordinate": "m", "speed": "m/s", "reaction_force": "N",
+                             "reaction_moment": "N m", "position": "rad or m", "velocity": "rad/s or m/s",
+                             "torque": "N m or N"}.get(self.of, "J" if "energy" in self.of else "")  # fmt: skip
+
+    def check(self, model, forces):
+        """A StudyError where the model has not what this is of."""
+        if self.frame is not None and self.frame not in (*model.body_names, *model.fixed_frames):
+            raise StudyError(f"frame {self.frame!r}: there is none; expected a body or a fixed frame of {model.name!r}")
+        if self.joint is not None:
+            if self.joint not in model.joint_names:
+                raise StudyError(f"joint {self.joint!r}: there is none; expected one of {list(model.joint_names)}")
+            count = np.diff([*model.velocity_index, model.nv])[model.joint_names.index(self.joint)]
+            if not 0 <= self.dof < count:
+                raise StudyError(f"dof {self.dof} of joint {self.joint!r}: expected one below {count}")
+        if self.of.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
+            raise StudyError(f"{self.of}: reactions are known for bodies in air on which no Wrench acts")
+
+    def values(self, model, motion):
+        """The number of each chain (chains,)."""
+        series = np.asarray(getattr(self, f"_{self.of}")(model, motion), dtype=np.float64)
+        if series.ndim == 1:
+            return series
+        if self.over == "peak":
+            return np.abs(series).max(-1)
+        return OVER[self.over](series)
+
+    def _poses(self, model, motion):
+        if self.frame in model.body_names:
+            return model.body_poses(motion.q).translation[..., model.body_names.index(self.frame), :]
+        return model.frame_poses(motion.q, self.frame).translation
+
+    def _distance(self, model, motion):
+        return np.linalg.norm(self._poses(model, motion) - self.target, axis=-1)
+
+    def _coordinate(self, model, motion):
+        return self._poses(model, motion)[..., "xyz".index(self.axis)]
+
+    def _speed(self, model, motion):
+        J = model.jacobian(motion.q, self.frame)
+        return np.linalg.norm((J[..., :3, :] @ motion.qd[..., None])[..., 0], axis=-1)
+
+    def _dof(self, model):
+        return int(model.velocity_index[model.joint_names.index(self.joint)]) + self.dof
+
+    def _position(self, model, motion):
+        return model.difference(model.neutral(), motion.q)[..., self._dof(model)]
+
+    def _velocity(self, model, motion):
+        return motion.qd[..., self._dof(model)]
+
+    def _torque(self, model, motion):
+        return motion.tau[..., self._dof(model)]
+
+    def _reaction(self, model, motion, part):
+        joint = model.joint_names.index(self.joint)
+        return np.linalg.norm(model.joint_reactions(motion.q, motion.qd, motion.qdd)[..., joint, part], axis=-1)
+
+    def _reaction_force(self, model, motion):
+        return self._reaction(model, motion, slice(0, 3))
+
+    def _reaction_moment(self, model, motion):
+        return self._reaction(model, motion, slice(3, 6))
+
+    def _kinetic_energy(self, model, motion):
+        return model.energy(motion.q, motion.qd)[0]
+
+    def _potential_energy(self, model, motion):
+        return model.energy(motion.q, motion.qd)[1]
+
+    def _energy(self, model, motion):
+        return sum(model.energy(motion.q, motion.qd))
+
+    def _energy_drift(self, model, motion):
+        energy = self._energy(model, motion)
+        return energy - energy[..., :1]
+
+    def _function(self, model, motion):
+        return self.function(model, motion)

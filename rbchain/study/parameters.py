@@ -1,0 +1,287 @@
+"""What may vary in a study, and how a draw reaches the model, its initial state, and what acts on it."""
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from ..actions.drives import PID, ComputedTorque, PrescribedForce
+from ..actions.signals import Signal, as_signal
+from ..actions.wrenches import Current, Wrench
+from ..errors import StudyError
+
+XYZ = ("x", "y", "z")
+STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
+BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A quantity that may vary.
+
+    Attributes
+    ----------
+    of : str
+        What has one: each body, each degree of freedom, the model, a drive, or a wrench.
+    components : tuple of str
+        Names of its numbers; () where it is one number.
+    dimension : str, or two of them
+        As in `Units`: of all, or of that of a revolute and that of another degree of freedom. None: numbers in SI.
+    ways : tuple of str
+        In what ways a draw may change it: "set", "add", "multiply".
+    """
+
+    of: str
+    components: tuple = ()
+    dimension: object = None
+    ways: tuple = ("set", "add", "multiply")
+
+
+ANGLE = ("angle", "length")
+PARAMETERS = {
+    "mass": Parameter(BODY, dimension="mass"),
+    "cg": Parameter(BODY, XYZ, "length"),
+    "inertia": Parameter(BODY, STRAINS, ways=("add",)),
+    "placement_translation": Parameter(BODY, XYZ, "length"),
+    "placement_rotation": Parameter(BODY, XYZ, "angle", ways=("add",)),
+    "volume": Parameter(BODY, dimension="volume"),
+    "buoyancy_center": Parameter(BODY, XYZ, "length"),
+    "strip_drag": Parameter(BODY),
+    "linear_damping": Parameter(BODY, ways=("multiply",)),
+    "quadratic_damping": Parameter(BODY, ways=("multiply",)),
+    "added_volume": Parameter(BODY, ways=("multiply",)),
+    "added_mass": Parameter(BODY, ways=("multiply",)),
+    "payload": Parameter(BODY, dimension="mass", ways=("set",)),
+    "axis": Parameter(DOF, XYZ, "angle", ways=("add",)),
+    "pitch": Parameter(DOF),
+    "rotor_inertia": Parameter(DOF),
+    "gear_ratio": Parameter(DOF),
+    "stiffness": Parameter(DOF),
+    "rest_position": Parameter(DOF, dimension=ANGLE),
+    "cubic_stiffness": Parameter(DOF),
+    "damping": Parameter(DOF),
+    "friction": Parameter(DOF, dimension=("moment", "force")),
+    "static_friction": Parameter(DOF, dimension=("moment", "force")),
+    "stribeck_velocity": Parameter(DOF, dimension=("angular velocity", "velocity")),
+    "friction_velocity": Parameter(DOF, dimension=("angular velocity", "velocity")),
+    "lower_limit": Parameter(DOF, dimension=ANGLE),
+    "upper_limit": Parameter(DOF, dimension=ANGLE),
+    "limit_stiffness": Parameter(DOF),
+    "limit_damping": Parameter(DOF),
+    "q": Parameter(DOF, dimension=ANGLE, ways=("set", "add")),
+    "qd": Parameter(DOF, dimension=("angular velocity", "velocity")),
+    "tau": Parameter(DOF, dimension=("moment", "force")),
+    "gravity": Parameter(MODEL, XYZ, "gravity"),
+    "fluid_density": Parameter(MODEL, dimension="density"),
+    "current": Parameter(MODEL, XYZ, "velocity"),
+    "kp": Parameter(DRIVE),
+    "kd": Parameter(DRIVE),
+    "ki": Parameter(DRIVE),
+    "limit": Parameter(DRIVE),
+    "reference": Parameter(DRIVE, dimension=ANGLE, ways=("add",)),
+    "signal": Parameter(DRIVE, dimension=("moment", "force"), ways=("add",)),
+    "force": Parameter(WRENCH, XYZ, "force", ways=("add",)),
+    "moment": Parameter(WRENCH, XYZ, "moment", ways=("add",)),
+}
+
+
+class Chains:
+    """A chunk of samples while draws are put into it: fields of the model, the initial state, and what acts."""
+
+    def __init__(self, plan, count):
+        self.count = count
+        self.model, self.fields, self.payloads = plan.model, {}, []
+        self.q = np.tile(plan.q, (count, 1))
+        self.qd = np.tile(plan.qd, (count, 1))
+        self.tau = np.tile(plan.tau, (count, 1))
+        self.drives, self.forces = list(plan.drives), list(plan.forces)
+
+    def field(self, name):
+        """A field of all chains, which may be written to."""
+        if name not in self.fields:
+            of_one = getattr(self.model, name)
+            self.fields[name] = np.array(np.broadcast_to(of_one, (self.count, *of_one.shape)))
+        return self.fields[name]
+
+    def build(self, only=None):
+        """The model of all chains, or of one of them alone."""
+        chosen = slice(None) if only is None else only
+        many = self.model.vary(**{name: values[chosen] for name, values in self.fields.items()})
+        for body, mass, point in self.payloads:
+            many = many.with_payload(body, mass[chosen], point)
+        return many
+
+    def apply(self, dispersion, target, values):
+        """Put draws (count, components) into what `target` names."""
+        name, i = dispersion.parameter, target.index
+        special = getattr(self, f"_apply_{name}", None)
+        if special is not None:
+            special(dispersion, target, values)
+        elif PARAMETERS[name].of == DRIVE:
+            self._apply_to_drive(dispersion, target, values)
+        elif PARAMETERS[name].of == WRENCH:
+            self._apply_to_wrench(dispersion, target, values)
+        else:
+            place = (slice(None),) if PARAMETERS[name].of == MODEL else (slice(None), i)
+            place = (*place, list(dispersion.component_indices)) if PARAMETERS[name].components else place
+            field, draws = self.field(name), values if PARAMETERS[name].components else values[:, 0]
+            draws = draws.reshape(draws.shape + (1,) * (field[place].ndim - draws.ndim))
+            field[place] = changed(field[place], draws, dispersion.how)
+
+    def _apply_mass(self, dispersion, target, values):
+        """Another mass of the same shape: the density changes, and the tensor with it."""
+        mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
+        if not (mass[:, i] > 0.0).all():
+            raise StudyError(f"the mass of {target.name!r} varies, but it has none; expected a body with mass")
+        new = changed(mass[:, i], values[:, 0], dispersion.how)
+        inertia[:, i] *= (new / mass[:, i])[:, None, None]
+        mass[:, i] = new
+
+    def _apply_inertia(self, dispersion, target, values):
+        """Stretch the body about its cg by exp(E / 2), E symmetric: no body can become one that cannot be."""
+        inertia, i = self.field("inertia"), target.index
+        strain = np.zeros((self.count, len(STRAINS)))
+        strain[:, list(dispersion.component_indices)] = values
+        xx, yy, zz, xy, xz, yz = strain.T
+        E = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], -1).reshape(-1, 3, 3)
+        exponents, axes = np.linalg.eigh(E / 2)
+        stretch = axes * np.exp(exponents)[:, None, :] @ axes.mT
+        moments = stretch @ other_moments(inertia[:, i], 0.5) @ stretch
+        inertia[:, i] = other_moments((moments + moments.mT) / 2, 1.0)
+
+    def _apply_placement_rotation(self, dispersion, target, values):
+        rotation = self.field("placement_rotation")
+        rotation[:, target.index] = rotation[:, target.index] @ self._turns(dispersion, values)
+
+    def _apply_axis(self, dispersion, target, values):
+        axis = self.field("axis")
+        axis[:, target.index] = (self._turns(dispersion, values) @ axis[:, target.index, :, None])[..., 0]
+
+    def _turns(self, dispersion, values):
+        """Rotations by vectors (rad), of which some components are drawn."""
+        from scipy.spatial.transform import Rotation
+
+        turn = np.zeros((self.count, 3))
+        turn[:, list(dispersion.component_indices)] = values
+        return Rotation.from_rotvec(turn).as_matrix()
+
+    def _apply_payload(self, dispersion, target, values):
+        self.payloads.append((target.name, values[:, 0], dispersion.point))
+
+    def _apply_q(self, dispersion, target, values):
+        along = np.zeros((self.count, self.model.nv))
+        if dispersion.how == "set":
+            along[:, target.index] = values[:, 0] - self.model.difference(self.model.neutral(), self.q)[:, target.index]
+        else:
+            along[:, target.index] = values[:, 0]
+        self.q = self.model.integrate(self.q, along)
+
+    def _apply_qd(self, dispersion, target, values):
+        self.qd[:, target.index] = changed(self.qd[:, target.index], values[:, 0], dispersion.how)
+
+    def _apply_tau(self, dispersion, target, values):
+        self.tau[:, target.index] = changed(self.tau[:, target.index], values[:, 0], dispersion.how)
+
+    def _apply_current(self, dispersion, target, values):
+        at = next(i for i, force in enumerate(self.forces) if isinstance(force, Current))
+        velocity = list(_three(self.forces[at].velocity))
+        for component, draws in zip(dispersion.component_indices, values.T, strict=True):
+            velocity[component] = shifted(velocity[component], draws, dispersion.how)
+        self.forces[at] = Current(tuple(velocity))
+
+    def _apply_to_drive(self, dispersion, target, values):
+        drive, name = self.drives[target.index], dispersion.parameter
+        if name in ("reference", "signal"):
+            new = shifted(getattr(drive, name), values[:, 0], "add")
+        else:
+            new = changed(np.broadcast_to(getattr(drive, name), self.count), values[:, 0], dispersion.how)
+        self.drives[target.index] = replace(drive, **{name: new})
+
+    def _apply_to_wrench(self, dispersion, target, values):
+        wrench = self.forces[target.index]
+        three = list(_three(getattr(wrench, dispersion.parameter)))
+        for component, draws in zip(dispersion.component_indices, values.T, strict=True):
+            three[component] = shifted(three[component], draws, "add")
+        self.forces[target.index] = replace(wrench, **{dispersion.parameter: tuple(three)})
+
+
+def changed(old, draws, how):
+    """What becomes of a number."""
+    if how == "set":
+        return np.broadcast_to(draws, old.shape)
+    return old + draws if how == "add" else old * draws
+
+
+def other_moments(matrix, share):
+    """Second moments about the cg from a tensor of inertia (`share` of the trace: 1/2), or the reverse (1)."""
+    return share * np.trace(matrix, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - matrix
+
+
+def shifted(signal, draws, how):
+    """A signal of each chain: the signal plus, times, or replaced by its draw."""
+    signal = as_signal("signal", signal)
+    if how == "set":
+        return Signal.constant(draws)
+    pieces = np.array(np.broadcast_to(signal.coefficients, (*draws.shape, *signal.coefficients.shape[-2:])))
+    if how == "add":
+        pieces[..., 0] += draws[:, None]
+        return replace(signal, coefficients=pieces)
+    waves = np.array(np.broadcast_to(signal.waves, (*draws.shape, *signal.waves.shape[-2:])))
+    waves[..., 0] *= draws[:, None]
+    return replace(signal, coefficients=pieces * draws[:, None, None], waves=waves)
+
+
+def _three(components):
+    """Three signals, from these or from an array."""
+    return tuple(components) if len(components) == 3 else tuple(np.moveaxis(np.asarray(components), -1, 0))
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing that a dispersion is of: its name, its place, and what it is measured in."""
+
+    name: str
+    index: int
+    revolute: bool = True
+
+
+def targets_of(plan, parameter, patterns):
+    """What the patterns name, in the model's order; a StudyError where one names nothing."""
+    known = _known(plan, parameter)
+    if PARAMETERS[parameter].of == MODEL:
+        if patterns != ("*",):
+            raise StudyError(f"{parameter} is of the whole model; found of = {list(patterns)}")
+        return known
+    found = []
+    for pattern in patterns:
+        matches = [target for target in known if fnmatchcase(target.name, pattern)]
+        if not matches:
+            names = sorted({target.name for target in known}, key=[t.name for t in known].index)
+            raise StudyError(f"{pattern!r} names no {PARAMETERS[parameter].of} with a {parameter}; there are {names}")
+        found += [target for target in matches if target not in found]
+    return sorted(found, key=known.index)
+
+
+def _known(plan, parameter):
+    """Everything that has the parameter."""
+    model, of = plan.model, PARAMETERS[parameter].of
+    if of == MODEL:
+        if parameter == "current" and not any(isinstance(force, Current) for force in plan.forces):
+            raise StudyError("a current varies, but there is none: give forces a Current")
+        return [Target(model.name, 0)]
+    if of == BODY:
+        names = list(model.body_names)
+        if parameter == "payload":
+            names += list(model.fixed_frames)
+        return [Target(name, i) for i, name in enumerate(names)]
+    if of == DOF:
+        counts = np.diff([*model.velocity_index, model.nv])
+        names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
+        return [
+            Target(n, i, kind == "revolute") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
+        ]
+    if of == WRENCH:
+        return [Target(f.body, i) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)]
+    kinds = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
+    kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
+    return [Target(d.joint, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]

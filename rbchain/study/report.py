@@ -1,0 +1,219 @@
+"""The report of a study: one HTML page that stands alone, and its pictures."""
+
+import base64
+import html
+import io
+import json
+from pathlib import Path
+from string import Template
+
+import numpy as np
+from scipy import stats
+
+from ..errors import STATUS_SENTENCES
+from .plan import BAD_PARAMETERS
+from .store import open_dataset
+
+SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
+MOST_INFLUENTIAL = 4
+COLOURS = {"bar": "#4878a8", "line": "#b5482f", "band": "#9db9d3", "point": "#30506e"}
+FAILURES_SHOWN = 20
+
+PAGE = Template("""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>$title</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ccc }
+table { border-collapse: collapse; font-size: 0.9rem }
+td, th { padding: 0.2rem 0.8rem; border-bottom: 1px solid #e5e5e5 }
+th { text-align: left } td.number { text-align: right; font-variant-numeric: tabular-nums }
+img { max-width: 100% } pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 0.8rem }
+</style></head><body>
+<h1>$title</h1>
+<p>$summary</p>
+$sections
+</body></html>
+""")
+
+
+def write_report(folder):
+    """Write `report.html` and `report/*.png` into a folder of results; returns the page's path.
+
+    Distributions of all measures, bands of quantiles over time where the motion was kept, each measure against the
+    parameters that it hangs on most (Spearman's rank correlation), and the samples that failed.
+    """
+    folder = Path(folder)
+    results = open_dataset(folder)
+    statistics = json.loads(results.attrs.get("statistics", "null"))
+    pictures = {}
+    sections = [_about_failures(results)]
+    for name in _measures(results):
+        pictures[f"distribution of {name}"] = _distribution(results, name, statistics)
+        pictures[f"influences on {name}"] = _influences(results, name)
+    for name in ("q", "qd"):
+        if name in results and statistics:
+            pictures[f"{name} over time"] = _bands(results, name, statistics)
+    if statistics:
+        sections.insert(0, _table(results, statistics))
+    (folder / "report").mkdir(exist_ok=True)
+    for title, figure in pictures.items():
+        if figure is None:
+            continue
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=110)
+        name = "".join(c if c.isalnum() else "_" for c in title)
+        (folder / "report" / f"{name}.png").write_bytes(drawn.getvalue())
+        code = base64.b64encode(drawn.getvalue()).decode()
+        words = html.escape(title)
+        sections.append(f'<h2>{words.capitalize()}</h2><img alt="{words}" src="data:image/png;base64,{code}">')
+    sections.append(_provenance(results))
+    page = folder / "report.html"
+    title = html.escape(results.attrs["title"])
+    page.write_text(PAGE.substitute(title=title, summary=_summary(results, statistics), sections="\n".join(sections)))
+    return page
+
+
+def _measures(results):
+    """Names of the outputs that are one number of each sample."""
+    return [n for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
+
+
+def _summary(results, statistics):
+    if not statistics:
+        done = int((results.status.values >= 0).sum())
+        return f"Not finished: {done:,} of {results.sizes['sample']:,} samples are done."
+    rate = statistics["failure_rate"]
+    return (
+        f"{statistics['samples']:,} samples, of which {statistics['failures']:,} failed: {rate['estimate']:.3%} "
+        f"(95 % interval {rate['low']:.3%} to {rate['high']:.3%})."
+    )
+
+
+def _table(results, statistics):
+    """Statistics of the measures and the final state."""
+    rows = []
+    levels = statistics["levels"]
+    for name, of_one in statistics["of"].items():
+        variable = results[name]
+        if "time" in variable.dims:
+            continue
+        labels = results[variable.dims[1]].values if len(variable.dims) > 1 else [""]
+        columns = {key: np.array(v, dtype=object).reshape(-1, len(labels)) for key, v in of_one.items()}
+        for i, label in enumerate(labels):
+            deviation = columns["variance"][0][i]
+            numbers = [columns["mean"][0][i], None if deviation is None else deviation**0.5, columns["min"][0][i]]
+            numbers += [columns["quantiles"][levels.index(p)][i] for p in (0.05, 0.5, 0.95)] + [columns["max"][0][i]]
+            cells = "".join(f'<td class="number">{"" if x is None else f"{x:.5g}"}</td>' for x in numbers)
+            shown = html.escape(f"{name} {label}".strip())
+            rows.append(f"<tr><th>{shown}</th>{cells}<td>{html.escape(variable.attrs.get('units', ''))}</td></tr>")
+    head = "".join(f"<th>{x}</th>" for x in ("", "mean", "std", "min", "5 %", "median", "95 %", "max", ""))
+    return f"<h2>Statistics</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _about_failures(results):
+    """The samples that failed, with what was drawn for them."""
+    status = results.status.values
+    failed = np.flatnonzero((status > 0) & (status != 4))
+    if failed.size == 0:
+        return "<h2>Failures</h2><p>None.</p>"
+    codes, counts = np.unique(status[failed], return_counts=True)
+    words = "".join(f"<li>{n:,}: {html.escape(sentence(int(c)))}</li>" for c, n in zip(codes, counts, strict=True))
+    names = results.parameter.values if "parameter" in results.coords else []
+    shown = failed[:FAILURES_SHOWN]
+    head = "".join(f"<th>{html.escape(str(x))}</th>" for x in ("sample", "status", "end time, s", *names))
+    drawn, ends = results.parameters[shown].values, results.end_time[shown].values
+    rows = "".join(
+        f'<tr><th>{k}</th><td class="number">{status[k]}</td><td class="number">{end:.4g}</td>'
+        + "".join(f'<td class="number">{x:.5g}</td>' for x in values)
+        + "</tr>"
+        for k, end, values in zip(shown, ends, drawn, strict=True)
+    )
+    more = f"<p>The first {len(shown)} of {failed.size:,}:</p>"
+    return f"<h2>Failures</h2><ul>{words}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
+
+
+def sentence(status):
+    """What a sample's status says."""
+    if status == BAD_PARAMETERS:
+        return "No chain can have the parameters that were drawn."
+    return STATUS_SENTENCES.get(status, "The sample has not been computed.")
+
+
+def _axes(rows, columns, width=9.0, height=3.2):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False).ravel()
+
+
+def _distribution(results, name, statistics):
+    """A histogram, with median and quantiles."""
+    values = results[name].values
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return None
+    figure, (axes,) = _axes(1, 1)
+    axes.hist(values, bins=min(80, max(10, int(values.size**0.5))), color=COLOURS["bar"])
+    if statistics:
+        found = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
+        for level, style in ((0.05, ":"), (0.5, "-"), (0.95, ":")):
+            axes.axvline(found[level], color=COLOURS["line"], linestyle=style, label=f"{level:.0%}: {found[level]:.5g}")
+        axes.legend(frameon=False)
+    axes.set(xlabel=_label(results[name]), ylabel="samples")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _influences(results, name):
+    """The measure against the parameters that it hangs on most."""
+    if "parameter" not in results.coords:
+        return None
+    step = max(1, results.sizes["sample"] // SHOWN)
+    values, drawn = results[name][::step].values, results.parameters[::step].values
+    there = np.isfinite(values)
+    values, drawn = values[there], drawn[there]
+    varies = [c for c in range(drawn.shape[1]) if values.size > 2 and np.ptp(drawn[:, c]) > 0 and np.ptp(values) > 0]
+    ranks = {c: float(stats.spearmanr(drawn[:, c], values).statistic) for c in varies}
+    most = sorted(ranks, key=lambda c: -abs(ranks[c]))[:MOST_INFLUENTIAL]
+    if not most:
+        return None
+    figure, all_axes = _axes(1, len(most), height=3.0)
+    for axes, c in zip(all_axes, most, strict=True):
+        axes.plot(drawn[:, c], values, ".", markersize=2, alpha=0.4, color=COLOURS["point"], rasterized=True)
+        axes.set(xlabel=str(results.parameter.values[c]), title=f"rank correlation {ranks[c]:+.2f}")
+        axes.title.set_fontsize(9)
+        axes.spines[["top", "right"]].set_visible(False)
+    all_axes[0].set_ylabel(_label(results[name]))
+    return figure
+
+
+def _bands(results, name, statistics):
+    """Median and quantile bands of each coordinate over time."""
+    variable, levels = results[name], statistics["levels"]
+    quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
+    labels, times = results[variable.dims[2]].values, results.time.values
+    columns = min(3, len(labels))
+    figure, all_axes = _axes(-(-len(labels) // columns), columns, height=2.6)
+    for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
+        for low, high, alpha in ((0.05, 0.95, 0.45), (0.25, 0.75, 0.8)):
+            band = quantiles[levels.index(low), :, i], quantiles[levels.index(high), :, i]
+            axes.fill_between(
+                times, *band, color=COLOURS["band"], alpha=alpha, linewidth=0, label=f"{low:.0%}-{high:.0%}"
+            )
+        axes.plot(times, quantiles[levels.index(0.5), :, i], color=COLOURS["line"], label="median")
+        axes.set(xlabel="t (s)", ylabel=f"{name} {label}")
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in all_axes[len(labels) :]:
+        axes.remove()
+    all_axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _label(variable):
+    return variable.attrs.get("long_name") or variable.name
+
+
+def _provenance(results):
+    """What was run, by what."""
+    words = {key: json.loads(results.attrs[key]) for key in ("provenance", "reach", "study") if key in results.attrs}
+    return f"<h2>What was run</h2><pre>{html.escape(json.dumps(words, indent=1))}</pre>"

@@ -1,0 +1,111 @@
+"""Running a study: chunks in, results stored, statistics kept in the order of the samples."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..errors import StudyError
+from .statistics import Statistics, is_narrow_enough
+
+CHUNK = 4096  # chains: enough for all lanes and threads, and few enough for the caches
+MEMORY = 1 << 30  # bytes that chunks on their way may take
+LOG = "log.jsonl"
+
+
+def chunk_size(plan, memory):
+    """How many samples to compute at once: as many as memory allows for the chunks that are on their way."""
+    at_once = int(memory / (4 * plan.bytes_per_sample()))  # one computed, one stored, one waiting, and copies
+    if at_once < 1:
+        raise StudyError(
+            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g}, for one chain"
+        )
+    return min(CHUNK, at_once, plan.description.samples)
+
+
+def run(plan, store, executor, progress=None):
+    """Compute what is missing in the store; returns the Statistics of all of it.
+
+    Statistics follow the samples in their order, for their sums, and the decision to stop, to be the same however the
+    chunks come in; a chunk that comes too early waits in the store.
+    """
+    statistics, names = Statistics(plan), [v.name for v in plan.variables]
+    enough = is_narrow_enough(plan.description.stop_when)
+    chunks, upto, ended = store.chunks, 0, None
+    missing = [chunk for chunk in range(chunks) if not store.is_finished(chunk)]
+    finished = set(range(chunks)) - set(missing)
+    computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
+
+    def catch_up(own=None, outputs=None):
+        """Statistics of all chunks that follow without a gap; whether that is enough."""
+        nonlocal upto, ended
+        while upto in finished and ended is None:
+            ended = statistics.add(outputs if upto == own else store.read(upto, names), enough)
+            upto += 1
+        return ended is not None
+
+    if progress is not None:
+        progress(sum(store.bounds(chunk)[1] - store.bounds(chunk)[0] for chunk in finished), statistics)
+    try:
+        if not catch_up():
+            for chunk, outputs in computed:
+                store.write(chunk, outputs)
+                finished.add(chunk)
+                if progress is not None:
+                    progress(len(outputs["status"]), statistics)
+                if catch_up(chunk, outputs):
+                    break
+    finally:
+        computed.close()
+    if ended is None:
+        statistics.finish()
+    else:
+        store.end_at(ended)
+    return statistics
+
+
+def provenance():
+    """What computed the results: versions, and the state of the git repository that the study was run in."""
+    packages = {}
+    for name in ("rbchain", "numpy", "numba", "scipy", "zarr", "xarray"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = "not installed"
+    return {
+        "versions": packages | {"python": platform.python_version()},
+        "machine": platform.machine(),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "git": _git_state(),
+    }
+
+
+def _git_state():
+    """The commit, with a word where files differ from it; empty outside of a repository."""
+    try:
+        commit, changed = (
+            subprocess.run(["git", *asked], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+            for asked in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit + (", with changes" if changed else "")
+
+
+class Log:
+    """A line for every run in the folder's log: when, where, how far. It is no part of the results."""
+
+    def __init__(self, folder):
+        self.path, self.started = Path(folder) / LOG, time.perf_counter()
+
+    def write(self, **words):
+        """Add a line."""
+        stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}
+        line = stamp | words | {"seconds": round(time.perf_counter() - self.started, 3), "command": " ".join(sys.argv)}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")

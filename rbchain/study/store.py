@@ -1,0 +1,209 @@
+"""Where results are kept: a Zarr group that xarray opens, a chunk of it for every chunk of the study.
+
+A chunk's status is written last, and every file appears whole or not at all (it is renamed into its place): so what has
+a status is finished, and whatever interrupts a run leaves nothing to mend.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import StudyError
+from .description import differences
+from .plan import NOT_RUN
+
+FOLDER = "results.zarr"
+FORMAT = 1
+
+
+class Store:
+    """The results of one study in a folder; made by `Store.create` or `Store.open`."""
+
+    def __init__(self, folder):
+        import zarr
+
+        self.folder = Path(folder)
+        self.group = zarr.open_group(self.folder / FOLDER, mode="r+")
+        self.attributes = dict(self.group.attrs)
+        self.chunk = int(self.attributes["chunk"])
+        self.samples = self.group["status"].shape[0]
+        self.planned = int(self.attributes["samples"])
+
+    @classmethod
+    def exists(cls, folder):
+        """Whether there is one."""
+        return (Path(folder) / FOLDER / "zarr.json").is_file()
+
+    @classmethod
+    def create(cls, folder, plan, chunk, provenance):
+        """A new one, which appears in its folder once it is whole."""
+        import zarr
+
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = folder / (FOLDER + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        samples, sizes = plan.description.samples, plan.sizes()
+        attributes = {
+            "format": FORMAT,
+            "title": plan.description.name,
+            "samples": samples,
+            "chunk": chunk,
+            "study": json.dumps(plan.words()),
+            "provenance": json.dumps(provenance),
+            "reach": json.dumps(plan.reach()),
+        }
+        group = zarr.create_group(unfinished, attributes=attributes)
+        for variable in plan.variables:
+            shape = tuple(sizes[d] for d in variable.dims)
+            group.create_array(
+                variable.name,
+                shape=(samples, *shape),
+                chunks=(chunk, *(max(1, size) for size in shape)),
+                dtype=np.dtype(variable.dtype),
+                fill_value=NOT_RUN if variable.name == "status" else np.nan if variable.dtype is np.float64 else 0,
+                dimension_names=("sample", *variable.dims),
+                attributes={"units": variable.units, "long_name": variable.label or variable.name},
+                config={"write_empty_chunks": True},
+            )
+        for name, labels, units in _coordinates(plan):
+            if len(labels):
+                values = np.asarray(labels)
+                values = values.astype(np.dtypes.StringDType()) if values.dtype.kind == "U" else values
+                group.create_array(name, data=values, dimension_names=(name,), attributes={"units": units})
+        unfinished.rename(folder / FOLDER)
+        return cls(folder)
+
+    @classmethod
+    def open(cls, folder, plan):
+        """The one that is there, if it is of this very study; a StudyError names what has changed."""
+        store = cls(folder)
+        changed = differences(json.loads(store.attributes["study"]), json.loads(json.dumps(plan.words())))
+        if changed:
+            raise StudyError(
+                f"{store.folder}: this study is another one than that whose results are there: "
+                + "; ".join(changed[:5])
+                + " (give another folder, or delete this one)"
+            )
+        for left in (store.folder / FOLDER).rglob("*.partial"):  # of a write that was cut off
+            left.unlink(missing_ok=True)
+        return store
+
+    def bounds(self, chunk):
+        """First sample of a chunk, and the one behind its last."""
+        return chunk * self.chunk, min((chunk + 1) * self.chunk, self.samples)
+
+    @property
+    def chunks(self):
+        """How many there are."""
+        return -(-self.samples // self.chunk)
+
+    def is_finished(self, chunk):
+        """Whether all results of a chunk are there."""
+        return (self.folder / FOLDER / "status" / "c" / str(chunk)).is_file()
+
+    def write(self, chunk, outputs):
+        """Keep the results of a chunk, its status last."""
+        first, last = self.bounds(chunk)
+        try:
+            for name, values in outputs.items():
+                if values.size and name != "status":
+                    self.group[name][first:last] = values
+            self.group["status"][first:last] = outputs["status"]
+        except OSError as error:
+            raise StudyError(
+                f"{self.folder}: the results cannot be written ({error.strerror or error}); "
+                "once they can, the same command goes on from here"
+            ) from error
+
+    def read(self, chunk, names):
+        """Results of a finished chunk by name."""
+        first, last = self.bounds(chunk)
+        return {name: self.group[name][first:last] for name in names}
+
+    def end_at(self, samples):
+        """Make these all the samples there are: the study stopped early."""
+        if samples == self.samples:
+            return
+        for _, array in self.group.arrays():
+            if array.metadata.dimension_names[0] == "sample":
+                array.resize((samples, *array.shape[1:]))
+        self.samples = samples
+
+    def keep_statistics(self, statistics):
+        """The last thing written: statistics of everything, and how many samples failed."""
+        self.group.attrs["statistics"] = json.dumps(statistics.in_words())
+
+    def dataset(self):
+        """The results as xarray has them: read when looked at."""
+        return open_dataset(self.folder)
+
+
+class InMemory:
+    """Results that are kept nowhere: what `Store` is, without a folder."""
+
+    def __init__(self, plan, chunk):
+        sizes = plan.sizes()
+        self.samples, self.chunk = plan.description.samples, chunk
+        self.arrays = {v.name: np.empty((self.samples, *(sizes[d] for d in v.dims)), v.dtype) for v in plan.variables}
+
+    bounds, chunks = Store.bounds, Store.chunks
+
+    def is_finished(self, chunk):
+        return False
+
+    def write(self, chunk, outputs):
+        first, last = self.bounds(chunk)
+        for name, values in outputs.items():
+            self.arrays[name][first:last] = values
+
+    def read(self, chunk, names):
+        first, last = self.bounds(chunk)
+        return {name: self.arrays[name][first:last] for name in names}
+
+    def end_at(self, samples):
+        self.arrays = {name: values[:samples] for name, values in self.arrays.items()}
+        self.samples = samples
+
+    def dataset(self, plan, statistics):
+        """The results as xarray has them."""
+        import xarray
+
+        variables = {
+            v.name: (("sample", *v.dims), self.arrays[v.name], {"units": v.units, "long_name": v.label or v.name})
+            for v in plan.variables
+        }
+        coordinates = {name: (name, np.asarray(x), {"units": units}) for name, x, units in _coordinates(plan) if len(x)}
+        attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.in_words())}
+        return xarray.Dataset(variables, coordinates, attributes)
+
+
+def open_dataset(folder):
+    """The results in a folder as an `xarray.Dataset`, read when looked at."""
+    import xarray
+
+    path = Path(folder) / FOLDER
+    if not Store.exists(folder):
+        raise StudyError(f"{folder}: there are no results of a study")
+    found = xarray.open_zarr(path, chunks=None, mask_and_scale=False, consolidated=False)
+    return found.set_coords([name for name in ("time", "parameter", "position", "velocity", "event") if name in found])
+
+
+def _coordinates(plan):
+    """Labels along the axes: name, values, unit."""
+    model = plan.model
+    counts_q = np.diff([*model.position_index, model.nq])
+    counts_v = np.diff([*model.velocity_index, model.nv])
+    yield "parameter", plan.columns, ""
+    yield "position", _labels(model.joint_names, counts_q), "rad, m, or a quaternion's"
+    yield "velocity", _labels(model.joint_names, counts_v), "rad/s or m/s"
+    if plan.description.outputs.motion:
+        yield "time", plan.times, "s"
+    if plan.events:
+        yield "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(plan.events)], ""
+
+
+def _labels(joints, counts):
+    return [n if c == 1 else f"{n}.{i}" for n, c in zip(joints, counts, strict=True) for i in range(c)]

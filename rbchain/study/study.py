@@ -1,0 +1,161 @@
+"""Study: a description with what can be done with it."""
+
+from functools import cached_property, partial
+from pathlib import Path
+
+from ..errors import StudyError
+from . import executors
+from .description import checked, read_description
+from .plan import Plan
+from .run import MEMORY, Log, chunk_size, provenance, run
+from .store import InMemory, Store
+
+EXECUTORS = ("local", "processes", "dask")
+
+
+class Study:
+    """A Monte Carlo study: a model, what varies and how, what to simulate, and what to keep.
+
+    Parameters
+    ----------
+    **keys
+        What `study.toml` has: `model` (a Model, or a file), `samples`, `simulate` and optionally `name`, `seed`,
+        `design`, `vary`, `correlate`, `drives`, `forces`, `events`, `outputs`, `measures`, `stop_when`; each as a dict,
+        or as the object of `rbchain.study` that it stands for.
+
+    Raises
+    ------
+    StudyError
+        If the description does not fit; it names the key.
+
+    Examples
+    --------
+    Where a rod of uncertain mass and friction swings in half a second:
+
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     model=rb.Model.serial_chain(2),
+    ...     samples=500,
+    ...     vary=[
+    ...         {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1, "std": 0.05}},
+    ...         {"parameter": "friction", "of": "link1", "distribution": {"kind": "uniform", "low": 0, "high": 0.01}},
+    ...     ],
+    ...     simulate={"duration": 0.5, "method": "rk4", "step": 0.005},
+    ...     measures=[{"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}],
+    ... )
+    >>> results = study.run()
+    >>> results.height.shape, list(results.parameter.values)
+    ((500,), ['mass[link1]', 'mass[link2]', 'friction[link1]'])
+    """
+
+    def __init__(self, *, folder=".", **keys):
+        self.description, self.folder = checked(keys), Path(folder)
+
+    @classmethod
+    def read(cls, path):
+        """The study that a TOML file describes; files that it names are beside it."""
+        study = cls.__new__(cls)
+        study.description, study.folder = read_description(path), Path(path).parent
+        return study
+
+    @cached_property
+    def plan(self):
+        """The study bound to its model."""
+        return Plan(self.description, self.folder)
+
+    def __repr__(self):
+        return f"Study({self.description.name!r}, {self.description.samples} samples)"
+
+    def run(
+        self, out=None, *, executor="local", workers=None, scheduler=None, chunk=None, memory=MEMORY, progress=None
+    ):
+        """Simulate all samples, or those that a folder of results lacks.
+
+        Parameters
+        ----------
+        out : path, optional
+            Folder of the results; in memory only, if not given. Where there are results of this very study in it, the
+            run goes on with what is missing.
+        executor : "local", "processes" or "dask"
+            In this process on all threads; in `workers` processes; or on the dask cluster of `scheduler`, an address or
+            a `distributed.Client`. The results are the same to the last bit.
+        chunk : int, optional
+            Samples computed at once, if not as many as `memory` allows, up to 4096.
+        memory : float, bytes
+            What the chunks on their way may take, however many samples there are.
+        progress : function(count, statistics), optional
+            Called after each chunk with how many samples that were, and what is known so far.
+
+        Returns
+        -------
+        xarray.Dataset
+            Outputs by name along `sample`, with units; `attrs["statistics"]` has their statistics as JSON. `status`
+            says which failed, and `parameters` what was drawn.
+
+        Raises
+        ------
+        StudyError
+            If the folder holds another study: the message names what differs. If it cannot be written.
+        """
+        plan, executor = self.plan, _executor(executor, workers, scheduler)
+        if chunk is not None and (chunk != int(chunk) or chunk < 1):
+            raise StudyError(f"chunk is {chunk!r}; expected a whole number of samples, at least 1")
+        size = chunk_size(plan, memory) if chunk is None else min(int(chunk), plan.description.samples)
+        if out is None:
+            store = InMemory(plan, size)
+            statistics = run(plan, store, executor, progress)
+            return store.dataset(plan, statistics)
+        try:
+            store = Store.open(out, plan) if Store.exists(out) else Store.create(out, plan, size, provenance())
+            log = Log(out)
+            log.write(event="started", samples=plan.description.samples)
+        except OSError as error:
+            raise StudyError(f"{out}: results cannot be written there ({error.strerror or error})") from error
+        statistics = run(plan, store, executor, progress)
+        store.keep_statistics(statistics)
+        log.write(event="finished", samples=statistics.count, failures=statistics.failures)
+        return store.dataset()
+
+    def sample(self, k, save_at=201):
+        """Sample k alone, with all of its motion: {name: what was drawn}, its Model and its Trajectory.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+        ... )
+        >>> drawn, model, motion = study.sample(3)
+        >>> motion.q.shape, bool(abs(drawn["q[link1]"]) < 0.35)
+        ((201, 1), True)
+        """
+        samples = self.description.samples
+        if isinstance(k, bool) or k != int(k) or not 0 <= k < samples:
+            raise StudyError(f"sample is {k!r}; expected a whole number from 0 to {samples - 1}")
+        first, last = self.plan.company(int(k), int(k) + 1)
+        values, i = self.plan.draw(first, last), int(k) - first
+        _, motion = self.plan.simulate(values, save_at)
+        model = self.plan.chains(values[i : i + 1]).build(only=0)
+        return dict(zip(self.plan.columns, values[i].tolist(), strict=True)), model, motion.of_chain(i)
+
+    def sensitivity(self, measure, method="sobol", samples=512, out=None, **settings):
+        """How much each number that is drawn matters to a measure: see `rbchain.study.sensitivity.indices`."""
+        from .sensitivity import indices
+
+        return indices(self, measure, method, samples, out, **settings)
+
+
+def run_study(file, out, **settings):
+    """Run the study that a file describes, or go on with it: `Study.read(file).run(out, ...)`."""
+    return Study.read(file).run(out, **settings)
+
+
+def _executor(name, workers, scheduler):
+    if name not in EXECUTORS:
+        raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
+    if workers is not None and (workers != int(workers) or workers < 1):
+        raise StudyError(f"workers is {workers!r}; expected a whole number, at least 1")
+    if name == "processes":
+        return partial(executors.processes, workers=workers)
+    return partial(executors.dask, scheduler=scheduler) if name == "dask" else executors.local
