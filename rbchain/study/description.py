@@ -247,6 +247,13 @@ def _signal(value):
     return getattr(Signal, kind)(**given)
 
 
+#: Names that outputs and axes of the results have.
+RESERVED = {
+    *("parameters", "parameter", "q", "qd", "q_final", "qd_final", "q_min", "q_max", "qd_min", "qd_max", "end_time"),
+    *("status", "event_count", "event_time", "event", "sample", "time", "position", "velocity", "failure rate"),
+}
+
+
 class Description(BaseModel):
     """All that defines a study: what `study.toml` holds."""
 
@@ -274,6 +281,9 @@ class Description(BaseModel):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"{what}: the name {twice[0]!r} is there twice; give one of them another `name`")
+        taken = sorted({m.name for m in self.measures} & RESERVED)
+        if taken:
+            raise ValueError(f"measures: {taken[0]!r} is the name of another output; expected another one")
         if self.stop_when and self.stop_when.measure not in ("failure rate", *(m.name for m in self.measures)):
             raise ValueError(f"stop_when: there is no measure {self.stop_when.measure!r}")
         return self

@@ -60,7 +60,10 @@ class Sobol(Design):
     def points(self, first, last, columns, seed, samples):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that 2^m are best: chunks need not be
-            points = qmc.Sobol(columns, rng=np.random.default_rng(seed)).fast_forward(first).random(last - first)
+            sequence = qmc.Sobol(columns, rng=np.random.default_rng(seed))
+            if first:  # SciPy refuses to forward by none
+                sequence.fast_forward(first)
+            points = sequence.random(last - first)
         return np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
 
 

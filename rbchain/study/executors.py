@@ -86,13 +86,14 @@ def dask(plan, spans, scheduler=None):
     own = not isinstance(scheduler, Client)
     client = Client(scheduler, timeout=20) if own else scheduler
     try:
-        shared = client.scatter(plan, broadcast=True, hash=False)
         spans, running = iter(spans), {}
         done = as_completed(with_results=True)
 
         def submit():
             for chunk, first, last in spans:
-                future = client.submit(_compute_once, shared, first, last, pure=False, retries=MOST_ATTEMPTS)
+                future = client.submit(
+                    _compute_once, plan.part(first, last), first, last, pure=False, retries=MOST_ATTEMPTS
+                )
                 running[future.key] = (chunk, future)
                 done.add(future)
                 return

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ..actions.wrenches import Wrench
 from ..errors import StudyError
 
+#: What is asked of a series of numbers over time.
 OVER = {
     "final": lambda x: x[..., -1],
     "max": lambda x: x.max(-1),
@@ -15,6 +16,13 @@ OVER = {
     "mean": lambda x: x.mean(-1),
     "rms": lambda x: np.sqrt((x * x).mean(-1)),
 }
+
+
+def kept_up(series):
+    """Series (chains, times) in which the last number goes on where a chain has ended."""
+    last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
+    times = np.minimum(np.arange(series.shape[-1]), last[:, None])
+    return np.take_along_axis(series, times, -1)
 
 
 class Measure(BaseModel):
@@ -106,6 +114,7 @@ class Measure(BaseModel):
         series = np.asarray(getattr(self, f"_{self.of}")(model, motion), dtype=np.float64)
         if series.ndim == 1:
             return series
+        series = kept_up(series)
         if self.over == "peak":
             return np.abs(series).max(-1)
         return OVER[self.over](series)

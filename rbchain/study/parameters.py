@@ -8,6 +8,7 @@ import numpy as np
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
 from ..actions.signals import Signal, as_signal
 from ..actions.wrenches import Current, Wrench
+from ..core.layout import COORDINATE
 from ..errors import StudyError
 
 XYZ = ("x", "y", "z")
@@ -91,10 +92,15 @@ class Chains:
     def __init__(self, plan, count):
         self.count = count
         self.model, self.fields, self.payloads = plan.model, {}, []
-        self.q = np.tile(plan.q, (count, 1))
+        self._q, self._along = np.tile(plan.q, (count, 1)), np.zeros((count, plan.model.nv))
         self.qd = np.tile(plan.qd, (count, 1))
         self.tau = np.tile(plan.tau, (count, 1))
         self.drives, self.forces = list(plan.drives), list(plan.forces)
+
+    @property
+    def q(self):
+        """Initial positions: of all that moves a free or spherical joint together, not one after the other."""
+        return self.model.integrate(self._q, self._along) if self._along.any() else self._q
 
     def field(self, name):
         """A field of all chains, which may be written to."""
@@ -169,12 +175,12 @@ class Chains:
         self.payloads.append((target.name, values[:, 0], dispersion.point))
 
     def _apply_q(self, dispersion, target, values):
-        along = np.zeros((self.count, self.model.nv))
-        if dispersion.how == "set":
-            along[:, target.index] = values[:, 0] - self.model.difference(self.model.neutral(), self.q)[:, target.index]
+        if dispersion.how == "add":
+            self._along[:, target.index] += values[:, 0]
+        elif self.model._dofs.in_quaternion_joint[target.index]:
+            raise StudyError(f"q of {target.name!r}: a free or spherical joint's is moved, how = 'add', and not set")
         else:
-            along[:, target.index] = values[:, 0]
-        self.q = self.model.integrate(self.q, along)
+            self._q[:, self.model._topology[COORDINATE, target.index]] = values[:, 0]
 
     def _apply_qd(self, dispersion, target, values):
         self.qd[:, target.index] = changed(self.qd[:, target.index], values[:, 0], dispersion.how)

@@ -8,14 +8,14 @@ from pathlib import Path
 from string import Template
 
 import numpy as np
-from scipy import stats
 
 from ..errors import STATUS_SENTENCES
-from .plan import BAD_PARAMETERS
+from .outputs import BAD_PARAMETERS
 from .store import open_dataset
 
 SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
 MOST_INFLUENTIAL = 4
+GROUPS = 20
 COLOURS = {"bar": "#4878a8", "line": "#b5482f", "band": "#9db9d3", "point": "#30506e"}
 FAILURES_SHOWN = 20
 
@@ -40,7 +40,7 @@ def write_report(folder):
     """Write `report.html` and `report/*.png` into a folder of results; returns the page's path.
 
     Distributions of all measures, bands of quantiles over time where the motion was kept, each measure against the
-    parameters that it hangs on most (Spearman's rank correlation), and the samples that failed.
+    parameters that explain most of its variance, and the samples that failed.
     """
     folder = Path(folder)
     results = open_dataset(folder)
@@ -165,26 +165,39 @@ def _distribution(results, name, statistics):
 
 
 def _influences(results, name):
-    """The measure against the parameters that it hangs on most."""
+    """The measure against the parameters that explain most of its variance, each alone."""
     if "parameter" not in results.coords:
         return None
     step = max(1, results.sizes["sample"] // SHOWN)
     values, drawn = results[name][::step].values, results.parameters[::step].values
     there = np.isfinite(values)
     values, drawn = values[there], drawn[there]
-    varies = [c for c in range(drawn.shape[1]) if values.size > 2 and np.ptp(drawn[:, c]) > 0 and np.ptp(values) > 0]
-    ranks = {c: float(stats.spearmanr(drawn[:, c], values).statistic) for c in varies}
-    most = sorted(ranks, key=lambda c: -abs(ranks[c]))[:MOST_INFLUENTIAL]
+    if values.size < 2 * GROUPS or np.ptp(values) == 0:
+        return None
+    shares = {c: explained(drawn[:, c], values) for c in range(drawn.shape[1]) if np.ptp(drawn[:, c]) > 0}
+    most = sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL]
     if not most:
         return None
     figure, all_axes = _axes(1, len(most), height=3.0)
     for axes, c in zip(all_axes, most, strict=True):
         axes.plot(drawn[:, c], values, ".", markersize=2, alpha=0.4, color=COLOURS["point"], rasterized=True)
-        axes.set(xlabel=str(results.parameter.values[c]), title=f"rank correlation {ranks[c]:+.2f}")
+        axes.set(xlabel=str(results.parameter.values[c]), title=f"explains {shares[c]:.0%} of the variance")
         axes.title.set_fontsize(9)
         axes.spines[["top", "right"]].set_visible(False)
     all_axes[0].set_ylabel(_label(results[name]))
     return figure
+
+
+def explained(parameter, values):
+    """The share of the variance of `values` that the parameter alone explains: the correlation ratio.
+
+    Samples are sorted by the parameter into GROUPS; what the means of groups of mere chance would vary by is taken off.
+    """
+    groups = np.array_split(values[np.argsort(parameter, kind="stable")], GROUPS)
+    means, sizes = np.array([g.mean() for g in groups]), np.array([g.size for g in groups])
+    between, total = (sizes * (means - values.mean()) ** 2).sum(), ((values - values.mean()) ** 2).sum()
+    by_chance = (total - between) / (values.size - GROUPS) * (GROUPS - 1)
+    return max(0.0, float((between - by_chance) / total))
 
 
 def _bands(results, name, statistics):

@@ -44,7 +44,7 @@ def indices(study, measure, method="sobol", samples=512, out=None, **settings):
     plan = study.plan
     if measure not in [m.name for m in study.description.measures]:
         raise StudyError(f"measure is {measure!r}; there are {[m.name for m in study.description.measures]}")
-    if plan._correlations or plan._table is not None:
+    if plan.correlations or plan.table is not None:
         raise StudyError("sensitivity needs independent draws; these are correlated, or come from a table")
     if not plan.columns:
         raise StudyError("nothing varies in this study")
@@ -77,8 +77,7 @@ def of_values(study, values):
         }
     )
     other.description = description
-    other.plan = copy.copy(study.plan)
-    other.plan.description, other.plan._table = description, values
+    other.plan = study.plan.with_values(description, values)
     return other
 
 

@@ -95,6 +95,7 @@ class Quantiles:
         scaled = (np.minimum(bins, BINS - 1) + 0.5) * self.WIDTH - REACH
         found = np.where(total > 0, self._value(scaled), np.nan)
         error = self.WIDTH / 2 * self.spread * np.cosh(np.abs(scaled) + self.WIDTH / 2)
+        error += 4 * np.finfo(float).eps * np.abs(found)  # of the sum itself
         return found, np.where(total > 0, error, np.nan)
 
     def histogram(self, column, bins=40):

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import StudyError
 from .description import differences
-from .plan import NOT_RUN
+from .outputs import NOT_RUN
+from .reach import reach_of
 
 FOLDER = "results.zarr"
 FORMAT = 1
@@ -53,7 +54,7 @@ class Store:
             "chunk": chunk,
             "study": json.dumps(plan.words()),
             "provenance": json.dumps(provenance),
-            "reach": json.dumps(plan.reach()),
+            "reach": json.dumps(reach_of(plan)),
         }
         group = zarr.create_group(unfinished, attributes=attributes)
         for variable in plan.variables:
@@ -124,12 +125,13 @@ class Store:
         return {name: self.group[name][first:last] for name in names}
 
     def end_at(self, samples):
-        """Make these all the samples there are: the study stopped early."""
+        """Make these all the samples there are: the study stopped early. The status last, as for a chunk."""
         if samples == self.samples:
             return
-        for _, array in self.group.arrays():
-            if array.metadata.dimension_names[0] == "sample":
-                array.resize((samples, *array.shape[1:]))
+        of_samples = [n for n, array in self.group.arrays() if array.metadata.dimension_names[0] == "sample"]
+        for name in sorted(of_samples, key=lambda name: name == "status"):
+            array = self.group[name]
+            array.resize((samples, *array.shape[1:]))
         self.samples = samples
 
     def keep_statistics(self, statistics):

@@ -1,0 +1,98 @@
+"""What is kept of every sample, and how it is found from the motion."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core import rollout
+from ..errors import StudyError
+
+NOT_RUN = -1  # the status of a sample whose turn has not come
+BAD_PARAMETERS = 6  # the status of one whose parameters no chain can have
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An output of the study: its name, axes behind that of the samples, and what it is measured in."""
+
+    name: str
+    dims: tuple = ()
+    dtype: type = np.float64
+    units: str = ""
+    label: str = ""
+
+
+def variables_of(plan):
+    """What is kept of every sample; the status last, which says that the rest is there."""
+    outputs, states = plan.description.outputs, (("q", "position"), ("qd", "velocity"))
+    yield Variable("parameters", ("parameter",), label="what was drawn")
+    if outputs.final:
+        yield from (Variable(f"{name}_final", (dim,), label=f"{name} at the end") for name, dim in states)
+    if outputs.extremes:
+        for name, dim in states:
+            yield Variable(f"{name}_min", (dim,), label=f"least {name} at the times looked at")
+            yield Variable(f"{name}_max", (dim,), label=f"greatest {name} at the times looked at")
+    if outputs.motion:
+        yield from (Variable(name, ("time", dim), label=name) for name, dim in states)
+    if plan.events:
+        yield Variable("event_count", ("event",), np.int64, label="how often an event happened")
+        yield Variable("event_time", ("event",), units="s", label="when an event happened first")
+    yield from (Variable(m.name, units=m.units, label=m.label) for m in plan.description.measures)
+    yield Variable("end_time", units="s", label="until when the chain was computed, of the times looked at")
+    yield Variable("status", dtype=np.int8, label="how the chain ended: 0 done, 4 stopped by an event; else failed")
+
+
+def no_outputs_of(plan, values):
+    """The outputs of a sample that cannot be simulated."""
+    found, sizes = {}, plan.sizes()
+    for variable in plan.variables:
+        shape = (1, *(sizes[d] for d in variable.dims))
+        found[variable.name] = np.full(shape, np.nan if variable.dtype is np.float64 else 0, variable.dtype)
+    return found | {"parameters": values, "status": np.full(1, BAD_PARAMETERS, np.int8), "end_time": np.zeros(1)}
+
+
+def outputs_of(plan, values):
+    """All outputs of the chains with these draws (m, columns), by name."""
+    many, motion = plan.simulate(values)
+    failed = ~np.isin(motion.status, (rollout.DONE, rollout.STOPPED))
+    q, qd = motion.q, motion.qd
+    ends = np.isfinite(qd).all(-1).sum(-1)
+    motion = _held(motion, plan.events)
+    found = {"parameters": values, "status": motion.status.astype(np.int8)}
+    found["end_time"] = np.where(ends > 0, motion.t[np.maximum(ends, 1) - 1], 0.0)
+    spoilt = np.where(failed, np.nan, 1.0)
+    for name, held, raw in (("q", motion.q, q), ("qd", motion.qd, qd)):
+        found |= {
+            name: raw,
+            f"{name}_final": held[:, -1] * spoilt[:, None],
+            f"{name}_min": held.min(1) * spoilt[:, None],
+            f"{name}_max": held.max(1) * spoilt[:, None],
+        }
+    if plan.events:
+        found["event_count"] = np.stack([record.count for record in motion.events], -1)
+        found["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
+    for i, measure in enumerate(plan.description.measures):
+        numbers = plan.measuring[i].values(many, motion)
+        if numbers.shape != (len(values),):
+            raise StudyError(
+                f"measures[{i}], {measure.name!r}: its function gives shape {numbers.shape}; expected one number, "
+                f"or one for each time, of each of {len(values)} chains"
+            )
+        found[measure.name] = numbers * spoilt
+    return {v.name: found[v.name].astype(v.dtype, copy=False) for v in plan.variables}
+
+
+def _held(motion, events):
+    """The motion, in which a chain that an event stopped stays in the state it had then."""
+    stopped = motion.status == rollout.STOPPED
+    if not stopped.any():
+        return motion
+    q, qd, t = motion.q.copy(), motion.qd.copy(), np.full(stopped.shape, np.inf)
+    for event, record in zip(events, motion.events, strict=True):
+        if event.stop:
+            here = stopped & (record.count > 0) & np.isinf(t)
+            t[here] = record.t[here, 0]
+            later = here[:, None] & (motion.t >= t[:, None])
+            q[later] = np.broadcast_to(record.q[:, :1], q.shape)[later]
+            qd[later] = np.broadcast_to(record.qd[:, :1], qd.shape)[later]
+    return replace(motion, q=q, qd=qd)

@@ -1,0 +1,77 @@
+"""The proof that every dispersion reaches the kernels: which of the numbers that they read it changes."""
+
+import numpy as np
+
+from ..actions.gather import gather
+from ..errors import StudyError
+from ..model.flatten import COLUMNS, WATER_COLUMNS
+from .parameters import PARAMETERS, Chains
+
+LIKELY = (0.3, 0.7)  # quantiles of all that is drawn, for two chains
+FLOAT64 = np.dtype(np.float64)
+
+
+def reach_of(plan):
+    """What each dispersion alone changes of what the kernels read: {name: words}.
+
+    Raises
+    ------
+    StudyError
+        If one changes nothing, or makes a chain that cannot be.
+    """
+    values = plan.values(np.repeat(np.array(LIKELY)[:, None], len(plan.columns), 1))
+    found = {}
+    for i, dispersion in enumerate(plan.description.vary):
+        plain, chains = Chains(plan, len(LIKELY)), Chains(plan, len(LIKELY))
+        for draws in plan.draws:
+            if draws.dispersion is dispersion:
+                plan.checked(f"vary[{i}]", chains.apply, dispersion, draws.target, values[:, draws.columns])
+        reached = _in_state(chains, plain) + _in_parameters(plan, plan.checked(f"vary[{i}]", chains.build))
+        if PARAMETERS[dispersion.parameter].of in ("drive", "wrench") or dispersion.parameter == "current":
+            reached += _in_actions(plan, chains, plain)
+        if not reached:
+            raise StudyError(f"vary[{i}]: {dispersion.name!r} changes nothing that the kernels read")
+        found[dispersion.name] = "; ".join(reached)
+    return found
+
+
+def _in_state(chains, plain):
+    names = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces"}
+    return [words for name, words in names.items() if not np.array_equal(getattr(chains, name), getattr(plain, name))]
+
+
+def _in_parameters(plan, many):
+    """Rows and columns of the parameters that are no longer those of the model, by their names."""
+    _, table, variation = many._arrays_in(FLOAT64)
+    _, nominal, _ = plan.model._arrays_in(FLOAT64)
+    table, nominal = (x if x.ndim == 2 else x[..., 0] for x in (table, nominal))
+    width = min(table.shape[1], nominal.shape[1])
+    entries = {(int(r), int(c)) for r, c in np.argwhere(table[:, :width] != nominal[:, :width])}
+    entries |= set() if variation is None else {(int(r), int(c)) for r, c in variation.entries}
+    names = [plan.model.body_names[body] for body in plan.model._dofs.body]
+    found = {}
+    for row, column in sorted(entries):
+        groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
+        of, group = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
+        found.setdefault(of, []).append(group)
+    return [f"{of}: {', '.join(dict.fromkeys(groups))}" for of, groups in found.items()]
+
+
+def _in_actions(plan, chains, plain):
+    """Whether the tables of what acts differ."""
+    simulate = plan.description.simulate
+    settings = (len(LIKELY),), simulate.duration, FLOAT64
+    tables = [
+        gather(plan.model, *settings, c.drives, c.forces, plan.events, simulate.method == "implicit")
+        for c in (chains, plain)
+    ]
+    return [] if _same(*tables) else ["drives and wrenches"]
+
+
+def _same(first, second):
+    """Whether two nests of arrays are the same."""
+    if isinstance(first, np.ndarray):
+        return np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+    if isinstance(first, tuple):
+        return len(first) == len(second) and all(_same(*pair) for pair in zip(first, second, strict=True))
+    return True

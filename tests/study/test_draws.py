@@ -1,0 +1,160 @@
+"""Designs and distributions: sample k is sample k, and has the distribution that was asked for."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.stats import qmc
+
+from rbchain.errors import StudyError
+from rbchain.study import MultivariateNormal
+from rbchain.study.description import checked
+from rbchain.study.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
+from rbchain.study.distributions import (
+    Discrete,
+    LogNormal,
+    Normal,
+    Scipy,
+    Triangular,
+    TruncatedNormal,
+    Uniform,
+)
+from rbchain.study.plan import Plan
+
+DESIGNS = [Random(), LatinHypercube(), Sobol(), Factorial(levels=4)]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.kind)
+def test_sample_k_is_sample_k_however_it_is_asked_for(design):
+    samples, columns = 64, 3
+    whole = design.points(0, samples, columns, 5, samples)
+    assert ((whole > 0.0) & (whole < 1.0)).all()
+    for first, last in ((0, 1), (17, 18), (63, 64), (10, 40), (33, 64)):
+        assert np.array_equal(design.points(first, last, columns, 5, samples), whole[first:last])
+
+
+@pytest.mark.parametrize("design", DESIGNS[:3], ids=lambda design: design.kind)
+def test_another_seed_gives_other_samples(design):
+    assert not np.array_equal(design.points(0, 8, 2, 1, 8), design.points(0, 8, 2, 2, 8))
+
+
+def test_random_numbers_pass_for_uniform_and_independent():
+    u = uniforms(3, 0, 0, 20_000, 6)
+    assert all(stats.kstest(column, "uniform").pvalue > 1e-3 for column in u.T)
+    between = np.corrcoef(np.concatenate([u, np.roll(u, 1, 0)], 1).T)
+    assert np.abs(between - np.eye(12)).max() < 5 / np.sqrt(20_000)
+    far = uniforms(3, 0, 10**12, 10**12 + 2, 6)  # there are as many samples as anyone asks for
+    assert np.unique(np.concatenate([u[:2], far])).size == 24
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 64, 1000, 4097])
+def test_permuted_is_a_permutation_and_each_column_has_its_own(n):
+    first, second = (permuted(np.arange(n), n, 7, column) for column in (0, 1))
+    assert np.array_equal(np.sort(first), np.arange(n))
+    assert n < 64 or np.abs(np.corrcoef(first, second)[0, 1]) < 5 / np.sqrt(n)
+    assert n < 64 or np.abs(np.corrcoef(first, np.arange(n))[0, 1]) < 5 / np.sqrt(n)
+
+
+def test_a_latin_hypercube_has_one_sample_in_every_stratum():
+    points = LatinHypercube().points(0, 500, 4, 1, 500)
+    assert all(np.array_equal(np.sort((column * 500).astype(int)), np.arange(500)) for column in points.T)
+
+
+def test_a_sobol_design_is_scipys():
+    expected = qmc.Sobol(3, rng=np.random.default_rng(9)).random(128)
+    assert np.array_equal(Sobol().points(0, 128, 3, 9, 128), expected)
+
+
+def test_a_factorial_design_has_every_combination_once():
+    points = Factorial(levels=3).points(0, 27, 3, 0, 27)
+    assert len({tuple(p) for p in points}) == 27
+    assert np.array_equal(np.unique(points), [1 / 6, 0.5, 5 / 6])
+
+
+DISTRIBUTIONS = [
+    (Normal(mean=2.0, std=0.5), stats.norm(2.0, 0.5)),
+    (TruncatedNormal(mean=1.0, std=0.5, low=0.8, high=2.0), stats.truncnorm(-0.4, 2.0, loc=1.0, scale=0.5)),
+    (LogNormal(median=3.0, sigma=0.2), stats.lognorm(0.2, scale=3.0)),
+    (Uniform(low=-1.0, high=4.0), stats.uniform(-1.0, 5.0)),
+    (Triangular(low=0.0, mode=1.0, high=3.0), stats.triang(1 / 3, 0.0, 3.0)),
+    (Scipy(name="beta", args=(2.0, 3.0), kwds={"scale": 4.0}), stats.beta(2.0, 3.0, scale=4.0)),
+]
+
+
+@pytest.mark.parametrize(("distribution", "expected"), DISTRIBUTIONS, ids=lambda x: getattr(x, "kind", ""))
+def test_draws_have_the_distribution_asked_for(distribution, expected):
+    draws = distribution.ppf(uniforms(1, 0, 0, 5000, 1)[:, 0])
+    assert stats.kstest(draws, expected.cdf).pvalue > 1e-3
+    assert np.allclose(distribution.ppf(np.array([0.1, 0.5, 0.9])), expected.ppf([0.1, 0.5, 0.9]), rtol=1e-14)
+
+
+def test_discrete_values_come_as_often_as_they_should():
+    u = uniforms(2, 0, 0, 40_000, 1)[:, 0]
+    draws = Discrete(values=[1.0, 5.0, 7.0], probabilities=[0.2, 0.5, 0.3]).ppf(u)
+    found = [np.mean(draws == value) for value in (1.0, 5.0, 7.0)]
+    assert np.abs(np.subtract(found, [0.2, 0.5, 0.3])).max() < 4 * 0.5 / 200
+    assert set(Discrete(values=[2.0, 3.0]).ppf(np.array([0.2, 0.7]))) == {2.0, 3.0}
+
+
+def plan_of(model, vary, **keys):
+    """A plan of a thousand motions in which these dispersions vary."""
+    given = {"model": model, "samples": 1000, "vary": vary, "simulate": {"duration": 1.0}}
+    return Plan(checked(given | keys))
+
+
+def test_a_covariance_is_that_of_the_draws(arm):
+    covariance = np.array([[4e-4, 1e-4, 0.0], [1e-4, 1e-4, -2e-5], [0.0, -2e-5, 1e-4]])
+    dispersion = {
+        "parameter": "cg",
+        "of": "link2",
+        "how": "add",
+        "distribution": MultivariateNormal(mean=[0.1, 0.0, -0.2], covariance=covariance),
+    }
+    draws = plan_of(arm, [dispersion], samples=40_000).draw(0, 40_000)
+    found = np.cov(draws.T)
+    deviations = np.sqrt(covariance.diagonal())
+    # the standard deviation of a covariance's estimate is at most sqrt(2 / n) of the product of deviations
+    assert (np.abs(found - covariance) <= 5 * np.sqrt(2 / 40_000) * np.outer(deviations, deviations)).all()
+    assert (np.abs(draws.mean(0) - [0.1, 0.0, -0.2]) < 5 * deviations / 200).all()
+
+
+def test_a_correlation_between_dispersions_leaves_each_its_own_distribution(arm):
+    vary = [
+        {"parameter": "mass", "of": "link1", "how": "multiply", "distribution": Normal(mean=1.0, std=0.1)},
+        {"parameter": "damping", "of": "link1", "distribution": stats.expon(scale=0.1)},
+    ]
+    correlate = [{"of": ["mass", "damping[link1]"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
+    with pytest.raises(StudyError, match=r"correlate\[0\].of: 'mass' is not drawn; there are .*mass\[link1\]"):
+        plan_of(arm, vary, correlate=correlate)
+    correlate[0]["of"][0] = "mass[link1]"
+    draws = plan_of(arm, vary, correlate=correlate, samples=20_000).draw(0, 20_000)
+    # of a Gaussian copula Spearman's correlation is 6 / pi arcsin(rho / 2) (Kruskal 1958)
+    assert abs(stats.spearmanr(*draws.T).statistic - 6 / np.pi * np.arcsin(0.35)) < 5 / np.sqrt(20_000)
+    assert stats.kstest(draws[:, 1], stats.expon(scale=0.1).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "npy"])
+def test_a_table_of_the_users_own_is_taken_as_it_is(ending, tmp_path, arm):
+    import pandas
+
+    table = pandas.DataFrame({"mass[link1]": [1.0, 2.0, 3.0], "mass[link2]": [4.0, 5.0, 6.5], "more": [0, 0, 0]})
+    path = tmp_path / f"design.{ending}"
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    elif ending == "parquet":
+        table.to_parquet(path)
+    elif ending == "npz":
+        np.savez(path, **{name: table[name] for name in table})
+    else:
+        np.save(path, table.iloc[:, :2].to_numpy())
+    given = {
+        "model": arm,
+        "samples": 3,
+        "design": {"kind": "table", "file": path.name},
+        "vary": [{"parameter": "mass", "distribution": Normal(std=1.0)}],
+        "simulate": {"duration": 1.0},
+    }
+    plan = Plan(checked(given), tmp_path)
+    assert np.array_equal(plan.draw(0, 3), table.iloc[:, :2])
+    assert np.array_equal(plan.draw(1, 2), table.iloc[1:2, :2])
+    with pytest.raises(StudyError, match="3 rows; samples is 4"):
+        Plan(checked(given | {"samples": 4}), tmp_path)

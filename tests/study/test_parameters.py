@@ -1,0 +1,204 @@
+"""Every parameter that may vary reaches the chains as it says, and no body becomes one that cannot be."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.transform import Rotation
+
+import rbchain as rb
+from rbchain.errors import StudyError
+from rbchain.model.passive import OF_POSITION
+from rbchain.study.description import checked
+from rbchain.study.parameters import PARAMETERS, Chains
+from rbchain.study.plan import Plan
+from rbchain.study.reach import reach_of
+
+from ..plain_python.test_water import immersed_tree
+
+
+def mechanism():
+    """A tree with every joint, in water, with everything on its joints that can be."""
+    model = immersed_tree(("revolute", "free", "universal", "prismatic", "screw"))
+    ones = np.where(np.isin(model.dof_types, ("revolute", "prismatic", "screw")), 1.0, 0.0)
+    ones[model._dofs.in_quaternion_joint] = 0.0
+    of_all = dict.fromkeys(("rotor_inertia", "damping", "friction"), np.full(model.nv, 0.1))
+    return model.vary(
+        **of_all,
+        static_friction=np.full(model.nv, 0.2),
+        stiffness=ones,
+        cubic_stiffness=ones,
+        rest_position=0.1 * ones,
+        limit_stiffness=10 * ones,
+        limit_damping=ones,
+        lower_limit=np.where(ones > 0, -2.0, -np.inf),
+        upper_limit=np.where(ones > 0, 2.0, np.inf),
+        strip_drag=np.ones(model.n_bodies),
+    )
+
+
+def drives(model):
+    return [
+        rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0),
+        rb.PrescribedForce(model.joint_names[3], 1.0),
+    ]
+
+
+def plan_of(dispersion, model=None, **keys):
+    model = model or mechanism()
+    given = {
+        "model": model,
+        "samples": 20,
+        "vary": [dispersion],
+        "simulate": {"duration": 0.1, "qd": 0.5, "tau": 0.1},
+        "drives": drives(model) if len(model.joint_names) > 3 else [],
+        "forces": [rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0))), rb.Current((0.1, 0.0, 0.2))]
+        if model.in_water
+        else [],
+    }
+    return Plan(checked(given | keys))
+
+
+def of(model, parameter):
+    """Something that has the parameter."""
+    if parameter == "pitch":
+        return [name for name, kind in zip(model.joint_names, model.joint_types, strict=True) if kind == "screw"]
+    return model.joint_names[0] if parameter in (*OF_POSITION, "axis") else "*"
+
+
+def changed_chains(plan, count=6):
+    """The chains of the first samples, and what was drawn for them."""
+    values = plan.draw(0, count)
+    return plan.chains(values), values
+
+
+@pytest.mark.parametrize(
+    ("parameter", "how"), [(name, how) for name, parameter in PARAMETERS.items() for how in parameter.ways]
+)
+def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
+    model = mechanism()
+    if parameter == "q" and how == "set":
+        with pytest.raises(StudyError, match="is moved, how = 'add', and not set"):
+            reach_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
+    chosen = model.joint_names[0] if parameter == "q" else of(model, parameter)
+    small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
+    distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
+    if parameter == "friction" and how == "set":  # no more than at rest
+        distribution = stats.uniform(0.12, 0.05)
+    dispersion = {"parameter": parameter, "of": chosen, "how": how, "distribution": distribution}
+    reached = reach_of(plan_of(dispersion, model))
+    assert list(reached) == [parameter]
+    words = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces", "mass": "mass, inertia"}
+    in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),)
+    assert words.get(parameter, "drives and wrenches" if parameter in in_actions else ":") in reached[parameter]
+
+
+def test_another_mass_is_another_density():
+    model = mechanism()
+    plan = plan_of({"parameter": "mass", "how": "multiply", "distribution": stats.uniform(0.5, 1.0)}, model)
+    chains, values = changed_chains(plan)
+    many = chains.build()
+    assert np.allclose(many.mass, model.mass * values, rtol=1e-15)
+    assert np.allclose(many.inertia, model.inertia * values[..., None, None], rtol=1e-14)
+
+
+def test_a_stretched_body_is_one_that_can_be_and_is_the_body_stretched():
+    """The second moments of a cloud of points, each moved to exp(E / 2) x, give the tensor."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(400, 3)) * [0.1, 0.2, 0.3]
+    points -= points.mean(0)
+    tensor = sum(x @ x * np.eye(3) - np.outer(x, x) for x in points) / 400
+    model = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=tensor))
+    distribution = {"kind": "normal", "std": 1.5}
+    chains, values = changed_chains(plan_of({"parameter": "inertia", "distribution": distribution}, model))
+    found = chains.build().inertia[:, 0]
+    for strain, inertia in zip(values, found, strict=True):
+        xx, yy, zz, xy, xz, yz = strain
+        exponents, axes = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) / 2)
+        moved = points @ (axes * np.exp(exponents)) @ axes.T
+        expected = sum(x @ x * np.eye(3) - np.outer(x, x) for x in moved) / 400
+        assert np.allclose(inertia, expected, rtol=0, atol=1e-12 * np.trace(expected))
+        moments = np.linalg.eigvalsh(inertia)
+        assert moments[0] + moments[1] >= moments[2] * (1 - 1e-12)
+
+
+def test_a_misaligned_axis_is_turned_by_the_vector_that_was_drawn():
+    model = rb.Model.serial_chain(2)
+    dispersion = {"parameter": "axis", "components": ["x", "y"], "distribution": {"kind": "normal", "std": "2 deg"}}
+    chains, values = changed_chains(plan_of(dispersion, model))
+    turns = Rotation.from_rotvec(np.pad(values.reshape(-1, 2, 2), ((0, 0), (0, 0), (0, 1))).reshape(-1, 3))
+    assert np.allclose(chains.build().axis.reshape(-1, 3), turns.apply([0.0, 0.0, 1.0]), rtol=0, atol=1e-15)
+    assert 0.5 < np.degrees(np.abs(values)).mean() < 4
+
+
+def test_a_misplaced_joint_is_turned_and_moved():
+    model = rb.Model.serial_chain(2)
+    dispersions = [
+        {"parameter": "placement_rotation", "of": "link2", "distribution": stats.norm(0, 0.1)},
+        {"parameter": "placement_translation", "of": "link2", "how": "add", "distribution": stats.norm(0, 0.01)},
+    ]
+    chains, values = changed_chains(plan_of(dispersions[0], model, vary=dispersions))
+    many = chains.build()
+    turns = Rotation.from_rotvec(values[:, :3]).as_matrix()
+    assert np.allclose(many.placement_rotation[:, 1], model.placement_rotation[1] @ turns, rtol=0, atol=1e-15)
+    assert np.allclose(many.placement_translation[:, 1], model.placement_translation[1] + values[:, 3:], rtol=1e-15)
+    assert np.array_equal(many.placement_translation[:, 0], np.broadcast_to(model.placement_translation[0], (6, 3)))
+
+
+def test_a_payload_is_the_models_own(arm):
+    dispersion = {"parameter": "payload", "of": "link2", "point": (0.25, 0, 0), "distribution": stats.uniform(0, 2)}
+    chains, values = changed_chains(plan_of(dispersion, arm))
+    expected = arm.with_payload("link2", values[:, 0], (0.25, 0, 0))
+    assert np.array_equal(chains.build().inertia, expected.inertia)
+    assert np.array_equal(chains.build().mass, expected.mass)
+
+
+def test_initial_states_are_set_or_moved_along_the_joints():
+    model = mechanism()
+    q, _ = model.random_state(np.random.default_rng(0))
+    dispersion = {"parameter": "q", "how": "add", "distribution": stats.norm(0, 0.1)}
+    chains, values = changed_chains(plan_of(dispersion, model, simulate={"duration": 0.1, "q": q, "qd": 0.5}))
+    assert np.allclose(model.difference(q, chains.q), values, rtol=0, atol=1e-12)
+    first = {"parameter": "q", "of": model.joint_names[0], "how": "set", "distribution": stats.norm(0, 0.1)}
+    chains, values = changed_chains(plan_of(first, model, simulate={"duration": 0.1, "q": q}))
+    at = model.position_index[0]
+    assert np.allclose(chains.q[:, at], values[:, 0], rtol=0, atol=1e-14)
+    assert np.array_equal(np.delete(chains.q, at, 1), np.broadcast_to(np.delete(q, at), (6, q.size - 1)))
+
+
+def test_gains_references_and_wrenches_are_those_of_each_chain():
+    model = mechanism()
+    vary = [
+        {"parameter": "kp", "how": "multiply", "distribution": stats.uniform(0.5, 1)},
+        {"parameter": "reference", "distribution": stats.norm(0, 0.1)},
+        {"parameter": "force", "components": "z", "distribution": stats.norm(0, 0.1)},
+        {"parameter": "current", "components": "x", "how": "multiply", "distribution": stats.uniform(0.5, 1)},
+    ]
+    chains, values = changed_chains(plan_of(vary[0], model, vary=vary))
+    assert np.allclose(chains.drives[0].kp, 3.0 * values[:, 0], rtol=1e-15)
+    assert np.allclose(chains.drives[0].reference(0.3), 0.2 + values[:, 1], rtol=1e-15)
+    assert chains.drives[0].kd == 0.1
+    assert np.allclose(chains.forces[0].force[2](0.3), np.sin(0.6) + values[:, 2], rtol=1e-14)
+    assert np.allclose(chains.forces[1].velocity[0](0.0), 0.1 * values[:, 3], rtol=1e-15)
+
+
+def test_what_is_shared_has_one_draw_and_what_is_not_has_its_own(arm):
+    own = {"parameter": "damping", "distribution": stats.uniform(0, 1)}
+    plan = plan_of(own, arm)
+    assert plan.columns == ("damping[link1]", "damping[link2]")
+    plan = plan_of(own | {"shared": True}, arm)
+    assert plan.columns == ("damping",)
+    chains, values = changed_chains(plan)
+    assert np.array_equal(chains.build().damping, np.repeat(values, 2, 1))
+
+
+def test_a_dispersion_that_reaches_nothing_is_refused(arm):
+    """Both links are free of friction, whatever it is multiplied by."""
+    plan = plan_of({"parameter": "friction", "how": "multiply", "distribution": stats.uniform(0.5, 1)}, arm)
+    with pytest.raises(StudyError, match=r"vary\[0\].*'friction' changes nothing"):
+        reach_of(plan)
+
+
+def test_chains_without_dispersions_are_the_model(arm):
+    chains = Chains(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm), 3)
+    assert chains.build().batch_shape == ()
+    assert np.array_equal(chains.q, np.zeros((3, 2)))

@@ -1,0 +1,369 @@
+"""Running studies: the same bits however they are run, interrupted, and gone on with; and closed forms."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import ellipk
+
+import rbchain as rb
+from rbchain.study import executors, open_dataset
+from rbchain.study.run import chunk_size
+from rbchain.study.sensitivity import indices
+from rbchain.study.store import Store
+
+RK4 = {"duration": 0.5, "method": "rk4", "step": 0.01, "samples": 6}
+MASS = {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1.0, "std": 0.05}}
+START = {"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}
+HEIGHT = {"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}
+
+
+def swinging(arm, **keys):
+    """A study of two links that swing."""
+    given = {"model": arm, "samples": 150, "vary": [MASS, START], "simulate": RK4, "measures": [HEIGHT]}
+    return rb.Study(**(given | keys))
+
+
+def check_same(found, expected):
+    """Every output, to the last bit."""
+    assert set(found) == set(expected)
+    for name in expected:
+        assert found[name].values.tobytes() == expected[name].values.tobytes(), name
+    assert found.attrs["statistics"] == expected.attrs["statistics"]
+
+
+def test_results_have_names_units_and_everything_beside_them(arm, tmp_path):
+    outputs = {"final": True, "extremes": True, "motion": True}
+    study = swinging(arm, outputs=outputs, name="two links", events=[rb.Event("link1", value=-0.5, stop=False)])
+    results = study.run(tmp_path / "out", chunk=64)
+    assert results.sizes == {"sample": 150, "parameter": 4, "position": 2, "velocity": 2, "time": 6, "event": 1}
+    assert list(results.parameter.values) == ["mass[link1]", "mass[link2]", "q[link1]", "q[link2]"]
+    assert results.height.attrs == {"units": "m", "long_name": "height (m)"}
+    assert np.array_equal(results.q[:, -1], results.q_final)
+    assert np.array_equal(results.q.max("time"), results.q_max)
+    assert np.array_equal(results.parameters, study.plan.draw(0, 150))
+    words = {key: json.loads(results.attrs[key]) for key in ("provenance", "reach", "study", "statistics")}
+    assert words["study"]["seed"] == 0
+    assert words["provenance"]["versions"]["rbchain"]
+    assert {"command", "git", "machine"} < set(words["provenance"])
+    assert words["reach"]["mass"] == "link1: mass, inertia; link2: mass, inertia"
+    assert words["statistics"]["samples"] == 150
+    lines = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["started", "finished"]
+    # and it is what the model itself computes
+    many = arm.vary(mass=arm.mass * results.parameters[:, :2].values, inertia=study.plan.chains(
+        results.parameters.values).build().inertia)  # fmt: skip
+    motion = many.simulate(results.parameters[:, 2:].values, np.zeros((150, 2)), 0.5, method="rk4", step=0.01)
+    assert np.allclose(motion.q[:, -1], results.q_final, rtol=0, atol=1e-9)
+
+
+def test_no_bit_depends_on_chunks_threads_executors_or_where_results_go(arm, tmp_path):
+    study = swinging(arm, samples=150)
+    expected = study.run(chunk=150)
+    before = rb.get_num_threads()
+    try:
+        for threads, chunk in ((1, 150), (2, 150), (3, 7), (8, 64)):
+            rb.set_num_threads(threads)
+            check_same(study.run(chunk=chunk), expected)
+    finally:
+        rb.set_num_threads(before)
+    check_same(swinging(arm, samples=12).run(chunk=1), swinging(arm, samples=12).run())
+    check_same(study.run(tmp_path / "stored", chunk=40), expected)
+    check_same(study.run(chunk=40, executor="processes", workers=2), expected)
+
+
+def test_a_cluster_changes_no_bit_even_when_a_worker_is_killed(arm):
+    from distributed import Client, LocalCluster
+
+    study = swinging(arm, samples=600)
+    expected = study.run()
+    killed = []
+
+    def kill_one(count, statistics):
+        if count and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
+        check_same(study.run(chunk=50, executor="dask", scheduler=client, progress=kill_one), expected)
+    assert killed
+
+
+def test_a_process_that_is_killed_is_replaced_and_changes_no_bit(arm, monkeypatch):
+    study, pools = swinging(arm, samples=400), []
+
+    class Watched(executors.ProcessPoolExecutor):
+        def __init__(self, *arguments, **settings):
+            super().__init__(*arguments, **settings)
+            pools.append(self)
+
+    def kill_one(count, statistics):
+        if len(pools) == 1 and count == 20 and statistics.count == 0:
+            for pid in list(pools[0]._processes)[:1]:
+                os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", Watched)
+    found = study.run(chunk=20, executor="processes", workers=2, progress=kill_one)
+    assert len(pools) > 1
+    check_same(found, study.run())
+
+
+STUDY = """
+name = "killed"
+model = {{ serial_chain = {{ n = 2 }} }}
+samples = {samples}
+{more}
+
+[[vary]]
+parameter = "mass"
+how = "multiply"
+distribution = {{ kind = "normal", mean = 1, std = {std} }}
+
+[simulate]
+duration = 0.5
+method = "rk4"
+step = 0.01
+
+[[measures]]
+name = "height"
+of = "coordinate"
+frame = "link2"
+axis = "y"
+"""
+
+
+def command(folder, *words):
+    return [sys.executable, "-m", "rbchain.cli", "study", *words], {
+        "cwd": folder,
+        "env": os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+    }
+
+
+def files_of(folder):
+    """Every file of a store by its name within it."""
+    store = folder / "results.zarr"
+    return {str(path.relative_to(store)): path.read_bytes() for path in store.rglob("*") if path.is_file()}
+
+
+def test_a_study_that_was_killed_ends_in_the_store_of_one_that_was_not(tmp_path):
+    """SIGKILL at three moments, the same command again each time; `benchmarks/kill_study.py` is the long form."""
+    words = ["run", "study.toml", "--out", "out", "--chunk", "500"]
+    for folder in ("undisturbed", "killed"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "study.toml").write_text(STUDY.format(samples=60_000, std=0.05, more=""))
+    arguments, settings = command(tmp_path / "undisturbed", *words)
+    subprocess.run(arguments, **settings, check=True)
+    expected = files_of(tmp_path / "undisturbed" / "out")
+    arguments, settings = command(tmp_path / "killed", *words)
+    out, finished = tmp_path / "killed" / "out", []
+    for at_least in (1, 20, 70):
+        running = subprocess.Popen(arguments, **settings)
+        while sum(name.startswith("status/c/") for name in (files_of(out) if out.exists() else ())) < at_least:
+            assert running.poll() is None, "it was too fast to be killed"
+            time.sleep(0.002)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        finished.append(sum(name.startswith("status/c/") for name in files_of(out)))
+    assert finished[-1] < 120
+    subprocess.run(arguments, **settings, check=True)
+    assert files_of(out) == expected
+
+
+def test_an_interrupt_leaves_a_store_to_go_on_with_and_says_so(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY.format(samples=200_000, std=0.05, more=""))
+    arguments, settings = command(tmp_path, "run", "study.toml", "--out", "out", "--chunk", "500")
+    running = subprocess.Popen(arguments, **settings)
+    while not (tmp_path / "out" / "results.zarr" / "status" / "c" / "0").exists():
+        assert running.poll() is None
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate()[0].decode()
+    assert running.returncode == 130
+    assert "interrupted; the same command goes on from here" in said
+    assert "Traceback" not in said
+    assert "not finished" in subprocess.run(*command(tmp_path, "status", "out")[:1], **command(tmp_path)[1]).stdout.decode()
+
+
+def test_another_study_is_refused_by_the_name_of_what_changed(arm, rod, tmp_path):
+    swinging(arm).run(tmp_path)
+    for changed, words in (
+        ({"seed": 1}, "seed was 0, is 1"),
+        ({"samples": 151}, "samples was 150, is 151"),
+        ({"vary": [MASS | {"how": "set"}, START]}, r"vary\[0\].how was 'multiply', is 'set'"),
+        ({"model": rb.Model.serial_chain(2, mass=0.2)}, "model.sha256 was"),
+        ({"simulate": RK4 | {"step": 0.005}}, "simulate.step was 0.01, is 0.005"),
+        ({"measures": [HEIGHT | {"axis": "x"}]}, r"measures\[0\].axis was 'y', is 'x'"),
+    ):
+        with pytest.raises(rb.StudyError, match=words):
+            swinging(arm, **changed).run(tmp_path)
+    assert swinging(arm).run(tmp_path).sizes["sample"] == 150
+
+
+def test_a_study_stops_early_at_the_same_sample_however_it_is_run(arm, tmp_path):
+    stop = {"measure": "height", "half_width": 0.0015, "confidence": 0.95}
+    study = swinging(arm, samples=20_000, stop_when=stop, vary=[START])
+    expected = study.run(chunk=20_000)
+    n = expected.sizes["sample"]
+    assert 1024 < n < 20_000
+    assert n % 1024 == 0
+    values = expected.height.values
+    low, high = stats.t.interval(0.95, n - 1, values.mean(), stats.sem(values))
+    assert (high - low) / 2 <= 0.0015
+    before = values[: n - 1024]
+    assert np.subtract(*stats.t.interval(0.95, before.size - 1, before.mean(), stats.sem(before))[::-1]) / 2 > 0.0015
+    for place, settings in (("a", {"chunk": 300}), ("b", {"chunk": 3000})):
+        check_same(study.run(tmp_path / place, **settings), expected)
+        check_same(study.run(tmp_path / place, **settings), expected)  # and again, with nothing to do
+    check_same(study.run(tmp_path / "c", chunk=300, executor="processes", workers=2), expected)
+
+
+def test_a_sample_that_fails_is_recorded_once_and_the_others_go_on(arm):
+    """Springs too stiff for the step, and masses below zero: of some samples only."""
+    vary = [
+        {"parameter": "stiffness", "of": "link1", "distribution": {"kind": "discrete", "values": [1.0, 1e9]}},
+        {"parameter": "mass", "of": "link2", "distribution": {"kind": "discrete", "values": [0.1, 0.1, 0.1, -0.1]}},
+    ]
+    results = swinging(arm, vary=vary, samples=120).run(chunk=50)
+    stiff, impossible = results.parameters[:, 0] > 1.0, results.parameters[:, 1] < 0.0
+    status = results.status.values
+    assert np.array_equal(status == 6, impossible)
+    assert np.array_equal(np.isin(status, (2, 5)), stiff & ~impossible)
+    assert np.array_equal(np.isnan(results.height), status != 0)
+    assert (results.end_time[status == 0] == 0.5).all()
+    assert (results.end_time[status != 0] < 0.5).all()
+    statistics = json.loads(results.attrs["statistics"])
+    assert statistics["failures"] == (status != 0).sum()
+    assert statistics["of"]["height"]["count"] == (status == 0).sum()
+
+
+def test_a_sample_alone_is_the_sample_in_its_study(arm):
+    study = swinging(arm)
+    results = study.run()
+    for k in (0, 77, 149):
+        drawn, model, motion = study.sample(k, save_at=6)
+        assert list(drawn.values()) == results.parameters[k].values.tolist()
+        assert np.array_equal(motion.q[-1], results.q_final[k])
+        assert model.batch_shape == ()
+        assert model.mass.tolist() == [0.1 * drawn["mass[link1]"], 0.1 * drawn["mass[link2]"]]
+        assert np.abs(motion.tau).max() == 0.0
+    with pytest.raises(rb.StudyError, match="sample is 150; expected a whole number from 0 to 149"):
+        study.sample(150)
+
+
+def test_chains_that_an_event_stops_keep_the_state_they_had(rod):
+    """The rod falls from level to upright: the state at the event is the final one, and no failure."""
+    study = rb.Study(
+        model=rod,
+        samples=20,
+        vary=[{"parameter": "gravity", "components": "y", "distribution": {"kind": "uniform", "low": -15, "high": -5}}],
+        simulate={"duration": 2.0, "method": "rk4", "step": 0.002},
+        events=[rb.Event("link1", value=-np.pi / 2)],
+        measures=[{"name": "speed", "of": "velocity", "joint": "link1", "over": "peak"}],
+    )
+    results = study.run()
+    assert (results.status == 4).all()
+    assert np.allclose(results.q_final, -np.pi / 2, rtol=0, atol=1e-9)
+    # all of m g l / 2 has become kinetic energy, m l^2 / 3 w^2 / 2
+    expected = np.sqrt(3 * -results.parameters[:, 0].values / 0.5)
+    assert np.allclose(-results.qd_final[:, 0], expected, rtol=1e-8)
+    assert np.allclose(results.speed, expected, rtol=1e-8)
+    assert (results.end_time < results.event_time[:, 0]).all()
+    assert json.loads(results.attrs["statistics"])["failures"] == 0
+
+
+def test_a_pendulum_of_random_length_has_the_mean_period_of_its_closed_form():
+    """A point mass on a string: a quarter of the period is K(sin(a / 2)) sqrt(l / g)."""
+    point = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, cg=(1.0, 0, 0)), gravity=(10.0, 0, 0))
+    lengths = stats.uniform(0.8, 0.4)
+    study = rb.Study(
+        model=point,
+        samples=2000,
+        vary=[{"parameter": "cg", "components": "x", "distribution": lengths}],
+        simulate={"duration": 0.7, "method": "rk4", "step": 0.002, "q": [0.4]},
+        events=[rb.Event("link1", value=0.0)],
+    )
+    results = study.run()
+    factor = ellipk(np.sin(0.2) ** 2) / np.sqrt(10.0)
+    assert np.allclose(results.event_time[:, 0], factor * np.sqrt(results.parameters[:, 0]), rtol=1e-9)
+    statistics = json.loads(results.attrs["statistics"])["of"]["event_time"]
+    mean = integrate.quad(lambda length: factor * np.sqrt(length) / 0.4, 0.8, 1.2)[0]
+    assert abs(statistics["mean"][0] - mean) < 4 * np.sqrt(statistics["variance"][0] / 2000)
+    for level, found, error in zip((0.01, 0.05, 0.25, 0.5), statistics["quantiles"], statistics["quantile_errors"]):
+        exact = np.sort(results.event_time[:, 0])[int(np.ceil(level * 2000)) - 1]
+        assert abs(found[0] - exact) <= error[0]
+
+
+def test_a_linear_oscillator_has_the_variance_of_its_closed_form():
+    """x(t) = x0 cos(w t): the variance of x0 times cos^2, and stratified samples come nearer to it."""
+    spring = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=(0, 0, 0.5)), gravity=(0, 0, 0))
+    spring = spring.vary(stiffness=[8.0])
+    given = {
+        "model": spring,
+        "samples": 4096,
+        "vary": [{"parameter": "q", "distribution": stats.norm(0.0, 0.2)}],
+        "simulate": {"duration": 0.3, "method": "rk4", "step": 0.005},
+    }
+    expected = 0.04 * np.cos(4.0 * 0.3) ** 2
+    for design, allowed in (("random", 5 * np.sqrt(2 / 4096)), ("latin_hypercube", 5e-3), ("sobol", 5e-3)):
+        results = rb.Study(**given, design=design).run()
+        variance = json.loads(results.attrs["statistics"])["of"]["q_final"]["variance"][0]
+        assert abs(variance / expected - 1) < allowed
+
+
+def ishigami(model, motion):
+    x, y, z = np.moveaxis(model.gravity, -1, 0)
+    return np.sin(x) + 7 * np.sin(y) ** 2 + 0.1 * z**4 * np.sin(x)
+
+
+def test_sensitivity_indices_of_the_ishigami_function_are_the_known_ones(rod):
+    """Ishigami and Homma (1990): with a = 7, b = 0.1 the first-order indices are 0.3139, 0.4424 and 0."""
+    study = rb.Study(
+        model=rod,
+        samples=10,
+        vary=[{"parameter": "gravity", "distribution": {"kind": "uniform", "low": -np.pi, "high": np.pi}}],
+        simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
+        measures=[{"name": "ishigami", "of": "function", "function": ishigami}],
+    )
+    found = indices(study, "ishigami", samples=4096)
+    assert np.allclose(found.S1, [0.3139, 0.4424, 0.0], atol=0.02)
+    assert np.allclose(found.ST, [0.5576, 0.4424, 0.2437], atol=0.02)
+    effects = study.sensitivity("ishigami", "morris", samples=200)
+    assert list(effects.parameter.values) == ["gravity.x", "gravity.y", "gravity.z"]
+    assert effects.mu_star.values.argmin() != 1
+    with pytest.raises(rb.StudyError, match="measure is 'nothing'"):
+        study.sensitivity("nothing")
+
+
+def test_memory_is_bounded_by_the_chunk(arm):
+    plan = swinging(arm, samples=10**9, outputs={"motion": True}).plan
+    size = chunk_size(plan, 1e7)
+    assert 4 * size * plan.bytes_per_sample() <= 1e7 < 8 * size * plan.bytes_per_sample()
+    with pytest.raises(rb.StudyError, match="memory is 10 bytes; expected at least"):
+        chunk_size(plan, 10)
+
+
+def test_the_store_is_there_whole_or_not_at_all(arm, tmp_path, monkeypatch):
+    """A run that is cut off while it makes its store leaves none."""
+
+    def cut_off(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.rename", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            swinging(arm).run(tmp_path)
+    assert not Store.exists(tmp_path)
+    check_same(swinging(arm).run(tmp_path), swinging(arm).run())
+    with pytest.raises(rb.StudyError, match="there are no results of a study"):
+        open_dataset(tmp_path / "elsewhere")

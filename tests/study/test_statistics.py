@@ -1,0 +1,117 @@
+"""Statistics of a stream: against NumPy's of all of it, against closed forms, and whatever the chunks."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rbchain.study.statistics import BLOCK, Moments, Quantiles, Statistics, proportion_interval
+
+EPS = np.finfo(float).eps
+
+
+class OneNumber:
+    """As much of a plan as statistics need: one output."""
+
+    class Variable:
+        name, dims, dtype, units, label = "x", (), np.float64, "", ""
+
+    variables = (Variable,)
+
+    @staticmethod
+    def sizes():
+        return {}
+
+
+def streamed(values, chunk, status=None):
+    statistics = Statistics(OneNumber)
+    status = np.zeros(len(values), np.int8) if status is None else status
+    for first in range(0, len(values), chunk):
+        part = slice(first, first + chunk)
+        statistics.add({"x": values[part], "status": status[part]})
+    statistics.finish()
+    return statistics
+
+
+def test_statistics_do_not_depend_on_the_chunks_by_a_bit():
+    values = np.random.default_rng(0).normal(size=5000)
+    values[::97] = np.nan
+    whole = streamed(values, 5000).in_words()
+    assert all(streamed(values, chunk).in_words() == whole for chunk in (1, 7, 1024, 1500, 4999))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_moments_agree_with_two_passes_over_all(offset):
+    values = offset + np.random.default_rng(1).normal(size=10_000)
+    moments = streamed(values, 999).moments["x"]
+    assert moments.count[0] == 10_000
+    assert abs(moments.mean[0] - values.mean()) <= 20 * EPS * max(1.0, offset)
+    # the numbers themselves are rounded to eps offset, which is all that a variance may lose
+    assert abs(moments.variance[0] / values.var(ddof=1) - 1) <= 1e-12 + 100 * EPS * offset
+    assert (moments.least[0], moments.greatest[0]) == (values.min(), values.max())
+
+
+def test_what_is_not_finite_is_left_out():
+    values = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+    moments = Moments(2)
+    moments.add(values)
+    assert moments.count.tolist() == [2, 0]
+    assert moments.mean[0] == 2.0
+    assert moments.variance[0] == 2.0
+    assert np.isnan(moments.variance[1])
+    quantiles = Quantiles(2)
+    quantiles.add(values)
+    assert np.isnan(quantiles.quantile(0.5)[0][1])
+
+
+CASES = {
+    "normal": stats.norm(),
+    "a narrow one far from zero": stats.norm(1e3, 1e-4),
+    "heavy tails": stats.cauchy(),
+    "skew": stats.lognorm(2.0),
+    "bounded": stats.uniform(-3, 1e-3),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_quantiles_are_within_their_stated_error(case):
+    values = CASES[case].rvs(30_000, random_state=np.random.default_rng(2))
+    quantiles = streamed(values, 4096).quantiles["x"]
+    for p in (0.001, 0.01, 0.25, 0.5, 0.75, 0.99, 0.999):
+        found, error = (x[0] for x in quantiles.quantile(p))
+        ordered = np.sort(values)
+        exact = ordered[int(np.ceil(p * values.size)) - 1]
+        assert abs(found - exact) <= error * (1 + 1e-9)
+        # and the error that is stated is small: of the spread in the middle, of the distance far from it
+        middle, spread = np.median(values[:BLOCK]), values[:BLOCK].std()
+        assert error <= 0.004 * (spread + abs(exact - middle))
+
+
+def test_a_constant_is_its_own_quantile():
+    found, error = streamed(np.full(2000, 7.5), 500).quantiles["x"].quantile(0.5)
+    assert abs(found[0] - 7.5) <= error[0] <= 1e-12
+
+
+def test_a_histogram_counts_everything():
+    values = np.random.default_rng(3).normal(size=3000)
+    counts, edges = streamed(values, 700).quantiles["x"].histogram(0)
+    assert counts.sum() == 3000
+    assert edges[0] <= values.min()
+    assert values.max() <= edges[-1]
+
+
+def test_the_interval_of_the_mean_is_students():
+    values = np.random.default_rng(4).normal(size=50)
+    half = streamed(values, 50).moments["x"].half_width(0.9)[0]
+    expected = stats.t.interval(0.9, 49, values.mean(), stats.sem(values))
+    assert abs(2 * half / (expected[1] - expected[0]) - 1) < 1e-12
+
+
+def test_the_failure_rates_interval_is_wilsons():
+    """Newcombe (1998), Statistics in Medicine 17, table I: 15 of 148 gives 0.0624 to 0.1605 by the score method."""
+    low, high = proportion_interval(15, 148)
+    assert (round(low, 4), round(high, 4)) == (0.0624, 0.1605)
+    status = np.zeros(2000, np.int8)
+    status[:20], status[20:30] = 2, 4  # that an event stopped is no failure
+    statistics = streamed(np.zeros(2000), 300, status)
+    assert statistics.failures == 20
+    assert statistics.failure_rate() == (0.01, *proportion_interval(20, 2000))
