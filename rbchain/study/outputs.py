@@ -43,12 +43,16 @@ def variables_of(plan):
 
 
 def no_outputs_of(plan, values):
-    """The outputs of a sample that cannot be simulated."""
+    """The outputs of samples with draws (m, columns) that no chain can have."""
     found, sizes = {}, plan.sizes()
     for variable in plan.variables:
-        shape = (1, *(sizes[d] for d in variable.dims))
+        shape = (len(values), *(sizes[d] for d in variable.dims))
         found[variable.name] = np.full(shape, np.nan if variable.dtype is np.float64 else 0, variable.dtype)
-    return found | {"parameters": values, "status": np.full(1, BAD_PARAMETERS, np.int8), "end_time": np.zeros(1)}
+    return found | {
+        "parameters": values,
+        "status": np.full(len(values), BAD_PARAMETERS, np.int8),
+        "end_time": np.zeros(len(values)),
+    }
 
 
 def outputs_of(plan, values):

@@ -11,6 +11,7 @@ from ..actions.wrenches import Current, Wrench
 from ..core.layout import COORDINATE
 from ..errors import StudyError
 
+FLOAT64 = np.dtype(np.float64)
 XYZ = ("x", "y", "z")
 STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"

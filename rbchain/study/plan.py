@@ -10,13 +10,13 @@ import numpy as np
 from scipy.stats import norm
 
 from ..actions.gather import gather
-from ..errors import RbchainError, StudyError
+from ..errors import ModelError, RbchainError, StateError, StudyError
 from ..model.units import Units
 from .description import Description, ModelSource, in_words
 from .designs import Table
 from .distributions import MultivariateNormal, triangle_of_correlation
 from .outputs import no_outputs_of, outputs_of, variables_of
-from .parameters import PARAMETERS, Chains, Target, targets_of
+from .parameters import FLOAT64, PARAMETERS, Chains, Target, targets_of
 from .tables import read_design
 
 
@@ -90,10 +90,9 @@ class Plan:
         if simulate.method == "rk45" and simulate.step is not None:
             raise StudyError('simulate.step: method "rk45" chooses its own steps; expected none')
         actions = self.drives, self.forces, self.events
-        dtype = np.dtype(np.float64)
         self.checked(
             "drives, forces or events",
-            lambda: gather(self.model, (1,), simulate.duration, dtype, *actions, simulate.method == "implicit"),
+            lambda: gather(self.model, (1,), simulate.duration, FLOAT64, *actions, simulate.method == "implicit"),
         )
 
     def _lay_out_columns(self):
@@ -228,14 +227,28 @@ class Plan:
         """All outputs of the samples with these values (m, columns), by name."""
         try:
             return outputs_of(self, values)
-        except RbchainError as error:
-            if len(values) == 1:
-                return no_outputs_of(self, values)
-            # some chain's numbers are none that a chain can have: the others go on without it
-            if not isinstance(error, ValueError):
+        except (ModelError, StateError):
+            possible = self.possible(values)
+            if possible.all():
                 raise
-            halves = [self.compute_values(half) for half in np.array_split(values, 2)]
-            return {name: np.concatenate([half[name] for half in halves]) for name in halves[0]}
+        found = no_outputs_of(self, values)
+        if possible.any():
+            for name, of_possible in self.compute_values(values[possible]).items():
+                found[name][possible] = of_possible
+        return found
+
+    def possible(self, values):
+        """Which of these draws (m, columns) make chains that can be: (m,) of bool."""
+        try:
+            chains, simulate = self.chains(values), self.description.simulate
+            chains.build()
+            actions = chains.drives, chains.forces, self.events
+            gather(self.model, (len(values),), simulate.duration, FLOAT64, *actions, simulate.method == "implicit")
+        except (ModelError, StateError):
+            if len(values) == 1:
+                return np.array([False])
+            return np.concatenate([self.possible(half) for half in np.array_split(values, 2)])
+        return np.full(len(values), True)
 
     def with_values(self, description, values):
         """The plan of the chains with these values (samples, columns), in the place of what a design draws."""

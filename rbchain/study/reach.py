@@ -5,10 +5,9 @@ import numpy as np
 from ..actions.gather import gather
 from ..errors import StudyError
 from ..model.flatten import COLUMNS, WATER_COLUMNS
-from .parameters import PARAMETERS, Chains
+from .parameters import FLOAT64, PARAMETERS, Chains
 
 LIKELY = (0.3, 0.7)  # quantiles of all that is drawn, for two chains
-FLOAT64 = np.dtype(np.float64)
 
 
 def reach_of(plan):

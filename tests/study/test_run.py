@@ -161,21 +161,20 @@ def test_a_study_that_was_killed_ends_in_the_store_of_one_that_was_not(tmp_path)
     words = ["run", "study.toml", "--out", "out", "--chunk", "500"]
     for folder in ("undisturbed", "killed"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "study.toml").write_text(STUDY.format(samples=60_000, std=0.05, more=""))
+        (tmp_path / folder / "study.toml").write_text(STUDY.format(samples=40_000, std=0.05, more=""))
     arguments, settings = command(tmp_path / "undisturbed", *words)
     subprocess.run(arguments, **settings, check=True)
     expected = files_of(tmp_path / "undisturbed" / "out")
     arguments, settings = command(tmp_path / "killed", *words)
     out, finished = tmp_path / "killed" / "out", []
-    for at_least in (1, 20, 70):
-        running = subprocess.Popen(arguments, **settings)
-        while sum(name.startswith("status/c/") for name in (files_of(out) if out.exists() else ())) < at_least:
-            assert running.poll() is None, "it was too fast to be killed"
-            time.sleep(0.002)
-        running.send_signal(signal.SIGKILL)
-        running.wait()
+    for at_least in (1, 15, 50):
+        with subprocess.Popen(arguments, **settings | {"stdout": subprocess.DEVNULL}) as running:
+            while len(list((out / "results.zarr" / "status" / "c").glob("*"))) < at_least:
+                assert running.poll() is None, "it was too fast to be killed"
+                time.sleep(0.002)
+            running.send_signal(signal.SIGKILL)
         finished.append(sum(name.startswith("status/c/") for name in files_of(out)))
-    assert finished[-1] < 120
+    assert finished[-1] < 80
     subprocess.run(arguments, **settings, check=True)
     assert files_of(out) == expected
 
@@ -192,7 +191,8 @@ def test_an_interrupt_leaves_a_store_to_go_on_with_and_says_so(tmp_path):
     assert running.returncode == 130
     assert "interrupted; the same command goes on from here" in said
     assert "Traceback" not in said
-    assert "not finished" in subprocess.run(*command(tmp_path, "status", "out")[:1], **command(tmp_path)[1]).stdout.decode()
+    arguments, settings = command(tmp_path, "status", "out")
+    assert "not finished" in subprocess.run(arguments, **settings, check=True).stdout.decode()
 
 
 def test_another_study_is_refused_by_the_name_of_what_changed(arm, rod, tmp_path):
@@ -211,17 +211,17 @@ def test_another_study_is_refused_by_the_name_of_what_changed(arm, rod, tmp_path
 
 
 def test_a_study_stops_early_at_the_same_sample_however_it_is_run(arm, tmp_path):
-    stop = {"measure": "height", "half_width": 0.0015, "confidence": 0.95}
-    study = swinging(arm, samples=20_000, stop_when=stop, vary=[START])
+    stop = {"measure": "height", "half_width": 0.0005, "confidence": 0.95}
+    study = swinging(arm, samples=20_000, stop_when=stop)
     expected = study.run(chunk=20_000)
     n = expected.sizes["sample"]
     assert 1024 < n < 20_000
     assert n % 1024 == 0
     values = expected.height.values
     low, high = stats.t.interval(0.95, n - 1, values.mean(), stats.sem(values))
-    assert (high - low) / 2 <= 0.0015
+    assert (high - low) / 2 <= 0.0005
     before = values[: n - 1024]
-    assert np.subtract(*stats.t.interval(0.95, before.size - 1, before.mean(), stats.sem(before))[::-1]) / 2 > 0.0015
+    assert np.subtract(*stats.t.interval(0.95, before.size - 1, before.mean(), stats.sem(before))[::-1]) / 2 > 0.0005
     for place, settings in (("a", {"chunk": 300}), ("b", {"chunk": 3000})):
         check_same(study.run(tmp_path / place, **settings), expected)
         check_same(study.run(tmp_path / place, **settings), expected)  # and again, with nothing to do
@@ -299,14 +299,16 @@ def test_a_pendulum_of_random_length_has_the_mean_period_of_its_closed_form():
     statistics = json.loads(results.attrs["statistics"])["of"]["event_time"]
     mean = integrate.quad(lambda length: factor * np.sqrt(length) / 0.4, 0.8, 1.2)[0]
     assert abs(statistics["mean"][0] - mean) < 4 * np.sqrt(statistics["variance"][0] / 2000)
-    for level, found, error in zip((0.01, 0.05, 0.25, 0.5), statistics["quantiles"], statistics["quantile_errors"]):
+    for level, found, error in zip(
+        (0.01, 0.05, 0.25, 0.5), statistics["quantiles"], statistics["quantile_errors"], strict=False
+    ):
         exact = np.sort(results.event_time[:, 0])[int(np.ceil(level * 2000)) - 1]
         assert abs(found[0] - exact) <= error[0]
 
 
 def test_a_linear_oscillator_has_the_variance_of_its_closed_form():
     """x(t) = x0 cos(w t): the variance of x0 times cos^2, and stratified samples come nearer to it."""
-    spring = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=(0, 0, 0.5)), gravity=(0, 0, 0))
+    spring = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=(0.5, 0.5, 0.5)), gravity=(0, 0, 0))
     spring = spring.vary(stiffness=[8.0])
     given = {
         "model": spring,

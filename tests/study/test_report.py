@@ -1,0 +1,99 @@
+"""The report and the command line of studies."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rbchain import cli
+from rbchain.cli import output
+from rbchain.study.report import explained
+
+STUDY = """
+name = "two <links>"
+model = { serial_chain = { n = 2 } }
+samples = 300
+
+[[vary]]
+parameter = "mass"
+how = "multiply"
+distribution = { kind = "discrete", values = [0.9, 1.0, 1.1] }
+
+[[vary]]
+parameter = "stiffness"
+of = "link1"
+distribution = { kind = "discrete", values = [1, 1e9], probabilities = [0.95, 0.05] }
+
+[simulate]
+duration = 0.5
+method = "rk4"
+step = 0.01
+
+[outputs]
+motion = true
+
+[[measures]]
+name = "height"
+of = "coordinate"
+frame = "link2"
+axis = "y"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path
+
+
+def test_a_study_from_the_command_line(folder, capsys):
+    file, out = str(folder / "study.toml"), str(folder / "out")
+    assert cli.main(["study", "resume", file, "--out", out]) == output.EXIT_REFUSED
+    assert "no study was begun there" in capsys.readouterr().err
+    assert cli.main(["study", "run", file, "--out", out, "--chunk", "100"]) == output.EXIT_SOME_FAILED
+    said = capsys.readouterr().out
+    assert re.search(r"300 samples, (\d+) failed", said)
+    assert "height" in said
+    failed = int(re.search(r"300 samples, (\d+) failed", said)[1])
+    assert 3 <= failed <= 30
+    assert cli.main(["study", "status", out]) == output.EXIT_OK
+    assert f"300 of 300 samples, {failed} failed, finished" in capsys.readouterr().out
+    assert cli.main(["study", "resume", file, "--out", out]) == output.EXIT_SOME_FAILED
+    assert cli.main(["study", "sample", file, "5", "--out", str(folder / "five")]) in (0, 1)
+    five = np.load(folder / "five.npz")
+    assert five["q"].shape == (201, 2)
+    assert float(five["mass[link1]"]) in (0.9, 1.0, 1.1)
+    assert cli.main(["study", "report", out]) == output.EXIT_OK
+    page = (folder / "out" / "report.html").read_text()
+    assert "two &lt;links&gt;" in page
+    assert f"{failed} failed" in page
+    assert "The step is too long" in page or "not finite" in page
+    # it stands alone: nothing is fetched from anywhere
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    pictures = sorted(path.name for path in (folder / "out" / "report").iterdir())
+    assert pictures == [
+        "distribution_of_height.png",
+        "influences_on_height.png",
+        "q_over_time.png",
+        "qd_over_time.png",
+    ]
+    assert cli.main(["study", "report", str(folder / "nowhere")]) == output.EXIT_REFUSED
+
+
+def test_sensitivity_from_the_command_line(folder, capsys):
+    text = STUDY.replace("[1, 1e9]", "[1, 2]")
+    (folder / "study.toml").write_text(text)
+    arguments = ["study", "sensitivity", str(folder / "study.toml"), "--out", str(folder / "out"), "--samples", "16"]
+    assert cli.main(arguments) == output.EXIT_OK
+    said = capsys.readouterr().out
+    assert "height: sobol, 80 motions" in said
+    assert cli.main([*arguments, "--method", "morris", "--measure", "none"]) == output.EXIT_REFUSED
+
+
+def test_the_share_of_variance_that_is_explained_is_that_of_the_closed_form():
+    """Of y = x^2 + e, whose two terms are independent: var(x^2) / (var(x^2) + var(e)), which no correlation sees."""
+    rng = np.random.default_rng(0)
+    x, e = rng.uniform(-1, 1, 40_000), rng.normal(0, 0.2, 40_000)
+    expected = (4 / 45) / (4 / 45 + 0.04)
+    assert abs(explained(x, x**2 + e) - expected) < 0.02
+    assert explained(rng.normal(size=40_000), x**2 + e) < 1e-3
