@@ -84,17 +84,20 @@ class Measure(BaseModel):
                 raise ValueError(f"{self.of!r} {found} {key}")
         return self
 
-    @property
-    def label(self):
-        """The name with its unit."""
-        return f"{self.name} ({self.units})" if self.units else self.name
-
-    @property
-    def units(self):
+    def units_in(self, model):
         """As given, or what this is measured in."""
-        return self.unit or {"distance": "m", "coordinate": "m", "speed": "m/s", "reaction_force": "N",
-                             "reaction_moment": "N m", "position": "rad or m", "velocity": "rad/s or m/s",
-                             "torque": "N m or N"}.get(self.of, "J" if "energy" in self.of else "")  # fmt: skip
+        turns = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
+        of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
+        if self.of in of_joints:
+            return self.unit or of_joints[self.of][turns]
+        of_others = {
+            "distance": "m",
+            "coordinate": "m",
+            "speed": "m/s",
+            "reaction_force": "N",
+            "reaction_moment": "N m",
+        }
+        return self.unit or of_others.get(self.of, "J" if "energy" in self.of else "")
 
     def check(self, model, forces):
         """A StudyError where the model has not what this is of."""

@@ -37,7 +37,9 @@ def variables_of(plan):
     if plan.events:
         yield Variable("event_count", ("event",), np.int64, label="how often an event happened")
         yield Variable("event_time", ("event",), units="s", label="when an event happened first")
-    yield from (Variable(m.name, units=m.units, label=m.label) for m in plan.description.measures)
+    for measure in plan.description.measures:
+        units = measure.units_in(plan.model)
+        yield Variable(measure.name, units=units, label=f"{measure.name} ({units})" if units else measure.name)
     yield Variable("end_time", units="s", label="until when the chain was computed, of the times looked at")
     yield Variable("status", dtype=np.int8, label="how the chain ended: 0 done, 4 stopped by an event; else failed")
 
