@@ -29,20 +29,21 @@ from .simulation import Trajectory
 
 __version__ = "0.1.0"
 
-_OF_STUDIES = ("Study", "run_study")
+_OF_STUDIES = ("Study", "run_study", "study")
 
 
 def __getattr__(name):
     """Studies need packages of the extra `study`, which nothing else should wait for: imported when first asked for."""
     if name not in _OF_STUDIES:
         raise AttributeError(f"module 'rbchain' has no attribute {name!r}")
+    from importlib import import_module
+
     try:
-        from . import study
+        study = import_module("rbchain.study")
     except ImportError as error:
-        raise ImportError(
-            f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
-        ) from None
-    return getattr(study, name)
+        words = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
+        raise ImportError(words) from None
+    return study if name == "study" else getattr(study, name)
 
 
 __all__ = [
