@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from scipy.interpolate import PPoly
 
 from ..actions.drives import ONE_JOINT, UserForces
 from ..actions.events import Event
@@ -336,6 +337,8 @@ def in_words(value):
         return {name: in_words(getattr(value, name)) for name in type(value).model_fields}
     if is_dataclass(value):
         return {"kind": type(value).__name__} | {f.name: in_words(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, PPoly):
+        return {"breaks": in_words(value.x), "coefficients": in_words(value.c)}
     if isinstance(value, np.ndarray | np.generic):
         return in_words(value.tolist())
     if isinstance(value, dict):

@@ -47,7 +47,7 @@ class Measure(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, Field(pattern=r"^[^/]+$", min_length=1)]
+    name: Annotated[str, Field(pattern=r"^[^/\\.][^/\\]*$")]
     of: Literal[
         "distance",
         "coordinate",

@@ -4,7 +4,8 @@ import numpy as np
 from scipy import stats
 
 BLOCK = 1024  # samples: what is added at once, so that no sum depends on how the samples came in chunks
-BINS = 8192  # of a quantile's histogram
+BINS = 8192  # of a quantile's histogram, or fewer where there are so many columns
+HISTOGRAM_BYTES, FEWEST_BINS = 1 << 26, 256
 REACH = 24.0  # of the transformed numbers: e^24 / 2 spreads, some 1e10
 
 
@@ -52,37 +53,35 @@ class Quantiles:
 
     The first block says where the middle m and the spread s of each column are; then x falls into bins of equal width
     in arcsinh((x - m) / s). Counts are whole numbers, so their sums do not depend on any order, and a quantile is known
-    to `error`: within half a bin, 0.3 % of the spread near the middle, and 0.3 % of the distance from it far away.
+    to `error`: within half a bin, 0.3 % of the spread near the middle, and 0.3 % of the distance from it far away; of
+    more than a thousand columns less, for the counts to stay within HISTOGRAM_BYTES.
     """
-
-    WIDTH = 2 * REACH / BINS
 
     def __init__(self, columns):
         self.middle = None
-        self.counts = np.zeros((columns, BINS), np.int64)
+        self.bins = int(np.clip(HISTOGRAM_BYTES // (8 * max(columns, 1)), FEWEST_BINS, BINS))
+        self.width = 2 * REACH / self.bins
+        self.counts = np.zeros((columns, self.bins), np.int64)
 
     def add(self, block):
         """Take in a block (samples, columns)."""
         if self.middle is None:
             self._look_at(block)
         scaled = np.arcsinh((block - self.middle) / self.spread)
-        bins = np.clip((np.where(np.isfinite(scaled), scaled, 0.0) + REACH) / self.WIDTH, 0, BINS - 1).astype(np.int64)
+        bins = np.clip((np.where(np.isfinite(scaled), scaled, 0.0) + REACH) / self.width, 0, self.bins - 1).astype(
+            np.int64
+        )
         columns = np.arange(block.shape[1])
-        flat = (bins + columns * BINS)[np.isfinite(scaled)]
+        flat = (bins + columns * self.bins)[np.isfinite(scaled)]
         self.counts += np.bincount(flat, minlength=self.counts.size).reshape(self.counts.shape)
 
     def _look_at(self, block):
-        there = np.isfinite(block)
-        if not there.any():
-            block = np.zeros_like(block)
-        with np.errstate(all="ignore"):
-            filled = np.where(there, block, np.nan)
-            self.middle = np.nan_to_num(
-                [np.median(c[np.isfinite(c)]) if np.isfinite(c).any() else 0.0 for c in filled.T]
-            )
-            spread = np.array([c[np.isfinite(c)].std() if np.isfinite(c).any() else 0.0 for c in filled.T])
-        scale = np.maximum(np.abs(self.middle), 1.0)
-        self.spread = np.where(spread > 1e-12 * scale, spread, 1e-12 * scale)
+        """Find the middle and the spread of each column of the first block."""
+        there = [column[np.isfinite(column)] for column in block.T]
+        self.middle = np.array([np.median(column) if column.size else 0.0 for column in there])
+        with np.errstate(over="ignore"):
+            spread = np.array([column.std() if column.size else 0.0 for column in there])
+        self.spread = np.clip(spread, 1e-12 * np.maximum(np.abs(self.middle), 1.0), np.finfo(float).max / 1e12)
 
     def _value(self, scaled):
         return self.middle + self.spread * np.sinh(scaled)
@@ -92,9 +91,9 @@ class Quantiles:
         total = self.counts.sum(-1)
         cumulated = self.counts.cumsum(-1)
         bins = (cumulated < np.ceil(p * total)[:, None]).sum(-1)
-        scaled = (np.minimum(bins, BINS - 1) + 0.5) * self.WIDTH - REACH
+        scaled = (np.minimum(bins, self.bins - 1) + 0.5) * self.width - REACH
         found = np.where(total > 0, self._value(scaled), np.nan)
-        error = self.WIDTH / 2 * self.spread * np.cosh(np.abs(scaled) + self.WIDTH / 2)
+        error = self.width / 2 * self.spread * np.cosh(np.abs(scaled) + self.width / 2)
         error += 4 * np.finfo(float).eps * np.abs(found)  # of the sum itself
         return found, np.where(total > 0, error, np.nan)
 
@@ -103,7 +102,7 @@ class Quantiles:
         used = np.flatnonzero(self.counts[column])
         if used.size == 0:
             return np.zeros(bins, np.int64), np.linspace(0.0, 1.0, bins + 1)
-        edges = self.middle[column] + self.spread[column] * np.sinh(np.arange(BINS + 1) * self.WIDTH - REACH)
+        edges = self.middle[column] + self.spread[column] * np.sinh(np.arange(self.bins + 1) * self.width - REACH)
         centers = (edges[used] + edges[used + 1]) / 2
         return np.histogram(centers, np.linspace(edges[used[0]], edges[used[-1] + 1], bins + 1),
                             weights=self.counts[column, used])  # fmt: skip
@@ -152,7 +151,9 @@ class Statistics:
             self._take(self._waiting_count)
 
     def _take(self, size):
-        joined = {name: np.concatenate([w[name] for w in self._waiting]) for name in self._waiting[0]}
+        if len(self._waiting) > 1:
+            self._waiting = [{name: np.concatenate([w[name] for w in self._waiting]) for name in self._waiting[0]}]
+        joined = self._waiting[0]
         block = {name: values[:size] for name, values in joined.items()}
         self._waiting = [{name: values[size:] for name, values in joined.items()}]
         self._waiting_count -= size
