@@ -57,7 +57,9 @@ def body_count(topology):
 def block_for(memory, topology, parameters, wrenches, rows, q):
     """Lay out a block of lanes for positions `q` in `memory` and settle its base; `rows` more rows, set to zero."""
     n, nq, width = topology.shape[1], q.shape[q.ndim - 1], lane_width(q)
-    loaded = 0 if wrenches is None else n
+    loaded = 0
+    if wrenches is not None:
+        loaded = n if wrenches.size > 0 else 0
     gatherings = 1
     for i in range(n):
         gatherings = max(gatherings, topology[GATHERING, i] + 1)
@@ -151,7 +153,7 @@ def pack(chains, first, last, block, k):
 @kernel
 def pack_wrenches(chains, first, last, block):
     """`pack` for a block (n, 6, lanes): of each chain and body force before moment, as the world outside has it."""
-    if chains is None:
+    if chains.size == 0:
         return
     for i in range(block.shape[0]):
         for axis in range(3):

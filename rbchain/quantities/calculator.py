@@ -16,6 +16,7 @@ from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of,
 
 ndarray = np.ndarray
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+NO_WRENCHES = (np.empty(0),)
 POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
 #: How far from 1 the length of a quaternion may be.
 UNIT_LENGTH = {FLOAT64: 1e-6, FLOAT32: 1e-5}
@@ -85,7 +86,8 @@ class Calculator:
                     numbers, spare = self._for_one.setdefault(driver, (math.prod(shape), []))
                     memory = self._new_memory(FLOAT64, 1, numbers + scratch)
                 found = np.empty(numbers)
-                driver(memory, *self._float64_arrays, *given, *states, *wrenches, found, 0, 1)
+                none = NO_WRENCHES if wrenches else ()
+                driver(memory, *self._float64_arrays, *given, *states, *none, found, 0, 1)
                 spare.append(memory)
                 return found if len(shape) == 1 else found.reshape(shape)
         states = [as_array(name, x) for name, x in zip(names, states, strict=True)]
@@ -103,7 +105,7 @@ class Calculator:
         if chains == 0:
             return result
         if batch:
-            *arrays, found = [None if x is None else x.reshape(chains, x.size // chains) for x in (*arrays, result)]
+            *arrays, found = [x.reshape(chains, x.size // chains) for x in (*arrays, result)]
         else:
             found = result.reshape(numbers)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
@@ -146,7 +148,7 @@ class Calculator:
     def _checked(self, names, states, *wrenches, of_chains=None):
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
-        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or None; the precision; the
+        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or (..., 0); the precision; the
         shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
         """
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
@@ -178,8 +180,8 @@ class Calculator:
             ready.append(np.require(whole, dtype, "CAW"))
         if loaded:
             ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self._n)
-        else:
-            ready.extend(wrenches)
+        elif wrenches:  # an array too, if an empty one: for None each driver would be compiled once more
+            ready.append(np.empty((*batch, 0), dtype))
         return ready, dtype, batch
 
     def _check_quaternions(self, name, q):
