@@ -3,8 +3,8 @@
 Common arguments of all drivers of quantities: `memory`, `memory_size` numbers that no other call uses meanwhile, for
 `rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAMETERS) with None
 for `variation`, or (n + 1, PARAMETERS, 1) with a Variation; then the chains' numbers, inputs before outputs: (chains,
-m) of a batch, (m,) of a single chain. `wrenches` has no numbers where there are none. `first` is a multiple of the lane width,
-as blocks of varied parameters are.
+m) of a batch, (m,) of a single chain. `wrenches` has no numbers where there are none. `first` is a multiple of the lane
+width, as blocks of varied parameters are.
 
 n counts degrees of freedom, as the kernels do. Where only some entries of a result are ever other than zero, the
 block's rows, which start as zero, hold them from block to block.

@@ -148,8 +148,8 @@ class Calculator:
     def _checked(self, names, states, *wrenches, of_chains=None):
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
-        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or (..., 0); the precision; the
-        shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
+        Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or (..., 0); the precision;
+        the shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
         """
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
         trailing = [self._position_shape if name in POSITIONS else self._velocity_shape for name in names]
