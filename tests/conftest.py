@@ -10,7 +10,7 @@ from .quantities import Magnitudes, random_state
 
 STATES_PER_TREE = 3
 # Begun first, so that none of them is left to one worker while the others have nothing more to do.
-LONGEST = ("test_one_source", "test_plain_python", "test_actions", "test_quantities", "test_simulation", "test_batches")
+LONGEST = ("test_one_source", "test_plain_python", "test_actions", "test_quantities", "test_run", "test_simulation")
 
 
 def pytest_collection_modifyitems(items):
