@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
+from ..actions.gather import dof_index
 from ..actions.signals import Signal, as_signal
 from ..actions.wrenches import Current, Wrench
 from ..core.layout import COORDINATE
@@ -288,7 +289,19 @@ def _known(plan, parameter):
             Target(n, i, kind == "revolute") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
         ]
     if of == WRENCH:
-        return [Target(f.body, i) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)]
+        return _named([(f.body, i, True) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)])
     kinds = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
-    return [Target(d.joint, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]
+    driven = [(d, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]
+    turns = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] == "revolute" for d, _ in driven]
+    return _named([(d.joint, i, turn) for (d, i), turn in zip(driven, turns, strict=True)])
+
+
+def _named(things):
+    """Targets of which those with a name that was there before have their number behind it."""
+    names = [name for name, *_ in things]
+    numbers = [names[:i].count(name) for i, name in enumerate(names)]
+    return [
+        Target(f"{name}.{number}" if number else name, *rest)
+        for (name, *rest), number in zip(things, numbers, strict=True)
+    ]

@@ -16,7 +16,7 @@ from .description import Description, ModelSource, in_words
 from .designs import Table
 from .distributions import MultivariateNormal, triangle_of_correlation
 from .outputs import no_outputs_of, outputs_of, variables_of
-from .parameters import FLOAT64, PARAMETERS, Chains, Target, targets_of
+from .parameters import FLOAT64, MODEL, PARAMETERS, Chains, Target, targets_of
 from .tables import read_design
 
 
@@ -108,9 +108,8 @@ class Plan:
                 columns = slice(start, start + width)
                 self.draws.append(Draws(dispersion, target, columns))
                 distribution = self.checked(f"vary[{i}].distribution", self._in_si, dispersion, target)
-                label = dispersion.name if dispersion.shared or target.name == self.model.name else (
-                    f"{dispersion.name}[{target.name}]"
-                )  # fmt: skip
+                alone = dispersion.shared or PARAMETERS[dispersion.parameter].of == MODEL
+                label = dispersion.name if alone else f"{dispersion.name}[{target.name}]"
                 names += [f"{label}.{c}" for c in dispersion.components] if dispersion.components else [label]
                 if isinstance(distribution, MultivariateNormal):
                     self._distributions += [distribution.component(c) for c in range(width)]
@@ -172,7 +171,7 @@ class Plan:
         if self.table is not None:
             return self.table[first - self.table_start : last - self.table_start]
         if not self.columns:
-            return np.zeros((last - first, 0))
+            return np.zeros((last - first, 0))  # for which no design has points
         seed, samples = self.description.seed, self.description.samples
         points = self.description.design.points(first, last, len(self.columns), seed, samples)
         return self.values(points)
@@ -180,6 +179,8 @@ class Plan:
     def values(self, points):
         """Values of the numbers drawn (m, columns), from points in the unit cube."""
         points = np.array(points, dtype=np.float64)
+        if not self.columns:
+            return points
         for columns, triangle in self.correlations:
             points[:, columns] = norm.cdf(norm.ppf(points[:, columns]) @ triangle.T)
         return np.stack([d.ppf(points[:, c]) for c, d in enumerate(self._distributions)], -1)
