@@ -157,7 +157,7 @@ def shares():
     from rbchain.drivers import threads
     from rbchain.study.executors import local
     from rbchain.study.reach import reach_of
-    from rbchain.study.run import CHUNK, provenance
+    from rbchain.study.run import CHUNK
     from rbchain.study.statistics import Statistics
     from rbchain.study.store import Store
 
@@ -166,7 +166,6 @@ def shares():
         study = rb.Study.read(Path(__file__).parents[1] / "examples" / "landing.toml")
         plan = study.plan
     plan.compute(0, 64)
-    reach_of(plan)
     spent, in_kernels = dict.fromkeys(("sampling", "kernels", "chains and measures", "statistics", "storing"), 0.0), []
     threads_run = threads.run
 
@@ -184,7 +183,7 @@ def shares():
     threads.run = run_and_note
     statistics = Statistics(plan)
     with tempfile.TemporaryDirectory() as folder:
-        store = timed("storing", Store.create, folder, plan, CHUNK, provenance())
+        store = timed("storing", Store.create, folder, plan, CHUNK, reach_of(plan))
         for chunk in range(store.chunks):
             values = timed("sampling", plan.draw, *store.bounds(chunk))
             outputs = timed("chains and measures", plan.compute_values, values)

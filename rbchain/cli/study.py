@@ -129,10 +129,11 @@ def _print_study(console, results, folder):
 def _study_status(options, folder, console):
     """How far the study in a folder is."""
     from ..study import open_dataset
+    from ..study.outputs import ENDED_WELL
 
     results = open_dataset(folder)
     status = results.status.values
-    done, failed = int((status >= 0).sum()), int(((status > 0) & (status != 4)).sum())
+    done, failed = int((status >= 0).sum()), int(((status > 0) & ~np.isin(status, ENDED_WELL)).sum())
     ended = "finished" if "statistics" in results.attrs else "not finished"
     console.print(
         f"{results.attrs['title']}: {done:,} of {status.size:,} samples, {failed:,} failed, {ended}", markup=False
@@ -157,7 +158,8 @@ def _sample(options, study, console):
     console.print(table)
     console.print(motion.message, markup=False)
     if out:
-        np.savez(out, t=motion.t, q=motion.q, qd=motion.qd, status=motion.status, **drawn)
+        names, values = np.array(list(drawn)), np.array(list(drawn.values()))
+        np.savez(out, t=motion.t, q=motion.q, qd=motion.qd, status=motion.status, parameter=names, drawn=values)
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 

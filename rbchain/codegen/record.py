@@ -34,7 +34,7 @@ def record(model, name, frame, point):
         np.array([variable(f"{x}[{i}]") for i in range(sizes[x])], object) if isinstance(x, str) else x
         for x in arguments
     ]
-    wrenches = (None,) if name in ("gravity_forces", "forward_dynamics") else ()
+    wrenches = (np.empty(0),) if name in ("gravity_forces", "forward_dynamics") else ()
     count = int(np.prod(shape))
     memory = np.empty(memory_size(model._topology, count + scratch, 1, 8), object)
     found = np.empty(count, object)

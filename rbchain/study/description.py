@@ -1,16 +1,19 @@
 """What a study is: the same from `study.toml` and from Python."""
 
+import functools
 import hashlib
+import json
 import tomllib
+import types
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, model_validator
 from scipy.interpolate import PPoly
 
-from ..actions.drives import ONE_JOINT, UserForces
+from ..actions.drives import ONE_JOINT
 from ..actions.events import Event
 from ..actions.signals import Signal
 from ..actions.wrenches import Current, Wrench
@@ -18,14 +21,18 @@ from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..io import load
 from ..model.joint import Free
-from .designs import AnyDesign, Random
+from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
 from .parameters import PARAMETERS
 
-DRIVES = {kind.__name__: kind for kind in (*ONE_JOINT, UserForces)}
+DRIVES = {kind.__name__: kind for kind in ONE_JOINT}
 FORCES = {"Wrench": Wrench, "Current": Current}
-STRICT = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+STRICT = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+
+
+#: One name, or several.
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
 
 
 class Chain(BaseModel):
@@ -57,6 +64,8 @@ class ModelSource(BaseModel):
     def _one(self):
         if (self.file is None) == (self.serial_chain is None):
             raise ValueError("expected either file or serial_chain")
+        if self.free_base and self.file is None:
+            raise ValueError("free_base is of a file; a serial_chain has its base in the world")
         return self
 
     def build(self, folder):
@@ -66,7 +75,7 @@ class ModelSource(BaseModel):
         else:
             path = folder / self.file
             if not path.is_file():
-                raise StudyError(f"model.file: there is no file {str(self.file)!r} beside the study")
+                raise StudyError(f"there is no file {str(self.file)!r} beside the study")
             model = load(path, base=Free() if self.free_base else None)
         shape = {name: np.shape(getattr(model, name)) for name in self.values if hasattr(model, name)}
         return model.vary(**{n: np.broadcast_to(v, shape[n]) if n in shape else v for n, v in self.values.items()})
@@ -105,10 +114,12 @@ class Dispersion(BaseModel):
     model_config = STRICT
 
     parameter: str
-    of: Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)] = ("*",)
+    of: Annotated[
+        tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x), Field(min_length=1)
+    ] = ("*",)
     how: Literal["set", "add", "multiply"] | None = None
     distribution: AnyDistribution
-    components: Annotated[tuple[str, ...] | None, BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)] = None
+    components: Names | None = None
     shared: bool = False
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     name: str = ""
@@ -220,7 +231,7 @@ def _action(kinds):
         if not isinstance(value, dict):
             return value
         given = dict(value)
-        kind = given.pop("kind", None)
+        kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
         if kind not in kinds:
             raise ValueError(f"kind is {kind!r}; expected one of {', '.join(kinds)}")
         known = {field.name for field in fields(kinds[kind])}
@@ -252,6 +263,7 @@ def _signal(value):
 RESERVED = {
     *("parameters", "parameter", "q", "qd", "q_final", "qd_final", "q_min", "q_max", "qd_min", "qd_max", "end_time"),
     *("status", "event_count", "event_time", "event", "sample", "time", "position", "velocity", "failure rate"),
+    *("zarr.json", "parameter_units", "position_units", "velocity_units"),
 }
 
 
@@ -262,8 +274,8 @@ class Description(BaseModel):
 
     name: str = "study"
     model: Annotated[Model | ModelSource, BeforeValidator(lambda x: {"file": x} if isinstance(x, (str, Path)) else x)]
-    samples: Annotated[int, Field(ge=1)]
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    samples: Annotated[StrictInt, Field(ge=1)]
+    seed: Annotated[StrictInt, Field(ge=0, lt=1 << 63)] = 0
     design: AnyDesign = Random()
     vary: tuple[Dispersion, ...] = ()
     correlate: tuple[Correlation, ...] = ()
@@ -285,6 +297,8 @@ class Description(BaseModel):
         taken = sorted({m.name for m in self.measures} & RESERVED)
         if taken:
             raise ValueError(f"measures: {taken[0]!r} is the name of another output; expected another one")
+        if self.correlate and isinstance(self.design, Table):
+            raise ValueError("correlate: the values of a table are taken as they are; expected no correlations")
         if self.stop_when and self.stop_when.measure not in ("failure rate", *(m.name for m in self.measures)):
             raise ValueError(f"stop_when: there is no measure {self.stop_when.measure!r}")
         return self
@@ -299,8 +313,8 @@ def read_description(path):
         raise StudyError(f"there is no file {str(path)!r}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise StudyError(f"{path}: no TOML: {error}") from None
-    if "event" in found or isinstance(found.get("events"), list):
-        found["events"] = [{"kind": "Event", **e} if isinstance(e, dict) else e for e in found.get("events", [])]
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None
     return checked(found, str(path))
 
 
@@ -349,12 +363,26 @@ def in_words(value):
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if callable(value):
-        function = getattr(value, "py_func", value)
-        code = getattr(function, "__code__", None)
-        sha = hashlib.sha256(code.co_code + _constants(code)).hexdigest()[:16] if code else ""
-        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(value))} {sha}".strip()
+    if isinstance(value, functools.partial):
+        return {"partial": in_words(value.func), "args": in_words(value.args), "keywords": in_words(value.keywords)}
+    function = getattr(value, "py_func", value)
+    if hasattr(function, "__code__"):
+        return {"function": f"{function.__module__}.{function.__qualname__}", "sha256": _digest_of(function)}
+    if hasattr(value, "__dict__") and not isinstance(value, Path):
+        return {"object": f"{type(value).__module__}.{type(value).__qualname__}", **in_words(vars(value))}
     return str(value)
+
+
+def _digest_of(function):
+    """A hash of what a function does, as far as its own code, defaults and closure say."""
+    inside = [cell.cell_contents for cell in function.__closure__ or ()]
+    words = [_words_of(function.__code__), in_words(function.__defaults__), in_words(function.__kwdefaults__)]
+    return hashlib.sha256(json.dumps([*words, in_words(inside)]).encode()).hexdigest()
+
+
+def _words_of(code):
+    constants = [_words_of(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return [code.co_code.hex(), list(code.co_names), list(code.co_freevars), constants]
 
 
 def fingerprint(model):
@@ -380,8 +408,3 @@ def differences(old, new, place=""):
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [d for i, pair in enumerate(zip(old, new, strict=True)) for d in differences(*pair, f"{place}[{i}]")]
     return [] if old == new else [f"{place} was {old!r:.80}, is {new!r:.80}"]
-
-
-def _constants(code):
-    """The plain constants of a function: of others, the words would differ from process to process."""
-    return repr([c for c in code.co_consts if isinstance(c, (int, float, str, bytes, type(None)))]).encode()

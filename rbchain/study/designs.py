@@ -47,7 +47,7 @@ class LatinHypercube(Design):
 
 
 class Sobol(Design):
-    """Owen-scrambled points of Sobol's sequence, SciPy's; best where there are 2^m samples."""
+    """Points of Sobol's sequence, scrambled by SciPy (matrices and a shift); best where there are 2^m samples."""
 
     kind: Literal["sobol"] = "sobol"
 
@@ -86,7 +86,7 @@ class Factorial(Design):
 
 
 class Table(Design):
-    """The values themselves: a file (CSV, Parquet, NumPy's npz or npy) or a DataFrame, a column for each number."""
+    """The values themselves, from a file (CSV, Parquet, NumPy's npz or npy) with a column for each number."""
 
     kind: Literal["table"] = "table"
     file: str

@@ -141,6 +141,8 @@ class Discrete(Distribution):
     @model_validator(mode="after")
     def _probable(self):
         p = self.probabilities
+        if self.values.ndim != 1:
+            raise ValueError(f"values has shape {self.values.shape}; expected a list of numbers")
         if p is not None and (p.shape != self.values.shape or (p < 0.0).any() or abs(p.sum() - 1.0) > 1e-9):
             raise ValueError(
                 f"probabilities are {p.tolist()}; expected {self.values.size} numbers, none negative, that sum to 1"
@@ -212,16 +214,29 @@ class Scipy(Distribution):
         return getattr(stats, self.name)(*self.args, **self.kwds)
 
 
+class Given(Distribution):
+    """An object with a `ppf`, from Python only: a histogram of SciPy's, a distribution of one's own."""
+
+    kind: Literal["given"] = "given"
+    distribution: Any
+
+    def ppf(self, u):
+        return np.asarray(self.distribution.ppf(u), np.float64)
+
+
 def _frozen(value):
-    """A frozen distribution of SciPy's in words."""
-    if hasattr(value, "dist") and hasattr(value, "kwds"):
-        return Scipy(name=value.dist.name, args=value.args, kwds=value.kwds)
-    return value
+    """A frozen distribution of SciPy's in words where it has a name there, and any other by itself."""
+    if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
+        return value
+    family = getattr(value, "dist", None)
+    if family is not None and type(getattr(stats, getattr(family, "name", None) or "", None)) is type(family):
+        return Scipy(name=family.name, args=value.args, kwds=value.kwds)
+    return Given(distribution=value)
 
 
 AnyDistribution = Annotated[
     Annotated[
-        Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy,
+        Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy | Given,
         Field(discriminator="kind"),
     ],
     BeforeValidator(_frozen),

@@ -5,6 +5,7 @@ None of them changes a bit: a chunk is what its samples are, whoever computes it
 
 import multiprocessing
 import os
+import pickle
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -44,6 +45,7 @@ def _compute(first, last):
 
 def processes(plan, spans, workers=None):
     """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
+    _check_it_travels(plan)
     workers = workers or threads.get_num_threads()
     context = multiprocessing.get_context("spawn")
     todo, attempts = deque(spans), {}
@@ -83,8 +85,12 @@ def dask(plan, spans, scheduler=None):
 
     if scheduler is None:
         raise StudyError("executor 'dask' needs the address of a scheduler, such as tcp://10.0.0.1:8786")
+    _check_it_travels(plan)
     own = not isinstance(scheduler, Client)
-    client = Client(scheduler, timeout=20) if own else scheduler
+    try:
+        client = Client(scheduler, timeout=20) if own else scheduler
+    except (OSError, ValueError) as error:
+        raise StudyError(f"scheduler {scheduler!r} cannot be reached: {error}") from None
     try:
         spans, running = iter(spans), {}
         done = as_completed(with_results=True)
@@ -107,6 +113,17 @@ def dask(plan, spans, scheduler=None):
     finally:
         if own:
             client.close()
+
+
+def _check_it_travels(plan):
+    """A StudyError where what the study is cannot be sent to another process."""
+    try:
+        pickle.dumps(plan)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise StudyError(
+            f"the study cannot go to another process: {error}; functions of your own must be a module's, or use "
+            "executor 'local'"
+        ) from None
 
 
 def _compute_once(plan, first, last):

@@ -38,7 +38,8 @@ class Measure(BaseModel):
         "potential_energy", "energy"; "energy_drift": how far the energy has gone from its first value; or
         "function".
     over : "final", "max", "min", "mean" or "rms"
-        Over the saved times, of which `Simulation.samples` says how many there are. "peak" is the largest magnitude.
+        Over the times looked at, of which `Simulation.samples` says how many there are; after an event has stopped a
+        chain, it counts as staying as it was. "peak" is the largest magnitude.
     function : callable(model, motion), or "module:name"
         Numbers (chains,) or (chains, times) from the model of these chains and their `Trajectory`.
     unit : str
@@ -115,6 +116,12 @@ class Measure(BaseModel):
     def values(self, model, motion):
         """The number of each chain (chains,)."""
         series = np.asarray(getattr(self, f"_{self.of}")(model, motion), dtype=np.float64)
+        chains, times = motion.qd.shape[:2]
+        if series.shape not in ((chains,), (chains, times)):
+            raise StudyError(
+                f"its function gives shape {series.shape}; expected one number of each chain, ({chains},), or one "
+                f"of each at each time, ({chains}, {times})"
+            )
         if series.ndim == 1:
             return series
         series = kept_up(series)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core import rollout
-from ..errors import StudyError
 
 NOT_RUN = -1  # the status of a sample whose turn has not come
+ENDED_WELL = (rollout.DONE, rollout.STOPPED)
 BAD_PARAMETERS = 6  # the status of one whose parameters no chain can have
 
 
@@ -60,7 +60,7 @@ def no_outputs_of(plan, values):
 def outputs_of(plan, values):
     """All outputs of the chains with these draws (m, columns), by name."""
     many, motion = plan.simulate(values)
-    failed = ~np.isin(motion.status, (rollout.DONE, rollout.STOPPED))
+    failed = ~np.isin(motion.status, ENDED_WELL)
     q, qd = motion.q, motion.qd
     ends = np.isfinite(qd).all(-1).sum(-1)
     motion = _held(motion, plan.events)
@@ -78,13 +78,8 @@ def outputs_of(plan, values):
         found["event_count"] = np.stack([record.count for record in motion.events], -1)
         found["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
     for i, measure in enumerate(plan.description.measures):
-        numbers = plan.measuring[i].values(many, motion)
-        if numbers.shape != (len(values),):
-            raise StudyError(
-                f"measures[{i}], {measure.name!r}: its function gives shape {numbers.shape}; expected one number, "
-                f"or one for each time, of each of {len(values)} chains"
-            )
-        found[measure.name] = numbers * spoilt
+        place = f"measures[{i}], {measure.name!r}"
+        found[measure.name] = plan.checked(place, plan.measuring[i].values, many, motion) * spoilt
     return {v.name: found[v.name].astype(v.dtype, copy=False) for v in plan.variables}
 
 

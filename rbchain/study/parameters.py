@@ -29,7 +29,7 @@ class Parameter:
     components : tuple of str
         Names of its numbers; () where it is one number.
     dimension : str, or two of them
-        As in `Units`: of all, or of that of a revolute and that of another degree of freedom. None: numbers in SI.
+        As in `Units`: of all, or of a degree of freedom that turns and of one that slides. None: numbers in SI.
     ways : tuple of str
         In what ways a draw may change it: "set", "add", "multiply".
     """
@@ -139,10 +139,9 @@ class Chains:
     def _apply_mass(self, dispersion, target, values):
         """Another mass of the same shape: the density changes, and the tensor with it."""
         mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
-        if not (mass[:, i] > 0.0).all():
-            raise StudyError(f"the mass of {target.name!r} varies, but it has none; expected a body with mass")
         new = changed(mass[:, i], values[:, 0], dispersion.how)
-        inertia[:, i] *= (new / mass[:, i])[:, None, None]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a mass of zero, which is no chain's, is found later
+            inertia[:, i] *= (new / mass[:, i])[:, None, None]
         mass[:, i] = new
 
     def _apply_inertia(self, dispersion, target, values):
@@ -183,6 +182,7 @@ class Chains:
             raise StudyError(f"q of {target.name!r}: a free or spherical joint's is moved, how = 'add', and not set")
         else:
             self._q[:, self.model._topology[COORDINATE, target.index]] = values[:, 0]
+            self._along[:, target.index] = 0.0
 
     def _apply_qd(self, dispersion, target, values):
         self.qd[:, target.index] = changed(self.qd[:, target.index], values[:, 0], dispersion.how)
@@ -246,11 +246,11 @@ def _three(components):
 
 @dataclass(frozen=True)
 class Target:
-    """One thing that a dispersion is of: its name, its place, and what it is measured in."""
+    """One thing that a dispersion is of: its name, its place, and whether it is measured in angles."""
 
     name: str
     index: int
-    revolute: bool = True
+    turns: bool = True
 
 
 def targets_of(plan, parameter, patterns):
@@ -260,6 +260,8 @@ def targets_of(plan, parameter, patterns):
         if patterns != ("*",):
             raise StudyError(f"{parameter} is of the whole model; found of = {list(patterns)}")
         return known
+    if parameter == "mass":
+        known = [target for target in known if plan.model.mass[target.index] > 0.0]
     found = []
     for pattern in patterns:
         matches = [target for target in known if fnmatchcase(target.name, pattern)]
@@ -286,14 +288,14 @@ def _known(plan, parameter):
         counts = np.diff([*model.velocity_index, model.nv])
         names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
         return [
-            Target(n, i, kind == "revolute") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
+            Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
         ]
     if of == WRENCH:
         return _named([(f.body, i, True) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)])
     kinds = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
     driven = [(d, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]
-    turns = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] == "revolute" for d, _ in driven]
+    turns = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] != "prismatic" for d, _ in driven]
     return _named([(d.joint, i, turn) for (d, i), turn in zip(driven, turns, strict=True)])
 
 

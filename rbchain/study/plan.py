@@ -4,14 +4,16 @@ import copy
 import hashlib
 import importlib
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from pydantic import ValidationError
 from scipy.stats import norm
 
 from ..actions.gather import gather
 from ..errors import ModelError, RbchainError, StateError, StudyError
-from ..model.units import Units
+from ..model.units import SI, Units
 from .description import Description, ModelSource, in_words
 from .designs import Table
 from .distributions import MultivariateNormal, triangle_of_correlation
@@ -45,7 +47,7 @@ class Plan:
     def __init__(self, description: Description, folder="."):
         self.description, self.folder = description, Path(folder)
         source = description.model
-        self.model = source.build(self.folder) if isinstance(source, ModelSource) else source
+        self.model = self.checked("model", source.build, self.folder) if isinstance(source, ModelSource) else source
         if self.model.batch_shape:
             raise StudyError(f"model: its chains differ already, {self.model.batch_shape} of them; expected one chain")
         self.drives, self.forces, self.events = description.drives, description.forces, description.events
@@ -66,6 +68,9 @@ class Plan:
         """A call whose errors say where in the description they come from."""
         try:
             return call(*arguments)
+        except ValidationError as error:
+            words = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+            raise StudyError(f"{place}: {words}") from None
         except (RbchainError, ValueError, TypeError) as error:
             raise StudyError(f"{place}: {error}") from None
 
@@ -82,6 +87,7 @@ class Plan:
                 raise StudyError(f"simulate.{name} is {state.tolist()}; expected finite numbers")
             states.append(state)
         self.q, self.qd, self.tau = states
+        self.checked("simulate.q", model.integrate, self.q, np.zeros(model.nv))  # which looks at the quaternions
 
     def _check_actions(self):
         simulate = self.description.simulate
@@ -97,7 +103,7 @@ class Plan:
 
     def _lay_out_columns(self):
         """Give every number that is drawn its column, and its distribution."""
-        self.draws, self._distributions, names, correlations, start = [], [], [], [], 0
+        self.draws, self._distributions, names, units, correlations, start = [], [], [], [], [], 0
         for i, dispersion in enumerate(self.description.vary):
             targets = self.checked(f"vary[{i}].of", targets_of, self, dispersion.parameter, dispersion.of)
             width = max(1, len(dispersion.components))
@@ -111,13 +117,14 @@ class Plan:
                 alone = dispersion.shared or PARAMETERS[dispersion.parameter].of == MODEL
                 label = dispersion.name if alone else f"{dispersion.name}[{target.name}]"
                 names += [f"{label}.{c}" for c in dispersion.components] if dispersion.components else [label]
+                units += [self._unit(dispersion, target)] * width
                 if isinstance(distribution, MultivariateNormal):
                     self._distributions += [distribution.component(c) for c in range(width)]
                     correlations.append((list(range(start, start + width)), distribution.correlation))
                 else:
                     self._distributions += [distribution] * width
                 start += width
-        self.columns = tuple(names)
+        self.columns, self.units = tuple(names), tuple(units)
         for i, correlation in enumerate(self.description.correlate):
             unknown = [name for name in correlation.of if name not in names]
             if unknown:
@@ -131,9 +138,7 @@ class Plan:
 
     def _in_si(self, dispersion, target):
         """A dispersion's distribution with all its numbers in SI."""
-        dimension = PARAMETERS[dispersion.parameter].dimension
-        if isinstance(dimension, tuple):
-            dimension = dimension[0] if target.revolute else dimension[1]
+        dimension = _dimension(dispersion, target)
 
         def convert(text):
             if dispersion.how == "multiply" or dimension is None:
@@ -141,6 +146,11 @@ class Plan:
             return Units("SI").quantity(text, dimension)
 
         return dispersion.distribution.in_si(convert)
+
+    def _unit(self, dispersion, target):
+        """What its draws are measured in: "1" is no unit, "" one that is SI's."""
+        dimension = _dimension(dispersion, target)
+        return "1" if dispersion.how == "multiply" or dispersion.parameter == "inertia" else SI.get(dimension, "")
 
     @property
     def times(self):
@@ -182,7 +192,10 @@ class Plan:
         if not self.columns:
             return points
         for columns, triangle in self.correlations:
-            points[:, columns] = norm.cdf(norm.ppf(points[:, columns]) @ triangle.T)
+            scores = norm.ppf(points[:, columns])
+            # term by term: a matrix product may add in another order for another number of samples
+            mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
+            points[:, columns] = norm.cdf(mixed)
         return np.stack([d.ppf(points[:, c]) for c, d in enumerate(self._distributions)], -1)
 
     def chains(self, values):
@@ -268,10 +281,16 @@ class Plan:
     def words(self):
         """What the study is, as its store keeps it."""
         words = in_words(self.description)
-        words["model"] = in_words(self.model)
+        words |= {"model": in_words(self.model), "rbchain": version("rbchain"), "measures": in_words(self.measuring)}
         if self.table is not None:
             words["design"]["sha256"] = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
         return words
+
+
+def _dimension(dispersion, target):
+    """What a parameter of this target is, as `Units` has it; None of those that have no word there."""
+    dimension = PARAMETERS[dispersion.parameter].dimension
+    return dimension[not target.turns] if isinstance(dimension, tuple) else dimension
 
 
 def _ready(measure, i):

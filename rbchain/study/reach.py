@@ -3,11 +3,11 @@
 import numpy as np
 
 from ..actions.gather import gather
-from ..errors import StudyError
+from ..errors import RbchainError, StudyError
 from ..model.flatten import COLUMNS, WATER_COLUMNS
-from .parameters import FLOAT64, PARAMETERS, Chains
+from .parameters import DRIVE, FLOAT64, PARAMETERS, WRENCH, Chains
 
-LIKELY = (0.3, 0.7)  # quantiles of all that is drawn, for two chains
+QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of all that is drawn
 
 
 def reach_of(plan):
@@ -16,22 +16,38 @@ def reach_of(plan):
     Raises
     ------
     StudyError
-        If one changes nothing, or makes a chain that cannot be.
+        If one changes nothing, wherever in its distribution, or makes no chain that can be.
     """
-    values = plan.values(np.repeat(np.array(LIKELY)[:, None], len(plan.columns), 1))
-    found = {}
+    values, found = plan.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1)), {}
     for i, dispersion in enumerate(plan.description.vary):
-        plain, chains = Chains(plan, len(LIKELY)), Chains(plan, len(LIKELY))
-        for draws in plan.draws:
-            if draws.dispersion is dispersion:
-                plan.checked(f"vary[{i}]", chains.apply, dispersion, draws.target, values[:, draws.columns])
-        reached = _in_state(chains, plain) + _in_parameters(plan, plan.checked(f"vary[{i}]", chains.build))
-        if PARAMETERS[dispersion.parameter].of in ("drive", "wrench") or dispersion.parameter == "current":
-            reached += _in_actions(plan, chains, plain)
+        reached, refusal = {}, None
+        for drawn in values:
+            try:
+                reached |= dict.fromkeys(_reached(plan, dispersion, drawn[None]))
+            except RbchainError as error:
+                refusal = error
         if not reached:
-            raise StudyError(f"vary[{i}]: {dispersion.name!r} changes nothing that the kernels read")
+            raise StudyError(f"vary[{i}]: {refusal or f'{dispersion.name!r} changes nothing that the kernels read'}")
         found[dispersion.name] = "; ".join(reached)
     return found
+
+
+def _reached(plan, dispersion, values):
+    """What one draw of a dispersion (1, columns) changes, in words."""
+    plain, chains = Chains(plan, 1), Chains(plan, 1)
+    neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
+    for draws in plan.draws:
+        if draws.dispersion is dispersion:
+            of_target = values[:, draws.columns]
+            chains.apply(dispersion, draws.target, of_target)
+            if _is_of_actions(dispersion):  # in arrays of the same shapes
+                plain.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
+    reached = _in_state(chains, plain) + _in_parameters(plan, chains.build())
+    return reached + (_in_actions(plan, chains, plain) if _is_of_actions(dispersion) else [])
+
+
+def _is_of_actions(dispersion):
+    return PARAMETERS[dispersion.parameter].of in (DRIVE, WRENCH) or dispersion.parameter == "current"
 
 
 def _in_state(chains, plain):
@@ -59,7 +75,7 @@ def _in_parameters(plan, many):
 def _in_actions(plan, chains, plain):
     """Whether the tables of what acts differ."""
     simulate = plan.description.simulate
-    settings = (len(LIKELY),), simulate.duration, FLOAT64
+    settings = (1,), simulate.duration, FLOAT64
     tables = [
         gather(plan.model, *settings, c.drives, c.forces, plan.events, simulate.method == "implicit")
         for c in (chains, plain)

@@ -10,7 +10,7 @@ from string import Template
 import numpy as np
 
 from ..errors import STATUS_SENTENCES
-from .outputs import BAD_PARAMETERS
+from .outputs import BAD_PARAMETERS, ENDED_WELL
 from .store import open_dataset
 
 SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
@@ -56,20 +56,22 @@ def write_report(folder):
     if statistics:
         sections.insert(0, _table(results, statistics))
     (folder / "report").mkdir(exist_ok=True)
-    for title, figure in pictures.items():
-        if figure is None:
-            continue
+    drawn_ones = ((title, figure) for title, figure in pictures.items() if figure is not None)
+    for number, (title, figure) in enumerate(drawn_ones, 1):
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=110)
         name = "".join(c if c.isalnum() else "_" for c in title)
-        (folder / "report" / f"{name}.png").write_bytes(drawn.getvalue())
+        (folder / "report" / f"{number}_{name}.png").write_bytes(drawn.getvalue())
         code = base64.b64encode(drawn.getvalue()).decode()
         words = html.escape(title)
         sections.append(f'<h2>{words.capitalize()}</h2><img alt="{words}" src="data:image/png;base64,{code}">')
     sections.append(_provenance(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
-    page.write_text(PAGE.substitute(title=title, summary=_summary(results, statistics), sections="\n".join(sections)))
+    page.write_text(
+        PAGE.substitute(title=title, summary=_summary(results, statistics), sections="\n".join(sections)),
+        encoding="utf-8",
+    )
     return page
 
 
@@ -113,7 +115,7 @@ def _table(results, statistics):
 def _about_failures(results):
     """The samples that failed, with what was drawn for them."""
     status = results.status.values
-    failed = np.flatnonzero((status > 0) & (status != 4))
+    failed = np.flatnonzero((status > 0) & ~np.isin(status, ENDED_WELL))
     if failed.size == 0:
         return "<h2>Failures</h2><p>None.</p>"
     codes, counts = np.unique(status[failed], return_counts=True)
@@ -148,12 +150,15 @@ def _axes(rows, columns, width=9.0, height=3.2):
 
 def _distribution(results, name, statistics):
     """A histogram, with median and quantiles."""
-    values = results[name].values
-    values = values[np.isfinite(values)]
-    if values.size == 0:
+    if statistics:
+        counts, edges = (np.array(statistics["of"][name][key], float) for key in ("histogram", "histogram_edges"))
+    else:
+        values = results[name].values
+        counts, edges = np.histogram(values[np.isfinite(values)], 60)
+    if counts.sum() == 0:
         return None
     figure, (axes,) = _axes(1, 1)
-    axes.hist(values, bins=min(80, max(10, int(values.size**0.5))), color=COLOURS["bar"])
+    axes.stairs(counts, edges, fill=True, color=COLOURS["bar"])
     if statistics:
         found = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
         for level, style in ((0.05, ":"), (0.5, "-"), (0.95, ":")):

@@ -48,6 +48,8 @@ def indices(study, measure, method="sobol", samples=512, out=None, **settings):
         raise StudyError("sensitivity needs independent draws; these are correlated, or come from a table")
     if not plan.columns:
         raise StudyError("nothing varies in this study")
+    if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 2:
+        raise StudyError(f"samples is {samples!r}; expected a whole number of at least 2")
     sampled, analysed = _methods(method)
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
     points = sampled(problem, samples, study.description.seed)

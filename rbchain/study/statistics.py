@@ -3,9 +3,13 @@
 import numpy as np
 from scipy import stats
 
+from .outputs import ENDED_WELL
+
 BLOCK = 1024  # samples: what is added at once, so that no sum depends on how the samples came in chunks
 BINS = 8192  # of a quantile's histogram, or fewer where there are so many columns
-HISTOGRAM_BYTES, FEWEST_BINS = 1 << 26, 256
+HISTOGRAM_BYTES, FEWEST_BINS = 1 << 27, 64  # of the counts of all columns together
+COLUMNS_AT_ONCE = 256
+LEAST_COUNT = 100  # of numbers that differ, before an interval of their mean says anything
 REACH = 24.0  # of the transformed numbers: e^24 / 2 spreads, some 1e10
 
 
@@ -51,61 +55,89 @@ class Moments:
 class Quantiles:
     """Quantiles of columns of numbers, NaN left out, from histograms whose bins grow away from the middle.
 
-    The first block says where the middle m and the spread s of each column are; then x falls into bins of equal width
-    in arcsinh((x - m) / s). Counts are whole numbers, so their sums do not depend on any order, and a quantile is known
-    to `error`: within half a bin, 0.3 % of the spread near the middle, and 0.3 % of the distance from it far away; of
-    more than a thousand columns less, for the counts to stay within HISTOGRAM_BYTES.
+    The first block in which a column varies says where its middle m and its spread s are; then x falls into bins of
+    equal width in arcsinh((x - m) / s). Counts are whole numbers, so their sums do not depend on any order, and a
+    quantile is known to `error`: within half a bin, with 8192 bins 0.3 % of the spread near the middle, and 0.3 % of
+    the distance from it far away.
     """
 
-    def __init__(self, columns):
-        self.middle = None
-        self.bins = int(np.clip(HISTOGRAM_BYTES // (8 * max(columns, 1)), FEWEST_BINS, BINS))
-        self.width = 2 * REACH / self.bins
-        self.counts = np.zeros((columns, self.bins), np.int64)
+    def __init__(self, columns, bins=BINS):
+        self.bins, self.width = bins, 2 * REACH / bins
+        self.counts = np.zeros((columns, bins), np.int64)
+        self.middle, self.spread = np.zeros(columns), np.ones(columns)
+        # until a column varies: the one value that it has had, and how often
+        self.varies = np.zeros(columns, bool)
+        self.value, self.repeats = np.full(columns, np.nan), np.zeros(columns, np.int64)
 
     def add(self, block):
         """Take in a block (samples, columns)."""
-        if self.middle is None:
-            self._look_at(block)
-        scaled = np.arcsinh((block - self.middle) / self.spread)
-        bins = np.clip((np.where(np.isfinite(scaled), scaled, 0.0) + REACH) / self.width, 0, self.bins - 1).astype(
-            np.int64
-        )
-        columns = np.arange(block.shape[1])
-        flat = (bins + columns * self.bins)[np.isfinite(scaled)]
-        self.counts += np.bincount(flat, minlength=self.counts.size).reshape(self.counts.shape)
+        for column in np.flatnonzero(~self.varies):
+            self._wait(column, block[:, column])
+        for first in range(0, block.shape[1], COLUMNS_AT_ONCE):
+            columns = np.arange(first, min(first + COLUMNS_AT_ONCE, block.shape[1]))
+            self._count(columns[self.varies[columns]], block)
 
-    def _look_at(self, block):
-        """Find the middle and the spread of each column of the first block."""
-        there = [column[np.isfinite(column)] for column in block.T]
-        self.middle = np.array([np.median(column) if column.size else 0.0 for column in there])
+    def _wait(self, column, values):
+        """Note the value of a column that has not varied yet; or, where it does, its middle and spread."""
+        values = values[np.isfinite(values)]
+        if values.size == 0:
+            return
+        if self.repeats[column] == 0:
+            self.value[column] = values[0]
+        if (values == self.value[column]).all():
+            self.repeats[column] += values.size
+            return
+        self.varies[column] = True
+        self.middle[column] = np.median(values)
         with np.errstate(over="ignore"):
-            spread = np.array([column.std() if column.size else 0.0 for column in there])
-        self.spread = np.clip(spread, 1e-12 * np.maximum(np.abs(self.middle), 1.0), np.finfo(float).max / 1e12)
+            spread = max(values.std(), abs(self.value[column] - self.middle[column]) / 1e6)
+        self.spread[column] = np.clip(spread, np.finfo(float).tiny * 1e12, np.finfo(float).max / 1e12)
+        earlier = np.arcsinh((self.value[column] - self.middle[column]) / self.spread[column])
+        self.counts[column, self._bin(earlier)] += self.repeats[column]
+
+    def _bin(self, scaled):
+        return np.clip((scaled + REACH) / self.width, 0, self.bins - 1).astype(np.int64)
+
+    def _count(self, columns, block):
+        """Count the numbers of these columns."""
+        if columns.size == 0:
+            return
+        scaled = np.arcsinh((block[:, columns] - self.middle[columns]) / self.spread[columns])
+        there = np.isfinite(scaled)
+        flat = self._bin(np.where(there, scaled, 0.0)) + np.arange(columns.size) * self.bins
+        counts = np.bincount(flat[there], minlength=columns.size * self.bins)
+        self.counts[columns] += counts.reshape(columns.size, self.bins)
 
     def _value(self, scaled):
         return self.middle + self.spread * np.sinh(scaled)
 
     def quantile(self, p):
-        """The p-quantile of each column, and how far it may be off."""
+        """The p-quantile of each column, and how far it may be off: infinitely, where it is beyond all bins."""
         total = self.counts.sum(-1)
-        cumulated = self.counts.cumsum(-1)
-        bins = (cumulated < np.ceil(p * total)[:, None]).sum(-1)
-        scaled = (np.minimum(bins, self.bins - 1) + 0.5) * self.width - REACH
-        found = np.where(total > 0, self._value(scaled), np.nan)
+        bins = (self.counts.cumsum(-1) < np.ceil(p * total)[:, None]).sum(-1)
+        bins = np.minimum(bins, self.bins - 1)
+        scaled = (bins + 0.5) * self.width - REACH
+        found = self._value(scaled)
         error = self.width / 2 * self.spread * np.cosh(np.abs(scaled) + self.width / 2)
         error += 4 * np.finfo(float).eps * np.abs(found)  # of the sum itself
-        return found, np.where(total > 0, error, np.nan)
+        error[(bins == 0) | (bins == self.bins - 1)] = np.inf
+        constant = np.where(self.repeats > 0, 0.0, np.nan)
+        return np.where(self.varies, found, self.value), np.where(self.varies, error, constant)
 
-    def histogram(self, column, bins=40):
+    def histogram(self, column, bins=60):
         """Counts of one column in `bins` equal bins that hold all of it, and their edges."""
+        if not self.varies[column]:
+            value = self.value[column] if self.repeats[column] else 0.0
+            return np.array([self.repeats[column]]), np.array([value - 0.5, value + 0.5])
         used = np.flatnonzero(self.counts[column])
-        if used.size == 0:
-            return np.zeros(bins, np.int64), np.linspace(0.0, 1.0, bins + 1)
         edges = self.middle[column] + self.spread[column] * np.sinh(np.arange(self.bins + 1) * self.width - REACH)
         centers = (edges[used] + edges[used + 1]) / 2
-        return np.histogram(centers, np.linspace(edges[used[0]], edges[used[-1] + 1], bins + 1),
-                            weights=self.counts[column, used])  # fmt: skip
+        # almost everything: what lies far out would leave no bins to the rest
+        shares = self.counts[column, used].cumsum() / self.counts[column].sum()
+        inner = np.flatnonzero((shares >= 0.0005) & (np.append(0.0, shares[:-1]) <= 0.9995))
+        limits = edges[used[inner[0]]], edges[used[inner[-1]] + 1]
+        held = np.clip(centers, *limits)
+        return np.histogram(held, np.linspace(*limits, bins + 1), weights=self.counts[column, used])
 
 
 def proportion_interval(failures, count, confidence=0.95):
@@ -131,7 +163,8 @@ class Statistics:
         self.shapes = {v.name: tuple(sizes[d] for d in v.dims) for v in self.variables}
         columns = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
         self.moments = {name: Moments(n) for name, n in columns.items()}
-        self.quantiles = {name: Quantiles(n) for name, n in columns.items()}
+        bins = int(np.clip(HISTOGRAM_BYTES // (8 * max(1, sum(columns.values()))), FEWEST_BINS, BINS))
+        self.quantiles = {name: Quantiles(n, bins) for name, n in columns.items()}
         self.count = self.failures = 0
         self._waiting, self._waiting_count = [], 0
 
@@ -158,7 +191,7 @@ class Statistics:
         self._waiting = [{name: values[size:] for name, values in joined.items()}]
         self._waiting_count -= size
         self.count += size
-        self.failures += int((~np.isin(block["status"], (0, 4))).sum())
+        self.failures += int((~np.isin(block["status"], ENDED_WELL)).sum())
         for variable in self.variables:
             columns = block[variable.name].reshape(size, -1)
             if columns.shape[1]:
@@ -187,6 +220,9 @@ class Statistics:
                 "quantiles": np.stack([x for x, _ in levels]).reshape(-1, *shape),
                 "quantile_errors": np.stack([x for _, x in levels]).reshape(-1, *shape),
             }
+            if shape == ():
+                counts, edges = quantiles.histogram(0)
+                found[name] |= {"histogram": counts.astype(np.int64), "histogram_edges": edges}
         return found
 
     def in_words(self):
@@ -217,6 +253,9 @@ def is_narrow_enough(stop_when):
         if stop_when.measure == "failure rate":
             _, low, high = statistics.failure_rate(stop_when.confidence)
             return (high - low) / 2 <= stop_when.half_width
-        return bool(statistics.moments[stop_when.measure].half_width(stop_when.confidence)[0] <= stop_when.half_width)
+        moments = statistics.moments[stop_when.measure]
+        if moments.count[0] < LEAST_COUNT or not moments.variance[0] > 0.0:
+            return False
+        return bool(moments.half_width(stop_when.confidence)[0] <= stop_when.half_width)
 
     return watch

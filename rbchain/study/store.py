@@ -4,8 +4,10 @@ A chunk's status is written last, and every file appears whole or not at all (it
 a status is finished, and whatever interrupts a run leaves nothing to mend.
 """
 
+import contextlib
 import json
 import shutil
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,9 @@ import numpy as np
 from ..errors import StudyError
 from .description import differences
 from .outputs import NOT_RUN
-from .reach import reach_of
+from .provenance import provenance
 
-FOLDER = "results.zarr"
+FOLDER, LOCK = "results.zarr", ".lock"
 FORMAT = 1
 
 
@@ -26,11 +28,14 @@ class Store:
         import zarr
 
         self.folder = Path(folder)
-        self.group = zarr.open_group(self.folder / FOLDER, mode="r+")
-        self.attributes = dict(self.group.attrs)
-        self.chunk = int(self.attributes["chunk"])
-        self.samples = self.group["status"].shape[0]
-        self.planned = int(self.attributes["samples"])
+        try:
+            self.group = zarr.open_group(self.folder / FOLDER, mode="r+")
+            self.attributes = dict(self.group.attrs)
+            self.chunk = int(self.attributes["chunk"])
+            self.samples = self.group["status"].shape[0]
+            self.attributes["study"]
+        except (KeyError, ValueError, OSError) as error:
+            raise StudyError(f"{self.folder / FOLDER} is no store of a study, or is damaged ({error!r})") from None
 
     @classmethod
     def exists(cls, folder):
@@ -38,7 +43,7 @@ class Store:
         return (Path(folder) / FOLDER / "zarr.json").is_file()
 
     @classmethod
-    def create(cls, folder, plan, chunk, provenance):
+    def create(cls, folder, plan, chunk, reach):
         """A new one, which appears in its folder once it is whole."""
         import zarr
 
@@ -53,8 +58,8 @@ class Store:
             "samples": samples,
             "chunk": chunk,
             "study": json.dumps(plan.words()),
-            "provenance": json.dumps(provenance),
-            "reach": json.dumps(reach_of(plan)),
+            "provenance": json.dumps(provenance()),
+            "reach": json.dumps(reach),
         }
         group = zarr.create_group(unfinished, attributes=attributes)
         for variable in plan.variables:
@@ -69,11 +74,9 @@ class Store:
                 attributes={"units": variable.units, "long_name": variable.label or variable.name},
                 config={"write_empty_chunks": True},
             )
-        for name, labels, units in _coordinates(plan):
-            if len(labels):
-                values = np.asarray(labels)
-                values = values.astype(np.dtypes.StringDType()) if values.dtype.kind == "U" else values
-                group.create_array(name, data=values, dimension_names=(name,), attributes={"units": units})
+        for name, dim, labels, units in _coordinates(plan):
+            values = labels.astype(np.dtypes.StringDType()) if labels.dtype.kind == "U" else labels
+            group.create_array(name, data=values, dimension_names=(dim,), attributes={"units": units})
         unfinished.rename(folder / FOLDER)
         return cls(folder)
 
@@ -103,7 +106,17 @@ class Store:
 
     def is_finished(self, chunk):
         """Whether all results of a chunk are there."""
-        return (self.folder / FOLDER / "status" / "c" / str(chunk)).is_file()
+        store = self.folder / FOLDER
+        return all((store / name / "c" / f"{chunk}{further}").is_file() for name, further in self._files)
+
+    @cached_property
+    def _files(self):
+        """Of each array along the samples its name, and what the names of its chunks' files end with; status first."""
+        found = []
+        for name, array in self.group.arrays():
+            if array.metadata.dimension_names[0] == "sample" and 0 not in array.shape:
+                found.append((name, "/0" * (len(array.shape) - 1)))
+        return sorted(found, key=lambda of_array: of_array[0] != "status")
 
     def write(self, chunk, outputs):
         """Keep the results of a chunk, its status last."""
@@ -128,8 +141,7 @@ class Store:
         """Make these all the samples there are: the study stopped early. The status last, as for a chunk."""
         if samples == self.samples:
             return
-        of_samples = [n for n, array in self.group.arrays() if array.metadata.dimension_names[0] == "sample"]
-        for name in sorted(of_samples, key=lambda name: name == "status"):
+        for name, _ in reversed(self._files):
             array = self.group[name]
             array.resize((samples, *array.shape[1:]))
         self.samples = samples
@@ -141,6 +153,19 @@ class Store:
     def dataset(self):
         """The results as xarray has them: read when looked at."""
         return open_dataset(self.folder)
+
+
+@contextlib.contextmanager
+def alone(folder):
+    """Hold a folder of results, or raise a StudyError where another run does; however a process ends, it lets go."""
+    import fcntl
+
+    with (Path(folder) / LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StudyError(f"{folder}: another run is at work on this study") from None
+        yield
 
 
 class InMemory:
@@ -177,7 +202,7 @@ class InMemory:
             v.name: (("sample", *v.dims), self.arrays[v.name], {"units": v.units, "long_name": v.label or v.name})
             for v in plan.variables
         }
-        coordinates = {name: (name, np.asarray(x), {"units": units}) for name, x, units in _coordinates(plan) if len(x)}
+        coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in _coordinates(plan)}
         attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.in_words())}
         return xarray.Dataset(variables, coordinates, attributes)
 
@@ -190,21 +215,34 @@ def open_dataset(folder):
     if not Store.exists(folder):
         raise StudyError(f"{folder}: there are no results of a study")
     found = xarray.open_zarr(path, chunks=None, mask_and_scale=False, consolidated=False)
-    return found.set_coords([name for name in ("time", "parameter", "position", "velocity", "event") if name in found])
+    return found.set_coords([name for name, variable in found.items() if "sample" not in variable.dims])
 
 
 def _coordinates(plan):
-    """Labels along the axes: name, values, unit."""
-    model = plan.model
+    """Labels along the axes, and what is measured there: name, axis, values, unit."""
+    model, turns = plan.model, ["m" if kind == "prismatic" else "rad" for kind in plan.model.dof_types]
     counts_q = np.diff([*model.position_index, model.nq])
     counts_v = np.diff([*model.velocity_index, model.nv])
-    yield "parameter", plan.columns, ""
-    yield "position", _labels(model.joint_names, counts_q), "rad, m, or a quaternion's"
-    yield "velocity", _labels(model.joint_names, counts_v), "rad/s or m/s"
+    positions = ["1"] * model.nq
+    for body, kind in enumerate(model.joint_types):
+        q, v = model.position_index[body], model.velocity_index[body]
+        metres = 3 * (kind == "free")  # of a free joint; the rest of its coordinates, and a ball's, are a quaternion
+        own = 0 if kind in ("free", "spherical") else counts_q[body]
+        positions[q : q + metres] = ["m"] * metres
+        positions[q : q + own] = turns[v : v + own]
+    found = [
+        ("parameter", "parameter", plan.columns, ""),
+        ("parameter_units", "parameter", plan.units, ""),
+        ("position", "position", _labels(model.joint_names, counts_q), ""),
+        ("position_units", "position", positions, ""),
+        ("velocity", "velocity", _labels(model.joint_names, counts_v), ""),
+        ("velocity_units", "velocity", [f"{unit}/s" for unit in turns], ""),
+    ]
     if plan.description.outputs.motion:
-        yield "time", plan.times, "s"
+        found.append(("time", "time", plan.times, "s"))
     if plan.events:
-        yield "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(plan.events)], ""
+        found.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(plan.events)], ""))
+    return [(name, dim, np.asarray(values), units) for name, dim, values, units in found if len(values)]
 
 
 def _labels(joints, counts):

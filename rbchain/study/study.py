@@ -3,12 +3,16 @@
 from functools import cached_property, partial
 from pathlib import Path
 
-from ..errors import StudyError
+import numpy as np
+
+from ..errors import ModelError, StudyError
 from . import executors
 from .description import checked, read_description
 from .plan import Plan
-from .run import MEMORY, Log, chunk_size, provenance, run
-from .store import InMemory, Store
+from .provenance import Log
+from .reach import reach_of
+from .run import MEMORY, chunk_size, run
+from .store import InMemory, Store, alone
 
 EXECUTORS = ("local", "processes", "dask")
 
@@ -98,22 +102,26 @@ class Study:
             If the folder holds another study: the message names what differs. If it cannot be written.
         """
         plan, executor = self.plan, _executor(executor, workers, scheduler)
-        if chunk is not None and (chunk != int(chunk) or chunk < 1):
-            raise StudyError(f"chunk is {chunk!r}; expected a whole number of samples, at least 1")
-        size = chunk_size(plan, memory) if chunk is None else min(int(chunk), plan.description.samples)
+        reach = reach_of(plan)
+        memory = _number("memory", memory)
+        size = chunk_size(plan, memory)
+        if chunk is not None:
+            size = min(_whole("chunk", chunk), plan.description.samples)
         if out is None:
             store = InMemory(plan, size)
             statistics = run(plan, store, executor, progress)
             return store.dataset(plan, statistics)
         try:
-            store = Store.open(out, plan) if Store.exists(out) else Store.create(out, plan, size, provenance())
-            log = Log(out)
-            log.write(event="started", samples=plan.description.samples)
+            Path(out).mkdir(parents=True, exist_ok=True)
+            with alone(out):
+                store = Store.open(out, plan) if Store.exists(out) else Store.create(out, plan, size, reach)
+                log = Log(out)
+                log.write(event="started", samples=plan.description.samples)
+                statistics = run(plan, store, executor, progress)
+                store.keep_statistics(statistics)
+                log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         except OSError as error:
             raise StudyError(f"{out}: results cannot be written there ({error.strerror or error})") from error
-        statistics = run(plan, store, executor, progress)
-        store.keep_statistics(statistics)
-        log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         return store.dataset()
 
     def sample(self, k, save_at=201):
@@ -130,14 +138,18 @@ class Study:
         >>> motion.q.shape, bool(abs(drawn["q[link1]"]) < 0.35)
         ((201, 1), True)
         """
-        samples = self.description.samples
-        if isinstance(k, bool) or k != int(k) or not 0 <= k < samples:
-            raise StudyError(f"sample is {k!r}; expected a whole number from 0 to {samples - 1}")
-        first, last = self.plan.company(int(k), int(k) + 1)
-        values, i = self.plan.draw(first, last), int(k) - first
-        _, motion = self.plan.simulate(values, save_at)
-        model = self.plan.chains(values[i : i + 1]).build(only=0)
-        return dict(zip(self.plan.columns, values[i].tolist(), strict=True)), model, motion.of_chain(i)
+        samples, plan = self.description.samples, self.plan
+        k = _whole("sample", k, least=0, most=samples - 1)
+        drawn = plan.draw(k, k + 1)
+        try:
+            model = plan.chains(drawn).build(only=0)
+        except ModelError as error:
+            raise StudyError(f"sample {k} draws a chain that cannot be: {error}") from None
+        # in company, as in the study, if one of its neighbours can be
+        values = plan.draw(max(0, k - 4), min(samples, k + 5))
+        beside = values[plan.possible(values) & (values != drawn).any(-1)][:1]
+        _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
+        return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_chain(0)
 
     def sensitivity(self, measure, method="sobol", samples=512, out=None, **settings):
         """How much each number that is drawn matters to a measure: see `rbchain.study.sensitivity.indices`."""
@@ -154,8 +166,24 @@ def run_study(file, out, **settings):
 def _executor(name, workers, scheduler):
     if name not in EXECUTORS:
         raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
-    if workers is not None and (workers != int(workers) or workers < 1):
-        raise StudyError(f"workers is {workers!r}; expected a whole number, at least 1")
+    if workers is not None:
+        workers = _whole("workers", workers)
     if name == "processes":
         return partial(executors.processes, workers=workers)
     return partial(executors.dask, scheduler=scheduler) if name == "dask" else executors.local
+
+
+def _whole(name, value, least=1, most=None):
+    """A whole number within bounds, or a StudyError that names it."""
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if is_whole and value >= least and (most is None or value <= most):
+        return int(value)
+    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise StudyError(f"{name} is {value!r}; expected a whole number {bound}")
+
+
+def _number(name, value):
+    """A finite number above zero, or a StudyError that names it."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 < value < np.inf:
+        return float(value)
+    raise StudyError(f"{name} is {value!r}; expected a finite number above 0")

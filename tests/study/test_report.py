@@ -62,7 +62,8 @@ def test_a_study_from_the_command_line(folder, capsys):
     assert cli.main(["study", "sample", file, "5", "--out", str(folder / "five")]) in (0, 1)
     five = np.load(folder / "five.npz")
     assert five["q"].shape == (201, 2)
-    assert float(five["mass[link1]"]) in (0.9, 1.0, 1.1)
+    assert five["parameter"].tolist()[:2] == ["mass[link1]", "mass[link2]"]
+    assert five["drawn"][0] in (0.9, 1.0, 1.1)
     assert cli.main(["study", "report", out]) == output.EXIT_OK
     page = (folder / "out" / "report.html").read_text()
     assert "two &lt;links&gt;" in page
@@ -72,10 +73,10 @@ def test_a_study_from_the_command_line(folder, capsys):
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     pictures = sorted(path.name for path in (folder / "out" / "report").iterdir())
     assert pictures == [
-        "distribution_of_height.png",
-        "influences_on_height.png",
-        "q_over_time.png",
-        "qd_over_time.png",
+        "1_distribution_of_height.png",
+        "2_influences_on_height.png",
+        "3_q_over_time.png",
+        "4_qd_over_time.png",
     ]
     assert cli.main(["study", "report", str(folder / "nowhere")]) == output.EXIT_REFUSED
 

@@ -95,8 +95,11 @@ def test_a_histogram_counts_everything():
     values = np.random.default_rng(3).normal(size=3000)
     counts, edges = streamed(values, 700).quantiles["x"].histogram(0)
     assert counts.sum() == 3000
-    assert edges[0] <= values.min()
-    assert values.max() <= edges[-1]
+    # its ends hold the last few, which may lie far out
+    assert np.quantile(values, 0.001) < edges[10]
+    assert edges[0] < np.quantile(values, 0.002)
+    inner = np.histogram(values, edges)[0][2:-2]
+    assert np.abs(counts[2:-2] - inner).sum() < 0.02 * 3000
 
 
 def test_the_interval_of_the_mean_is_students():

@@ -1,0 +1,55 @@
+"""What computed the results, and when."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+LOG = "log.jsonl"
+
+
+def provenance():
+    """What computed the results: versions, and the state of the git repository that the study was run in."""
+    packages = {}
+    for name in ("rbchain", "numpy", "numba", "scipy", "zarr", "xarray"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = "not installed"
+    return {
+        "versions": packages | {"python": platform.python_version()},
+        "machine": platform.machine(),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "git": _git_state(),
+    }
+
+
+def _git_state():
+    """The commit, with a word where files differ from it; empty outside of a repository."""
+    try:
+        commit, changed = (
+            subprocess.run(["git", *asked], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+            for asked in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit + (", with changes" if changed else "")
+
+
+class Log:
+    """A line for every run in the folder's log: when, where, how far. It is no part of the results."""
+
+    def __init__(self, folder):
+        self.path, self.started = Path(folder) / LOG, time.perf_counter()
+
+    def write(self, **words):
+        """Add a line."""
+        stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}
+        line = stamp | words | {"seconds": round(time.perf_counter() - self.started, 3), "command": " ".join(sys.argv)}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
