@@ -132,6 +132,27 @@ def test_a_correlation_between_dispersions_leaves_each_its_own_distribution(arm)
     assert stats.kstest(draws[:, 1], stats.expon(scale=0.1).cdf).pvalue > 1e-3
 
 
+def test_draws_do_not_depend_on_the_chunk_by_a_bit(arm):
+    """Of every distribution, and of numbers that hang together: which a matrix product would add up as it likes."""
+    bodies = [f"cg[link{i}].{c}" for i in (1, 2) for c in "xyz"]
+    matrix = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
+    vary = [{"parameter": "cg", "how": "add", "distribution": Normal(std=0.01)}] + [
+        {"parameter": "damping", "of": "link1", "name": distribution.kind, "how": "add", "distribution": distribution}
+        for distribution, _ in DISTRIBUTIONS
+    ]
+    plan = plan_of(arm, vary, correlate=[{"of": bodies, "matrix": matrix}])
+    whole = plan.draw(0, 101)
+    for size in (1, 2, 5, 33):
+        parts = [plan.draw(first, min(101, first + size)) for first in range(0, 101, size)]
+        assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+def test_any_object_that_has_quantiles_will_do(arm):
+    histogram = stats.rv_histogram(np.histogram([1.0, 2.0, 2.5, 4.0], bins=4))
+    plan = plan_of(arm, [{"parameter": "damping", "of": "link1", "distribution": histogram}])
+    assert np.allclose(plan.values(np.array([[0.25]])), histogram.ppf(0.25))
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "npy"])
 def test_a_table_of_the_users_own_is_taken_as_it_is(ending, tmp_path, arm):
     import pandas

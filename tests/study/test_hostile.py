@@ -1,6 +1,7 @@
 """Descriptions that are wrong, and places that cannot be written: refused in words that name the key."""
 
 import errno
+import sys
 
 import numpy as np
 import pytest
@@ -189,6 +190,72 @@ def test_a_full_disk_is_said_and_the_study_goes_on_once_there_is_room(arm, tmp_p
     assert all(np.array_equal(results[name], expected[name]) for name in expected)
 
 
+def of_position(model, motion):
+    return motion.q[..., 0]
+
+
+def of_velocity(model, motion):
+    return motion.qd[..., 0]
+
+
+def scaled(factor):
+    return lambda model, motion: factor * motion.q[..., 0]
+
+
+def test_a_function_that_has_changed_is_refused(arm, tmp_path, monkeypatch):
+    """What a function does is part of the study: its code, what it closes over, what stands behind its name."""
+    for place, before, after in (
+        ("names", lambda m, t: t.q[..., 0], lambda m, t: t.qd[..., 0]),
+        ("closure", scaled(1.0), scaled(2.0)),
+    ):
+        of = [[{"name": "odd", "of": "function", "function": function}] for function in (before, after)]
+        study(arm, measures=of[0]).run(tmp_path / place)
+        study(arm, measures=of[0]).run(tmp_path / place)
+        with pytest.raises(rb.StudyError, match=r"measures\[0\].function.sha256 was"):
+            study(arm, measures=of[1]).run(tmp_path / place)
+    by_name = [{"name": "odd", "of": "function", "function": f"{__name__}:of_position"}]
+    study(arm, measures=by_name).run(tmp_path / "name")
+    monkeypatch.setattr(sys.modules[__name__], "of_position", of_velocity)
+    with pytest.raises(rb.StudyError, match=r"measures\[0\].function"):
+        study(arm, measures=by_name).run(tmp_path / "name")
+
+
+def test_a_function_that_cannot_travel_is_refused_where_it_must(arm):
+    measures = [{"name": "odd", "of": "function", "function": lambda model, motion: motion.q[..., 0]}]
+    with pytest.raises(rb.StudyError, match="cannot go to another process"):
+        study(arm, measures=measures).run(executor="processes", workers=1)
+
+
+def test_two_runs_do_not_work_on_one_study(arm, tmp_path):
+    def begin_another(count, statistics):
+        with pytest.raises(rb.StudyError, match="another run is at work"):
+            study(arm).run(tmp_path)
+
+    study(arm).run(tmp_path, progress=begin_another)
+
+
+def test_a_chunk_that_was_deleted_is_computed_again_and_a_damaged_store_is_said(arm, tmp_path):
+    expected = study(arm).run(tmp_path, chunk=20).q_final.values.copy()
+    (tmp_path / "results.zarr" / "q_final" / "c" / "1" / "0").unlink()
+    assert np.array_equal(study(arm).run(tmp_path).q_final, expected)
+    (tmp_path / "results.zarr" / "zarr.json").write_text("{}")
+    with pytest.raises(rb.StudyError, match="is no store of a study, or is damaged"):
+        study(arm).run(tmp_path)
+
+
+def test_measurements_of_a_screw_are_angles():
+    builder = rb.ModelBuilder()
+    builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    keys = {"model": builder.build(), "samples": 2, "simulate": {"duration": 0.1}}
+    for unit, good in (("deg", True), ("mm", False)):
+        given = rb.Study(**keys, vary=[{"parameter": "q", "distribution": {"kind": "normal", "std": f"1 {unit}"}}])
+        if good:
+            assert given.plan.units == ("rad",)
+        else:
+            with pytest.raises(rb.StudyError, match="expected an angle"):
+                _ = given.plan
+
+
 def test_a_folder_that_cannot_be_is_refused(arm, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(rb.StudyError, match="results cannot be written there"):
@@ -202,6 +269,8 @@ def test_a_folder_that_cannot_be_is_refused(arm, tmp_path):
         ({"executor": "dask"}, "needs the address of a scheduler"),
         ({"executor": "processes", "workers": 0}, "workers is 0"),
         ({"chunk": 0}, "chunk is 0"),
+        ({"chunk": True}, "chunk is True"),
+        ({"memory": np.nan}, "memory is nan"),
     ],
 )
 def test_a_wrong_setting_of_a_run_is_refused(settings, words, arm):

@@ -261,6 +261,31 @@ def test_a_sample_alone_is_the_sample_in_its_study(arm):
         study.sample(150)
 
 
+def test_a_sample_beside_impossible_ones_can_be_looked_at(arm):
+    odd = {"parameter": "mass", "distribution": {"kind": "discrete", "values": [0.2, 0.3, -0.1]}, "shared": True}
+    study = swinging(arm, vary=[odd], samples=30)
+    status = study.run().status.values
+    for k in range(6):
+        if status[k] == 0:
+            assert study.sample(k)[2].success
+        else:
+            with pytest.raises(rb.StudyError, match=f"sample {k} draws a chain that cannot be: body 'link1'"):
+                study.sample(k)
+
+
+def test_a_study_in_which_nothing_varies_is_run_too(arm, tmp_path):
+    results = swinging(arm, vary=[], samples=3).run(tmp_path)
+    assert np.unique(results.height).size == 1
+
+
+def test_no_study_stops_on_samples_that_are_all_the_same(arm):
+    """An interval of no width says nothing where nothing has varied yet."""
+    stop = {"measure": "rare", "half_width": 1e-9}
+    measures = [{"name": "rare", "of": "function", "function": lambda model, motion: np.zeros(len(motion.q))}]
+    results = swinging(arm, samples=3000, measures=measures, stop_when=stop).run()
+    assert results.sizes["sample"] == 3000
+
+
 def test_chains_that_an_event_stops_keep_the_state_they_had(rod):
     """The rod falls from level to upright: the state at the event is the final one, and no failure."""
     study = rb.Study(
