@@ -86,7 +86,7 @@ class Study:
         chunk : int, optional
             Samples computed at once, if not as many as `memory` allows, up to 4096.
         memory : float, bytes
-            What the chunks on their way may take, however many samples there are.
+            What the chunks on their way may take, however many samples there are; statistics take up to 128 MB more.
         progress : function(count, statistics), optional
             Called after each chunk with how many samples that were, and what is known so far.
 
