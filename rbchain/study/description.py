@@ -89,9 +89,9 @@ class Dispersion(BaseModel):
     parameter : str
         What varies. Of bodies: "mass" (the tensor goes with it: another density), "cg", "inertia" (six strains xx, yy,
         zz, xy, xz, yz by which the body is stretched about its cg, E in x -> exp(E/2) x: whatever they are, there is
-        such a body), "placement_translation", "placement_rotation" (a rotation vector), "payload" (a mass at `point`),
-        and what `Immersion` has; of degrees of freedom: "axis" (a rotation vector that misaligns it), "pitch",
-        "rotor_inertia", "gear_ratio", what `JointForces` has, and "q", "qd", "tau", the initial state and the constant
+        such a body), "placement_translation" (in the parent's frame), "placement_rotation" (a rotation vector, in the
+        axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees of freedom: "axis"
+        (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio", what `JointForces` has, and "q", "qd", "tau", the initial state and the constant
         joint forces; "gravity", "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference",
         "signal"; of wrenches: "force", "moment".
     of : str, or several
@@ -114,9 +114,7 @@ class Dispersion(BaseModel):
     model_config = STRICT
 
     parameter: str
-    of: Annotated[
-        tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x), Field(min_length=1)
-    ] = ("*",)
+    of: Annotated[Names, Field(min_length=1)] = ("*",)
     how: Literal["set", "add", "multiply"] | None = None
     distribution: AnyDistribution
     components: Names | None = None
