@@ -90,10 +90,11 @@ class Dispersion(BaseModel):
         What varies. Of bodies: "mass" (the tensor goes with it: another density), "cg", "inertia" (six strains xx, yy,
         zz, xy, xz, yz by which the body is stretched about its cg, E in x -> exp(E/2) x: whatever they are, there is
         such a body), "placement_translation" (in the parent's frame), "placement_rotation" (a rotation vector, in the
-        axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees of freedom: "axis"
-        (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio", what `JointForces` has, and "q", "qd", "tau", the initial state and the constant
-        joint forces; "gravity", "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference",
-        "signal"; of wrenches: "force", "moment".
+        axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees of freedom:
+        "axis" (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio", what
+        `JointForces` has, and "q", "qd", "tau", the initial state and the constant joint forces; "gravity",
+        "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference", "signal"; of wrenches: "force",
+        "moment".
     of : str, or several
         Names of bodies, joints (of a joint with several degrees of freedom "name.0" and so on), or the joints and
         bodies of drives and wrenches; "*" and "?" stand for anything.
