@@ -1,6 +1,6 @@
 """A Monte Carlo study beside the same study written for other tools, and where its own time goes.
 
-    python benchmarks/study.py            # the race: rbchain, MuJoCo's rollout, SciPy with joblib (if installed)
+    python benchmarks/study.py            # the race: rbchain, MuJoCo's rollout, Drake and NumPy with joblib (if there)
     python benchmarks/study.py --shares   # sampling, kernels, measures, statistics, storing: of a study of 2 s motions
     python benchmarks/study.py --million  # a million short motions: time, and the most memory it took
 
@@ -82,6 +82,46 @@ def study_with_mujoco(drawn):
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
+def study_with_drake(drawn):
+    """The same with Drake: a plant for each sample, and its Runge-Kutta of fifth order in the same fixed steps."""
+    from pydrake.math import RigidTransform
+    from pydrake.multibody.plant import MultibodyPlant
+    from pydrake.multibody.tree import FixedOffsetFrame, RevoluteJoint, RotationalInertia, SpatialInertia
+    from pydrake.systems.analysis import ResetIntegratorFromFlags, Simulator
+
+    def one(sample):
+        plant = MultibodyPlant(time_step=0.0)
+        parent = plant.world_frame()
+        for i in range(LINKS):
+            mass = 0.1 * sample[i]
+            turning = mass * 0.25**2 / 12
+            com = np.array([0.125, 0.0, 0.0])
+            inertia = SpatialInertia.MakeFromCentralInertia(mass, com, RotationalInertia(0.0, turning, turning))
+            body = plant.AddRigidBody(f"link{i}", inertia)
+            place = RigidTransform([0.25 * (i > 0), 0, 0])
+            on_parent = plant.AddFrame(FixedOffsetFrame(f"frame{i}", parent, place))
+            plant.AddJoint(RevoluteJoint(f"joint{i}", on_parent, body.body_frame(), [0, 0, 1]))
+            parent = body.body_frame()
+        plant.mutable_gravity_field().set_gravity_vector([0, -10, 0])
+        plant.Finalize()
+        simulator = Simulator(plant)
+        integrator = ResetIntegratorFromFlags(simulator, "runge_kutta5", STEP)
+        integrator.set_fixed_step_mode(True)
+        plant.SetPositions(simulator.get_mutable_context(), sample[LINKS:])
+        simulator.Initialize()
+        lowest = np.inf
+        for t in np.linspace(0.0, DURATION, TIMES):
+            simulator.AdvanceTo(t)
+            q = plant.GetPositions(simulator.get_context())
+            lowest = min(lowest, 0.25 * np.sin(np.cumsum(q)[:-1]).sum())
+        return q.copy(), lowest
+
+    import joblib
+
+    found = joblib.Parallel(n_jobs=rb.get_num_threads(), prefer="threads")(joblib.delayed(one)(s) for s in drawn)
+    return np.array([q for q, _ in found]), np.array([lowest for _, lowest in found])
+
+
 def study_with_numpy(drawn):
     """The same as engineers write it who have only NumPy: one chain after the other, the equations by Kane's sums."""
 
@@ -127,6 +167,7 @@ def race():
     rows = [("rbchain", study_with_rbchain, time.perf_counter() - started, SAMPLES, 0.0)]
     for name, other, samples in (
         ("MuJoCo rollout, a model for each sample", study_with_mujoco, SAMPLES),
+        ("Drake with joblib, a plant for each sample", study_with_drake, 64),
         ("NumPy with joblib", study_with_numpy, 64),
     ):
         try:

@@ -54,8 +54,10 @@ def test_what_is_no_material_is_refused_with_the_names_that_are(wrong):
 # In SI: what 1 is in each system, by definition.
 FACTORS = {
     "SI": dict.fromkeys(SI, 1.0),
-    "mm-kg-s": {"length": 1e-3, "inertia": 1e-6, "density": 1e9, "force": 1e-3, "moment": 1e-6, "gravity": 1e-3},
-    "cm-kg-s": {"length": 1e-2, "inertia": 1e-4, "density": 1e6, "force": 1e-2, "moment": 1e-4, "gravity": 1e-2},
+    "mm-kg-s": {"length": 1e-3, "inertia": 1e-6, "density": 1e9, "force": 1e-3, "moment": 1e-6, "gravity": 1e-3}
+    | {"velocity": 1e-3, "volume": 1e-9},
+    "cm-kg-s": {"length": 1e-2, "inertia": 1e-4, "density": 1e6, "force": 1e-2, "moment": 1e-4, "gravity": 1e-2}
+    | {"velocity": 1e-2, "volume": 1e-6},
     "cm-g-s": {
         "length": 1e-2,
         "mass": 1e-3,
@@ -64,6 +66,8 @@ FACTORS = {
         "force": 1e-5,
         "moment": 1e-7,
         "gravity": 1e-2,
+        "velocity": 1e-2,
+        "volume": 1e-2**3,
     },
     "inch-pound": {
         "length": INCH,
@@ -73,6 +77,8 @@ FACTORS = {
         "force": POUND_FORCE,
         "moment": POUND_FORCE * INCH,
         "gravity": INCH,
+        "velocity": INCH,
+        "volume": INCH**3,
     },
 }
 

@@ -18,7 +18,7 @@ SI = {
     "moment": "N m",
     "gravity": "m/s^2",
     "velocity": "m/s",
-    "angular velocity": "rad/s",
+    "angular_velocity": "rad/s",
     "volume": "m^3",
 }
 #: The systems that there are: where each differs from SI.
@@ -105,7 +105,7 @@ class Units:
         if not isinstance(degrees, bool):
             raise ModelError(f"degrees is {degrees!r}; expected True or False")
         self.name, self.degrees = name, degrees
-        self.units = SI | SYSTEMS[name] | ({"angle": "deg", "angular velocity": "deg/s"} if degrees else {})
+        self.units = SI | SYSTEMS[name] | ({"angle": "deg", "angular_velocity": "deg/s"} if degrees else {})
         _pint()
 
     def __repr__(self):
@@ -120,7 +120,7 @@ class Units:
             Plain numbers are in this system; a string is a number and its unit, such as "30 cm".
         dimension : str
             What is measured: "length", "mass", "time", "angle", "inertia", "density", "force", "moment", "gravity",
-            "velocity", "angular velocity" or "volume".
+            "velocity", "angular_velocity" or "volume".
 
         Returns
         -------
@@ -180,6 +180,18 @@ class Units:
         """An acceleration in m/s^2."""
         return self.quantity(value, "gravity")
 
+    def velocity(self, value):
+        """A velocity in m/s."""
+        return self.quantity(value, "velocity")
+
+    def angular_velocity(self, value):
+        """An angular velocity in rad/s."""
+        return self.quantity(value, "angular_velocity")
+
+    def volume(self, value):
+        """A volume in m^3."""
+        return self.quantity(value, "volume")
+
     def _measured(self, text, dimension):
         """A string's number in SI."""
         match = MEASUREMENT.fullmatch(text)
@@ -206,7 +218,8 @@ class Units:
     def _unfit(self, value, dimension):
         article = "an" if dimension[0] in "aeiou" else "a"
         shown = repr(value) if isinstance(value, str) else f"'{value}'"
-        return ModelError(f"{dimension} is {shown}; expected {article} {dimension} such as {self.units[dimension]}")
+        words = dimension.replace("_", " ")
+        return ModelError(f"{words} is {shown}; expected {article} {words} such as {self.units[dimension]}")
 
 
 def _pint():

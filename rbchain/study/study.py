@@ -48,7 +48,7 @@ class Study:
     ...     measures=[{"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}],
     ... )
     >>> results = study.run()
-    >>> results.height.shape, list(results.parameter.values)
+    >>> results.height.shape, results.parameter.values.tolist()
     ((500,), ['mass[link1]', 'mass[link2]', 'friction[link1]'])
     """
 
