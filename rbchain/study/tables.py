@@ -1,5 +1,7 @@
 """Designs that come from files."""
 
+import zipfile
+
 import numpy as np
 
 from ..errors import StudyError
@@ -19,7 +21,7 @@ def read_design(path, columns, samples):
         table = _read(path, columns)
     except StudyError:
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise StudyError(f"design.file: {path.name} cannot be read: {error}") from None
     missing = [name for name in columns if name not in table]
     if missing:
@@ -28,6 +30,8 @@ def read_design(path, columns, samples):
         values = np.stack([np.asarray(table[name], np.float64) for name in columns], -1)
     except (TypeError, ValueError):
         raise StudyError(f"design.file: {path.name}: expected numbers in all of {list(columns)}") from None
+    if values.ndim != 2:
+        raise StudyError(f"design.file: {path.name}: expected one number for each sample in all of {list(columns)}")
     if len(values) < samples:
         raise StudyError(f"design.file: {path.name} has {len(values)} rows; samples is {samples}")
     bad = np.argwhere(~np.isfinite(values))

@@ -179,3 +179,6 @@ def test_a_table_of_the_users_own_is_taken_as_it_is(ending, tmp_path, arm):
     assert np.array_equal(plan.draw(1, 2), table.iloc[1:2, :2])
     with pytest.raises(StudyError, match="3 rows; samples is 4"):
         Plan(checked(given | {"samples": 4}), tmp_path)
+    path.write_bytes(b"" if ending == "npy" else b"PK nothing")
+    with pytest.raises(StudyError, match=f"design.file: design.{ending} (cannot be read|has no column)"):
+        Plan(checked(given), tmp_path)
