@@ -64,18 +64,26 @@ class Normal(Distribution):
         return stats.norm(self.mean, self.std)
 
 
-class TruncatedNormal(Distribution):
-    """A normal distribution, given that it lies between `low` and `high`."""
+class Bounded(Distribution):
+    """What lies between `low` and `high`."""
 
-    kind: Literal["truncated_normal"] = "truncated_normal"
-    mean: Quantity = 0.0
-    std: Positive
     low: Quantity
     high: Quantity
 
     @model_validator(mode="after")
     def _ordered(self):
-        return _rising(self, "low", "high")
+        low, high = self.low, self.high
+        if not isinstance(low, str) and not isinstance(high, str) and not low < high:
+            raise ValueError(f"low is {low} and high {high}; expected low below high")
+        return self
+
+
+class TruncatedNormal(Bounded):
+    """A normal distribution, given that it lies between `low` and `high`."""
+
+    kind: Literal["truncated_normal"] = "truncated_normal"
+    mean: Quantity = 0.0
+    std: Positive
 
     def _scipy(self):
         return stats.truncnorm(
@@ -94,32 +102,23 @@ class LogNormal(Distribution):
         return stats.lognorm(self.sigma, scale=self.median)
 
 
-class Uniform(Distribution):
+class Uniform(Bounded):
     """Between `low` and `high`."""
 
     kind: Literal["uniform"] = "uniform"
-    low: Quantity
-    high: Quantity
-
-    @model_validator(mode="after")
-    def _ordered(self):
-        return _rising(self, "low", "high")
 
     def _scipy(self):
         return stats.uniform(self.low, self.high - self.low)
 
 
-class Triangular(Distribution):
+class Triangular(Bounded):
     """From `low` over the most probable `mode` to `high`."""
 
     kind: Literal["triangular"] = "triangular"
-    low: Quantity
     mode: Quantity
-    high: Quantity
 
     @model_validator(mode="after")
-    def _ordered(self):
-        _rising(self, "low", "high")
+    def _mode_between(self):
         if not any(isinstance(x, str) for x in (self.low, self.mode, self.high)) and not (
             self.low <= self.mode <= self.high
         ):
@@ -241,13 +240,6 @@ AnyDistribution = Annotated[
     ],
     BeforeValidator(_frozen),
 ]
-
-
-def _rising(distribution, lower, upper):
-    low, high = getattr(distribution, lower), getattr(distribution, upper)
-    if not isinstance(low, str) and not isinstance(high, str) and not low < high:
-        raise ValueError(f"{lower} is {low} and {upper} {high}; expected {lower} below {upper}")
-    return distribution
 
 
 def triangle_of_correlation(matrix):
