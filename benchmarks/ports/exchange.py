@@ -1,0 +1,50 @@
+"""The two files that every port reads and writes: README.md beside this says what is in them."""
+
+import numpy as np
+
+JOINTS = {"revolute": 0, "prismatic": 1, "screw": 2}
+TASKS = {"forward dynamics": 0, "rk4": 1, "rk45": 2}
+
+
+def axes_along(z):
+    """Rotation (3, 3) whose third column is the unit vector z."""
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def bodies(model):
+    """One row (25) for each body of a model of joints of one degree of freedom, in axes in which z is the joint's.
+
+    Parent, joint, pitch, translation (3), rotation (9, by rows), mass, cg (3), inertia about it (xx xy xz yy yz zz).
+    """
+    if not set(model.joint_types) <= set(JOINTS):
+        raise ValueError(f"the ports know joints of type {', '.join(JOINTS)}; found {sorted(set(model.joint_types))}")
+    turns = [axes_along(axis) for axis in model.axis]
+    rows = []
+    for i, turn in enumerate(turns):
+        parent = model.parent[i]
+        rotation = (turns[parent].T if parent >= 0 else np.eye(3)) @ model.placement_rotation[i] @ turn
+        translation = model.placement_translation[i] @ (turns[parent] if parent >= 0 else np.eye(3))
+        inertia = (turn.T @ model.inertia[i] @ turn)[np.triu_indices(3)]
+        numbers = (parent, JOINTS[model.joint_types[i]], model.pitch[i])
+        rows.append([*numbers, *translation, *rotation.ravel(), model.mass[i], *(model.cg[i] @ turn), *inertia])
+    return np.array(rows)
+
+
+def write_problem(path, model, states, task, *, repeats=1, calls=1, duration=0.0, step=0.0, rtol=1e-8, atol=1e-10):
+    """Write the problem: states are q, qd and tau, each (batch, n)."""
+    with open(path, "w") as file:
+        np.savetxt(file, [[model.n_bodies, len(states[0])]], fmt="%d")
+        np.savetxt(file, [model.gravity], fmt="%.17g")
+        np.savetxt(file, [[TASKS[task], repeats, calls]], fmt="%d")
+        np.savetxt(file, [[duration, step, rtol, atol]], fmt="%.17g")
+        np.savetxt(file, bodies(model), fmt=["%d"] * 2 + ["%.17g"] * 23)
+        for state in states:
+            np.savetxt(file, state, fmt="%.17g")
+
+
+def read_result(path):
+    """The numbers of each chain, (batch, n or 2 n), and the last of each line: balance left, or steps taken."""
+    rows = np.loadtxt(path, ndmin=2)
+    return rows[:, :-1], rows[:, -1]
