@@ -1,0 +1,197 @@
+"""How many instructions and floating-point operations a kernel takes: figures that no noise of the machine touches.
+
+    python benchmarks/instructions.py [--record]
+
+Needs valgrind, gcc and objdump. The machine code that Numba made of a driver is linked into a small C program with the
+arguments of one call, and run under valgrind's callgrind; what each instruction is, objdump says. Counted per body and
+chain of a batch of 256, packing and all. Compared with the last record in `instructions.txt`, which `--record` replaces.
+"""
+
+import argparse
+import collections
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+BATCH = 256
+RECORD = Path(__file__).with_name("instructions.txt")
+FLOPS = re.compile(r"v?(?P<fused>fn?m)?(add|sub|mul|div|max|min|sqrt|rndscale|round)(\d*)(?P<kind>[ps][sd])$")
+
+MAIN = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+int driver(void *result, void *error, {types});
+/* What Numba's runtime has for `reshape`, of arrays without gaps. */
+int numba_attempt_nocopy_reshape(int64_t m, void *shape, void *strides, int64_t n, int64_t *new_shape,
+                                 int64_t *new_strides, int64_t size, int fortran) {{
+    while (n--) new_strides[n] = size, size *= new_shape[n];
+    return 1;
+}}
+static void *array(FILE *file, size_t bytes) {{
+    void *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    if (fread(memory, 1, bytes, file) != bytes) exit(2);
+    return memory;
+}}
+int main(int argc, char **argv) {{
+    FILE *file = fopen("arguments", "rb");
+    {arrays}
+    void *result = 0, *error = 0;
+    for (int i = 0; i < atoi(argv[1]); ++i) driver(&result, &error, {arguments});
+    return 0;
+}}
+"""
+
+
+def cases():
+    """Name, number of bodies and call of what is counted."""
+    import numpy as np
+
+    from tests.mechanisms import random_tree
+
+    rng = np.random.default_rng(0)
+    for n in (7, 30):
+        model = random_tree(n, range(-1, n - 1))
+        q, qd, x = rng.normal(size=(3, BATCH, n))
+        yield f"forward dynamics, n = {n}", n, lambda m=model, s=(q, qd, x): m.forward_dynamics(*s)
+        if n == 7:
+            single = [s.astype(np.float32) for s in (q, qd, x)]
+            yield "forward dynamics, n = 7, float32", n, lambda m=model, s=single: m.forward_dynamics(*s)
+            yield "inverse dynamics, n = 7", n, lambda m=model, s=(q, qd, x): m.inverse_dynamics(*s)
+            yield "mass matrix, n = 7", n, lambda m=model, q=q: m.mass_matrix(q)
+
+
+def recorded(call):
+    """The driver that a call runs, and its arguments."""
+    from rbchain.drivers import threads
+
+    found, run = [], threads.run
+
+    def record(driver, spare, new_memory, arguments, chains, *rest):
+        run(driver, spare, new_memory, arguments, chains, *rest)
+        found.append((driver, (new_memory(), *arguments, 0, chains)))
+
+    threads.run = record
+    try:
+        call()
+    finally:
+        threads.run = run
+    return found[0]
+
+
+def build(folder, driver, arguments):
+    """A program that calls the driver with these arguments as many times as its own argument says."""
+    import numba
+    import numpy as np
+
+    signature = tuple(numba.typeof(x) for x in arguments)
+    compiled = driver.overloads[next(s for s in driver.signatures if tuple(s) == signature)]
+    (folder / "driver.o").write_bytes(compiled.library._get_compiled_object())
+    types, arrays, passed = [], [], []
+    with open(folder / "arguments", "wb") as file:
+        for i, x in enumerate(arguments):
+            if isinstance(x, np.ndarray):
+                x = np.ascontiguousarray(x)
+                file.write(x.tobytes())
+                arrays.append(f"void *a{i} = array(file, {x.nbytes});")
+                numbers = [x.size, x.itemsize, f"a{i}", *x.shape, *x.strides]
+                types += ["void *", "void *", *("void *" if n == f"a{i}" else "int64_t" for n in numbers)]
+                passed += ["0", "0", *map(str, numbers)]
+            else:
+                types.append("void *" if x is None else "int64_t")
+                passed.append("0" if x is None else str(x))
+    text = MAIN.format(types=", ".join(types), arrays=" ".join(arrays), arguments=", ".join(passed))
+    (folder / "main.c").write_text(text)
+    symbol = compiled.fndesc.llvm_func_name
+    rename = ["objcopy", f"--redefine-sym={symbol}=driver", "driver.o"]
+    # what the driver's entry from Python would need is never reached
+    link = ["gcc", "-no-pie", "-w", "main.c", "driver.o", "-o", "program", "-lm", "-Wl,--unresolved-symbols=ignore-all"]
+    for command in (rename, link):
+        subprocess.run(command, cwd=folder, check=True)
+
+
+def executed(folder, times):
+    """How often each instruction of the program ran, by its address."""
+    command = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no", "--callgrind-out-file=counts"]
+    subprocess.run([*command, "./program", str(times)], cwd=folder, check=True, capture_output=True)
+    counts, skip = collections.Counter(), False
+    for line in (folder / "counts").read_text().splitlines():
+        if line.startswith("calls="):
+            skip = True  # the next line is what the called function took
+        elif line.startswith("0x"):
+            address, _, cost = line.split()[:3] if len(line.split()) > 2 else (*line.split(), "0")
+            if not skip:
+                counts[int(address, 16)] += int(cost)
+            skip = False
+    return counts
+
+
+def mix(folder):
+    """Instructions of one call by kind, and the floating-point operations they do."""
+    once, thrice = executed(folder, 1), executed(folder, 3)
+    listing = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", "program"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+    names = {}
+    for line in listing.splitlines():
+        match = re.match(r"\s*([0-9a-f]+):\s+(\S+)(.*)", line)
+        if match:
+            names[int(match[1], 16)] = match[2], match[3]
+    found = collections.Counter()
+    for address, count in thrice.items():
+        runs = (count - once[address]) / 2
+        name, operands = names.get(address, ("elsewhere", ""))
+        lanes = 64 if "zmm" in operands else 32 if "ymm" in operands else 16
+        found["instructions"] += runs
+        match = FLOPS.match(name)
+        if match:
+            found["arithmetic"] += runs
+            width = 1 if match["kind"][0] == "s" else lanes // (8 if match["kind"][1] == "d" else 4)
+            found["flops"] += runs * width * (2 if match["fused"] else 1)
+        elif name.startswith("vmov") and "%" in operands and "(" in operands:
+            found["stores" if operands.rstrip().endswith(")") else "loads"] += runs
+    return found
+
+
+def main():
+    """Count, print beside the record, and keep if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true")
+    keep = parser.parse_args().record
+    for program in ("valgrind", "gcc", "objdump", "objcopy"):
+        if not shutil.which(program):
+            sys.exit(f"needs {program}, which is not installed")
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["NUMBA_CACHE_DIR"] = cache  # machine code is at hand only where it was just made
+        import llvmlite
+        import numba
+
+        from rbchain.core.lanes import LANE_WIDTHS
+
+        lines = [
+            f"per body and chain, {LANE_WIDTHS['float64']} lanes of float64; Numba {numba.__version__}, "
+            f"llvmlite {llvmlite.__version__}, Python {platform.python_version()}",
+            f"{'':36}instructions  arithmetic     loads    stores     flops",
+        ]
+        for name, n, call in cases():
+            folder = Path(tempfile.mkdtemp(dir=cache))
+            build(folder, *recorded(call))
+            found = mix(folder)
+            kinds = ("instructions", "arithmetic", "loads", "stores", "flops")
+            figures = "".join(f"{found[kind] / BATCH / n:10.1f}" for kind in kinds)
+            lines.append(f"{name:38}{figures}")
+            print(lines[-1], flush=True)
+    old = RECORD.read_text().splitlines() if RECORD.exists() else []
+    print("\n".join([*lines[:2], *(f"{line}    (recorded)" for line in old[2:])]))
+    if keep:
+        RECORD.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
