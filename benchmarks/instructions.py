@@ -4,7 +4,7 @@
 
 Needs valgrind, gcc and objdump. The machine code that Numba made of a driver is linked into a small C program with the
 arguments of one call, and run under valgrind's callgrind; what each instruction is, objdump says. Counted per body and
-chain of a batch of 256, packing and all. Compared with the last record in `instructions.txt`, which `--record` replaces.
+chain of a batch of 256, packing and all. Printed beside the last record, `instructions.txt`, which `--record` replaces.
 """
 
 import argparse
@@ -97,7 +97,6 @@ def build(folder, driver, arguments):
     with open(folder / "arguments", "wb") as file:
         for i, x in enumerate(arguments):
             if isinstance(x, np.ndarray):
-                x = np.ascontiguousarray(x)
                 file.write(x.tobytes())
                 arrays.append(f"void *a{i} = array(file, {x.nbytes});")
                 numbers = [x.size, x.itemsize, f"a{i}", *x.shape, *x.strides]

@@ -174,6 +174,20 @@ def scatter_square(chains, block, first, column):
             chains[first + lane, j] = block[j, lane]
 
 
+def gather_half_squares(chains, block, first, column):
+    """`gather_square` of half as many numbers, in two squares of half as many lanes."""
+    for lane in range(block.shape[1]):
+        for j in range(column, column + block.shape[1] // 2):
+            block[j, lane] = chains[first + lane, j]
+
+
+def scatter_half_squares(chains, block, first, column):
+    """The reverse of `gather_half_squares`."""
+    for lane in range(block.shape[1]):
+        for j in range(column, column + block.shape[1] // 2):
+            chains[first + lane, j] = block[j, lane]
+
+
 def stream_square(chains, block, first, column):
     """`scatter_square` past the caches: memory is not read before it is written. Only where `can_stream`."""
     scatter_square(chains, block, first, column)
@@ -199,57 +213,48 @@ def _transposed(builder, vectors):
     return vectors
 
 
-def _square(context, builder, sig, values):
-    """Addresses of a square's rows in the chains, and in the block."""
+def _square(context, builder, sig, values, parts=1, lane=0):
+    """Addresses of a square's rows in the chains, and in the block: of one of the `parts` of the lanes, from `lane`."""
     chains, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
     first, column = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 4))
     dtype, number = sig.args[1].dtype, ir.IntType(64)
-    vector = context.get_value_type(Pack(dtype, LANE_WIDTHS[str(dtype)]))
+    width = LANE_WIDTHS[str(dtype)]
+    vector = context.get_value_type(Pack(dtype, width // parts))
     stride = cgutils.unpack_tuple(builder, chains.shape)[1]
     in_chains, in_block = [], []
     for i in range(vector.count):
-        position = builder.add(builder.mul(builder.add(first, number(i)), stride), column)
+        position = builder.add(builder.mul(builder.add(first, number(lane + i)), stride), column)
         in_chains.append(builder.bitcast(builder.gep(chains.data, [position]), vector.as_pointer()))
-        position = builder.mul(builder.add(column, number(i)), number(vector.count))
+        position = builder.add(builder.mul(builder.add(column, number(i)), number(width)), number(lane))
         in_block.append(builder.bitcast(builder.gep(block.data, [position]), vector.as_pointer()))
     return in_chains, in_block
 
 
-def _move_square(context, builder, sig, sources, targets, stream=False):
+def _move_square(builder, sig, sources, targets, stream):
     itemsize = sig.args[1].dtype.bitwidth // 8
     rows = _transposed(builder, [builder.load(source, align=itemsize) for source in sources])
     for row, target in zip(rows, targets, strict=True):
         store = builder.store(row, target, align=itemsize * len(rows) if stream else itemsize)
         if stream:
             store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-    return context.get_dummy_value()
 
 
-@intrinsic
-def _gather_square(typing_context, chains, block, first, column):
-    def codegen(context, builder, sig, values):
-        in_chains, in_block = _square(context, builder, sig, values)
-        return _move_square(context, builder, sig, in_chains, in_block)
+def _exchange(inward, parts=1, stream=False):
+    """The intrinsic that moves a square, or as many smaller ones as there are parts of the lanes."""
 
-    return types.none(chains, block, first, column), codegen
+    @intrinsic
+    def exchange(typing_context, chains, block, first, column):
+        def codegen(context, builder, sig, values):
+            width = LANE_WIDTHS[str(sig.args[1].dtype)]
+            for lane in range(0, width, width // parts):
+                in_chains, in_block = _square(context, builder, sig, values, parts, lane)
+                sources, targets = (in_chains, in_block) if inward else (in_block, in_chains)
+                _move_square(builder, sig, sources, targets, stream)
+            return context.get_dummy_value()
 
+        return types.none(chains, block, first, column), codegen
 
-@intrinsic
-def _scatter_square(typing_context, chains, block, first, column):
-    def codegen(context, builder, sig, values):
-        in_chains, in_block = _square(context, builder, sig, values)
-        return _move_square(context, builder, sig, in_block, in_chains)
-
-    return types.none(chains, block, first, column), codegen
-
-
-@intrinsic
-def _stream_square(typing_context, chains, block, first, column):
-    def codegen(context, builder, sig, values):
-        in_chains, in_block = _square(context, builder, sig, values)
-        return _move_square(context, builder, sig, in_block, in_chains, stream=True)
-
-    return types.none(chains, block, first, column), codegen
+    return exchange
 
 
 @intrinsic
@@ -272,25 +277,20 @@ def _is_square(chains, block):
     return chains.ndim == 2 and chains.layout == block.layout == "C" and chains.dtype == block.dtype
 
 
-@overload(gather_square)
-def _overload_gather_square(chains, block, first, column):
-    if _is_square(chains, block):
-        return lambda chains, block, first, column: _gather_square(chains, block, first, column)
-    return gather_square
+def _overload_with(function, exchange):
+    def implementation(chains, block, first, column):
+        if _is_square(chains, block):
+            return lambda chains, block, first, column: exchange(chains, block, first, column)
+        return function
+
+    overload(function)(implementation)
 
 
-@overload(scatter_square)
-def _overload_scatter_square(chains, block, first, column):
-    if _is_square(chains, block):
-        return lambda chains, block, first, column: _scatter_square(chains, block, first, column)
-    return scatter_square
-
-
-@overload(stream_square)
-def _overload_stream_square(chains, block, first, column):
-    if _is_square(chains, block):
-        return lambda chains, block, first, column: _stream_square(chains, block, first, column)
-    return stream_square
+_overload_with(gather_square, _exchange(inward=True))
+_overload_with(gather_half_squares, _exchange(inward=True, parts=2))
+_overload_with(scatter_square, _exchange(inward=False))
+_overload_with(scatter_half_squares, _exchange(inward=False, parts=2))
+_overload_with(stream_square, _exchange(inward=False, stream=True))
 
 
 @overload(can_stream)

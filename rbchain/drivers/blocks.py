@@ -11,8 +11,10 @@ from ..core.lane_memory import (
     aligned_start,
     all_lanes,
     can_stream,
+    gather_half_squares,
     gather_square,
     lane_width,
+    scatter_half_squares,
     scatter_square,
     stream_square,
     window,
@@ -144,6 +146,11 @@ def pack(chains, first, last, block, k):
         for j in range(0, rows, width):
             gather_square(chains, block, first, min(j, rows - width))
         return
+    half = width // 2
+    if last - first >= width and rows >= half > 1:
+        for j in range(0, rows, half):
+            gather_half_squares(chains, block, first, min(j, rows - half))
+        return
     for lane in range(width):
         chain = min(first + lane, last - 1)
         for j in range(block.shape[0]):
@@ -179,6 +186,11 @@ def unpack(block, chains, first, last):
             return
         for j in range(0, rows, width):
             scatter_square(chains, block, first, min(j, rows - width))
+        return
+    half = width // 2
+    if last - first >= width and rows >= half > 1:
+        for j in range(0, rows, half):
+            scatter_half_squares(chains, block, first, min(j, rows - half))
         return
     for lane in range(min(width, last - first)):
         for j in range(block.shape[0]):

@@ -2,8 +2,8 @@
 
     python chain.py PROBLEM RESULT        (the two files: ../README.md)
 
-Kinematics outwards, articulated inertias inwards, joint dynamics outwards, and the balance of forces as their proof. All
-vectors in world axes; every body's spatial quantities (angular before linear) refer to its own joint's origin. The
+Kinematics outwards, articulated inertias inwards, joint dynamics outwards, and the balance of forces as their proof.
+All vectors in world axes; every body's spatial quantities (angular before linear) refer to its own joint's origin. The
 leading axis of every array is the batch. Knows NumPy only.
 """
 
