@@ -2,8 +2,8 @@
 
 import numpy as np
 
-JOINTS = {"revolute": 0, "prismatic": 1, "screw": 2}
-TASKS = {"forward dynamics": 0, "rk4": 1, "rk45": 2}
+JOINTS = {"revolute": 0, "prismatic": 1, "screw": 2, "free": 3}
+TASKS = {"forward dynamics": 0, "rk4": 1, "rk45": 2, "inverse dynamics": 3, "mass matrix": 4, "derivatives": 5}
 
 
 def axes_along(z):
@@ -13,14 +13,17 @@ def axes_along(z):
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def bodies(model):
+def bodies(model, free_base):
     """One row (25) for each body of a model of joints of one degree of freedom, in axes in which z is the joint's.
+
+    With `free_base` there may be free joints too.
 
     Parent, joint, pitch, translation (3), rotation (9, by rows), mass, cg (3), inertia about it (xx xy xz yy yz zz).
     """
-    if not set(model.joint_types) <= set(JOINTS):
-        raise ValueError(f"the ports know joints of type {', '.join(JOINTS)}; found {sorted(set(model.joint_types))}")
-    turns = [axes_along(axis) for axis in model.axis]
+    known = JOINTS if free_base else JOINTS.keys() - {"free"}
+    if not set(model.joint_types) <= set(known):
+        raise ValueError(f"expected joints of type {', '.join(sorted(known))}; found {set(model.joint_types)}")
+    turns = [np.eye(3) if kind == "free" else axes_along(model.axis[i]) for i, kind in enumerate(model.joint_types)]
     rows = []
     for i, turn in enumerate(turns):
         parent = model.parent[i]
@@ -32,14 +35,16 @@ def bodies(model):
     return np.array(rows)
 
 
-def write_problem(path, model, states, task, *, repeats=1, calls=1, duration=0.0, step=0.0, rtol=1e-8, atol=1e-10):
-    """Write the problem: states are q, qd and tau, each (batch, n)."""
+def write_problem(
+    path, model, states, task, *, free_base=False, repeats=1, calls=1, duration=0.0, step=0.0, rtol=1e-8, atol=1e-10
+):
+    """Write the problem: states are q (batch, nq), qd and tau (batch, nv)."""
     with open(path, "w") as file:
         np.savetxt(file, [[model.n_bodies, len(states[0])]], fmt="%d")
         np.savetxt(file, [model.gravity], fmt="%.17g")
         np.savetxt(file, [[TASKS[task], repeats, calls]], fmt="%d")
         np.savetxt(file, [[duration, step, rtol, atol]], fmt="%.17g")
-        np.savetxt(file, bodies(model), fmt=["%d"] * 2 + ["%.17g"] * 23)
+        np.savetxt(file, bodies(model, free_base), fmt=["%d"] * 2 + ["%.17g"] * 23)
         for state in states:
             np.savetxt(file, state, fmt="%.17g")
 

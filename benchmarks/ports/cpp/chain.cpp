@@ -29,14 +29,14 @@ using Real = double __attribute__((vector_size(8 * LANES)));
 static double& lane(Real& x, int l) { return reinterpret_cast<double*>(&x)[l]; }
 static double lane(const Real& x, int l) { return x[l]; }
 static Real all(double x) { return x - Real{}; }
-// Fast math here alone: that is what lets g++ call the vector functions of glibc's libmvec.
-__attribute__((optimize("Ofast"), noinline)) static void sin_cos_lanes(const double* x, double* s, double* c) {
-    for (int l = 0; l < LANES; ++l) s[l] = std::sin(x[l]);
-    for (int l = 0; l < LANES; ++l) c[l] = std::cos(x[l]);
-}
-static void sin_cos(Real x, Real& s, Real& c) {
-    sin_cos_lanes(reinterpret_cast<double*>(&x), reinterpret_cast<double*>(&s), reinterpret_cast<double*>(&c));
-}
+// glibc's vector functions (libmvec), by their names for AVX2 and AVX-512.
+#if LANES == 4
+extern "C" Real _ZGVdN4v_sin(Real), _ZGVdN4v_cos(Real);
+static void sin_cos(Real x, Real& s, Real& c) { s = _ZGVdN4v_sin(x), c = _ZGVdN4v_cos(x); }
+#else
+extern "C" Real _ZGVeN8v_sin(Real), _ZGVeN8v_cos(Real);
+static void sin_cos(Real x, Real& s, Real& c) { s = _ZGVeN8v_sin(x), c = _ZGVeN8v_cos(x); }
+#endif
 #endif
 
 struct Vec {
