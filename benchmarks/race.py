@@ -1,38 +1,42 @@
-"""rbchain beside Pinocchio and MuJoCo: one table of speeds, with errors checked beside the times.
+"""The race: rbchain, the ports, Pinocchio, MuJoCo, Drake and MJX on the same problems, on the same machine, in one run.
 
-    taskset -c 0 python benchmarks/race.py            # one core; the line about two threads is then left out
-    python benchmarks/race.py --threads-only          # two threads against one, on an otherwise idle machine
+    python benchmarks/race.py                  # all of it, about an hour
+    python benchmarks/race.py evaluations      # one section, or several; the others stay as they were
 
-Needs the test extra (`pip install -e .[test]`). Every figure is the median of several rounds in which the competitors
-take turns, so that all meet the same machine; a ratio is between medians of one run. Times per body and evaluation
-include everything a caller pays: packing a (batch, n) array into lanes and unpacking the result.
+Needs the `test` extra and cmeel-eigen, and what `ports/README.md` names; drake, jax and mujoco-mjx take part where they
+are installed. Everyone runs on one core, in turns, each figure the median of several rounds, with its quartiles, and
+is compared with rbchain. Leaves `results/race.json`, and the pages and plots of `pages.py` beside it.
 """
 
-import argparse
+import json
 import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import mujoco
-import mujoco.batch
-import mujoco.rollout
 import numpy as np
 import pinocchio as pin
-from rich.console import Console
-from rich.table import Table
+from scipy.integrate import solve_ivp
 
 import rbchain as rb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.timing import ROUNDS, medians, processor, relative
-from tests.mechanisms import random_tree
-from tests.oracles import peers
+from benchmarks import contestants as who
+from benchmarks import pages
+from benchmarks.contestants import Problem, Unable
+from benchmarks.ports.toolchains import build_all, pinocchio_ports, ports
+from benchmarks.timing import processor, relative
+from tests.mechanisms import ROBOTS, random_tree
 
-BATCH = 4096
+RESULTS = Path(__file__).with_name("results")
+BUILD = Path(__file__).with_name("build")
+CORES = sorted(os.sched_getaffinity(0))
+ROUNDS = 5
 
 
 def general_chain(n):
@@ -40,196 +44,344 @@ def general_chain(n):
     return random_tree(n, range(-1, n - 1))
 
 
-def states(n, batch, seed=0):
-    return np.random.default_rng(seed).normal(size=(3, batch, n))
+def problems():
+    """Name and batch of each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solo12 = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
+    return [
+        (Problem("six-link chain", rb.Model.serial_chain(6)), 4096),
+        (Problem("arm of 7 joints", general_chain(7)), 4096),
+        (Problem("quadruped, free base", solo12), 4096),
+        (Problem("quadruped, 18 single joints", who.single_jointed(solo12)), 4096),
+        (Problem("chain of 30", general_chain(30)), 4096),
+        (Problem("chain of 100", general_chain(100)), 512),
+        (Problem("chain of 1000", general_chain(1000)), 64),
+    ]
 
 
-def forward_dynamics(table, n):
-    """A batch's accelerations: rbchain in both precisions, Pinocchio's parallel call, MuJoCo's batch."""
-    batch = BATCH if n < 1000 else 512
-    model, (q, qd, tau) = general_chain(n), states(n, batch)
-    single = [x.astype(np.float32) for x in (q, qd, tau)]
-    found = {}
-    contestants = {
-        "rbchain": lambda: found.update({"rbchain": model.forward_dynamics(q, qd, tau)}),
-        "rbchain, float32": lambda: found.update({"rbchain, float32": model.forward_dynamics(*single)}),
-    }
-    if n <= 100:  # beyond, Pinocchio's workspace grows with n^3
-        peer = peers.to_pinocchio(model)
-        pool = pin.ModelPool(peer.model, 1)
-        theirs = [np.asfortranarray(x[:, peer.velocity_order].T) for x in (q, qd, tau)]
-        qdd = np.empty((n, batch), order="F")
-        contestants["pin.abaInParallel"] = lambda: pin.abaInParallel(1, pool, *theirs, qdd)
-        found["pin.abaInParallel"] = qdd
-    engine = peers.to_mujoco(model)
-    sims = mujoco.batch.Batch(engine.model, batch, 1, persistent=True)
-    sims.qpos, sims.qvel, sims.qfrc_applied = q, qd, tau
-    contestants["mujoco.batch forward"] = sims.forward
-    seconds = medians(contestants, ROUNDS if n < 100 else 3)
-    found["mujoco.batch forward"] = np.asarray(sims.qacc)
-    reference = found["rbchain"]
-    for name, time_of in seconds.items():
-        value = found[name].T if name.startswith("pin") else found[name]
-        ns = time_of / batch / n * 1e9
-        error = "" if name == "rbchain" else f"{relative(value, reference):.0e}"
-        table.add_row(f"forward dynamics, n = {n}, batch {batch}", name, f"{ns:.1f}", _ratio(time_of, seconds), error)
+def compete(contestants, problem, task, states, rounds=ROUNDS, **settings):
+    """Times per state of all who can, taking turns; the first is whom the others are compared with."""
+    laps, seconds, found = {}, {}, {}
+    for contestant in contestants:
+        try:
+            laps[contestant.name] = contestant.prepare(problem, task, states, **settings)
+        except Unable:
+            continue
+    for _ in range(rounds):
+        for name, lap in list(laps.items()):
+            try:
+                took, found[name] = lap()
+            except Unable:
+                del laps[name]
+                continue
+            seconds.setdefault(name, []).append(took)
+    records, expected = [], next(iter(found.values()))
+    for name, times in seconds.items():
+        same = expected[-1:] if len(found[name]) == 1 < len(expected) else expected[: len(found[name])]
+        if task == "derivatives" and name == "Pinocchio, Python":
+            same = expected[who.SAMPLE - 1 : who.SAMPLE]
+        low, median, high = np.quantile(times, [0.25, 0.5, 0.75])
+        record = {"problem": problem.name, "n": problem.model.nv, "task": task, "who": name, "batch": len(states[0])}
+        record |= {"seconds": median, "from": low, "to": high, "difference": float(relative(found[name], same))}
+        records.append(record)
+        print(
+            f"{problem.name}, {task}: {name}: {median * 1e6:.4g} us, differs by {record['difference']:.0e}", flush=True
+        )
+    return records
 
 
-def long_chains(table):
-    """How the time per body grows with the length of the chain."""
-    batches = {7: BATCH, 1000: 512}
-    calls = {}
-    for n, batch in batches.items():
-        model, (q, qd, tau) = general_chain(n), states(n, batch)
-        calls[n] = lambda model=model, q=q, qd=qd, tau=tau: model.forward_dynamics(q, qd, tau)
-    per_body = {n: seconds / batches[n] / n for n, seconds in medians(calls).items()}
-    table.add_row("time per body, n = 1000 over n = 7", "rbchain", "", f"{per_body[1000] / per_body[7]:.2f}", "")
+def evaluations(programs):
+    """One evaluation of each quantity, in batches."""
+    contestants = [who.Rbchain(), who.Rbchain(np.float32), *programs, who.PinocchioFromPython()]
+    contestants += [who.PinocchioInParallel(), who.Mujoco(), who.Drake(), who.Mjx()]
+    records = []
+    for problem, batch in problems():
+        states = problem.states(batch)
+        for task in ("forward dynamics", "inverse dynamics", "mass matrix", "derivatives"):
+            if problem.model.nv > 100 and task != "forward dynamics":
+                continue
+            records += compete(contestants, problem, task, states, 3 if problem.model.nv > 30 else ROUNDS)
+    return records
 
 
-def _ratio(time_of, seconds):
-    return f"{time_of / seconds['rbchain']:.2f}"
+def trajectories(programs):
+    """Motions of a batch: RK4 in given steps, and RK45 to a given tolerance."""
+    contestants = [who.Rbchain(), *programs, who.Mujoco("rollout"), who.Mujoco()]
+    records = []
+    for problem, batch in problems()[:5]:
+        if problem.model.nq != problem.model.nv:
+            contestants = contestants[:1]  # the others have other stepping on quaternions
+        states = problem.states(batch // 8)
+        for task, settings in {"rk4": {"step": 1e-3, "duration": 0.1}, "rk45": {"duration": 0.25}}.items():
+            records += compete(contestants, problem, task, states, 3, **settings)
+        contestants = [who.Rbchain(), *programs, who.Mujoco("rollout"), who.Mujoco()]
+    return records
 
 
-def trajectories(table):
-    """Fixed steps of RK4 by everyone: times per evaluation, and how far the ends lie apart."""
-    n, steps, h = 7, 100, 1e-4
-    model, (q, qd, _) = general_chain(n), states(n, BATCH)
-    zero = np.zeros((BATCH, n))
-    engine = peers.to_mujoco(model)
-    engine.model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    engine.model.opt.timestep = h
-    data = mujoco.MjData(engine.model)
-    initial = np.concatenate([np.zeros((BATCH, 1)), q, qd], axis=1)
-    sims = mujoco.batch.Batch(engine.model, BATCH, 1, persistent=True)
-    ends = {}
+def reference(problem, states, duration, chains):
+    """Ends of the first few motions by SciPy's DOP853 and Pinocchio."""
+    peer, ends = problem.pinocchio, []
+    data, n = peer.model.createData(), problem.model.nv
 
-    def batch_rollout():
-        sims.qpos, sims.qvel = q, qd
-        sims.step(nstep=steps)
-        ends["mujoco.batch step"] = np.array(sims.qpos)
+    for i in range(chains):
+        tau = states[2][i]
 
-    def rollout():
-        state, _ = mujoco.rollout.rollout(engine.model, data, initial, nstep=steps)
-        ends["mujoco.rollout"] = state[:, -1, 1 : 1 + n]
+        def rates(_, y, tau=tau):
+            return np.concatenate([y[n:], pin.aba(peer.model, data, y[:n], y[n:], tau)])
 
-    def ours():
-        ends["rbchain"] = model.simulate(q, qd, steps * h, method="rk4", step=h).q[:, -1]
-
-    alone = {"rbchain": ours, "rbchain forward dynamics": lambda: model.forward_dynamics(q, qd, zero)}
-    ours_alone = medians(alone, 7)
-    seconds = medians({"rbchain": ours, "mujoco.rollout": rollout, "mujoco.batch step": batch_rollout}, 3)
-    for name, time_of in seconds.items():
-        ns = time_of / (4 * steps) / BATCH / n * 1e9
-        error = "" if name == "rbchain" else f"{relative(ends[name], ends['rbchain']):.0e}"
-        table.add_row(f"RK4, {steps} steps, n = {n}, batch {BATCH}", name, f"{ns:.1f}", _ratio(time_of, seconds), error)
-    cost = ours_alone["rbchain"] / (4 * steps * ours_alone["rbchain forward dynamics"])
-    table.add_row("RK4 step over 4 forward dynamics", "rbchain", "", f"{cost:.2f}", "")
+        start = np.concatenate([states[0][i], states[1][i]])
+        ends.append(solve_ivp(rates, (0, duration), start, method="DOP853", rtol=3e-14, atol=1e-14).y[:, -1])
+    return np.array(ends)
 
 
-def single_call(table):
-    """One chain's accelerations, from Python."""
-    model = general_chain(7)
-    q, qd, tau = states(7, 1)[:, 0]
-    peer = peers.to_pinocchio(model)
-    theirs = [np.ascontiguousarray(x[peer.velocity_order]) for x in (q, qd, tau)]
-    data = peer.model.createData()
-    calls = range(5000)
-    contestants = {
-        "rbchain": lambda: [model.forward_dynamics(q, qd, tau) for _ in calls],
-        "pin.aba": lambda: [pin.aba(peer.model, data, *theirs) for _ in calls],
-    }
-    seconds = medians(contestants)
-    error = relative(peer.forward_dynamics(q, qd, tau), model.forward_dynamics(q, qd, tau))
-    for name, time_of in seconds.items():
-        us = time_of / len(calls) * 1e6
-        shown = "" if name == "rbchain" else f"{error:.0e}"
-        table.add_row("one call from Python, n = 7", name, f"{us:.2f} us", _ratio(time_of, seconds), shown)
+class SciPyWithPinocchio:
+    """SciPy's RK45 in Python, with Pinocchio's dynamics."""
+
+    name = "SciPy RK45 + Pinocchio, Python"
+
+    def prepare(self, problem, task, states, duration=0.0, rtol=1e-8, atol=1e-10, **_):
+        if task != "rk45":
+            raise Unable
+        peer, n, few = problem.pinocchio, problem.model.nv, 4
+        data = peer.model.createData()
+
+        def move():
+            ends = []
+            for q, qd, tau in zip(*(s[:few] for s in states), strict=True):
+                rates = lambda _, y: np.concatenate([y[n:], pin.aba(peer.model, data, y[:n], y[n:], tau)])  # noqa: B023, E731
+                start = np.concatenate([q, qd])
+                ends.append(solve_ivp(rates, (0, duration), start, method="RK45", rtol=rtol, atol=atol).y[:, -1])
+            return np.array(ends)
+
+        return who.timed(move, few)
 
 
-def own_parameters(table):
-    """What it costs that chains differ."""
-    n = 7
-    model, (q, qd, tau) = general_chain(n), states(n, BATCH)
-    rng = np.random.default_rng(1)
-    fields = {
-        "mass": model.mass * rng.uniform(0.9, 1.1, (BATCH, n)),
-        "cg": model.cg + 0.01 * rng.normal(size=(BATCH, n, 3)),
-        "inertia": model.inertia * rng.uniform(0.9, 1.1, (BATCH, n, 1, 1)),
-        "placement_translation": model.placement_translation + 0.01 * rng.normal(size=(BATCH, n, 3)),
-        "axis": model.axis + 0.01 * rng.normal(size=(BATCH, n, 3)),
-        "gravity": rng.normal(size=(BATCH, 3)),
-    }
-    inertial = model.vary(**{name: fields[name] for name in ("mass", "cg", "inertia")})
-    everything = model.vary(**fields)
-    seconds = medians(
-        {
-            "rbchain": lambda: model.forward_dynamics(q, qd, tau),
-            "mass, cg and inertia": lambda: inertial.forward_dynamics(q, qd, tau),
-            "all parameters of revolute joints": lambda: everything.forward_dynamics(q, qd, tau),
-        },
-        31,
-    )
-    for name, time_of in list(seconds.items())[1:]:
-        ns = time_of / BATCH / n * 1e9
-        table.add_row("own parameters over shared ones", name, f"{ns:.1f}", _ratio(time_of, seconds), "")
+def precision(programs):
+    """Time against error of motions: steps and tolerances from coarse to fine."""
+    duration, batch, known = 1.0, 256, 16
+    records = []
+    for problem in (problems()[0][0], problems()[1][0]):
+        q, qd, tau = problem.states(batch)
+        states = 0.5 * q, 0.5 * qd, 0.1 * tau
+        ends = reference(problem, states, duration, known)
+        fast = [p for p in programs if p.name not in who.MOST_STATES]
+        for task, levels in {
+            "rk4": [{"step": duration / steps} for steps in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)],
+            "rk45": [{"rtol": 10.0**-e, "atol": 10.0 ** -(e + 2)} for e in range(2, 14)],
+        }.items():
+            contestants = [who.Rbchain(), *fast, who.Mujoco("rollout"), SciPyWithPinocchio()]
+            for level in levels:
+                for record in compete_for_error(contestants, problem, task, states, ends, duration, level):
+                    records.append(record)
+    return records
 
 
-def first_call(table):
-    """A new process until its first forward dynamics, import included."""
-    script = "import rbchain as rb; rb.Model.serial_chain(7).forward_dynamics([0.1] * 7, [0.0] * 7, [0.0] * 7)"
-    with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        took = []
-        for _ in range(6):
-            started = time.perf_counter()
-            subprocess.run([sys.executable, "-c", script], env=environment, check=True)
-            took.append(time.perf_counter() - started)
-    table.add_row("new process to first result", "cache empty", f"{took[0]:.2f} s", "", "")
-    table.add_row("new process to first result", "cache filled", f"{np.median(took[1:]):.2f} s", "", "")
+def compete_for_error(contestants, problem, task, states, ends, duration, level):
+    """Time per motion, and the median over some of them of the largest error of any coordinate at the end."""
+    for contestant in contestants:
+        try:
+            lap = contestant.prepare(problem, task, states, duration=duration, **level)
+        except Unable:
+            continue
+        laps = [lap() for _ in range(3)]
+        found, n = laps[0][1], problem.model.nv
+        some = min(len(found), len(ends))
+        error = float(np.median(np.abs(found[:some, :n] - ends[:some, :n]).max(axis=1)))
+        seconds = float(np.median([seconds for seconds, _ in laps]))
+        if np.isfinite(error):
+            print(
+                f"{problem.name}, {task} {level}: {contestant.name}: {seconds * 1e6:.4g} us, error {error:.1e}",
+                flush=True,
+            )
+            record = {"problem": problem.name, "task": task, "who": contestant.name}
+            yield record | {"seconds": seconds, "error": error, **level}
 
 
-def two_threads():
-    """Speed of two threads over one, for a batch of 131,072 and for trajectories."""
-    model, (q, qd, tau) = general_chain(7), states(7, 1 << 17)
-
-    def with_threads(count, call):
-        def run():
-            rb.set_num_threads(count)
-            for _ in range(5):
-                call()
-
-        return run
-
-    calls = {
-        "forward dynamics": lambda: model.forward_dynamics(q, qd, tau),
-        "RK4": lambda: model.simulate(q[:4096], qd[:4096], 0.02, method="rk4", step=1e-3),
-    }
-    for name, call in calls.items():
-        seconds = medians({"one": with_threads(1, call), "two": with_threads(2, call)})
-        print(f"two threads over one, {name}: {seconds['one'] / seconds['two']:.2f} times the speed")
-
-
-def main():
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads-only", action="store_true")
-    if parser.parse_args().threads_only:
-        two_threads()
-        return
+def batches(programs):
+    """Forward dynamics of a chain of 7 in batches of one to a million, on one core and on all."""
+    problem, records = problems()[1][0], []
+    fast = [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
+    for threads in sorted({1, len(CORES)}):
+        os.sched_setaffinity(0, CORES[:threads])
+        rb.set_num_threads(threads)
+        for batch in [4**i for i in range(11)]:
+            contestants = [who.Rbchain(), who.PinocchioInParallel(threads), who.Mujoco(threads=threads)]
+            if threads == 1 and batch <= 4**6:
+                contestants += fast
+            if batch > 4**8:
+                contestants = contestants[:2]
+            states = problem.states(batch)
+            for record in compete(contestants, problem, "forward dynamics", states, 7 if batch <= 4**6 else 3):
+                records.append(record | {"threads": threads})
+    os.sched_setaffinity(0, CORES[:1])
     rb.set_num_threads(1)
-    table = Table(title=f"{processor()}; Python {platform.python_version()}, Pinocchio {pin.__version__}, "
-                  f"MuJoCo {mujoco.__version__}, rbchain {rb.__version__}; one core")  # fmt: skip
-    for column in ("problem", "who", "ns per body and evaluation", "over rbchain's", "largest difference"):
-        table.add_column(column)
-    for n in (2, 7, 30, 100, 1000):
-        forward_dynamics(table, n)
-    long_chains(table)
-    own_parameters(table)
-    single_call(table)
-    trajectories(table)
-    first_call(table)
-    Console(width=150).print(table)
+    return records
+
+
+def lengths(programs):
+    """Forward dynamics of chains of 2 to 1000 bodies."""
+    fast = [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
+    records = []
+    for n in (2, 4, 7, 15, 30, 60, 100, 300, 1000):
+        problem = Problem(f"chain of {n}", general_chain(n))
+        states = problem.states(int(np.clip(32768 // n, 64, 4096)))
+        records += compete([who.Rbchain(), *fast, who.Mujoco()], problem, "forward dynamics", states, 5)
+    return records
+
+
+def single(programs):
+    """One chain alone: a call of the forward dynamics, and a motion."""
+    fast = [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
+    records = []
+    for n in (6, 7, 30):
+        problem = Problem(f"chain of {n}", general_chain(n))
+        q, qd, tau = (s[0] for s in problem.states(1))
+        model, calls = problem.model, 2000
+        data, peer = problem.pinocchio.model.createData(), problem.pinocchio.model
+        call = lambda: [model.forward_dynamics(q, qd, tau) for _ in range(calls)]  # noqa: B023, E731
+        laps = {"rbchain, called from Python": who.timed(call, calls)}
+        theirs = lambda: [pin.aba(peer, data, q, qd, tau) for _ in range(calls)]  # noqa: B023, E731
+        laps["Pinocchio, Python"] = who.timed(theirs, calls)
+        one = [x[None] for x in (q, qd, tau)]
+        for program in fast:
+            laps[program.name] = program.prepare(problem, "forward dynamics", one, calls=calls)
+        records += in_turn(laps, problem, "one call")
+        for task, settings in {"rk4": {"step": 1e-4, "duration": 1.0}, "rk45": {"duration": 1.0}}.items():
+            records += compete([who.Rbchain(), *fast], problem, task, one, 5, **settings)
+    return records
+
+
+def in_turn(laps, problem, task):
+    """Records of laps that are no contestant's own."""
+    seconds = {name: [] for name in laps}
+    for _ in range(ROUNDS):
+        for name, lap in laps.items():
+            seconds[name].append(lap()[0])
+    quantiles = {name: np.quantile(times, [0.25, 0.5, 0.75]) for name, times in seconds.items()}
+    return [
+        {"problem": problem.name, "n": problem.model.nv, "task": task, "who": name, "batch": 1}
+        | {"from": low, "seconds": median, "to": high}
+        for name, (low, median, high) in quantiles.items()
+    ]
+
+
+FIRST_RESULTS = {
+    "rbchain": "import rbchain as rb; rb.Model.serial_chain(7).forward_dynamics([0.1] * 7, [0.0] * 7, [0.0] * 7)",
+    "Pinocchio, Python": "import numpy as np, pinocchio as pin; m = pin.buildSampleModelManipulator(); "
+    "pin.aba(m, m.createData(), *np.zeros((3, m.nv)))",
+    "MJX (JAX), CPU": "import sys; sys.path.insert(0, '.'); from benchmarks import race, contestants as who; "
+    "p = who.Problem('', race.general_chain(7)); who.Mjx().prepare(p, 'forward dynamics', p.states(64))()",
+}
+
+
+def first_results(_):
+    """A new process until its first forward dynamics of a chain of 7, imports and compiling included."""
+    records, build = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)  # noqa: PLW2901
+        for port in [*ports(folder), *pinocchio_ports(folder)]:
+            started = time.perf_counter()
+            if port.build and build_all(folder, [port])[0]:
+                build[port.name] = time.perf_counter() - started
+    records += [{"who": f"{name}: to compile", "seconds": seconds} for name, seconds in build.items()]
+    for name, script in FIRST_RESULTS.items():
+        with tempfile.TemporaryDirectory() as cache:
+            environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+            for state in ("nothing cached", "cached") if name == "rbchain" else ("",):
+                started = time.perf_counter()
+                done = subprocess.run([sys.executable, "-c", script], env=environment, check=False, capture_output=True)
+                seconds = time.perf_counter() - started
+                if done.returncode == 0:
+                    records.append({"who": f"{name}{': ' if state else ''}{state}", "seconds": seconds})
+    return records
+
+
+def roofline(_):
+    """What this core can do at most, and what the kernels make of it; operations from `instructions.txt`."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "peak"
+        source = Path(__file__).with_name("peak.c")
+        subprocess.run(["gcc", "-O3", "-march=native", source, "-o", program, "-lm"], check=True)
+        peaks = []
+        for _ in range(3):
+            done = subprocess.run([program], check=True, capture_output=True, text=True)
+            peaks.append([float(x) for x in done.stdout.split()])
+    flops, doubles, singles, bandwidth = None, *np.median(peaks, axis=0)
+    lines = Path(__file__).with_name("instructions.txt").read_text().splitlines()[2:]
+    flops = {line[:38].strip(): float(line.split()[-1]) for line in lines}
+    records = [{"who": "peak", "float64": doubles, "float32": singles, "bandwidth": bandwidth}]
+    for name, n, dtype, task in (
+        ("forward dynamics, n = 7", 7, np.float64, "forward dynamics"),
+        ("forward dynamics, n = 30", 30, np.float64, "forward dynamics"),
+        ("forward dynamics, n = 7, float32", 7, np.float32, "forward dynamics"),
+        ("inverse dynamics, n = 7", 7, np.float64, "inverse dynamics"),
+        ("mass matrix, n = 7", 7, np.float64, "mass matrix"),
+    ):
+        problem = Problem("", general_chain(n))
+        lap = who.Rbchain(dtype).prepare(problem, task, problem.states(4096))
+        seconds = float(np.median([lap()[0] for _ in range(9)])) / n
+        numbers = 4 if task != "mass matrix" else 1 + n
+        size = np.dtype(dtype).itemsize
+        peak = doubles if dtype is np.float64 else singles
+        records.append(
+            {"who": name, "flops": flops[name], "bytes": numbers * size, "seconds": seconds}
+            | {"rate": flops[name] / seconds, "of peak": flops[name] / seconds / peak}
+        )
+    return records
+
+
+SECTIONS = {
+    "evaluations": evaluations,
+    "trajectories": trajectories,
+    "precision": precision,
+    "batches": batches,
+    "lengths": lengths,
+    "single": single,
+    "first_results": first_results,
+    "roofline": roofline,
+}
+
+
+def versions():
+    """Of all who take part."""
+    found = {"Python": platform.python_version(), "rbchain": rb.__version__}
+    for package in ("numpy", "numba", "llvmlite", "pin", "mujoco", "mujoco-mjx", "jax", "drake"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    for program in ("g++", "clang++", "gfortran", "mcs", "octave-cli"):
+        try:
+            done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+            found[program] = done.stdout.splitlines()[0]
+        except FileNotFoundError:
+            found[program] = "not installed"
+    return found
+
+
+def main(sections):
+    """Run the sections, and write the results and their pages."""
+    os.sched_setaffinity(0, CORES[:1])
+    rb.set_num_threads(1)
+    RESULTS.mkdir(exist_ok=True)
+    BUILD.mkdir(exist_ok=True)
+    file = RESULTS / "race.json"
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    programs, missing = build_all(BUILD, [*ports(BUILD), *pinocchio_ports(BUILD)])
+    with tempfile.TemporaryDirectory() as folder:
+        programs = [who.FromProgram(program, folder) for program in programs]
+        for name in sections:
+            kept[name] = {
+                "machine": processor(), "versions": versions(), "left out": missing, "date": time.strftime("%Y-%m-%d"),
+                "records": SECTIONS[name](programs),
+            }  # fmt: skip
+            file.write_text(json.dumps(kept, indent=1) + "\n")
+    pages.write(kept, RESULTS)
 
 
 if __name__ == "__main__":
-    main()
+    unknown = set(sys.argv[1:]) - set(SECTIONS)
+    if unknown:
+        sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    main(sys.argv[1:] or list(SECTIONS))

@@ -23,14 +23,17 @@ def bodies(model, free_base):
     known = JOINTS if free_base else JOINTS.keys() - {"free"}
     if not set(model.joint_types) <= set(known):
         raise ValueError(f"expected joints of type {', '.join(sorted(known))}; found {set(model.joint_types)}")
-    turns = [np.eye(3) if kind == "free" else axes_along(model.axis[i]) for i, kind in enumerate(model.joint_types)]
+    turns = [
+        np.eye(3) if kind == "free" else axes_along(model.axis[dof])
+        for kind, dof in zip(model.joint_types, model.velocity_index, strict=True)
+    ]
     rows = []
     for i, turn in enumerate(turns):
         parent = model.parent[i]
         rotation = (turns[parent].T if parent >= 0 else np.eye(3)) @ model.placement_rotation[i] @ turn
         translation = model.placement_translation[i] @ (turns[parent] if parent >= 0 else np.eye(3))
         inertia = (turn.T @ model.inertia[i] @ turn)[np.triu_indices(3)]
-        numbers = (parent, JOINTS[model.joint_types[i]], model.pitch[i])
+        numbers = (parent, JOINTS[model.joint_types[i]], model.pitch[model.velocity_index[i]])
         rows.append([*numbers, *translation, *rotation.ravel(), model.mass[i], *(model.cg[i] @ turn), *inertia])
     return np.array(rows)
 

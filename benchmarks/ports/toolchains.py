@@ -118,6 +118,14 @@ def pinocchio_ports(folder):
     ]
 
 
+def is_built(port):
+    """Whether an earlier run has left the program, of the source as it is: Pinocchio's take minutes."""
+    sources = [part for part in (*port.build, Path(__file__)) if isinstance(part, Path) and part.is_relative_to(HERE)]
+    changed = max(source.stat().st_mtime for source in sources)
+    built = [part for part in port.command if isinstance(part, Path) and part.is_file()]
+    return any(part.stat().st_mtime > changed for part in built)
+
+
 def build_all(folder, candidates):
     """The programs that could be built, and for each of the others its name and why not."""
     programs, missing = [], []
@@ -126,7 +134,7 @@ def build_all(folder, candidates):
         if absent:
             missing.append((port.name, f"{', '.join(absent)} not installed"))
             continue
-        if port.build:
+        if port.build and not is_built(port):
             done = subprocess.run([*map(str, port.build)], capture_output=True, text=True, check=False, cwd=folder)
             if done.returncode != 0:
                 why = next((line for line in done.stderr.splitlines() if "error" in line), "it does not say why")
