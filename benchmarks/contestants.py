@@ -66,12 +66,16 @@ def timed(call, states, check=lambda found: found):
 class Rbchain:
     """This package, called once for all states."""
 
-    def __init__(self, dtype=np.float64):
+    def __init__(self, dtype=np.float64, alone=False):
         self.dtype, self.name = dtype, "rbchain" if dtype is np.float64 else "rbchain, float32"
+        self.alone = alone  # a single state (n,) rather than a batch of one
 
     def prepare(self, problem, task, states, duration=0.0, **settings):
         model = problem.model
         q, qd, x = (s.astype(self.dtype) for s in states)
+        if self.alone:
+            move = lambda: model.simulate(q[0], qd[0], duration, method=task, tau=x[0], **settings)  # noqa: E731
+            return timed(move, 1, lambda motion: np.concatenate([motion.q[-1], motion.qd[-1]])[None])
         if task == "forward dynamics":
             return timed(lambda: model.forward_dynamics(q, qd, x), len(q))
         if task == "inverse dynamics":

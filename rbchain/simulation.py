@@ -1,5 +1,6 @@
 """simulate() and the Trajectory it returns."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -170,7 +171,7 @@ def simulate(
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
     start, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
-    chains = int(np.prod(batch))
+    chains = math.prod(batch)
     actions = gather(model, batch, duration, dtype, drives, forces, events, method == "implicit")
     _check_tau(model, actions, start[2])
     integrals = 0 if actions is None else actions.integrals
@@ -288,9 +289,9 @@ def _driver(method, step, rtol, atol, max_steps, times):
 
 def _number(name, value, least=-np.inf, above=-np.inf):
     """A finite number within bounds, or a StateError that names it."""
-    if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
+    if type(value) is float or (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"):
         number = float(value)
-        if np.isfinite(number) and number >= least and number > above:
+        if math.isfinite(number) and number >= least and number > above:
             return number
     bound = f" of at least {least:g}" if least > -np.inf else f" above {above:g}"
     raise StateError(f"{name} is {value!r}; expected a finite number{bound}")
