@@ -15,7 +15,7 @@ from .actions.wrenches import Current, Wrench
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import FileFormatError, ModelError, RbchainError, StateError, StudyError
-from .io import load
+from .io import load, save
 from .io.meshes import inertia_of_mesh
 from .model.builder import ModelBuilder
 from .model.immersion import Immersion
@@ -84,5 +84,6 @@ __all__ = [
     "get_num_threads",
     "inertia_of_mesh",
     "load",
+    "save",
     "set_num_threads",
 ]

@@ -6,16 +6,17 @@ from ..errors import FileFormatError
 
 
 def load(path, *, base=None, nonphysical_inertia="warn"):
-    """A model from a file: URDF (`.urdf`).
+    """A model from a file: URDF (`.urdf`), MJCF (`.xml`, with the extra `mjcf`) or rbchain's own (`.toml`).
 
     Parameters
     ----------
     path : str or Path
     base : joint, optional
-        What the root link hangs on the world by, such as `rbchain.Free()`; fixed if not given.
+        Of URDF: what the root link hangs on the world by, such as `rbchain.Free()`; fixed if not given.
     nonphysical_inertia : "warn" or "refuse"
         What to do about an inertia tensor that no body can have. Many published robots have one (the measured inertia
-        of the Puma's link 3 breaks the triangle inequality); `ModelBuilder` refuses them unless told otherwise.
+        of the Puma's link 3 breaks the triangle inequality); `ModelBuilder` refuses them unless told otherwise, and so
+        do files of rbchain's own, which say it themselves.
 
     Returns
     -------
@@ -39,8 +40,71 @@ def load(path, *, base=None, nonphysical_inertia="warn"):
     12
     """
     path = Path(path)
-    if path.suffix.lower() == ".urdf":
+    ending = path.suffix.lower()
+    if ending == ".urdf":
         from .urdf import load_urdf
 
         return load_urdf(path, base, nonphysical_inertia)
-    raise FileFormatError(f"{path}: rbchain reads files that end in .urdf; found {path.suffix or 'no ending'}")
+    if base is not None:
+        raise FileFormatError(f"{path}: base is {base!r}; expected None, for only a URDF leaves open what it hangs on")
+    if ending == ".toml":
+        from .native import load_toml
+
+        return load_toml(path)
+    if ending == ".xml":
+        from .mjcf import load_mjcf
+
+        return load_mjcf(path, nonphysical_inertia)
+    raise FileFormatError(
+        f"{path}: rbchain reads files that end in .urdf, .xml or .toml; found {path.suffix or 'no ending'}"
+    )
+
+
+def save(model, path):
+    """Write a model to a file: rbchain's own (`.toml`), which says all of it, or URDF (`.urdf`).
+
+    Parameters
+    ----------
+    model : Model
+        Of one chain.
+    path : str or Path
+
+    Raises
+    ------
+    FileFormatError
+        If files with this ending are not written, or the model has joints that the format does not know.
+    ModelError
+        If the model is a batch of chains.
+
+    Warns
+    -----
+    UserWarning
+        Of what the model has and the format cannot say.
+
+    Examples
+    --------
+    >>> import rbchain as rb, tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "chain.toml"
+    >>> rb.save(rb.Model.serial_chain(2), file)
+    >>> print(file.read_text()[:63])
+    format = "rbchain 1"
+    name = "chain"
+    gravity = [
+        0.0,
+        -10.0,
+    >>> rb.load(file).n_bodies
+    2
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending == ".toml":
+        from .native import toml_of
+
+        text = toml_of(model)
+    elif ending == ".urdf":
+        from .write_urdf import urdf_of
+
+        text = urdf_of(model)
+    else:
+        raise FileFormatError(f"{path}: expected .toml or .urdf; found {path.suffix or 'no ending'}")
+    path.write_text(text, encoding="utf-8")

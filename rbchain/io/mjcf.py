@@ -1,0 +1,133 @@
+"""MJCF, read by MuJoCo's own parser (the extra `mjcf`)."""
+
+import warnings
+
+import numpy as np
+
+from ..errors import FileFormatError
+from ..model.builder import ModelBuilder
+from ..model.inertia import Inertia
+from ..model.joint import Composite, Fixed, Free, Prismatic, Revolute, Spherical
+from ..model.passive import JointForces
+from ..model.pose import Pose, rotation_matrix
+
+
+def load_mjcf(path, nonphysical_inertia="warn"):
+    """The model in an MJCF file, as MuJoCo compiles it.
+
+    Joints, masses, springs, damping, dry friction and armature are kept, and sites as frames. A body's frame is its
+    joint's: where MuJoCo's joint is not at the body's origin, the frame stands at the joint's anchor. Positions count
+    from the pose in the file (a joint's `ref` is not added). What else acts in MuJoCo is named in a warning. Raises
+    FileFormatError, or ModelError if the mechanism cannot be.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise FileFormatError(f"{path}: MJCF needs MuJoCo's parser; install rbchain[mjcf]") from None
+    if not path.exists():
+        raise FileNotFoundError(path)
+    try:
+        source = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        raise FileFormatError(f"{path}: {' '.join(str(error).split())}") from None
+    builder = ModelBuilder(
+        name=source.names.split(b"\0", 1)[0].decode() or path.stem,
+        gravity=source.opt.gravity,
+        nonphysical_inertia=nonphysical_inertia,
+    )
+    anchors = {0: np.zeros(3)}  # of each body's joint, in MuJoCo's body frame
+    names = {0: None}
+    for body in range(1, source.nbody):
+        _add_body(builder, mujoco, source, path, body, anchors, names)
+    taken = set(names.values())
+    for site in range(source.nsite):
+        body, name = source.site_bodyid[site], _name(mujoco, source, "site", site) or f"site{site}"
+        place = Pose(source.site_pos[site] - anchors[body], _rotation(source.site_quat[site]))
+        name = name if name not in taken else f"{name}_site"
+        taken.add(name)
+        builder.add_body(name, parent=names[body], joint=Fixed(), placement=place)
+    _warn_of_what_is_ignored(source, path)
+    return builder.build()
+
+
+def _name(mujoco, source, kind, i):
+    return mujoco.mj_id2name(source, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), i)
+
+
+def _rotation(quaternion):
+    """Matrix of MuJoCo's quaternion [w, x, y, z]."""
+    w, x, y, z = quaternion
+    return rotation_matrix([x, y, z, w])
+
+
+def _add_body(builder, mujoco, source, path, body, anchors, names):
+    joints = range(source.body_jntadr[body], source.body_jntadr[body] + source.body_jntnum[body])
+    name = _name(mujoco, source, "body", body) or f"body{body}"
+    parent = source.body_parentid[body]
+    points = [source.jnt_pos[j] for j in joints]
+    if any(not np.allclose(point, points[0], atol=1e-12) for point in points):
+        raise FileFormatError(f"{path}: the joints of body {name!r} are at different points; expected one point")
+    joint, passive, rotor = _joint(mujoco, source, path, name, joints)
+    anchor = points[0] if points and joint.kind != "free" else np.zeros(3)
+    R = _rotation(source.body_quat[body])
+    turned = _rotation(source.body_iquat[body])
+    tensor = turned @ np.diag(source.body_inertia[body]) @ turned.T
+    anchors[body], names[body] = anchor, name
+    builder.add_body(
+        name,
+        parent=names[parent],
+        joint=joint,
+        placement=Pose(source.body_pos[body] + R @ anchor - anchors[parent], R),
+        inertia=Inertia(source.body_mass[body], source.body_ipos[body] - anchor, (tensor + tensor.T) / 2),
+        joint_name=(_name(mujoco, source, "joint", joints[0]) if len(joints) == 1 else None) or name,
+        rotor_inertia=rotor,
+        passive=passive,
+    )
+
+
+def _joint(mujoco, source, path, name, joints):
+    """The joint of a body, its passive forces, and what MuJoCo calls armature."""
+    if not joints:
+        return Fixed(), None, 0.0
+    kinds = {
+        mujoco.mjtJoint.mjJNT_FREE: lambda j: Free(),
+        mujoco.mjtJoint.mjJNT_BALL: lambda j: Spherical(),
+        mujoco.mjtJoint.mjJNT_SLIDE: lambda j: Prismatic(source.jnt_axis[j]),
+        mujoco.mjtJoint.mjJNT_HINGE: lambda j: Revolute(source.jnt_axis[j]),
+    }
+    made = [kinds[mujoco.mjtJoint(source.jnt_type[j])](j) for j in joints]
+    if len(made) > 1 and not all(isinstance(joint, (Revolute, Prismatic)) for joint in made):
+        raise FileFormatError(
+            f"{path}: body {name!r} has a ball joint and others; expected hinges and slides, or it alone"
+        )
+    joint = made[0] if len(made) == 1 else Composite(made)
+    first = source.jnt_dofadr[joints[0]]
+    dofs = slice(first, first + len(joint.dofs))
+    forces = {"damping": source.dof_damping[dofs], "friction": source.dof_frictionloss[dofs]}
+    if joint.kind not in ("free", "spherical"):
+        at = [source.jnt_qposadr[j] for j in joints]
+        forces["stiffness"] = source.jnt_stiffness[list(joints)]
+        forces["rest_position"] = source.qpos_spring[at] - source.qpos0[at]
+    elif source.jnt_stiffness[joints[0]]:
+        warnings.warn(f"{path}: the spring of body {name!r}'s ball or free joint is left out", stacklevel=5)
+    return joint, JointForces(**forces), source.dof_armature[dofs]
+
+
+def _warn_of_what_is_ignored(source, path):
+    counts = {
+        "actuators": source.nu,
+        "tendons": source.ntendon,
+        "equality constraints": source.neq,
+        "limits of joints": int(source.jnt_limited.sum()),
+        "contacts of geoms": int(((source.geom_contype != 0) & (source.geom_conaffinity != 0)).sum()),
+        "a reference position (ref)": int(np.count_nonzero(source.qpos0[_angles(source)])),
+        "fluid": int(source.opt.density > 0.0 or source.opt.viscosity > 0.0),
+    }
+    found = [name for name, count in counts.items() if count]
+    if found:
+        warnings.warn(f"{path}: left out of the model: {', '.join(found)}", stacklevel=4)
+
+
+def _angles(source):
+    """Entries of qpos that belong to hinges and slides."""
+    return [source.jnt_qposadr[j] for j in range(source.njnt) if source.jnt_type[j] in (2, 3)]

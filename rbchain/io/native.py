@@ -1,0 +1,282 @@
+"""rbchain's own format, TOML: everything that a model is, in words and numbers that people can read and change.
+
+    format = "rbchain 1"
+    name = "arm"
+    gravity = [0, 0, -9.81]
+    fluid_density = 1000.0          # left out in air
+    units = "mm-kg-s"               # left out in SI; of placements, masses, cgs, inertias, gravity, volumes, densities
+
+    [[body]]
+    name = "upper"
+    parent = "base"                 # left out on the world
+    joint = { kind = "revolute", axis = [0, 0, 1] }
+    placement = { translation = [0.1, 0, 0], rotation = [0, 0, 0, 1] }
+    mass = 2.0
+    cg = [0.1, 0, 0]
+    inertia = [0.01, 0.02, 0.02]    # or six: xx xy xz yy yz zz
+    passive = { damping = 0.1 }     # the fields of JointForces
+    immersion = { volume = 0.002 }  # the fields of Immersion; added masses about the body's origin
+
+    [[frame]]                       # fixed to a body, or to the world
+    name = "tool"
+    body = "upper"
+
+A measurement may also have a unit of its own, "5 mm". Whatever is written is read again to the last bit.
+"""
+
+import tomllib
+
+import numpy as np
+
+from ..errors import FileFormatError, ModelError
+from ..model.builder import ModelBuilder
+from ..model.immersion import Immersion
+from ..model.inertia import Inertia
+from ..model.joint import JOINTS, Composite, Fixed, Planar, Prismatic, Revolute, Screw, Universal
+from ..model.passive import PASSIVE_FIELDS, JointForces
+from ..model.pose import Pose
+from ..model.units import Units
+
+FORMAT = "rbchain 1"
+KINDS = {joint.kind: joint for joint in JOINTS}
+MODEL_KEYS = ("format", "name", "gravity", "fluid_density", "units", "degrees", "nonphysical_inertia", "body", "frame")
+BODY_KEYS = (
+    *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
+    *("rotor_inertia", "gear_ratio", "passive", "immersion"),
+)
+#: Fields of an Immersion that say where something is, or how much: the others stay in SI whatever the units.
+IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": "length", "strip_length": "length"}
+ADDED = ("added_mass", "added_volume")
+
+
+def load_toml(path):
+    """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot be."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{path}: not TOML: {error}") from None
+    if given.get("format") != FORMAT:
+        raise FileFormatError(f"{path}: format is {given.get('format')!r}; expected {FORMAT!r}")
+    try:
+        return _model(given)
+    except (FileFormatError, ModelError) as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def _model(given):
+    _expect_keys("the model", given, MODEL_KEYS)
+    units = _Measures(given)
+    builder = ModelBuilder(
+        name=given.get("name", "model"),
+        gravity=units("gravity", given.get("gravity", (0.0, 0.0, -9.81))),
+        nonphysical_inertia=given.get("nonphysical_inertia", "refuse"),
+        fluid_density=units("density", given.get("fluid_density", 0.0)),
+    )
+    added, names = {}, []
+    for body in _tables(given, "body"):
+        where = f"body {body.get('name')!r}"
+        _expect_keys(where, body, BODY_KEYS)
+        immersion = dict(_table(where, body, "immersion"))
+        joint = _joint(where, _table(where, body, "joint"))
+        builder.add_body(
+            body.get("name"),
+            parent=body.get("parent"),
+            joint=joint,
+            placement=_pose(where, _table(where, body, "placement"), units),
+            inertia=Inertia(
+                units("mass", body.get("mass", 0.0)),
+                units("length", body.get("cg", (0.0, 0.0, 0.0))),
+                units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
+            ),
+            joint_name=body.get("joint_name"),
+            rotor_inertia=body.get("rotor_inertia", 0.0),
+            gear_ratio=body.get("gear_ratio", 1.0),
+            passive=_made(where, JointForces, _table(where, body, "passive")),
+            immersion=_immersion(where, immersion, units) if immersion else None,
+        )
+        if joint.kind != "fixed":
+            names.append(body.get("name"))
+            # about the body's origin already, unlike those of an Immersion, which refer to its frame
+            added[body.get("name")] = {key: immersion[key] for key in ADDED if key in immersion}
+    for frame in _tables(given, "frame"):
+        where = f"frame {frame.get('name')!r}"
+        _expect_keys(where, frame, ("name", "body", "placement"))
+        pose = _pose(where, _table(where, frame, "placement"), units)
+        builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose)
+    model = builder.build()
+    for key in ADDED:
+        if any(key in of_body for of_body in added.values()):
+            shapes = {name: np.asarray(of_body.get(key, np.zeros(6)), dtype=float) for name, of_body in added.items()}
+            model = model.vary(**{key: np.array([np.diag(x) if x.ndim == 1 else x for x in shapes.values()])})
+    return model
+
+
+class _Measures:
+    """Measurements in the file's units, in SI; without units and strings numbers stay as they are, to the bit."""
+
+    def __init__(self, given):
+        name, degrees = given.get("units", "SI"), given.get("degrees", False)
+        self.units = None if name == "SI" and not degrees else Units(name, degrees)
+
+    def __call__(self, dimension, value):
+        if self.units is None and not _has_text(value):
+            return value
+        return (self.units or Units()).quantity(value, dimension)
+
+
+def _has_text(value):
+    return isinstance(value, str) or (isinstance(value, list) and any(_has_text(part) for part in value))
+
+
+def _expect_keys(where, given, known):
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise FileFormatError(f"{where} has {unknown}; expected some of {list(known)}")
+
+
+def _tables(given, key):
+    tables = given.get(key, [])
+    if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
+        raise FileFormatError(f"{key} is {tables!r}; expected tables, [[{key}]]")
+    return tables
+
+
+def _table(where, given, key):
+    table = given.get(key, {})
+    if not isinstance(table, dict):
+        raise FileFormatError(f"{where}: {key} is {table!r}; expected a table")
+    return table
+
+
+def _made(where, kind, given):
+    """A value of a class from a table of its fields."""
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise FileFormatError(f"{where}: {error}") from None
+
+
+def _joint(where, given):
+    given = dict(given)
+    kind = given.pop("kind", None)
+    if kind not in KINDS:
+        raise FileFormatError(f"{where}: the joint's kind is {kind!r}; expected one of {', '.join(KINDS)}")
+    if kind == Composite.kind:
+        return _made(where, Composite, {"joints": [_joint(where, part) for part in given.get("joints", [])]})
+    return _made(where, KINDS[kind], given)
+
+
+def _pose(where, given, units):
+    _expect_keys(f"{where}: placement", given, ("translation", "rotation"))
+    return Pose(units("length", given.get("translation", (0.0, 0.0, 0.0))), given.get("rotation"))
+
+
+def _immersion(where, given, units):
+    fields = {key: value for key, value in given.items() if key not in ADDED}
+    for key, dimension in IMMERSION_MEASURES.items():
+        if key in fields:
+            fields[key] = units(dimension, fields[key])
+    if "frame" in fields:
+        fields["frame"] = _pose(where, _table(where, fields, "frame"), units)
+    return _made(where, Immersion, fields)
+
+
+def toml_of(model):
+    """The text of a model's file. Raises ModelError where chains differ, which a file cannot say."""
+    import tomli_w
+
+    description = model._description
+    if model.batch_shape:
+        raise ModelError(
+            f"model {model.name!r} is a batch {model.batch_shape} of chains; expected a single one to write"
+        )
+    given = {"format": FORMAT, "name": description.name, "gravity": description.gravity.tolist()}
+    if description.fluid_density:
+        given["fluid_density"] = float(description.fluid_density)
+    if description.nonphysical_inertia != "refuse":
+        given["nonphysical_inertia"] = description.nonphysical_inertia
+    given["body"] = [_body_of(description, i, first) for i, first in enumerate(model.velocity_index)]
+    frames = description.frames.items()
+    if frames:
+        given["frame"] = [
+            {"name": name}
+            | ({"body": description.body_names[frame.body]} if frame.body >= 0 else {})
+            | _placement_of(frame.pose.translation, frame.pose.rotation)
+            for name, frame in frames
+        ]
+    return tomli_w.dumps(given)
+
+
+def _placement_of(translation, rotation, key="placement"):
+    found = {}
+    if translation.any():
+        found["translation"] = translation.tolist()
+    if (rotation != np.eye(3)).any():
+        found["rotation"] = rotation.tolist()
+    return {key: found} if found else {}
+
+
+def _body_of(description, i, first):
+    """The table of one body."""
+    dofs = slice(first, first + description.dof_counts[i])
+    body = {"name": description.body_names[i]}
+    if description.parent[i] >= 0:
+        body["parent"] = description.body_names[description.parent[i]]
+    if description.joint_names[i] != body["name"]:
+        body["joint_name"] = description.joint_names[i]
+    body["joint"] = _joint_of(description, description.joint_types[i], dofs)
+    body |= _placement_of(description.placement_translation[i], description.placement_rotation[i])
+    xx, xy, xz, yy, yz, zz = description.inertia[i][np.triu_indices(3)].tolist()
+    measures = {"mass": float(description.mass[i]), "cg": description.cg[i].tolist()}
+    measures["inertia"] = [xx, xy, xz, yy, yz, zz] if any((xy, xz, yz)) else [xx, yy, zz]
+    body |= {key: value for key, value in measures.items() if np.any(value)}
+    for key, usual in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)):
+        body |= _of_dofs(key, getattr(description, key)[dofs], usual)
+    passive = {}
+    for key in PASSIVE_FIELDS:
+        passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(JointForces, key))
+    immersion = _immersion_of(description, i)
+    return body | ({"passive": passive} if passive else {}) | ({"immersion": immersion} if immersion else {})
+
+
+def _of_dofs(key, values, usual):
+    """A number for each degree of freedom, or one for all, or nothing where it is the usual one."""
+    if (values == usual).all():
+        return {}
+    return {key: float(values[0]) if (values == values[0]).all() else values.tolist()}
+
+
+def _joint_of(description, kind, dofs):
+    axes, pitches = description.axis[dofs], description.pitch[dofs]
+    if kind in (Revolute.kind, Prismatic.kind):
+        return {"kind": kind, "axis": axes[0].tolist()}
+    if kind == Screw.kind:
+        return {"kind": kind, "axis": axes[0].tolist(), "pitch": float(pitches[0])}
+    if kind == Planar.kind:
+        return {"kind": kind, "axis": axes[2].tolist()}
+    if kind == Universal.kind:
+        return {"kind": kind, "first": axes[0].tolist(), "second": axes[1].tolist()}
+    if kind == Composite.kind:
+        parts = enumerate(description.dof_types[dofs])
+        return {
+            "kind": kind,
+            "joints": [
+                {"kind": part, "axis": axes[j].tolist()} | ({"pitch": float(pitches[j])} if part == Screw.kind else {})
+                for j, part in parts
+            ],
+        }
+    return {"kind": kind}
+
+
+def _immersion_of(description, i):
+    found = {}
+    for key, field in (("center", "buoyancy_center"), *((k, k) for k in ("volume", "strip_diameter", "strip_length"))):
+        value = getattr(description, field)[i]
+        if np.any(value):
+            found[key] = value.tolist()
+    for key in ("strip_drag", *ADDED, "linear_damping", "quadratic_damping"):
+        value = getattr(description, key)[i]
+        if np.any(value):
+            diagonal = value.ndim == 2 and (value == np.diag(np.diag(value))).all()
+            found[key] = np.diag(value).tolist() if diagonal else value.tolist()
+    return found | _placement_of(description.drag_translation[i], description.drag_rotation[i], "frame")

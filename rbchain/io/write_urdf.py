@@ -1,0 +1,114 @@
+"""Writing URDF: links, joints, damping and friction; what it cannot say is named in a warning."""
+
+import warnings
+
+import numpy as np
+from lxml import etree
+from scipy.spatial.transform import Rotation
+
+from ..errors import FileFormatError, ModelError
+from ..model.passive import PASSIVE_FIELDS, JointForces
+
+TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
+SAID = ("damping", "friction", "lower_limit", "upper_limit")  # of JointForces
+ROOT = "world"
+
+
+def urdf_of(model):
+    """The text of a model's URDF, on a root link without mass that stands for the world.
+
+    Numbers are written in full, so that positions, axes and tensors are read again to the bit, and rotations, which
+    URDF has as angles, to rounding. Raises FileFormatError for joints that URDF does not know, ModelError for a batch.
+    """
+    description = model._description
+    if model.batch_shape:
+        raise ModelError(f"model {model.name!r} is a batch {model.batch_shape} of chains; expected a single one")
+    unknown = sorted({kind for kind in description.joint_types if kind not in TYPES})
+    if unknown:
+        raise FileFormatError(
+            f"URDF knows no {', '.join(unknown)} joints; expected {', '.join(TYPES)}, or a .toml file"
+        )
+    frames = dict(description.frames)
+    root = _root(description.body_names, frames)
+    robot = etree.Element("robot", name=description.name)
+    etree.SubElement(robot, "link", name=root)
+    for i, name in enumerate(description.body_names):
+        link = etree.SubElement(robot, "link", name=name)
+        if description.mass[i] or description.inertia[i].any():
+            _add_inertia(link, description.mass[i], description.cg[i], description.inertia[i])
+        _add_joint(robot, description, i, model.velocity_index[i], root)
+    for name, frame in frames.items():
+        etree.SubElement(robot, "link", name=name)
+        joint = etree.SubElement(robot, "joint", name=f"{name}_fixed", type="fixed")
+        parent = root if frame.body < 0 else description.body_names[frame.body]
+        etree.SubElement(joint, "parent", link=parent)
+        etree.SubElement(joint, "child", link=name)
+        _add_origin(joint, frame.pose.translation, frame.pose.rotation)
+    _warn_of_what_is_lost(model)
+    etree.indent(robot)
+    return etree.tostring(robot, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _root(body_names, frames):
+    """The name of the root link: that of a frame where the world's is, which is then no other link, or a new one."""
+    for name, frame in frames.items():
+        if frame.body < 0 and not frame.pose.translation.any() and (frame.pose.rotation == np.eye(3)).all():
+            del frames[name]
+            return name
+    taken = {*body_names, *frames}
+    return next(name for name in (ROOT, *(f"{ROOT}_{i}" for i in range(len(taken) + 1))) if name not in taken)
+
+
+def _text(numbers):
+    return " ".join(repr(float(x)) for x in numbers)
+
+
+def _add_origin(element, translation, rotation):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where two angles turn about one axis, any split of them is right
+        angles = Rotation.from_matrix(rotation).as_euler("xyz")
+    etree.SubElement(element, "origin", xyz=_text(translation), rpy=_text(angles))
+
+
+def _add_inertia(link, mass, cg, inertia):
+    inertial = etree.SubElement(link, "inertial")
+    etree.SubElement(inertial, "origin", xyz=_text(cg), rpy="0 0 0")
+    etree.SubElement(inertial, "mass", value=repr(float(mass)))
+    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    numbers = map(float, inertia[np.triu_indices(3)])
+    etree.SubElement(inertial, "inertia", {name: repr(x) for name, x in zip(names, numbers, strict=True)})
+
+
+def _add_joint(robot, description, i, dof, root):
+    kind, parent = description.joint_types[i], description.parent[i]
+    limits = description.lower_limit[dof], description.upper_limit[dof]
+    limited = kind in ("revolute", "prismatic") and np.isfinite(limits).all()
+    type_name = "revolute" if limited and kind == "revolute" else TYPES[kind]
+    joint = etree.SubElement(robot, "joint", name=description.joint_names[i], type=type_name)
+    etree.SubElement(joint, "parent", link=root if parent < 0 else description.body_names[parent])
+    etree.SubElement(joint, "child", link=description.body_names[i])
+    _add_origin(joint, description.placement_translation[i], description.placement_rotation[i])
+    if kind == "free":
+        return
+    etree.SubElement(joint, "axis", xyz=_text(description.axis[dof + 2 if kind == "planar" else dof]))
+    if description.damping[dof] or description.friction[dof]:
+        numbers = {key: repr(float(getattr(description, key)[dof])) for key in ("damping", "friction")}
+        etree.SubElement(joint, "dynamics", numbers)
+    if limited:
+        lower, upper = (repr(float(limit)) for limit in limits)
+        # a URDF has to say how strong and fast a joint is; a model does not know
+        etree.SubElement(joint, "limit", lower=lower, upper=upper, effort="0", velocity="0")
+
+
+def _warn_of_what_is_lost(model):
+    description = model._description
+    lost = [
+        key
+        for key in PASSIVE_FIELDS
+        if key not in SAID and (getattr(description, key) != getattr(JointForces, key)).any()
+    ]
+    lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
+    lost += ["the water"] if model.in_water else []
+    lost += ["gravity other than 9.81 m/s^2 along -z"] if (description.gravity != [0.0, 0.0, -9.81]).any() else []
+    if lost:
+        warnings.warn(f"URDF cannot say, and the file leaves out: {', '.join(lost)}", stacklevel=4)

@@ -1,0 +1,182 @@
+"""URDF that is written, and MJCF that is read: judged by the readers, and by MuJoCo's own dynamics."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import rbchain as rb
+from tests.mechanisms import ROBOTS, random_tree
+
+URDF_JOINTS = ("revolute", "prismatic", "free", "planar")
+EPS = np.finfo(float).eps
+
+MJCF = """
+<mujoco model="arm">
+  <compiler angle="radian"/>
+  <option gravity="1 -2 -9"><flag contact="disable"/></option>
+  <worldbody>
+    <site name="corner" pos="1 2 3" euler="0.1 0.2 0.3"/>
+    <body name="trunk" pos="0.1 0.2 0.3" euler="0.3 0.2 0.1">
+      {trunk}
+      <inertial pos="0.05 0.02 0.01" euler="0.2 0.1 0.4" mass="3" diaginertia="0.03 0.04 0.05"/>
+      <body name="slider" pos="0.2 0 0.1" euler="0 0.4 0">
+        <joint name="slide" type="slide" axis="1 2 3" armature="0.4" damping="0.7" stiffness="5"/>
+        <inertial pos="0 0.1 0" mass="1" diaginertia="0.01 0.02 0.02"/>
+        <site name="tool" pos="0.3 0.2 0.1"/>
+        <body pos="0 0.3 0">
+          <joint type="hinge" axis="1 0 0" pos="0.02 0.03 0.04" damping="0.2" armature="0.05"/>
+          <joint type="hinge" axis="0 1 0" pos="0.02 0.03 0.04"/>
+          <inertial pos="0.1 0 0" mass="0.7" diaginertia="0.01 0.01 0.015"/>
+        </body>
+      </body>
+      <body name="lid" pos="-0.2 0.1 0">
+        <joint name="ball" type="ball" pos="0.1 0 0.05" damping="0.3"/>
+        <inertial pos="0.1 0.1 0" mass="0.5" diaginertia="0.004 0.005 0.006"/>
+        <body name="handle" pos="0 0 0.2" euler="0.5 0 0">
+          <inertial pos="0 0 0.1" mass="0.2" diaginertia="1e-3 1e-3 1e-3"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+TRUNKS = {
+    "fixed": "",
+    "hinge": '<joint name="waist" axis="0 1 1" pos="0.1 0.2 0.3" damping="0.1" stiffness="3" springref="0.2"/>',
+    "free": "<freejoint/>",
+}
+
+
+def written(tmp_path, text):
+    file = tmp_path / "model.xml"
+    file.write_text(text)
+    return file
+
+
+def to_mujoco(engine, model, q, qd):
+    """q and qd in MuJoCo's order of quaternions, and its linear velocity of free joints in world axes."""
+    qpos, qvel = q.copy(), qd.copy()
+    for j in range(engine.njnt):
+        at, kind = engine.jnt_qposadr[j], mujoco.mjtJoint(engine.jnt_type[j])
+        if kind in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
+            first = at + 3 * (kind == mujoco.mjtJoint.mjJNT_FREE)
+            qpos[first : first + 4] = q[[first + 3, first, first + 1, first + 2]]
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            # a free joint's position is in the world for MuJoCo, in its placement frame for rbchain
+            place, turn = model.placement_rotation[0], np.empty(9)
+            mujoco.mju_quat2Mat(turn, qpos[3:7])
+            turn = place @ turn.reshape(3, 3)
+            mujoco.mju_mat2Quat(qpos[3:7], turn.ravel())
+            qpos[:3] = place @ q[:3] + model.placement_translation[0]
+            qvel[:3] = turn @ qd[:3]
+    return qpos, qvel
+
+
+@pytest.mark.parametrize("trunk", TRUNKS)
+def test_an_mjcf_moves_as_mujoco_has_it(tmp_path, trunk):
+    file = written(tmp_path, MJCF.format(trunk=TRUNKS[trunk]))
+    model, engine = rb.load(file), mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(engine)
+    rng = np.random.default_rng(0)
+    assert (model.nq, model.nv) == (engine.nq, engine.nv)
+    for _ in range(5):
+        q, qd = model.random_state(rng)
+        data.qpos[:], data.qvel[:] = to_mujoco(engine, model, q, qd)
+        mujoco.mj_forward(engine, data)
+        H = np.zeros((engine.nv, engine.nv))
+        mujoco.mj_fullM(engine, data, H)
+        scale = np.linalg.cond(H) * engine.nv
+        if trunk != "free":  # whose linear velocity is in other axes
+            np.testing.assert_allclose(model.mass_matrix(q), H, atol=100 * EPS * abs(H).max())
+            found = model.forward_dynamics(q, qd, model.passive_forces(q, qd))
+            np.testing.assert_allclose(found, data.qacc, atol=100 * EPS * scale * abs(data.qacc).max())
+        np.testing.assert_allclose(model.energy(q, qd)[0], qd_energy(H, data.qvel), rtol=1e3 * EPS)
+        for name, i in (("corner", 0), ("tool", 1)):
+            pose = model.frame_poses(q, name)
+            np.testing.assert_allclose(pose.translation, data.site_xpos[i], atol=100 * EPS)
+            np.testing.assert_allclose(pose.rotation, data.site_xmat[i].reshape(3, 3), atol=100 * EPS)
+
+
+def qd_energy(H, qvel):
+    return qvel @ H @ qvel / 2
+
+
+def test_names_of_an_mjcf_are_kept(tmp_path):
+    model = rb.load(written(tmp_path, MJCF.format(trunk=TRUNKS["hinge"])))
+    assert model.name == "arm"
+    assert model.body_names[:2] == ("trunk", "slider")
+    assert model.joint_names[:2] == ("waist", "slide")
+    assert {"corner", "tool", "handle"} <= set(model.fixed_frames)
+
+
+def test_what_an_mjcf_has_besides_is_named(tmp_path):
+    text = MJCF.format(trunk='<joint axis="0 1 1" limited="true" range="-1 1"/>')
+    text = text.replace("</mujoco>", '<actuator><motor joint="slide"/></actuator></mujoco>')
+    with pytest.warns(UserWarning, match=r"left out of the model: actuators, limits of joints$"):
+        rb.load(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<mujoco><worldbody><body/></worldbody>", "model.xml: .*"),
+        (MJCF.format(trunk='<joint axis="1 0 0"/><joint axis="0 1 0" pos="1 0 0"/>'), "body 'trunk' are at different"),
+        (MJCF.format(trunk='<joint axis="1 0 0"/><joint type="ball"/>'), "body 'trunk' has a ball joint and others"),
+    ],
+)
+def test_an_mjcf_that_cannot_be_read_says_why(tmp_path, text, message):
+    with pytest.raises(rb.FileFormatError, match=message):
+        rb.load(written(tmp_path, text))
+
+
+def assert_close(found, expected):
+    """The same mechanism, numbers to the bit, rotations to rounding."""
+    assert (found.body_names, found.joint_types, found.dof_types) == (
+        expected.body_names,
+        expected.joint_types,
+        expected.dof_types,
+    )
+    np.testing.assert_array_equal(found.parent, expected.parent)
+    for field in ("placement_translation", "axis", "mass", "cg", "damping", "friction"):
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)
+    np.testing.assert_allclose(
+        found.inertia, expected.inertia, rtol=8 * EPS, atol=8 * EPS * abs(expected.inertia).max()
+    )
+    np.testing.assert_allclose(found.placement_rotation, expected.placement_rotation, atol=16 * EPS)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_tree_survives_a_urdf(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    parents = [-1, *(int(rng.integers(-1, i)) for i in range(1, 6))]
+    kinds = list(rng.choice(URDF_JOINTS, 6))
+    model = random_tree(seed, parents, kinds).vary(gravity=(0, 0, -9.81))
+    rb.save(model, tmp_path / "tree.urdf")
+    again = rb.load(tmp_path / "tree.urdf")
+    order = [again.body_names.index(name) for name in model.body_names]
+    assert sorted(order) == list(range(6))
+    if order == list(range(6)):  # a URDF is read depth first
+        assert_close(again, model)
+    q, qd = model.neutral(), np.zeros(model.nv)
+    height = model.center_of_mass(q)
+    np.testing.assert_allclose(again.center_of_mass(again.neutral()), height, atol=1e-14)
+    assert qd.size == again.nv
+
+
+@pytest.mark.filterwarnings("ignore:.*no body can have the inertia")
+def test_a_robot_survives_a_urdf(tmp_path):
+    model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
+    rb.save(model, tmp_path / "solo.urdf")
+    assert_close(rb.load(tmp_path / "solo.urdf"), model)
+
+
+def test_joints_that_urdf_does_not_know_are_refused(tmp_path):
+    builder = rb.ModelBuilder()
+    builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia(1.0))
+    with pytest.raises(rb.FileFormatError, match="URDF knows no screw joints"):
+        rb.save(builder.build(), tmp_path / "nut.urdf")
+
+
+def test_what_urdf_cannot_say_is_named(tmp_path):
+    with pytest.warns(UserWarning, match=r"leaves out: stiffness, rotor_inertia, gravity other than"):
+        rb.save(rb.Model.serial_chain(2).vary(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")

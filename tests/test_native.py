@@ -1,0 +1,144 @@
+"""rbchain's own files: whatever is written is read again to the last bit, and what is wrong is named."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from tests.mechanisms import CHUNKS, ROBOTS, random_trees
+
+ARM = """
+format = "rbchain 1"
+name = "arm"
+[[body]]
+name = "upper"
+joint = { kind = "revolute", axis = [0, 0, 1] }
+mass = 2.0
+cg = [0.1, 0, 0]
+inertia = [0.01, 0.02, 0.02]
+"""
+
+
+def same(a, b):
+    """Whether two descriptions are the same, to the last bit."""
+    for field in dataclasses.fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if field.name == "frames":
+            assert x.keys() == y.keys()
+            for name, frame in x.items():
+                assert frame.body == y[name].body
+                np.testing.assert_array_equal(frame.pose.translation, y[name].pose.translation)
+                np.testing.assert_array_equal(frame.pose.rotation, y[name].pose.rotation)
+        elif isinstance(x, np.ndarray):
+            np.testing.assert_array_equal(x, y, err_msg=field.name)
+        else:
+            assert x == y, field.name
+
+
+def round_trip(model, folder):
+    file = folder / "model.toml"
+    rb.save(model, file)
+    return rb.load(file)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_random_tree_survives_its_file_to_the_bit(chunk, tmp_path):
+    for model in random_trees(chunk)[::5]:
+        same(model._description, round_trip(model, tmp_path)._description)
+
+
+def test_everything_a_joint_and_water_do_survives(tmp_path):
+    rng = np.random.default_rng(0)
+    builder = rb.ModelBuilder(name="diver", fluid_density=1025.0)
+    turned = rb.Pose((0.1, 0.2, 0.3), [0.1, 0.2, 0.3, 0.9])
+    for i in range(3):
+        spread = rng.normal(size=(6, 6))
+        builder.add_body(
+            f"body{i}",
+            parent=f"body{i - 1}" if i else None,
+            joint=rb.Universal((1, 2, 0), (0, 1, 1)),
+            placement=turned,
+            inertia=rb.Inertia(2.0, (0.1, 0, 0), (0.1, 0.01, 0.02, 0.2, 0.03, 0.25)),
+            joint_name=f"joint of {i}",
+            rotor_inertia=(1e-4, 2e-4),
+            gear_ratio=-50.0,
+            passive=rb.JointForces(
+                stiffness=(1.0, 2.0),
+                damping=0.1,
+                friction=0.2,
+                static_friction=0.3,
+                upper_limit=2.0,
+                limit_stiffness=9.0,
+            ),
+            immersion=rb.Immersion(
+                volume=0.01,
+                center=(0.01, 0.02, 0.03),
+                added_mass=spread @ spread.T,
+                added_volume=(1, 2, 3, 4, 5, 6),
+                linear_damping=rng.normal(size=(6, 6)),
+                quadratic_damping=(1, 2, 3, 4, 5, 6),
+                frame=turned,
+                strip_diameter=0.1,
+                strip_length=0.5,
+                strip_drag=1.2,
+            ),
+        )
+    builder.add_body("tool", parent="body2", joint=rb.Fixed(), placement=turned, inertia=rb.Inertia(0.3))
+    builder.add_body("floor", joint=rb.Fixed(), placement=turned)
+    model = builder.build()
+    same(model._description, round_trip(model, tmp_path)._description)
+
+
+@pytest.mark.filterwarnings("ignore:.*no body can have the inertia")
+def test_a_robot_survives(tmp_path):
+    model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
+    same(model._description, round_trip(model, tmp_path)._description)
+
+
+def read(tmp_path, text):
+    file = tmp_path / "model.toml"
+    file.write_text(text)
+    return rb.load(file)
+
+
+def test_units_are_those_of_the_file(tmp_path):
+    in_mm = ARM.replace("[0.1, 0, 0]", "[100, 0, 0]").replace("[0.01, 0.02, 0.02]", "[1e4, 2e4, 2e4]")
+    in_mm = in_mm.replace('name = "arm"', 'name = "arm"\nunits = "mm-kg-s"\ngravity = [0, 0, -9810]')
+    found, expected = read(tmp_path, in_mm), read(tmp_path, ARM)
+    np.testing.assert_allclose(found.cg, expected.cg, rtol=1e-15)
+    np.testing.assert_allclose(found.inertia, expected.inertia, rtol=1e-15)
+    np.testing.assert_allclose(found.gravity, expected.gravity, rtol=1e-15)
+    mixed = read(tmp_path, ARM.replace("mass = 2.0", 'mass = "2000 g"'))
+    np.testing.assert_allclose(mixed.mass, [2.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("rbchain 1", "rbchain 9", "format is 'rbchain 9'; expected 'rbchain 1'"),
+        ("mass =", "mas =", r"body 'upper' has \['mas'\]; expected some of \['name',"),
+        ('"revolute"', '"hinge"', "body 'upper': the joint's kind is 'hinge'; expected one of revolute"),
+        ("axis", "axes", "body 'upper': .*axes"),
+        ("axis = [0, 0, 1]", "axis = [0, 0, 0]", "no direction"),
+        ("mass = 2.0", "mass = -2.0", "body 'upper': mass is -2.0"),
+        ("[[body]]", "[body]", "expected tables"),
+        ("mass = 2.0", 'mass = "2 m"', "mass is '2 m'; expected a mass"),
+        ("mass = 2.0", 'mass = 2.0\nparent = "elbow"', "parent 'elbow' is unknown"),
+        ("mass = 2.0", "mass = 2.0\npassive = { damp = 1.0 }", "body 'upper': .*damp"),
+        ("format", "= format", "not TOML"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
+    with pytest.raises(rb.RbchainError, match=message):
+        read(tmp_path, ARM.replace(old, new, 1))
+
+
+def test_a_batch_of_chains_is_not_written(tmp_path):
+    with pytest.raises(rb.ModelError, match=r"is a batch \(3,\) of chains"):
+        rb.save(rb.Model.serial_chain(2).vary(mass=np.ones((3, 2))), tmp_path / "model.toml")
+
+
+def test_an_unknown_ending_is_refused(tmp_path):
+    with pytest.raises(rb.FileFormatError, match=r"expected \.toml or \.urdf"):
+        rb.save(rb.Model.serial_chain(2), tmp_path / "model.step")
