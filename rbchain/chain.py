@@ -219,6 +219,21 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
         return Model(new)
 
+    def of_chain(self, i):
+        """The model of one chain of the batch, by its index (an int or a tuple); this one if chains do not differ.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0]]).of_chain(1).mass.tolist()
+        [2.0]
+        """
+        if not self.batch_shape:
+            return self
+        fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
+        own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
+        return Model(dataclasses.replace(self._description, **own))
+
     def _varied_field(self, name, value):
         """One field for `vary`: a private copy of the right shape."""
         if name not in VARIABLE_FIELDS:

@@ -41,6 +41,8 @@ class Trajectory:
         Accepted steps, rejected ones, and evaluations of the dynamics.
     events : tuple of EventRecord
         When each of the events happened.
+    model : Model
+        Whose motions these are.
     """
 
     t: np.ndarray
@@ -51,6 +53,7 @@ class Trajectory:
     rejections: np.ndarray
     evaluations: np.ndarray
     events: tuple = ()
+    model: object = None
     _motors: object = None
 
     @cached_property
@@ -72,7 +75,48 @@ class Trajectory:
         events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
         counts = (x[i] for x in (self.status, self.steps, self.rejections, self.evaluations))
         motors = None if self._motors is None else lambda: self._motors()[i]
-        return Trajectory(self.t, self.q[i], self.qd[i], *counts, events, motors)
+        return Trajectory(self.t, self.q[i], self.qd[i], *counts, events, self.model.of_chain(i), motors)
+
+    def plot(self, what="states"):
+        """A matplotlib Figure of the motion (extra `plots`).
+
+        Parameters
+        ----------
+        what : str
+            "states", every position and velocity over time; "energy", kinetic, potential and total, and how the total
+            changes; "phase", velocities against positions; "steps", how many steps the chains took. More than 20 chains
+            are drawn as their median and bands of quantiles (in "phase", 20 of them).
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
+        >>> figure = motion.plot("energy")  # .savefig("energy.png"), or seen in a notebook
+        >>> len(figure.axes)
+        4
+        """
+        from .plots import draw_motion
+
+        return draw_motion(self, what)
+
+    def to_xarray(self):
+        """The motion as an xarray.Dataset, with names of the coordinates and their units (extra `study`)."""
+        from .tables import dataset_of
+
+        return dataset_of(self)
+
+    def to_dataframe(self):
+        """The motion as a pandas.DataFrame: a row for each chain and time, a column for each coordinate and its rate.
+
+        Rates have the names of their coordinates after "d " (extra `study`).
+        """
+        from .tables import frame_of
+
+        return frame_of(self)
+
+    def to_parquet(self, path):
+        """Write `to_dataframe` to a Parquet file (extra `study`)."""
+        self.to_dataframe().to_parquet(path)
 
     def __repr__(self):
         return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
@@ -191,7 +235,7 @@ def simulate(
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     counts = (tally[:, column].reshape(batch) for column in range(4))
-    return Trajectory(times[asked], q, qd, *counts, _event_records(model, actions, events, batch), motors)
+    return Trajectory(times[asked], q, qd, *counts, _event_records(model, actions, events, batch), model, motors)
 
 
 def _check_tau(model, actions, tau):

@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import rbchain as rb
 from rbchain import cli
+from rbchain.core.lanes import LANE_WIDTHS
 
 PUMA = str(Path(__file__).parents[1] / "examples" / "puma560.urdf")
 DONE, SOME_FAILED, REFUSED = 0, 1, 2
@@ -401,3 +403,15 @@ def test_the_module_can_be_run():
     assert refused.returncode == REFUSED
     assert "nowhere.urdf" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+# --- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_tells_lanes_threads_cache_and_versions(run):
+    code, output, _ = run("doctor")
+    assert code == DONE
+    assert number(output, "threads") == rb.get_num_threads()
+    assert f"{LANE_WIDTHS['float64']} of float64, {LANE_WIDTHS['float32']} of float32" in output
+    assert f"numba {numba.__version__}" in output
+    assert "MB" in output

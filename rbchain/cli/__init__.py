@@ -1,4 +1,4 @@
-"""The command line: `rbchain simulate`, `rbchain info` and `rbchain study`."""
+"""The command line: `rbchain simulate`, `rbchain info`, `rbchain study` and `rbchain doctor`."""
 
 import argparse
 import warnings
@@ -7,6 +7,7 @@ from rich.console import Console
 
 from .. import __version__
 from ..errors import RbchainError
+from .doctor import add_doctor
 from .output import EXIT_INTERRUPTED, EXIT_REFUSED
 from .single import add_single
 from .study import add_study
@@ -49,4 +50,5 @@ def _parser():
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_single(commands, form)
     add_study(commands, form)
+    add_doctor(commands, form)
     return parser

@@ -19,14 +19,14 @@ CHAINS_PER_PIECE = 1000
 def add_single(commands, form):
     """Add the two commands to the parser's."""
     file = argparse.ArgumentParser(add_help=False)
-    file.add_argument("file", metavar="FILE", help="the mechanism: a URDF file")
+    file.add_argument("file", metavar="FILE", help="the mechanism: a URDF, MJCF (.xml) or TOML file")
     file.add_argument(
         "--nonphysical-inertia",
         choices=("warn", "refuse"),
         default="warn",
         help="what to do about an inertia that no body can have (default: warn)",
     )
-    file.add_argument("--free-base", action="store_true", help="let the root link float; fixed to the world otherwise")
+    file.add_argument("--free-base", action="store_true", help="let the root link of a URDF float; fixed otherwise")
     simulate = commands.add_parser(
         "simulate", parents=[file], help="let randomly started copies of a mechanism swing freely", **form
     )
@@ -77,7 +77,7 @@ def _simulate(options, model, console):
         seconds = time.perf_counter() - started
     of_chains = ("q", "qd", "status", "steps", "rejections", "evaluations")
     arrays = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_chains}
-    motion = Trajectory(t=pieces[0].t, **arrays)
+    motion = Trajectory(t=pieces[0].t, model=model, **arrays)
     if out:
         np.savez(out, t=motion.t, **arrays)
     console.print(_report(model, motion, seconds))

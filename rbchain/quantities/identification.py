@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from ..core.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
@@ -141,6 +140,8 @@ class Identification:
         samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self._n + 1)
         q, qd = self.random_state(rng, (samples,))
         W = self.inverse_dynamics_regressor(q, qd, rng.normal(size=qd.shape)).reshape(samples * self._n, -1)
+        import scipy.linalg
+
         length = np.linalg.norm(W, axis=0)
         seen = length > NOTHING_NEW * length.max()
         scaled = W / np.where(seen, length, 1.0)

@@ -1,7 +1,6 @@
 """Positions with quaternions: moving them, telling them apart, and making them up."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..model.flatten import POSING_CODES
 from .calculator import FLOAT32
@@ -9,6 +8,43 @@ from .calculator import FLOAT32
 
 class States:
     """The part of Model that knows what positions are."""
+
+    @property
+    def position_labels(self):
+        """A name for each entry of q: that of its joint, with the entry's number where the joint has several."""
+        return _labels(self.joint_names, np.diff([*self.position_index, self.nq]))
+
+    @property
+    def velocity_labels(self):
+        """A name for each entry of qd, qdd and tau."""
+        return _labels(self.joint_names, self._dofs.counts)
+
+    @property
+    def position_units(self):
+        """The unit of each entry of q: "rad", "m", or "1" of quaternions."""
+        units = ["1"] * self.nq
+        for i, j in self.coordinate_pairs:
+            units[i] = _unit(self.dof_types[j])
+        return tuple(units)
+
+    @property
+    def velocity_units(self):
+        """The unit of each entry of qd: "rad/s" or "m/s"."""
+        return tuple(f"{_unit(kind)}/s" for kind in self.dof_types)
+
+    @property
+    def coordinate_pairs(self):
+        """Entries of q that are no part of a quaternion, each with the entry of qd that says how fast it changes.
+
+        Of a free joint these are its three coordinates, whose rate is in the body's axes.
+        """
+        pairs = []
+        for kind, q, v, dofs in zip(
+            self.joint_types, self.position_index, self.velocity_index, self._dofs.counts, strict=True
+        ):
+            own = {"free": 3, "spherical": 0}.get(kind, dofs)
+            pairs += [(int(q + i), int(v + i)) for i in range(own)]
+        return tuple(pairs)
 
     def neutral(self):
         """Positions (nq,) in which every joint is where its placement puts it: zeros, and quaternions [0, 0, 0, 1].
@@ -145,9 +181,19 @@ class States:
                 yield at, dof, False
 
 
+def _unit(kind):
+    return "m" if kind == "prismatic" else "rad"
+
+
+def _labels(joints, counts):
+    return tuple(n if c == 1 else f"{n}.{i}" for n, c in zip(joints, counts, strict=True) for i in range(c))
+
+
 def _rotation(quaternions):
     """Rotations of unit quaternions; none where one is not finite."""
     flat = quaternions.reshape(-1, 4)
+    from scipy.spatial.transform import Rotation  # a quarter of the time that rbchain takes to import
+
     return Rotation.from_quat(np.where(np.isfinite(flat).all(-1, keepdims=True), flat, [0.0, 0.0, 0.0, 1.0]))
 
 
@@ -157,6 +203,8 @@ def _nan_where_not_finite(x):
 
 
 def _rotation_by(turn):
+    from scipy.spatial.transform import Rotation
+
     return Rotation.from_rotvec(turn.reshape(-1, 3))
 
 

@@ -220,30 +220,17 @@ def open_dataset(folder):
 
 def _coordinates(plan):
     """Labels along the axes, and what is measured there: name, axis, values, unit."""
-    model, turns = plan.model, ["m" if kind == "prismatic" else "rad" for kind in plan.model.dof_types]
-    counts_q = np.diff([*model.position_index, model.nq])
-    counts_v = np.diff([*model.velocity_index, model.nv])
-    positions = ["1"] * model.nq
-    for body, kind in enumerate(model.joint_types):
-        q, v = model.position_index[body], model.velocity_index[body]
-        metres = 3 * (kind == "free")  # of a free joint; the rest of its coordinates, and a ball's, are a quaternion
-        own = 0 if kind in ("free", "spherical") else counts_q[body]
-        positions[q : q + metres] = ["m"] * metres
-        positions[q : q + own] = turns[v : v + own]
+    model = plan.model
     found = [
         ("parameter", "parameter", plan.columns, ""),
         ("parameter_units", "parameter", plan.units, ""),
-        ("position", "position", _labels(model.joint_names, counts_q), ""),
-        ("position_units", "position", positions, ""),
-        ("velocity", "velocity", _labels(model.joint_names, counts_v), ""),
-        ("velocity_units", "velocity", [f"{unit}/s" for unit in turns], ""),
+        ("position", "position", model.position_labels, ""),
+        ("position_units", "position", model.position_units, ""),
+        ("velocity", "velocity", model.velocity_labels, ""),
+        ("velocity_units", "velocity", model.velocity_units, ""),
     ]
     if plan.description.outputs.motion:
         found.append(("time", "time", plan.times, "s"))
     if plan.events:
         found.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(plan.events)], ""))
     return [(name, dim, np.asarray(values), units) for name, dim, values, units in found if len(values)]
-
-
-def _labels(joints, counts):
-    return [n if c == 1 else f"{n}.{i}" for n, c in zip(joints, counts, strict=True) for i in range(c)]

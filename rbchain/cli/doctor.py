@@ -1,0 +1,71 @@
+"""`rbchain doctor`: what this machine and installation make of rbchain."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import llvmlite.binding
+import numba
+from rich.table import Table
+
+from .. import __version__
+from ..core.lanes import LANE_WIDTHS
+from ..drivers import dynamics
+from ..drivers.threads import get_num_threads
+from .output import EXIT_OK
+
+FEATURES = ("sse2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "yourdfpy", "lxml", "tomli-w")
+EXTRAS = ("pint", "trimesh", "mujoco", "pydantic", "xarray", "zarr", "matplotlib", "SALib", "pandas", "distributed")
+
+
+def add_doctor(commands, form):
+    """Add the command to the parser's."""
+    doctor = commands.add_parser("doctor", help="show what this machine and installation make of rbchain", **form)
+    doctor.set_defaults(command=_doctor, subject=lambda options: None, when_interrupted="nothing was done")
+
+
+def _doctor(options, subject, console):
+    table = Table(show_header=False, box=None)
+    for name, value in findings().items():
+        table.add_row(name, value)
+    console.print(table)
+    return EXIT_OK
+
+
+def findings():
+    """What there is to say, by name."""
+    host = llvmlite.binding.get_host_cpu_features()
+    present = [feature for feature in FEATURES if host.get(feature)]
+    jit = "off: NUMBA_DISABLE_JIT is set, everything runs as plain Python" if numba.config.DISABLE_JIT else "on"
+    return {
+        "rbchain": f"{__version__} in {Path(__file__).parents[1]}",
+        "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        "processor": f"{llvmlite.binding.get_host_cpu_name()} with {', '.join(present) or 'nothing special'}",
+        "lanes": f"{LANE_WIDTHS['float64']} of float64, {LANE_WIDTHS['float32']} of float32",
+        "threads": f"{get_num_threads()} of {os.cpu_count()} cores (RBCHAIN_NUM_THREADS, rb.set_num_threads)",
+        "compiling": jit,
+        "cache": _cache(),
+        "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
+        "extras": ", ".join(f"{name} {_version(name)}" for name in EXTRAS),
+    }
+
+
+def _version(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _cache():
+    """Where compiled code is kept, how much of it, and whether more can be."""
+    cache = getattr(dynamics.forward_dynamics, "_cache", None)
+    if cache is None or not hasattr(cache, "cache_path"):
+        return "none: what is compiled is lost with the process"
+    folder = Path(cache.cache_path).parent
+    files = [file for file in folder.rglob("*") if file.suffix in (".nbi", ".nbc")] if folder.exists() else []
+    size = sum(file.stat().st_size for file in files)
+    state = "" if os.access(folder if folder.exists() else folder.parent, os.W_OK) else "; it cannot be written"
+    return f"{folder}: {len(files)} files, {size / 1e6:.0f} MB{state} (NUMBA_CACHE_DIR)"

@@ -1,0 +1,106 @@
+"""Pictures of motions, by matplotlib."""
+
+import numpy as np
+
+MOST_LINES = 20  # chains drawn one by one; more are drawn as bands of quantiles
+BANDS = ((0.05, 0.95), (0.25, 0.75))
+COLOUR = "#1f5a99"
+
+
+def draw_motion(motion, what):
+    """A figure of `what` there is in a motion of chains: see `Trajectory.plot`."""
+    from matplotlib.figure import Figure
+
+    drawings = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
+    if what not in drawings:
+        raise ValueError(f"what is {what!r}; expected one of {', '.join(drawings)}")
+    return drawings[what](motion, Figure)
+
+
+def _grid(figure_class, rows, columns, height=2.2):
+    figure = figure_class(figsize=(min(4.2 * columns, 12.0), height * rows + 0.4), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for axes in panels.ravel():
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels
+
+
+def _over_time(axes, t, values):
+    """Values (chains, times): a line for each chain, or the median and bands of quantiles where they are many."""
+    if len(values) <= MOST_LINES:
+        axes.plot(t, values.T, color=COLOUR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
+        return
+    for low, high in BANDS:
+        edges = np.nanquantile(values, [low, high], axis=0)
+        axes.fill_between(t, *edges, color=COLOUR, alpha=0.2, linewidth=0, label=f"{low:.0%} to {high:.0%}")
+    axes.plot(t, np.nanmedian(values, axis=0), color=COLOUR, linewidth=1.5, label="median")
+
+
+def _flat(motion, values):
+    """Of a batch of any shape, values with one axis for all chains."""
+    return values.reshape(motion.status.size, *values.shape[motion.status.ndim :])
+
+
+def _states(motion, figure_class):
+    """Every coordinate, and every velocity beside it, over time."""
+    model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
+    figure, panels = _grid(figure_class, max(model.nq, model.nv), 2, height=1.6)
+    columns = ((q, model.position_labels, model.position_units), (qd, model.velocity_labels, model.velocity_units))
+    for column, (values, labels, units) in enumerate(columns):
+        for row, axes in enumerate(panels[:, column]):
+            if row >= len(labels):
+                axes.set_visible(False)
+                continue
+            _over_time(axes, motion.t, values[:, :, row])
+            rate = " rate" if column else ""
+            axes.set_ylabel(f"{labels[row]}{rate}" + (f"\n({units[row]})" if units[row] != "1" else ""))
+        panels[min(len(labels), len(panels)) - 1, column].set_xlabel("t (s)")
+    if len(q) > MOST_LINES:
+        panels[0, 0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _energy(motion, figure_class):
+    """Kinetic, potential and total energy, and how far the total is from where it began."""
+    kinetic, potential = (_flat(motion, x) for x in motion.model.energy(motion.q, motion.qd))
+    total = kinetic + potential
+    figure, panels = _grid(figure_class, 2, 2)
+    drift = total - total[:, :1]
+    named = (
+        ("kinetic energy", kinetic),
+        ("potential energy", potential),
+        ("total energy", total),
+        ("change of it", drift),
+    )
+    for axes, (name, values) in zip(panels.ravel(), named, strict=True):
+        _over_time(axes, motion.t, values)
+        axes.set(ylabel=f"{name} (J)", xlabel="t (s)")
+    return figure
+
+
+def _phase(motion, figure_class):
+    """Velocity against position of every coordinate that is no part of a quaternion."""
+    model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
+    pairs = model.coordinate_pairs
+    columns = min(3, max(1, len(pairs)))
+    figure, panels = _grid(figure_class, max(1, -(-len(pairs) // columns)), columns, height=3.0)
+    for axes in panels.ravel()[len(pairs) :]:
+        axes.set_visible(False)
+    step = max(1, len(q) // MOST_LINES)
+    for axes, (i, j) in zip(panels.ravel(), pairs, strict=False):
+        axes.plot(q[::step, :, i].T, qd[::step, :, j].T, color=COLOUR, linewidth=0.9, alpha=0.6)
+        axes.plot(q[::step, 0, i], qd[::step, 0, j], ".", color=COLOUR)
+        axes.set(
+            xlabel=f"{model.position_labels[i]} ({model.position_units[i]})", ylabel=f"({model.velocity_units[j]})"
+        )
+    return figure
+
+
+def _steps(motion, figure_class):
+    """How many steps the chains took, and how many were rejected."""
+    figure, panels = _grid(figure_class, 1, 2, height=3.0)
+    for axes, name in zip(panels[0], ("steps", "rejections"), strict=True):
+        counts = getattr(motion, name).ravel()
+        axes.hist(counts, bins=min(60, max(1, np.ptp(counts) + 1)), color=COLOUR)
+        axes.set(xlabel=f"{name} taken" if name == "steps" else name, ylabel="chains")
+    return figure

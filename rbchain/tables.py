@@ -1,0 +1,39 @@
+"""Motions as the tables of other packages."""
+
+import numpy as np
+
+
+def dataset_of(motion):
+    """An xarray.Dataset: see `Trajectory.to_xarray`."""
+    import xarray
+
+    model, batch = motion.model, tuple(f"chain_{i}" for i in range(motion.status.ndim))
+    batch = ("chain",) if len(batch) == 1 else batch
+    states = {
+        "q": ((*batch, "time", "position"), motion.q),
+        "qd": ((*batch, "time", "velocity"), motion.qd),
+    }
+    counts = {name: (batch, getattr(motion, name)) for name in ("status", "steps", "rejections", "evaluations")}
+    labels = {
+        "time": ("time", motion.t, {"units": "s"}),
+        "position": np.array(model.position_labels),
+        "position_units": ("position", np.array(model.position_units)),
+        "velocity": np.array(model.velocity_labels),
+        "velocity_units": ("velocity", np.array(model.velocity_units)),
+    }
+    return xarray.Dataset(states | counts, labels, {"model": model.name, "message": motion.message})
+
+
+def frame_of(motion):
+    """A pandas.DataFrame: see `Trajectory.to_dataframe`."""
+    import pandas
+
+    model, chains = motion.model, motion.status.size
+    states = np.concatenate([motion.q, motion.qd], axis=-1).reshape(chains * motion.t.size, model.nq + model.nv)
+    columns = [*model.position_labels, *(f"d {label}" for label in model.velocity_labels)]
+    of_chains = [np.repeat(x.ravel(), motion.t.size) for x in np.indices(motion.status.shape)]
+    names = ["chain"] if len(of_chains) == 1 else [f"chain_{i}" for i in range(len(of_chains))]
+    index = [*of_chains, np.tile(motion.t, chains)]
+    if len(index) == 1:
+        return pandas.DataFrame(states, pandas.Index(index[0], name="time"), columns)
+    return pandas.DataFrame(states, pandas.MultiIndex.from_arrays(index, names=[*names, "time"]), columns)

@@ -1,0 +1,87 @@
+"""Motions as tables of other packages, and as pictures: everything is there, under its name and with its unit."""
+
+import numpy as np
+import pandas
+import pytest
+
+import rbchain as rb
+
+TIMES = 6
+
+
+@pytest.fixture(scope="module")
+def floating():
+    """A batch of motions of a body that floats and carries a hinge and a ball; masses differ."""
+    builder = rb.ModelBuilder(name="buoy")
+    builder.add_body("hull", joint=rb.Free(), inertia=rb.Inertia.sphere(0.5, mass=2.0))
+    builder.add_body("mast", parent="hull", joint=rb.Prismatic(), inertia=rb.Inertia.rod(1.0, mass=0.5, cg=(0, 0, 0.5)))
+    builder.add_body("lamp", parent="mast", joint=rb.Spherical(), inertia=rb.Inertia.sphere(0.1, mass=0.1))
+    model = builder.build().vary(mass=np.random.default_rng(0).uniform(1, 2, (25, 3)))
+    q, qd = model.random_state(np.random.default_rng(1), 25)
+    return model.simulate(q, qd, 0.2, save_at=TIMES)
+
+
+def test_every_coordinate_has_a_name_and_a_unit(floating):
+    model = floating.model
+    assert model.position_labels[:2] == ("hull.0", "hull.1")
+    assert model.position_labels[7:] == ("mast", *(f"lamp.{i}" for i in range(4)))
+    assert model.position_units == (*["m"] * 3, *["1"] * 4, "m", *["1"] * 4)
+    assert model.velocity_units == (*["m/s"] * 3, *["rad/s"] * 3, "m/s", *["rad/s"] * 3)
+    assert model.coordinate_pairs == ((0, 0), (1, 1), (2, 2), (7, 6))
+
+
+def test_a_dataset_has_all_of_a_motion(floating):
+    found = floating.to_xarray()
+    np.testing.assert_array_equal(found.q.sel(position="mast"), floating.q[..., 7])
+    np.testing.assert_array_equal(found.qd.transpose("chain", "time", "velocity"), floating.qd)
+    np.testing.assert_array_equal(found.time, floating.t)
+    np.testing.assert_array_equal(found.steps, floating.steps)
+    assert found.attrs["model"] == "buoy"
+
+
+def test_a_table_has_a_row_for_each_chain_and_time(floating, tmp_path):
+    found = floating.to_dataframe()
+    assert found.shape == (25 * TIMES, floating.model.nq + floating.model.nv)
+    np.testing.assert_array_equal(found.loc[3]["mast"], floating.q[3, :, 7])
+    np.testing.assert_array_equal(found.loc[(7, floating.t[2])]["d lamp.1"], floating.qd[7, 2, 8])
+    floating.to_parquet(tmp_path / "motion.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "motion.parquet"), found)
+
+
+def test_a_single_motion_is_a_table_by_time(floating):
+    alone = floating.of_chain(4)
+    np.testing.assert_array_equal(alone.to_dataframe()["mast"], floating.q[4, :, 7])
+    np.testing.assert_array_equal(alone.to_dataframe().index, floating.t)
+    np.testing.assert_array_equal(alone.model.mass, floating.model.mass[4])
+    assert alone.to_xarray().q.dims == ("time", "position")
+
+
+def test_states_are_drawn_under_their_names(floating):
+    figure = floating.plot()
+    labels = {axes.get_ylabel() for axes in figure.axes if axes.get_visible()}
+    assert {"mast\n(m)", "lamp.0", "mast rate\n(m/s)", "lamp.2 rate\n(rad/s)"} <= labels
+    # the median of many chains, and of one its own line
+    median = figure.axes[14].get_lines()[0]
+    np.testing.assert_array_equal(median.get_ydata(), np.median(floating.q[:, :, 7], axis=0))
+    alone = floating.of_chain(2).plot().axes[14].get_lines()
+    assert len(alone) == 1
+    np.testing.assert_array_equal(alone[0].get_ydata(), floating.q[2, :, 7])
+
+
+def test_the_total_energy_drawn_is_that_of_the_motion(floating):
+    axes = next(axes for axes in floating.of_chain(0).plot("energy").axes if axes.get_ylabel() == "total energy (J)")
+    kinetic, potential = floating.model.energy(floating.q, floating.qd)
+    np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), (kinetic + potential)[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("what", ["states", "energy", "phase", "steps"])
+@pytest.mark.parametrize("chains", ["many", "one"])
+def test_every_picture_can_be_saved(floating, tmp_path, what, chains):
+    motion = floating if chains == "many" else floating.of_chain(0)
+    motion.plot(what).savefig(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 5000
+
+
+def test_an_unknown_picture_is_refused(floating):
+    with pytest.raises(ValueError, match="what is 'speed'; expected one of states, energy, phase, steps"):
+        floating.plot("speed")
