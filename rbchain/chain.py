@@ -347,6 +347,11 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     def __reduce__(self):
         return Model, (self._description,)
 
+    def _repr_html_(self):
+        from .notebook import html_of
+
+        return html_of(self)
+
     def __repr__(self):
         batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
         return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"

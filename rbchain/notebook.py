@@ -1,0 +1,84 @@
+"""How a model looks in a notebook: its tree as a table, and a sketch of it at rest."""
+
+from html import escape
+
+import numpy as np
+
+WIDTH, HEIGHT, MARGIN = 260, 220, 18
+#: From above, in front and aside: what of the world's axes goes right and what goes up.
+VIEW = np.array([[-np.sin(0.6), np.cos(0.6), 0.0], [-0.35 * np.cos(0.6), -0.35 * np.sin(0.6), 0.94]])
+MOST_ROWS = 40
+COLUMNS = ("", "body", "parent", "joint", "axis", "mass (kg)", "cg (m)")
+
+
+def html_of(model):
+    """A model as a piece of HTML. Of a batch of chains the numbers are those of the first."""
+    batch, model = model.batch_shape, model.of_chain((0,) * len(model.batch_shape))
+    title = f"<b>{escape(model.name)}</b>: {model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}"
+    if batch:
+        title += f"; a batch {batch} of chains, of which the first is shown"
+    rows = [_row(model, i) for i in range(min(model.n_bodies, MOST_ROWS))]
+    if model.n_bodies > MOST_ROWS:
+        rows.append(f"<tr><td></td><td>and {model.n_bodies - MOST_ROWS} more</td></tr>")
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    flex = "display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap"
+    return f'<div>{title}<div style="{flex}"><div>{sketch_of(model)}</div><div>{table}</div></div></div>'
+
+
+def _row(model, i):
+    dof, parent = model.velocity_index[i], model.parent[i]
+    kind = model.joint_types[i]
+    axis = _numbers(model.axis[dof]) if kind in ("revolute", "prismatic", "screw") else ""
+    joint = f"{kind} <i>{escape(model.joint_names[i])}</i>"
+    above = "<i>world</i>" if parent < 0 else escape(model.body_names[parent])
+    cells = (i, escape(model.body_names[i]), above, joint, axis, f"{model.mass[i]:.4g}", _numbers(model.cg[i]))
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _numbers(values):
+    return ", ".join(f"{x:.3g}" for x in values + 0.0)
+
+
+def origins_at_rest(model):
+    """Where the joints stand at q = 0, (n, 3), world axes, m."""
+    rotations, origins = [], []
+    for i, parent in enumerate(model.parent):
+        R, p = (np.eye(3), np.zeros(3)) if parent < 0 else (rotations[parent], origins[parent])
+        rotations.append(R @ model.placement_rotation[i])
+        origins.append(p + R @ model.placement_translation[i])
+    centers = [p + R @ c for p, R, c in zip(origins, rotations, model.cg, strict=True)]
+    return np.array(origins), np.array(centers)
+
+
+def sketch_of(model):
+    """An SVG of the joints at rest, lines from each to the next, and the centres of gravity as circles by mass."""
+    origins, centers = origins_at_rest(model)
+    flat = np.vstack([np.zeros(3), origins, centers]) @ VIEW.T
+    low, high = flat.min(0), flat.max(0)
+    scale = (np.array([WIDTH, HEIGHT]) - 2 * MARGIN).min() / max((high - low).max(), 1e-9)
+    offset = (np.array([WIDTH, HEIGHT]) - scale * (high - low)) / 2
+    x, y = (flat - low).T * scale + offset[:, None]
+    y = HEIGHT - y
+    n = model.n_bodies
+    parts = [f'<rect x="{x[0] - 5:.1f}" y="{y[0] - 5:.1f}" width="10" height="10" fill="#999"/>']
+    for i, parent in enumerate(model.parent):
+        at, above, center = i + 1, parent + 1, i + 1 + n
+        parts.append(_line(x[above], y[above], x[at], y[at], "#1f5a99", 2))
+        parts.append(_line(x[at], y[at], x[center], y[center], "#b8cbe0", 1.5))
+    largest = max(model.mass.max(), 1e-300)
+    for i, mass in enumerate(model.mass):
+        radius = 2 + 5 * (mass / largest) ** (1 / 3)
+        center = i + 1 + n
+        parts.append(
+            f'<circle cx="{x[center]:.1f}" cy="{y[center]:.1f}" r="{radius:.1f}" fill="#e0a030" opacity="0.7"/>'
+        )
+    for i, name in enumerate(model.body_names):
+        label = f"<title>{escape(name)}</title>"
+        parts.append(f'<circle cx="{x[i + 1]:.1f}" cy="{y[i + 1]:.1f}" r="3" fill="#1f5a99">{label}</circle>')
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{"".join(parts)}</svg>'
+
+
+def _line(x1, y1, x2, y2, colour, width):
+    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line {ends} stroke="{colour}" stroke-width="{width}"/>'
