@@ -166,7 +166,7 @@ def precision(programs):
         ends = reference(problem, states, duration, known)
         fast = [p for p in programs if p.name not in who.MOST_STATES]
         for task, levels in {
-            "rk4": [{"step": duration / steps} for steps in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)],
+            "rk4": [{"step": duration / steps} for steps in (16, 32, 64, 128, 256, 512, 1024, 2048)],
             "rk45": [{"rtol": 10.0**-e, "atol": 10.0 ** -(e + 2)} for e in range(2, 14)],
         }.items():
             contestants = [who.Rbchain(), *fast, who.Mujoco("rollout"), SciPyWithPinocchio()]
@@ -279,7 +279,7 @@ def first_results(_):
     records, build = [], {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)  # noqa: PLW2901
-        for port in [*ports(folder), *pinocchio_ports(folder)]:
+        for port in [*ports(folder), *pinocchio_ports(folder)[-1:]]:
             started = time.perf_counter()
             if port.build and build_all(folder, [port])[0]:
                 build[port.name] = time.perf_counter() - started

@@ -11,7 +11,24 @@ from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from .kinematics import move_body
 from .lanes import epsilon, like, select
-from .layout import ADVANCE, ARMATURE, CARRIED, DINV, FORCE, IA, LEVER, PA, PRISMATIC, SCALE, A, R, U, V, parameter
+from .layout import (
+    ADVANCE,
+    ARMATURE,
+    CARRIED,
+    DINV,
+    FORCE,
+    IA,
+    IN_REGISTERS,
+    LEVER,
+    PA,
+    PRISMATIC,
+    SCALE,
+    A,
+    R,
+    U,
+    V,
+    parameter,
+)
 from .spatial import (
     add_forces,
     add_motions,
@@ -34,8 +51,9 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         move_body(i, model, q, qd, work, k)
+    shown = nothing_shown(work, k)
     for i in range(n - 1, -1, -1):
-        eliminate_joint(i, model, qd, loads, work, k)
+        shown = eliminate_joint(i, model, qd, loads, shown, work, k)
     for i in range(n):
         accelerate_body(i, model, qd, qdd, work, k)
 
@@ -59,15 +77,34 @@ def subtract_wrench(i, loads, f, k):
 
 
 @kernel
-def articulate_body(i, model, loads, work, k):
+def nothing_shown(work, k):
+    """What no body shows: no inertia and no force."""
+    childless = work.gathered.shape[0] - 1
+    return load_inertia(work.gathered, childless, IA, k), load_force(work.gathered, childless, PA, k)
+
+
+@kernel
+def show_of_children(i, model, shown, work, k):
+    """Inertia and bias force that body i's children show it: as `shown` by body i + 1 just before, if it has no other.
+
+    So along a chain they stay in registers; where it branches they are gathered in memory.
+    """
+    row = model.gathering[i]
+    if row == IN_REGISTERS:
+        return shown
+    return load_inertia(work.gathered, row, IA, k), load_force(work.gathered, row, PA, k)
+
+
+@kernel
+def articulate_body(i, model, loads, shown, work, k):
     """Inertia and bias force that body i shows at its joint, with everything that hangs on it.
 
     IA = I + sum of the children's, pA = v x* I v - wrench + sum of the children's (Featherstone 2008, eqs. 7.21-7.22).
     """
-    children, gathered = model.gathering[i], work.gathered
-    IA_body, p = add_body(i, model, load_inertia(gathered, children, IA, k), work, k)
+    I_children, p_children = show_of_children(i, model, shown, work, k)
+    IA_body, p = add_body(i, model, I_children, work, k)
     pA = subtract_attached(i, model, loads, subtract_wrench(i, loads, p, k), work, k)
-    return IA_body, add_forces(pA, load_force(gathered, children, PA, k))
+    return IA_body, add_forces(pA, p_children)
 
 
 @kernel
@@ -91,16 +128,20 @@ def reciprocal_of_inertia(i, model, D, IA_body, work, k):
 
 
 @kernel
-def eliminate_joint(i, model, qd, loads, work, k):
-    """Solve joint i for its acceleration in terms of the parent's, and hand what remains to the parent.
+def eliminate_joint(i, model, qd, loads, shown, work, k):
+    """Solve joint i for its acceleration in terms of the parent's, and show what remains to the parent."""
+    IA_body, pA = articulate_body(i, model, loads, shown, work, k)
+    return release_joint(i, model, qd, loads, IA_body, pA, work, k)
 
-    U = IA S, D = S^T U + armature, u = tau - S^T pA; to the parent, at its joint origin, Ia = IA - U U^T / D and
-    pa = pA + Ia c + U u / D (Featherstone 2008, eqs. 7.43-7.47). Writes U, DINV and FORCE, and the parent's gathering.
-    Returns IA and pA, for whoever wants the force through the joint, f = IA a + pA.
+
+@kernel
+def release_joint(i, model, qd, loads, IA_body, pA, work, k):
+    """U = IA S, D = S^T U + armature, u = tau - S^T pA; to the parent Ia = IA - U U^T / D, pa = pA + Ia c + U u / D.
+
+    Featherstone (2008), eqs. 7.43-7.47. Writes U, DINV and FORCE; returns what `show_to_parent` does.
     """
     p, joint, body = model.parent[i], model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    IA_body, pA = articulate_body(i, model, loads, work, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
     D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
     Dinv = reciprocal_of_inertia(i, model, D, IA_body, work, k)
@@ -112,22 +153,25 @@ def eliminate_joint(i, model, qd, loads, work, k):
         c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
-        hand_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA
+        return show_to_parent(i, model, Ia, pa, work, k)
+    return IA_body, pA  # to nobody
 
 
 @kernel
-def hand_to_parent(i, model, Ia, pa, work, k):
-    """Add what body i shows, at its parent's joint origin, to what its siblings have shown."""
+def show_to_parent(i, model, Ia, pa, work, k):
+    """What body i shows, at its parent's joint origin; added to what its siblings have shown, if it has any."""
     if model.posing[i] != CARRIED:  # else both are at the same point
         r = load3(work.body, i, LEVER, k)
         Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
     row, gathered = model.gathering[model.parent[i]], work.gathered
+    if row == IN_REGISTERS:
+        return Ia, pa
     if model.joins[i]:
         Ia = add_inertias(Ia, load_inertia(gathered, row, IA, k))
         pa = add_forces(pa, load_force(gathered, row, PA, k))
     store_inertia(gathered, row, IA, k, Ia)
     store_spatial(gathered, row, PA, k, pa)
+    return Ia, pa
 
 
 @kernel

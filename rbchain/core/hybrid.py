@@ -4,7 +4,7 @@ Featherstone (2008), section 9.2: a joint whose acceleration is given hands all 
 acceleration counts with the bias. Which joints these are may differ from chain to chain.
 """
 
-from .aba import articulate_body, hand_to_parent, reciprocal_of_inertia
+from .aba import articulate_body, nothing_shown, reciprocal_of_inertia, show_to_parent
 from .inertias import deflate, momentum
 from .jit import kernel
 from .joints import add_joint_motion, inertia_along, joint_bias, joint_force
@@ -22,18 +22,19 @@ def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         move_body(i, model, q, qd, work, k)
+    shown = nothing_shown(work, k)
     for i in range(n - 1, -1, -1):
-        release_or_drive_joint(i, model, qd, loads, qdd, prescribed, work, k)
+        shown = release_or_drive_joint(i, model, qd, loads, qdd, prescribed, shown, work, k)
     for i in range(n):
         accelerate_and_load(i, model, qd, loads, qdd, prescribed, work, k)
 
 
 @kernel
-def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, work, k):
+def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, shown, work, k):
     """`aba.eliminate_joint`, where 1 / D = 0 stands for a joint that does not give way."""
     p, joint, body = model.parent[i], model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    IA_body, pA = articulate_body(i, model, loads, work, k)
+    IA_body, pA = articulate_body(i, model, loads, shown, work, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
     D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
     D = yielding(i, loads, D, k)
@@ -48,7 +49,8 @@ def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, work, k):
         c = add_joint_motion(joint, c, axis, advance, select(driven, qdd[i, k], zero))
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
-        hand_to_parent(i, model, Ia, pa, work, k)
+        return show_to_parent(i, model, Ia, pa, work, k)
+    return IA_body, pA  # to nobody
 
 
 @kernel

@@ -56,6 +56,7 @@ GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 PARENT = 0  # the parent's row; n for a root
 JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
 GATHERING = 2  # the row of `Work.gathered` where a body's children add up; the last row, always zero, if it has none
+IN_REGISTERS = -1  # instead of a row, where body i's only child is body i + 1: nothing comes between the two
 JOINS = 3  # 1 where a sibling, with a higher number, has added itself to the parent's row before
 POSING = 4  # what of q poses the body: OWN, FREE, SPHERICAL or CARRIED
 COORDINATE = 5  # the first entry of q that poses the body

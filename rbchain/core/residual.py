@@ -6,7 +6,7 @@ v_i x* I_i v_i - wrench_i), which is zero but for rounding. The a_i on this side
 without the motor's force put in, the balance would hold for whatever the sweeps had agreed on.
 """
 
-from .aba import eliminate_joint, forward_dynamics
+from .aba import articulate_body, forward_dynamics, nothing_shown, release_joint
 from .inertias import momentum
 from .jit import kernel
 from .joints import joint_force
@@ -22,8 +22,9 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
     """Solve for qdd, and write what is left of the balance of each body to residual (n, 6, lanes): moment, force."""
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)
+    shown = nothing_shown(work, k)
     for i in range(n - 1, -1, -1):
-        reveal_joint_force(i, model, qd, qdd, loads, residual, work, k)
+        shown = reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k)
     for i in range(n):
         subtract_from_parent(i, model, residual, work, k)
     for i in range(n):
@@ -37,19 +38,20 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
 
 
 @kernel
-def reveal_joint_force(i, model, qd, qdd, loads, residual, work, k):
+def reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k):
     """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, what the motor gives.
 
-    That is its force less what the rotor takes.
+    That is its force less what the rotor takes. Returns what `aba.show_to_parent` does.
     """
     joint, body = model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    IA_body, pA = eliminate_joint(i, model, qd, loads, work, k)
+    IA_body, pA = articulate_body(i, model, loads, shown, work, k)
     f = add_forces(momentum(IA_body, load_motion(body, i, A, k)), pA)
     given = loads.tau[i, k] - parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
     missing = scale3(given - joint_force(joint, axis, advance, f), axis)
     f = Force(f.ang, add3(f.lin, missing)) if joint == PRISMATIC else Force(add3(f.ang, missing), f.lin)
     store_spatial(residual, i, 0, k, f)
+    return release_joint(i, model, qd, loads, IA_body, pA, work, k)
 
 
 @kernel

@@ -177,22 +177,27 @@ def _drag_of(description):
 
 
 def _gathering(parent):
-    """Rows in which the children of each body add up (nv,), as few as will do, and who adds to a sibling's (nv,)."""
+    """Rows in which the children of each body add up (nv,), as few as will do, and who adds to a sibling's (nv,).
+
+    Bodies whose only child is the next body need none.
+    """
     n = parent.size
+    children = np.bincount(parent[parent >= 0], minlength=n)
+    alone = np.array([children[i] == 1 and i + 1 < n and parent[i + 1] == i for i in range(n)], bool)
     gathering, joins = np.full(n, -1), np.zeros(n, np.int64)
     free, rows = [], 0
     for i in range(n - 1, -1, -1):  # the order of the inward sweep: a row is free again once its body has read it
         if gathering[i] >= 0:
             free.append(gathering[i])
         p = parent[i]
-        if p >= 0:
+        if p >= 0 and not alone[p]:
             joins[i] = gathering[p] >= 0
             if gathering[p] < 0:
                 if not free:
                     free.append(rows)
                     rows += 1
                 gathering[p] = free.pop()
-    return np.where(gathering < 0, rows, gathering), joins
+    return np.where(alone, layout.IN_REGISTERS, np.where(gathering < 0, rows, gathering)), joins
 
 
 def columns_of(description, name):
