@@ -178,6 +178,13 @@ def in_batches(records):
         mine = {r["batch"]: r["seconds"] for r in records if (r["who"], r["threads"]) == (name, threads)}
         cells = [quantity(mine[size]) if size in mine else "" for size in sizes]
         lines.append(f"| {name} | {threads} | " + " | ".join(cells) + " |")
+    lines += ["", "How the time of a call grows with the batch, from 1,024 chains on:"]
+    for name in dict.fromkeys(record["who"] for record in records):
+        mine = [r for r in records if r["who"] == name and r["threads"] == 1 and r["batch"] >= 1024]
+        if len(mine) > 2:
+            x, y = np.log([r["batch"] for r in mine]), np.log([r["seconds"] * r["batch"] for r in mine])
+            lines.append(f"{name} batch^{np.polyfit(x, y, 1)[0]:.2f};")
+    lines[-1] = lines[-1].replace(";", ".")
     most = max(sizes)
     ours = {r["threads"]: r["seconds"] for r in records if r["who"] == "rbchain" and r["batch"] == most}
     if len(ours) > 1:

@@ -108,13 +108,11 @@ def trajectories(programs):
     """Motions of a batch: RK4 in given steps, and RK45 to a given tolerance."""
     contestants = [who.Rbchain(), *programs, who.Mujoco("rollout"), who.Mujoco()]
     records = []
-    for problem, batch in problems()[:5]:
-        if problem.model.nq != problem.model.nv:
-            contestants = contestants[:1]  # the others have other stepping on quaternions
+    # not the quadruped: everyone steps quaternions in another way, and single joints in a row lock
+    for problem, batch in (problems()[i] for i in (0, 1, 4)):
         states = problem.states(batch // 8)
         for task, settings in {"rk4": {"step": 1e-3, "duration": 0.1}, "rk45": {"duration": 0.25}}.items():
             records += compete(contestants, problem, task, states, 3, **settings)
-        contestants = [who.Rbchain(), *programs, who.Mujoco("rollout"), who.Mujoco()]
     return records
 
 

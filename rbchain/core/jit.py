@@ -3,10 +3,11 @@
 import contextlib
 import hashlib
 import os
+import warnings
 from pathlib import Path
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.registry import CPUDispatcher
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
@@ -24,13 +25,57 @@ def _fingerprint():
     return digest.hexdigest()
 
 
+class _FilePerKey(IndexDataCacheFile):
+    """Compiled code in a file of its own for each key.
+
+    Numba numbers the files, and keeps the numbers in an index: of two processes that start together with nothing
+    cached, one may write its index over the other's, and be given the other's code for its own ever after.
+    """
+
+    def save(self, key, data):
+        self._save_data(self._file_of(key), data)
+
+    def load(self, key):
+        try:
+            return self._load_data(self._file_of(key))
+        except OSError:  # most often, that it is not there
+            return None
+
+    def _file_of(self, key):
+        digest = hashlib.sha256(repr((self._version, self._source_stamp, key)).encode()).hexdigest()
+        return f"{self._index_name.removesuffix('.nbi')}.{digest[:20]}.nbc"
+
+
 class _FingerprintedCache(FunctionCache):
-    """Numba's disk cache, also keyed by the package's source: it alone misses an edit in a called kernel's file."""
+    """Numba's disk cache, also keyed by the package's source: it alone misses an edit in a called kernel's file.
+
+    What is wrong with the files costs time, and is said, but never fails a calculation.
+    """
 
     _package = _fingerprint()
 
+    def __init__(self, function):
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _FilePerKey(self.cache_path, self._impl.filename_base, stamp)
+
     def _index_key(self, sig, codegen):
         return (*super()._index_key(sig, codegen), self._package)
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # whatever unpickling makes of damaged bytes
+            words = f"what is kept of {self._py_func.__name__} in {self.cache_path} is damaged ({type(error).__name__})"
+            warnings.warn(f"{words}; it is compiled anew", stacklevel=2)
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            words = f"the compiled {self._py_func.__name__} cannot be kept in {self.cache_path} ({error.strerror})"
+            warnings.warn(f"{words}; every process will compile it anew. NUMBA_CACHE_DIR says where else", stacklevel=2)
 
 
 class _OnlyFromCompiledCode(CPUDispatcher):

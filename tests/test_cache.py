@@ -1,0 +1,86 @@
+"""The cache of compiled code: whatever happens to its files, results are right, and what it cost is said."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# A quantity that compiles fast, in two precisions: two builds of one driver.
+SCRIPT = """
+import sys, warnings
+import numpy as np
+import rbchain as rb
+before = {before}
+q = np.full((3, 2), 0.3, sys.argv[1])
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    found = rb.Model.serial_chain(2).body_poses(q).translation[:, 1]
+print(*(round(float(x), 5) for x in found[0]), found.dtype)
+for warning in caught:
+    print("warning:", warning.message)
+"""
+
+
+def started(cache, dtype="float64", before="None"):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", SCRIPT.format(before=before), dtype]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(process):
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    result, *warnings = output.splitlines()
+    return result, warnings
+
+
+def compiled_code(cache):
+    return sorted(cache.rglob("*body_poses*.nbc"))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A cache that two processes fill at once, each with its own build of the same driver."""
+    folder = tmp_path_factory.mktemp("cache")
+    together = [started(folder, dtype) for dtype in ("float64", "float32")]
+    (double, _), (single, _) = (finished(process) for process in together)
+    assert double.endswith("float64")
+    assert single.endswith("float32")
+    return folder, double, single
+
+
+def test_processes_that_start_together_leave_each_build_under_its_own_key(cache):
+    folder, double, single = cache
+    kept = {path: path.stat().st_mtime_ns for path in compiled_code(folder)}
+    assert len(kept) == 2
+    assert finished(started(folder, "float64")) == (double, [])
+    assert finished(started(folder, "float32")) == (single, [])
+    assert kept == {path: path.stat().st_mtime_ns for path in compiled_code(folder)}  # nothing was compiled again
+
+
+def test_damaged_files_are_said_to_be_so_and_replaced(cache):
+    folder, double, _ = cache
+    for path in compiled_code(folder):
+        path.write_bytes(path.read_bytes()[:1000])
+    result, (warning,) = finished(started(folder, "float64"))
+    assert result == double
+    assert "body_poses in " in warning
+    assert "is damaged" in warning
+    assert "compiled anew" in warning
+    assert finished(started(folder, "float64")) == (double, [])
+
+
+def test_a_folder_that_cannot_be_written_is_said_to_be_so(cache, tmp_path):
+    _, double, _ = cache
+    # a file where the folder was: not even root can write into it
+    before = (
+        "[(__import__('shutil').rmtree(f), open(f, 'w').close()) for f in "
+        "[__import__('rbchain.drivers.motion').drivers.motion.body_poses._cache.cache_path]]"
+    )
+    result, (warning,) = finished(started(tmp_path / "cache", "float64", before))
+    assert result == double
+    assert "body_poses cannot be kept in" in warning
+    assert "NUMBA_CACHE_DIR" in warning
