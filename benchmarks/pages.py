@@ -55,7 +55,7 @@ def draw_precision(records, folder):
                 mine = [r for r in of if r["who"] == name]
                 line(axes, name, [r["error"] for r in mine], [r["seconds"] * 1e6 for r in mine])
             axes.set(xscale="log", yscale="log", title=f"{problem}, {task.upper()}", xlim=(1e-1, 1e-13))
-            axes.set(xlabel="error of the positions after 1 s (rad)", ylabel="time per motion (us)")
+            axes.set(xlabel="error of the positions after 0.5 s (rad)", ylabel="time per motion (us)")
     panels[0][-1].legend(fontsize=7)
     panels[1][-1].legend(fontsize=7)
     save(figure, folder, "precision")

@@ -1,0 +1,44 @@
+"""The ports of `benchmarks/ports` that this machine can build, and rbchain: the same numbers from other hands."""
+
+import numpy as np
+import pytest
+
+from benchmarks.ports.__main__ import TASKS, solve
+from benchmarks.ports.exchange import bodies
+from benchmarks.ports.toolchains import build_all, ports
+from tests.mechanisms import random_tree
+
+# Eight roundings of each of some hundred operations, times the condition number of these trees, some 1e3.
+AGREEMENT = 1e-10
+MODELS = {
+    "chain": random_tree(7, range(-1, 6)),
+    "tree": random_tree(12, [-1, 0, 1, 1, 0, 4, -1, 6], ("revolute", "prismatic", "screw")),
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ports")
+    programs, missing = build_all(folder, ports(folder))
+    return {program.name: program for program in programs}, dict(missing)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("task", TASKS)
+def test_the_ports_find_what_rbchain_finds(built, tmp_path, name, task):
+    programs, missing = built
+    assert "NumPy" in programs  # needs nothing; the others what the machine has
+    assert all(why.endswith("not installed") for why in missing.values()), missing
+    model, settings = MODELS[name], TASKS[task]
+    states = np.random.default_rng(0).normal(size=(3, 5, model.nv))
+    expected = solve(model, states, task, **settings)
+    for program in programs.values():
+        _, found, last = program.run(tmp_path, model, states, task, **settings)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=AGREEMENT * abs(expected).max(), err_msg=program.name)
+        if task == "forward dynamics":  # the balance of forces that the port itself finds
+            assert (last < 1e-9).all(), program.name
+
+
+def test_a_joint_that_no_port_knows_is_refused():
+    with pytest.raises(ValueError, match="expected joints of type prismatic, revolute, screw"):
+        bodies(random_tree(0, [-1], ("spherical",)), free_base=False)
