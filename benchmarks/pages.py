@@ -237,8 +237,8 @@ def write(kept, folder):
     ]
     lines += ["Times are medians of rounds in which all take turns, on one core if nothing else is said; in brackets,"]
     lines += ["times over rbchain's. Rows from Python for each state, and of slow ports, are of fewer states."]
-    for name, section in kept.items():
-        records = section["records"]
+    for name in (name for name in SECTIONS if name in kept):
+        section, records = kept[name], kept[name]["records"]
         title, draw, tables = SECTIONS[name]
         lines += ["", f"## {title}", "", f"{section['machine']}; {section['date']}."]
         if draw:
