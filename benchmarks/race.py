@@ -69,12 +69,8 @@ def compete(contestants, problem, task, states, rounds=ROUNDS, **settings):
         except Unable:
             continue
     for _ in range(rounds):
-        for name, lap in list(laps.items()):
-            try:
-                took, found[name] = lap()
-            except Unable:
-                del laps[name]
-                continue
+        for name, lap in laps.items():
+            took, found[name] = lap()
             seconds.setdefault(name, []).append(took)
     records, expected = [], next(iter(found.values()))
     for name, times in seconds.items():
@@ -88,6 +84,11 @@ def compete(contestants, problem, task, states, rounds=ROUNDS, **settings):
             f"{problem.name}, {task}: {name}: {median * 1e6:.4g} us, differs by {record['difference']:.0e}", flush=True
         )
     return records
+
+
+def compiled_ones(programs):
+    """The ports that are fast enough to be of interest everywhere."""
+    return [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
 
 
 def evaluations(programs):
@@ -117,19 +118,16 @@ def trajectories(programs):
     return records
 
 
-def reference(problem, states, duration, chains):
-    """Ends of the first few motions by SciPy's DOP853 and Pinocchio."""
-    peer, ends = problem.pinocchio, []
-    data, n = peer.model.createData(), problem.model.nv
+def ends_by_scipy(problem, states, duration, chains, **settings):
+    """Ends of the first few motions by one of SciPy's methods, with Pinocchio's dynamics."""
+    engine, n, ends = problem.pinocchio.model, problem.model.nv, []
+    data = engine.createData()
 
-    for i in range(chains):
-        tau = states[2][i]
+    def rates(_, y, tau):
+        return np.concatenate([y[n:], pin.aba(engine, data, y[:n], y[n:], tau)])
 
-        def rates(_, y, tau=tau):
-            return np.concatenate([y[n:], pin.aba(peer.model, data, y[:n], y[n:], tau)])
-
-        start = np.concatenate([states[0][i], states[1][i]])
-        ends.append(solve_ivp(rates, (0, duration), start, method="DOP853", rtol=3e-14, atol=1e-14).y[:, -1])
+    for q, qd, tau in zip(*(s[:chains] for s in states), strict=True):
+        ends.append(solve_ivp(rates, (0, duration), np.concatenate([q, qd]), args=(tau,), **settings).y[:, -1])
     return np.array(ends)
 
 
@@ -141,18 +139,8 @@ class SciPyWithPinocchio:
     def prepare(self, problem, task, states, duration=0.0, rtol=1e-8, atol=1e-10, **_):
         if task != "rk45":
             raise Unable
-        peer, n, few = problem.pinocchio, problem.model.nv, 4
-        data = peer.model.createData()
-
-        def move():
-            ends = []
-            for q, qd, tau in zip(*(s[:few] for s in states), strict=True):
-                rates = lambda _, y: np.concatenate([y[n:], pin.aba(peer.model, data, y[:n], y[n:], tau)])  # noqa: B023, E731
-                start = np.concatenate([q, qd])
-                ends.append(solve_ivp(rates, (0, duration), start, method="RK45", rtol=rtol, atol=atol).y[:, -1])
-            return np.array(ends)
-
-        return who.timed(move, few)
+        few, settings = 4, {"method": "RK45", "rtol": rtol, "atol": atol}
+        return who.timed(lambda: ends_by_scipy(problem, states, duration, few, **settings), few)
 
 
 def precision(programs):
@@ -162,7 +150,7 @@ def precision(programs):
     for problem in (problems()[0][0], problems()[1][0]):
         q, qd, tau = problem.states(batch)
         states = 0.5 * q, 0.5 * qd, 0.01 * tau
-        ends = reference(problem, states, duration, known)
+        ends = ends_by_scipy(problem, states, duration, known, method="DOP853", rtol=3e-14, atol=1e-14)
         fast = [p for p in programs if p.name not in who.MOST_STATES]
         for task, levels in {
             "rk4": [{"step": duration / steps} for steps in (16, 32, 64, 128, 256, 512, 1024, 2048)],
@@ -199,7 +187,7 @@ def compete_for_error(contestants, problem, task, states, ends, duration, level)
 def batches(programs):
     """Forward dynamics of a chain of 7 in batches of one to a million, on one core and on all."""
     problem, records = problems()[1][0], []
-    fast = [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
+    fast = compiled_ones(programs)
     for threads in sorted({1, len(CORES)}):
         os.sched_setaffinity(0, CORES[:threads])
         rb.set_num_threads(threads)
@@ -219,7 +207,7 @@ def batches(programs):
 
 def lengths(programs):
     """Forward dynamics of chains of 2 to 1000 bodies."""
-    fast = [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
+    fast = compiled_ones(programs)
     records = []
     for n in (2, 4, 7, 15, 30, 60, 100, 300, 1000):
         problem = Problem(f"chain of {n}", general_chain(n))
@@ -230,7 +218,7 @@ def lengths(programs):
 
 def single(programs):
     """One chain alone: a call of the forward dynamics, and a motion."""
-    fast = [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
+    fast = compiled_ones(programs)
     records = []
     for n in (6, 7, 30):
         problem = Problem(f"chain of {n}", general_chain(n))
@@ -305,7 +293,7 @@ def roofline(_):
         for _ in range(3):
             done = subprocess.run([program], check=True, capture_output=True, text=True)
             peaks.append([float(x) for x in done.stdout.split()])
-    flops, doubles, singles, bandwidth = None, *np.median(peaks, axis=0)
+    doubles, singles, bandwidth = np.median(peaks, axis=0)
     lines = Path(__file__).with_name("instructions.txt").read_text().splitlines()[2:]
     flops = {line[:38].strip(): float(line.split()[-1]) for line in lines}
     records = [{"who": "peak", "float64": doubles, "float32": singles, "bandwidth": bandwidth}]

@@ -41,7 +41,7 @@ def _numbers(values):
 
 
 def origins_at_rest(model):
-    """Where the joints stand at q = 0, (n, 3), world axes, m."""
+    """Where the joints stand at q = 0, and the bodies' centres of gravity: (n, 3) each, world axes, m."""
     rotations, origins = [], []
     for i, parent in enumerate(model.parent):
         R, p = (np.eye(3), np.zeros(3)) if parent < 0 else (rotations[parent], origins[parent])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, ModelError
 
 
 def load(path, *, base=None, nonphysical_inertia="warn"):
@@ -91,6 +91,8 @@ def save(model, path):
     >>> rb.load(file).n_bodies
     2
     """
+    if model.batch_shape:
+        raise ModelError(f"model {model.name!r} is a batch {model.batch_shape} of chains; expected a single one")
     path = Path(path)
     ending = path.suffix.lower()
     if ending == ".toml":

@@ -11,6 +11,11 @@ from ..model.joint import Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.passive import JointForces
 from ..model.pose import Pose, rotation_matrix
 
+try:
+    import mujoco
+except ImportError:
+    mujoco = None
+
 
 def load_mjcf(path, nonphysical_inertia="warn"):
     """The model in an MJCF file, as MuJoCo compiles it.
@@ -20,10 +25,8 @@ def load_mjcf(path, nonphysical_inertia="warn"):
     from the pose in the file (a joint's `ref` is not added). What else acts in MuJoCo is named in a warning. Raises
     FileFormatError, or ModelError if the mechanism cannot be.
     """
-    try:
-        import mujoco
-    except ImportError:
-        raise FileFormatError(f"{path}: MJCF needs MuJoCo's parser; install rbchain[mjcf]") from None
+    if mujoco is None:
+        raise FileFormatError(f"{path}: MJCF needs MuJoCo's parser; install rbchain[mjcf]")
     if not path.exists():
         raise FileNotFoundError(path)
     try:
@@ -38,10 +41,10 @@ def load_mjcf(path, nonphysical_inertia="warn"):
     anchors = {0: np.zeros(3)}  # of each body's joint, in MuJoCo's body frame
     names = {0: None}
     for body in range(1, source.nbody):
-        _add_body(builder, mujoco, source, path, body, anchors, names)
+        _add_body(builder, source, path, body, anchors, names)
     taken = set(names.values())
     for site in range(source.nsite):
-        body, name = source.site_bodyid[site], _name(mujoco, source, "site", site) or f"site{site}"
+        body, name = source.site_bodyid[site], _name(source, "site", site) or f"site{site}"
         place = Pose(source.site_pos[site] - anchors[body], _rotation(source.site_quat[site]))
         name = name if name not in taken else f"{name}_site"
         taken.add(name)
@@ -50,7 +53,7 @@ def load_mjcf(path, nonphysical_inertia="warn"):
     return builder.build()
 
 
-def _name(mujoco, source, kind, i):
+def _name(source, kind, i):
     return mujoco.mj_id2name(source, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), i)
 
 
@@ -60,14 +63,14 @@ def _rotation(quaternion):
     return rotation_matrix([x, y, z, w])
 
 
-def _add_body(builder, mujoco, source, path, body, anchors, names):
+def _add_body(builder, source, path, body, anchors, names):
     joints = range(source.body_jntadr[body], source.body_jntadr[body] + source.body_jntnum[body])
-    name = _name(mujoco, source, "body", body) or f"body{body}"
+    name = _name(source, "body", body) or f"body{body}"
     parent = source.body_parentid[body]
     points = [source.jnt_pos[j] for j in joints]
     if any(not np.allclose(point, points[0], atol=1e-12) for point in points):
         raise FileFormatError(f"{path}: the joints of body {name!r} are at different points; expected one point")
-    joint, passive, rotor = _joint(mujoco, source, path, name, joints)
+    joint, passive, rotor = _joint(source, path, name, joints)
     anchor = points[0] if points and joint.kind != "free" else np.zeros(3)
     R = _rotation(source.body_quat[body])
     turned = _rotation(source.body_iquat[body])
@@ -79,13 +82,13 @@ def _add_body(builder, mujoco, source, path, body, anchors, names):
         joint=joint,
         placement=Pose(source.body_pos[body] + R @ anchor - anchors[parent], R),
         inertia=Inertia(source.body_mass[body], source.body_ipos[body] - anchor, (tensor + tensor.T) / 2),
-        joint_name=(_name(mujoco, source, "joint", joints[0]) if len(joints) == 1 else None) or name,
+        joint_name=(_name(source, "joint", joints[0]) if len(joints) == 1 else None) or name,
         rotor_inertia=rotor,
         passive=passive,
     )
 
 
-def _joint(mujoco, source, path, name, joints):
+def _joint(source, path, name, joints):
     """The joint of a body, its passive forces, and what MuJoCo calls armature."""
     if not joints:
         return Fixed(), None, 0.0

@@ -182,14 +182,10 @@ def _immersion(where, given, units):
 
 
 def toml_of(model):
-    """The text of a model's file. Raises ModelError where chains differ, which a file cannot say."""
+    """The text of the file of a model of one chain."""
     import tomli_w
 
     description = model._description
-    if model.batch_shape:
-        raise ModelError(
-            f"model {model.name!r} is a batch {model.batch_shape} of chains; expected a single one to write"
-        )
     given = {"format": FORMAT, "name": description.name, "gravity": description.gravity.tolist()}
     if description.fluid_density:
         given["fluid_density"] = float(description.fluid_density)

@@ -6,7 +6,7 @@ import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from ..errors import FileFormatError, ModelError
+from ..errors import FileFormatError
 from ..model.passive import PASSIVE_FIELDS, JointForces
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
@@ -15,14 +15,12 @@ ROOT = "world"
 
 
 def urdf_of(model):
-    """The text of a model's URDF, on a root link without mass that stands for the world.
+    """The text of the URDF of a model of one chain, on a root link without mass that stands for the world.
 
     Numbers are written in full, so that positions, axes and tensors are read again to the bit, and rotations, which
-    URDF has as angles, to rounding. Raises FileFormatError for joints that URDF does not know, ModelError for a batch.
+    URDF has as angles, to rounding. Raises FileFormatError for joints that URDF does not know.
     """
     description = model._description
-    if model.batch_shape:
-        raise ModelError(f"model {model.name!r} is a batch {model.batch_shape} of chains; expected a single one")
     unknown = sorted({kind for kind in description.joint_types if kind not in TYPES})
     if unknown:
         raise FileFormatError(

@@ -192,7 +192,7 @@ def _labels(joints, counts):
 def _rotation(quaternions):
     """Rotations of unit quaternions; none where one is not finite."""
     flat = quaternions.reshape(-1, 4)
-    from scipy.spatial.transform import Rotation  # a quarter of the time that rbchain takes to import
+    from scipy.spatial.transform import Rotation  # slow to import, and seldom needed
 
     return Rotation.from_quat(np.where(np.isfinite(flat).all(-1, keepdims=True), flat, [0.0, 0.0, 0.0, 1.0]))
 
