@@ -21,10 +21,12 @@ from .model.builder import ModelBuilder
 from .model.immersion import Immersion
 from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .model.limits import JointLimits
 from .model.materials import density_of
 from .model.passive import JointForces
 from .model.pose import Pose
 from .model.units import Units
+from .model.visual import Visual
 from .simulation import Trajectory
 
 __version__ = "0.1.0"
@@ -58,6 +60,7 @@ __all__ = [
     "Immersion",
     "Inertia",
     "JointForces",
+    "JointLimits",
     "Model",
     "ModelBuilder",
     "ModelError",
@@ -79,6 +82,7 @@ __all__ = [
     "Units",
     "Universal",
     "UserForces",
+    "Visual",
     "Wrench",
     "density_of",
     "get_num_threads",

@@ -11,6 +11,7 @@ from .model import validation
 from .model.description import VARIABLE_FIELDS, Description, Frame, water_of
 from .model.inertia import Inertia, inertia_tensor, tensor_of_point
 from .model.joint import Revolute
+from .model.limits import JointLimits
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
 from .model.pose import Pose, numbers, vector3
 from .quantities.calculator import Calculator
@@ -57,6 +58,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         Of each degree of freedom's motor; armature = rotor_inertia gear_ratio^2 is what the joint feels.
     stiffness, damping, friction, lower_limit, ... : (nv,) arrays
         The fields of `JointForces`, of each degree of freedom.
+    position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
+        What `JointLimits` say: kept, but nothing stops there.
     fluid_density, volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
         The fluid's density, and the fields of `Immersion` of each body; added masses about the bodies' origins.
     mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
@@ -65,6 +68,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         In world axes.
     fixed_frames : dict
         Frames on fixed joints by name, each with the number of the body it is fixed to (-1: the world).
+    visuals : dict
+        Of each body or frame that has any, a tuple of `Visual`.
 
     Arrays are read-only; a field given to `vary` has the batch's axes in front.
     """
@@ -107,6 +112,10 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     linear_damping = property(lambda self: self._description.linear_damping)
     quadratic_damping = property(lambda self: self._description.quadratic_damping)
     strip_drag = property(lambda self: self._description.strip_drag)
+    position_limits = property(lambda self: self._description.limits[:, :2])
+    velocity_limit = property(lambda self: self._description.limits[:, 2])
+    effort_limit = property(lambda self: self._description.limits[:, 3])
+    visuals = property(lambda self: dict(self._description.visuals))
     dof_types = property(lambda self: self._description.dof_types)
     position_index = property(lambda self: self._dofs.position_index)
     velocity_index = property(lambda self: self._dofs.velocity_index)
@@ -173,6 +182,8 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
                 **water_of([None] * n, 0.0),
                 frames={},
                 nonphysical_inertia="refuse",
+                limits=np.tile(JointLimits().of_dofs(name, Revolute()), (n, 1)),
+                visuals={},
             )
         )
 

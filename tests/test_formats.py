@@ -112,7 +112,9 @@ def test_names_of_an_mjcf_are_kept(tmp_path):
 def test_what_an_mjcf_has_besides_is_named(tmp_path):
     text = MJCF.format(trunk='<joint axis="0 1 1" limited="true" range="-1 1"/>')
     text = text.replace("</mujoco>", '<actuator><motor joint="slide"/></actuator></mujoco>')
-    with pytest.warns(UserWarning, match=r"left out of the model: actuators, limits of joints$"):
+    with pytest.warns(
+        UserWarning, match=r"left out of the model: actuators, limits of joints \(kept, but do not act\)$"
+    ):
         rb.load(written(tmp_path, text))
 
 
@@ -142,6 +144,12 @@ def assert_close(found, expected):
     np.testing.assert_allclose(
         found.inertia, expected.inertia, rtol=8 * EPS, atol=8 * EPS * abs(expected.inertia).max()
     )
+    np.testing.assert_array_equal(found.position_limits, expected.position_limits)
+    np.testing.assert_array_equal(found.effort_limit, expected.effort_limit)
+    for name, visuals in expected.visuals.items():
+        assert [(v.shape, v.size, v.file) for v in found.visuals[name]] == [(v.shape, v.size, v.file) for v in visuals]
+        for a, b in zip(found.visuals[name], visuals, strict=True):
+            np.testing.assert_allclose(a.pose.rotation, b.pose.rotation, atol=16 * EPS)
     np.testing.assert_allclose(found.placement_rotation, expected.placement_rotation, atol=16 * EPS)
 
 
@@ -167,7 +175,44 @@ def test_a_tree_survives_a_urdf(tmp_path, seed):
 def test_a_robot_survives_a_urdf(tmp_path):
     model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
     rb.save(model, tmp_path / "solo.urdf")
+    assert len(model.visuals) == 17
     assert_close(rb.load(tmp_path / "solo.urdf"), model)
+
+
+def test_limits_and_looks_of_a_urdf_are_kept(tmp_path):
+    builder = rb.ModelBuilder()
+    limits = rb.JointLimits(lower=-1.0, upper=2.0, velocity=3.0)
+    look = rb.Visual("cylinder", (0.1, 0.5), rb.Pose((0, 0, 0.25)), colour=(1.0, 0.5, 0.0, 1.0))
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0), limits=limits, visuals=[look])
+    rb.save(builder.build(), tmp_path / "arm.urdf")
+    again = rb.load(tmp_path / "arm.urdf")
+    assert again.position_limits.tolist() == [[-1.0, 2.0]]
+    assert (again.velocity_limit[0], again.effort_limit[0]) == (3.0, np.inf)
+    (found,) = again.visuals["arm"]
+    assert (found.shape, found.size, found.colour) == (look.shape, look.size, look.colour)
+    assert found.pose.translation.tolist() == [0.0, 0.0, 0.25]
+
+
+def test_ranges_and_geoms_of_an_mjcf_are_kept(tmp_path):
+    joint = '<joint axis="0 1 1" ref="0.5" limited="true" range="-1 1" actuatorfrcrange="-3 4"/>'
+    geom = '<geom type="capsule" size="0.1 0.2" pos="0.3 0 0" rgba="1 0 0 0.5" contype="0"/>'
+    with pytest.warns(UserWarning, match="left out"):
+        model = rb.load(written(tmp_path, MJCF.format(trunk=joint + geom)))
+    assert model.position_limits[0].tolist() == [-1.5, 0.5]
+    assert model.effort_limit[0] == 4.0
+    (look,) = model.visuals["trunk"]
+    assert (look.shape, look.size, look.colour) == ("capsule", (0.1, 0.4), (1.0, 0.0, 0.0, 0.5))
+
+
+def test_a_visual_that_cannot_be_read_is_left_out_with_a_warning(tmp_path):
+    text = (
+        '<robot name="r"><link name="base"><visual><geometry><torus/></geometry></visual></link>'
+        '<link name="arm"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+        '</inertial></link><joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>'
+    )
+    (tmp_path / "r.urdf").write_text(text)
+    with pytest.warns(UserWarning, match=r"visuals of these links cannot be read, and are left out: \['base'\]"):
+        assert rb.load(tmp_path / "r.urdf").visuals == {}
 
 
 def test_joints_that_urdf_does_not_know_are_refused(tmp_path):
@@ -180,3 +225,11 @@ def test_joints_that_urdf_does_not_know_are_refused(tmp_path):
 def test_what_urdf_cannot_say_is_named(tmp_path):
     with pytest.warns(UserWarning, match=r"leaves out: stiffness, rotor_inertia, gravity other than"):
         rb.save(rb.Model.serial_chain(2).vary(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")
+
+
+def test_damping_that_urdf_has_no_place_for_is_named(tmp_path):
+    builder = rb.ModelBuilder()
+    drag = rb.JointForces(damping=1.0)
+    builder.add_body("buoy", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0), passive=drag)
+    with pytest.warns(UserWarning, match="leaves out: damping of free joints"):
+        rb.save(builder.build(), tmp_path / "buoy.urdf")

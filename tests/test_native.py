@@ -24,7 +24,11 @@ def same(a, b):
     """Whether two descriptions are the same, to the last bit."""
     for field in dataclasses.fields(a):
         x, y = getattr(a, field.name), getattr(b, field.name)
-        if field.name == "frames":
+        if field.name == "visuals":
+            assert {k: [words(v) for v in of_body] for k, of_body in x.items()} == {
+                k: [words(v) for v in of_body] for k, of_body in y.items()
+            }
+        elif field.name == "frames":
             assert x.keys() == y.keys()
             for name, frame in x.items():
                 assert frame.body == y[name].body
@@ -34,6 +38,10 @@ def same(a, b):
             np.testing.assert_array_equal(x, y, err_msg=field.name)
         else:
             assert x == y, field.name
+
+
+def words(visual):
+    return visual.shape, visual.size, visual.pose.translation.tolist(), visual.colour, visual.file
 
 
 def round_trip(model, folder):
@@ -83,9 +91,14 @@ def test_everything_a_joint_and_water_do_survives(tmp_path):
                 strip_length=0.5,
                 strip_drag=1.2,
             ),
+            limits=rb.JointLimits(lower=(-1.0, -np.inf), upper=2.5, effort=(30.0, 20.0)),
+            visuals=[
+                rb.Visual("capsule", (0.1, 0.3), turned, colour=(0.1, 0.2, 0.3, 0.4)),
+                rb.Visual("mesh", (1e-3, 1e-3, 1e-3), file="part.stl"),
+            ],
         )
     builder.add_body("tool", parent="body2", joint=rb.Fixed(), placement=turned, inertia=rb.Inertia(0.3))
-    builder.add_body("floor", joint=rb.Fixed(), placement=turned)
+    builder.add_body("floor", joint=rb.Fixed(), placement=turned, visuals=[rb.Visual("box", (9, 9, 0.1))])
     model = builder.build()
     same(model._description, round_trip(model, tmp_path)._description)
 

@@ -8,8 +8,10 @@ from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
 from ..model.joint import Composite, Fixed, Free, Prismatic, Revolute, Spherical
+from ..model.limits import JointLimits
 from ..model.passive import JointForces
 from ..model.pose import Pose, rotation_matrix
+from ..model.visual import Visual
 
 try:
     import mujoco
@@ -20,7 +22,8 @@ except ImportError:
 def load_mjcf(path, nonphysical_inertia="warn"):
     """The model in an MJCF file, as MuJoCo compiles it.
 
-    Joints, masses, springs, damping, dry friction and armature are kept, and sites as frames. A body's frame is its
+    Joints, masses, springs, damping, dry friction, armature, ranges and geoms (as visuals, but for planes, meshes and
+    height fields) are kept, and sites as frames. A body's frame is its
     joint's: where MuJoCo's joint is not at the body's origin, the frame stands at the joint's anchor. Positions count
     from the pose in the file (a joint's `ref` is not added). What else acts in MuJoCo is named in a warning. Raises
     FileFormatError, or ModelError if the mechanism cannot be.
@@ -85,6 +88,8 @@ def _add_body(builder, source, path, body, anchors, names):
         joint_name=(_name(source, "joint", joints[0]) if len(joints) == 1 else None) or name,
         rotor_inertia=rotor,
         passive=passive,
+        limits=_limits(source, joint, joints),
+        visuals=_visuals(source, body, anchor),
     )
 
 
@@ -116,12 +121,44 @@ def _joint(source, path, name, joints):
     return joint, JointForces(**forces), source.dof_armature[dofs]
 
 
+def _limits(source, joint, joints):
+    """The ranges of hinges and slides, and what may act on them."""
+    if joint.kind in ("free", "spherical", "fixed"):
+        return None
+    which = list(joints)
+    references = source.qpos0[source.jnt_qposadr[which], None]  # positions count from the pose in the file
+    ranges = source.jnt_range[which] - references
+    lower, upper = np.where(source.jnt_limited[which, None], ranges, (-np.inf, np.inf)).T
+    efforts = np.where(source.jnt_actfrclimited[which], np.abs(source.jnt_actfrcrange[which]).max(1), np.inf)
+    return JointLimits(lower=lower, upper=upper, effort=efforts)
+
+
+def _visuals(source, body, anchor):
+    """The geoms of a body that are plain shapes; their half lengths are MuJoCo's."""
+    kinds = mujoco.mjtGeom
+    shapes = {
+        kinds.mjGEOM_SPHERE: lambda size: ("sphere", size[:1]),
+        kinds.mjGEOM_CAPSULE: lambda size: ("capsule", (size[0], 2 * size[1])),
+        kinds.mjGEOM_ELLIPSOID: lambda size: ("ellipsoid", size),
+        kinds.mjGEOM_CYLINDER: lambda size: ("cylinder", (size[0], 2 * size[1])),
+        kinds.mjGEOM_BOX: lambda size: ("box", 2 * size),
+    }
+    first, found = source.body_geomadr[body], []
+    for geom in range(first, first + source.body_geomnum[body]):
+        kind = kinds(source.geom_type[geom])
+        if kind in shapes:
+            shape, size = shapes[kind](source.geom_size[geom])
+            pose = Pose(source.geom_pos[geom] - anchor, _rotation(source.geom_quat[geom]))
+            found.append(Visual(shape, size, pose, source.geom_rgba[geom]))
+    return found
+
+
 def _warn_of_what_is_ignored(source, path):
     counts = {
         "actuators": source.nu,
         "tendons": source.ntendon,
         "equality constraints": source.neq,
-        "limits of joints": int(source.jnt_limited.sum()),
+        "limits of joints (kept, but do not act)": int(source.jnt_limited.sum()),
         "contacts of geoms": int(((source.geom_contype != 0) & (source.geom_conaffinity != 0)).sum()),
         "a reference position (ref)": int(np.count_nonzero(source.qpos0[_angles(source)])),
         "fluid": int(source.opt.density > 0.0 or source.opt.viscosity > 0.0),

@@ -16,6 +16,8 @@
     inertia = [0.01, 0.02, 0.02]    # or six: xx xy xz yy yz zz
     passive = { damping = 0.1 }     # the fields of JointForces
     immersion = { volume = 0.002 }  # the fields of Immersion; added masses about the body's origin
+    limits = { lower = -1, upper = 1, velocity = 2, effort = 50 }
+    visual = [{ shape = "box", size = [0.2, 0.1, 0.1], placement = { translation = [0.1, 0, 0] } }]
 
     [[frame]]                       # fixed to a body, or to the world
     name = "tool"
@@ -33,16 +35,18 @@ from ..model.builder import ModelBuilder
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, Composite, Fixed, Planar, Prismatic, Revolute, Screw, Universal
+from ..model.limits import LIMITS, JointLimits
 from ..model.passive import PASSIVE_FIELDS, JointForces
 from ..model.pose import Pose
 from ..model.units import Units
+from ..model.visual import Visual
 
 FORMAT = "rbchain 1"
 KINDS = {joint.kind: joint for joint in JOINTS}
 MODEL_KEYS = ("format", "name", "gravity", "fluid_density", "units", "degrees", "nonphysical_inertia", "body", "frame")
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
-    *("rotor_inertia", "gear_ratio", "passive", "immersion"),
+    *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual"),
 )
 #: Fields of an Immersion that say where something is, or how much: the others stay in SI whatever the units.
 IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": "length", "strip_length": "length"}
@@ -93,6 +97,8 @@ def _model(given):
             gear_ratio=body.get("gear_ratio", 1.0),
             passive=_made(where, JointForces, _table(where, body, "passive")),
             immersion=_immersion(where, immersion, units) if immersion else None,
+            limits=_made(where, JointLimits, _table(where, body, "limits")),
+            visuals=_visuals(where, body),
         )
         if joint.kind != "fixed":
             names.append(body.get("name"))
@@ -100,9 +106,10 @@ def _model(given):
             added[body.get("name")] = {key: immersion[key] for key in ADDED if key in immersion}
     for frame in _tables(given, "frame"):
         where = f"frame {frame.get('name')!r}"
-        _expect_keys(where, frame, ("name", "body", "placement"))
+        _expect_keys(where, frame, ("name", "body", "placement", "visual"))
         pose = _pose(where, _table(where, frame, "placement"), units)
-        builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose)
+        looks = _visuals(where, frame)
+        builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks)
     model = builder.build()
     for key in ADDED:
         if any(key in of_body for of_body in added.values()):
@@ -181,6 +188,16 @@ def _immersion(where, given, units):
     return _made(where, Immersion, fields)
 
 
+def _visuals(where, given):
+    found = []
+    for visual in _tables(given, "visual"):
+        fields = dict(visual)
+        pose = _pose(where, _table(where, fields, "placement"), _Measures({}))
+        fields.pop("placement", None)
+        found.append(_made(where, Visual, {**fields, "pose": pose}))
+    return found
+
+
 def toml_of(model):
     """The text of the file of a model of one chain."""
     import tomli_w
@@ -198,6 +215,7 @@ def toml_of(model):
             {"name": name}
             | ({"body": description.body_names[frame.body]} if frame.body >= 0 else {})
             | _placement_of(frame.pose.translation, frame.pose.rotation)
+            | _visuals_of(model.visuals.get(name, ()))
             for name, frame in frames
         ]
     return tomli_w.dumps(given)
@@ -231,8 +249,25 @@ def _body_of(description, i, first):
     passive = {}
     for key in PASSIVE_FIELDS:
         passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(JointForces, key))
-    immersion = _immersion_of(description, i)
-    return body | ({"passive": passive} if passive else {}) | ({"immersion": immersion} if immersion else {})
+    tables = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
+    for column, key in enumerate(LIMITS):
+        tables["limits"] |= _of_dofs(key, description.limits[dofs, column], getattr(JointLimits, key))
+    return (
+        body
+        | {key: table for key, table in tables.items() if table}
+        | _visuals_of(description.visuals.get(body["name"], ()))
+    )
+
+
+def _visuals_of(visuals):
+    """The tables of what a body looks like."""
+    tables = []
+    for visual in visuals:
+        table = {"shape": visual.shape, "size": list(visual.size)}
+        table |= {"colour": list(visual.colour)} if visual.colour is not None else {}
+        table |= {"file": visual.file} if visual.file else {}
+        tables.append(table | _placement_of(visual.pose.translation, visual.pose.rotation))
+    return {"visual": tables} if tables else {}
 
 
 def _of_dofs(key, values, usual):

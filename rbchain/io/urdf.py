@@ -11,9 +11,12 @@ from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
 from ..model.joint import Fixed, Free, Planar, Prismatic, Revolute
+from ..model.limits import JointLimits
 from ..model.passive import JointForces
 from ..model.pose import Pose
+from .urdf_visuals import visuals_of
 
+#: What is no part of the dynamics, nor of the limits; visuals are read by themselves.
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
 JOINTS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
 WITHOUT_AXIS = {"fixed": Fixed, "floating": Free}
@@ -22,16 +25,18 @@ WITHOUT_AXIS = {"fixed": Fixed, "floating": Free}
 def load_urdf(path, base=None, nonphysical_inertia="warn"):
     """The model in a URDF file, its root link on the joint `base` or fixed to the world, gravity 9.81 m/s^2 along -z.
 
-    Damping and friction become the joints' passive forces. Joint limits do not: URDF says nothing of how hard they are.
-    What would be part of the dynamics, but is not computed (mimicry of another joint), is named in a warning. Raises
-    FileFormatError, or ModelError if the mechanism cannot be.
+    Damping and friction become the joints' passive forces. Limits are kept, but do not act: URDF says nothing of how
+    hard they are. What would be part of the dynamics, but is not computed (mimicry of another joint), is named in a
+    warning. Raises FileFormatError, or ModelError if the mechanism cannot be.
     """
-    robot = _parse(path)
+    robot, visuals = _parse(path)
     links = {link.name: link for link in robot.links}
     root, children = _tree(path, robot)
     _warn_of_what_is_ignored(path, robot)
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
-    builder.add_body(root, joint=Fixed() if base is None else base, inertia=_inertia(links[root]))
+    builder.add_body(
+        root, joint=Fixed() if base is None else base, inertia=_inertia(links[root]), visuals=visuals.get(root, ())
+    )
     waiting = children.get(root, [])[::-1]
     while waiting:
         joint = waiting.pop()
@@ -43,6 +48,8 @@ def load_urdf(path, base=None, nonphysical_inertia="warn"):
             inertia=_inertia(links[joint.child]),
             joint_name=joint.name,
             passive=_passive(joint),
+            limits=_limits(joint),
+            visuals=visuals.get(joint.child, ()),
         )
         waiting.extend(children.get(joint.child, [])[::-1])
     with warnings.catch_warnings(record=True) as caught:
@@ -79,7 +86,10 @@ def _tree(path, robot):
 
 
 def _parse(path):
-    """The file's elements, without document types: what they declare could expand without bound or reach elsewhere."""
+    """The file's robot, and its links' visuals.
+
+    Without document types: what these declare could expand without bound or reach elsewhere.
+    """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
     try:
         tree = etree.parse(io.BytesIO(path.read_bytes()), parser)
@@ -91,10 +101,12 @@ def _parse(path):
     if robot.tag != "robot":
         raise FileFormatError(f"{path}: the root element is <{robot.tag}>; expected <robot>")
     robot.set("name", robot.get("name") or path.stem)
+    visuals = visuals_of(path, robot)
     etree.strip_elements(robot, *WITHOUT_MASS)
     _check_elements(path, robot)
+    text = io.BytesIO(etree.tostring(robot))
     try:
-        return yourdfpy.URDF.load(io.BytesIO(etree.tostring(robot)), build_scene_graph=False, load_meshes=False).robot
+        return yourdfpy.URDF.load(text, build_scene_graph=False, load_meshes=False).robot, visuals
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(f"{path}: not a URDF: {type(error).__name__}: {error}") from error
 
@@ -106,6 +118,7 @@ NUMBERS = {
     "inertia": {name: (1, False) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")},
     "axis": {"xyz": (3, False)},
     "dynamics": {"damping": (1, True), "friction": (1, True)},
+    "limit": {name: (1, True) for name in ("lower", "upper", "velocity", "effort")},
 }
 
 
@@ -168,6 +181,20 @@ def _passive(joint):
     if joint.dynamics is None or joint.type in WITHOUT_AXIS:
         return None
     return JointForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
+
+
+def _limits(joint):
+    """What is said of the joint's range; a continuous joint has none, and what is not said is infinite."""
+    said = joint.limit
+    if said is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
+        return None
+    unlimited = joint.type == "continuous"
+    return JointLimits(
+        lower=-np.inf if unlimited or said.lower is None else said.lower,
+        upper=np.inf if unlimited or said.upper is None else said.upper,
+        velocity=said.velocity or np.inf,
+        effort=said.effort or np.inf,
+    )
 
 
 def _pose(matrix):

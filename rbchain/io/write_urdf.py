@@ -1,4 +1,4 @@
-"""Writing URDF: links, joints, damping and friction; what it cannot say is named in a warning."""
+"""Writing URDF: links, visuals, joints, limits, damping and friction; what it cannot say is named in a warning."""
 
 import warnings
 
@@ -10,8 +10,9 @@ from ..errors import FileFormatError
 from ..model.passive import PASSIVE_FIELDS, JointForces
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
-SAID = ("damping", "friction", "lower_limit", "upper_limit")  # of JointForces
+SAID = ("damping", "friction")  # of JointForces, where a joint has one degree of freedom
 ROOT = "world"
+SHAPES = ("box", "cylinder", "sphere", "mesh")  # of visuals
 
 
 def urdf_of(model):
@@ -29,14 +30,15 @@ def urdf_of(model):
     frames = dict(description.frames)
     root = _root(description.body_names, frames)
     robot = etree.Element("robot", name=description.name)
-    etree.SubElement(robot, "link", name=root)
+    _add_visuals(etree.SubElement(robot, "link", name=root), model.visuals.get(root, ()))
     for i, name in enumerate(description.body_names):
         link = etree.SubElement(robot, "link", name=name)
         if description.mass[i] or description.inertia[i].any():
             _add_inertia(link, description.mass[i], description.cg[i], description.inertia[i])
+        _add_visuals(link, model.visuals.get(name, ()))
         _add_joint(robot, description, i, model.velocity_index[i], root)
     for name, frame in frames.items():
-        etree.SubElement(robot, "link", name=name)
+        _add_visuals(etree.SubElement(robot, "link", name=name), model.visuals.get(name, ()))
         joint = etree.SubElement(robot, "joint", name=f"{name}_fixed", type="fixed")
         parent = root if frame.body < 0 else description.body_names[frame.body]
         etree.SubElement(joint, "parent", link=parent)
@@ -79,8 +81,8 @@ def _add_inertia(link, mass, cg, inertia):
 
 def _add_joint(robot, description, i, dof, root):
     kind, parent = description.joint_types[i], description.parent[i]
-    limits = description.lower_limit[dof], description.upper_limit[dof]
-    limited = kind in ("revolute", "prismatic") and np.isfinite(limits).all()
+    lower, upper, velocity, effort = description.limits[dof]
+    limited = kind in ("revolute", "prismatic") and np.isfinite((lower, upper)).all()
     type_name = "revolute" if limited and kind == "revolute" else TYPES[kind]
     joint = etree.SubElement(robot, "joint", name=description.joint_names[i], type=type_name)
     etree.SubElement(joint, "parent", link=root if parent < 0 else description.body_names[parent])
@@ -92,10 +94,40 @@ def _add_joint(robot, description, i, dof, root):
     if description.damping[dof] or description.friction[dof]:
         numbers = {key: repr(float(getattr(description, key)[dof])) for key in ("damping", "friction")}
         etree.SubElement(joint, "dynamics", numbers)
-    if limited:
-        lower, upper = (repr(float(limit)) for limit in limits)
-        # a URDF has to say how strong and fast a joint is; a model does not know
-        etree.SubElement(joint, "limit", lower=lower, upper=upper, effort="0", velocity="0")
+    if limited or (kind in ("revolute", "prismatic") and np.isfinite((velocity, effort)).any()):
+        said = {"lower": lower, "upper": upper} if limited else {}
+        # a URDF has to say how strong and fast a joint is; where that is not known, 0 is customary
+        said |= {key: x if np.isfinite(x) else 0.0 for key, x in (("effort", effort), ("velocity", velocity))}
+        etree.SubElement(joint, "limit", {key: repr(float(x)) for key, x in said.items()})
+
+
+def _add_visuals(link, visuals):
+    for visual in visuals:
+        if visual.shape not in SHAPES:
+            continue
+        element = etree.SubElement(link, "visual")
+        _add_origin(element, visual.pose.translation, visual.pose.rotation)
+        shape = etree.SubElement(etree.SubElement(element, "geometry"), visual.shape)
+        if visual.shape == "mesh":
+            shape.attrib.update({"filename": visual.file, "scale": _text(visual.size)})
+        elif visual.shape == "box":
+            shape.set("size", _text(visual.size))
+        else:
+            for name, x in zip(("radius", "length"), visual.size, strict=False):
+                shape.set(name, repr(x))
+        if visual.colour is not None:
+            material = etree.SubElement(element, "material", name="-".join(f"{x:.3g}" for x in visual.colour))
+            etree.SubElement(material, "color", rgba=_text(visual.colour))
+
+
+def _is_lost(model, key):
+    """Whether a file with one number for a joint, and none for a free one, leaves out some of this field."""
+    values, description = getattr(model, key), model._description
+    of_joints = np.split(values, np.cumsum(description.dof_counts)[:-1])
+    return any(
+        x.any() if kind == "free" else (x != x[0]).any()
+        for kind, x in zip(description.joint_types, of_joints, strict=True)
+    )
 
 
 def _warn_of_what_is_lost(model):
@@ -105,6 +137,14 @@ def _warn_of_what_is_lost(model):
         for key in PASSIVE_FIELDS
         if key not in SAID and (getattr(description, key) != getattr(JointForces, key)).any()
     ]
+    lost += [f"{key} of free joints, and of planar ones its differences" for key in SAID if _is_lost(model, key)]
+    single = np.isin(description.joint_types, ("revolute", "prismatic"))
+    finite = np.isfinite(description.limits)
+    of_single = np.repeat(single, description.dof_counts)
+    if finite[~of_single].any() or (finite[:, 0] != finite[:, 1]).any():
+        lost.append("limits on one side, and of joints other than revolute and prismatic")
+    others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
+    lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
     lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
     lost += ["the water"] if model.in_water else []
     lost += ["gravity other than 9.81 m/s^2 along -z"] if (description.gravity != [0.0, 0.0, -9.81]).any() else []

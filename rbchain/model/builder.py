@@ -1,6 +1,7 @@
 """ModelBuilder: a mechanism put together body by body."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,28 @@ from .description import Description, Frame, water_of
 from .immersion import Immersion
 from .inertia import Inertia
 from .joint import JOINTS, Fixed
+from .limits import JointLimits
 from .passive import PASSIVE_FIELDS, JointForces
 from .pose import Pose, numbers, vector3
+from .visual import Visual
 
 MASSLESS = Inertia(0.0)
+
+
+class _Body(NamedTuple):
+    """What was said of a body, checked; of its joint's degrees of freedom an array each."""
+
+    parent: str
+    joint: object
+    placement: Pose
+    inertia: Inertia
+    rotor_inertia: np.ndarray
+    gear_ratio: np.ndarray
+    passive: dict
+    limits: np.ndarray
+    immersion: Immersion
+    visuals: tuple
+    joint_name: str
 
 
 class ModelBuilder:
@@ -66,6 +85,8 @@ class ModelBuilder:
         gear_ratio=1.0,
         passive=None,
         immersion=None,
+        limits=None,
+        visuals=(),
     ):
         """Add a body and the joint it hangs on.
 
@@ -90,6 +111,10 @@ class ModelBuilder:
             Springs, friction and stops of the joint.
         immersion : Immersion, optional
             What water does to the body, if the model has a `fluid_density`.
+        limits : JointLimits, optional
+            What is said of the joint's range; nothing stops there.
+        visuals : sequence of Visual
+            What the body looks like.
 
         Raises
         ------
@@ -107,10 +132,9 @@ class ModelBuilder:
         inertia = MASSLESS if inertia is None else inertia
         if not isinstance(placement, Pose) or placement.translation.shape != (3,):
             raise ModelError(f"body {name!r}: placement is {placement!r}; expected one Pose")
-        if not isinstance(inertia, Inertia):
-            raise ModelError(f"body {name!r}: inertia is {inertia!r}; expected an Inertia")
+        self._expect(name, "inertia", inertia, Inertia)
         joint_name = name if joint_name is None else joint_name
-        if any(joint_name == other_name for *_, other_name in self._bodies.values()):
+        if any(joint_name == body.joint_name for body in self._bodies.values()):
             raise ModelError(f"body {name!r}: joint {joint_name!r} is there already; expected a new name")
         validation.check_mass((name,), np.array([inertia.mass]))
         validation.check_finite((name,), "cg", inertia.cg[None], 1)
@@ -127,12 +151,24 @@ class ModelBuilder:
         if isinstance(joint, Fixed) and np.any(rotor_inertia):
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor_inertia!r}; a fixed joint has no motor")
         passive = JointForces() if passive is None else passive
-        if not isinstance(passive, JointForces):
-            raise ModelError(f"body {name!r}: passive is {passive!r}; expected JointForces")
+        self._expect(name, "passive", passive, JointForces)
         forces = passive.of_dofs(name, joint)
-        if not (immersion is None or isinstance(immersion, Immersion)):
-            raise ModelError(f"body {name!r}: immersion is {immersion!r}; expected an Immersion")
-        self._bodies[name] = (parent, joint, placement, inertia, rotor, gears, forces, immersion, joint_name)
+        if immersion is not None:
+            self._expect(name, "immersion", immersion, Immersion)
+        limits = JointLimits() if limits is None else limits
+        self._expect(name, "limits", limits, JointLimits)
+        limits, visuals = limits.of_dofs(name, joint), tuple(visuals)
+        for visual in visuals:
+            self._expect(name, "one of visuals", visual, Visual)
+        self._bodies[name] = _Body(
+            parent, joint, placement, inertia, rotor, gears, forces, limits, immersion, visuals, joint_name
+        )
+
+    @staticmethod
+    def _expect(name, what, value, kind):
+        if not isinstance(value, kind):
+            article = "an" if kind.__name__[0] in "AEIOU" else "a"
+            raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
 
     @staticmethod
     def _of_dofs(name, joint, what, value):
@@ -146,19 +182,19 @@ class ModelBuilder:
         """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
         self._check_tree()
         carriers, inertias, immersions, moving = {}, [], [], []
-        for name, (parent, joint, placement, inertia, *_) in self._bodies.items():
-            carrier = Frame(-1, Pose()) if parent is None else carriers[parent]
-            placed = Frame(carrier.body, carrier.pose @ placement)
-            if isinstance(joint, Fixed):
+        for name, body in self._bodies.items():
+            carrier = Frame(-1, Pose()) if body.parent is None else carriers[body.parent]
+            placed = Frame(carrier.body, carrier.pose @ body.placement)
+            if isinstance(body.joint, Fixed):
                 carriers[name] = placed
                 if placed.body >= 0:
-                    inertias[placed.body] = inertias[placed.body] + inertia.moved(placed.pose)
+                    inertias[placed.body] = inertias[placed.body] + body.inertia.moved(placed.pose)
                     immersions[placed.body] = self._immersed(name, immersions[placed.body], placed.pose)
             else:
                 carriers[name] = Frame(len(moving), Pose())
                 moving.append((name, placed))
-                inertias.append(inertia)
-                immersions.append(self._bodies[name][7])
+                inertias.append(body.inertia)
+                immersions.append(body.immersion)
         if self._nonphysical:
             warnings.warn(
                 f"model {self.name!r}: no body can have the inertia (not positive semi-definite, or against the "
@@ -170,13 +206,14 @@ class ModelBuilder:
                 f"model {self.name!r} has no body that moves; expected at least one joint that is not fixed"
             )
         names = [name for name, _ in moving]
-        joints = [self._bodies[name][1] for name in names]
+        bodies = [self._bodies[name] for name in names]
+        joints = [body.joint for body in bodies]
         dofs = [dof for joint in joints for dof in joint.dofs]
         return Model(
             Description(
                 name=self.name,
                 body_names=tuple(names),
-                joint_names=tuple(self._bodies[name][-1] for name in names),
+                joint_names=tuple(body.joint_name for body in bodies),
                 joint_types=tuple(joint.kind for joint in joints),
                 dof_counts=np.array([len(joint.dofs) for joint in joints]),
                 dof_types=tuple(dof.kind for dof in dofs),
@@ -185,9 +222,9 @@ class ModelBuilder:
                 placement_translation=np.array([placed.pose.translation for _, placed in moving]),
                 axis=np.array([dof.axis for dof in dofs]),
                 pitch=np.array([dof.pitch for dof in dofs]),
-                rotor_inertia=np.concatenate([self._bodies[name][4] for name in names]),
-                gear_ratio=np.concatenate([self._bodies[name][5] for name in names]),
-                **{field: np.concatenate([self._bodies[name][6][field] for name in names]) for field in PASSIVE_FIELDS},
+                rotor_inertia=np.concatenate([body.rotor_inertia for body in bodies]),
+                gear_ratio=np.concatenate([body.gear_ratio for body in bodies]),
+                **{field: np.concatenate([body.passive[field] for body in bodies]) for field in PASSIVE_FIELDS},
                 mass=np.array([inertia.mass for inertia in inertias]),
                 cg=np.array([inertia.cg for inertia in inertias]),
                 inertia=np.array([inertia.inertia for inertia in inertias]),
@@ -195,12 +232,14 @@ class ModelBuilder:
                 **water_of(immersions, self.fluid_density),
                 frames={name: frame for name, frame in carriers.items() if name not in names},
                 nonphysical_inertia=self.nonphysical_inertia,
+                limits=np.concatenate([body.limits for body in bodies]),
+                visuals={name: body.visuals for name, body in self._bodies.items() if body.visuals},
             )
         )
 
     def _immersed(self, name, carrier, pose):
         """The immersion of a body together with that of one fixed to it."""
-        own = self._bodies[name][7]
+        own = self._bodies[name].immersion
         if own is None:
             return carrier
         try:
@@ -212,7 +251,8 @@ class ModelBuilder:
         if not self._bodies:
             raise ModelError(f"model {self.name!r} is empty; expected at least one body")
         seen = set()
-        for name, (parent, *_) in self._bodies.items():
+        for name, body in self._bodies.items():
+            parent = body.parent
             if parent is not None and parent not in self._bodies:
                 raise ModelError(f"body {name!r}: parent {parent!r} is unknown; the bodies are {list(self._bodies)}")
             if parent is not None and parent not in seen:
@@ -228,5 +268,5 @@ class ModelBuilder:
         visited = set()
         while name is not None and name not in visited:
             visited.add(name)
-            name = self._bodies[name][0]
+            name = self._bodies[name].parent
         return name is not None

@@ -68,6 +68,8 @@ class Description:
     gravity: np.ndarray
     frames: dict
     nonphysical_inertia: str
+    limits: np.ndarray  # (nv, 4), in the order of LIMITS
+    visuals: dict  # of each body or frame that has any, a tuple of Visual
 
 
 #: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies, "nv" for

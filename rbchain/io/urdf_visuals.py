@@ -1,0 +1,68 @@
+"""What the links of a URDF look like. None of it is part of the dynamics, so that a defect is only warned of."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..errors import ModelError
+from ..model.pose import Pose
+from ..model.visual import Visual
+
+SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
+PACKAGE = "package://"
+
+
+def visuals_of(path, robot):
+    """The visuals of each link that has any, from the file's root element."""
+    colours = {material.get("name"): _colour(material) for material in robot.findall("material")}
+    found, unread = {}, []
+    for link in robot.findall("link"):
+        for element in link.findall("visual"):
+            try:
+                found.setdefault(link.get("name"), []).append(_visual(path, element, colours))
+            except (ModelError, ValueError, AttributeError, TypeError):
+                unread.append(link.get("name"))
+    if unread:
+        warnings.warn(f"{path}: the visuals of these links cannot be read, and are left out: {unread}", stacklevel=4)
+    return found
+
+
+def _numbers(text, usual=None):
+    return np.array([float(word) for word in (usual if text is None else text).split()])
+
+
+def _visual(path, element, colours):
+    origin = element.find("origin")
+    pose = Pose()
+    if origin is not None:
+        angles = _numbers(origin.get("rpy"), "0 0 0")
+        pose = Pose(_numbers(origin.get("xyz"), "0 0 0"), Rotation.from_euler("xyz", angles).as_matrix())
+    material = element.find("material")
+    colour = None if material is None else _colour(material) or colours.get(material.get("name"))
+    (shape,) = (child for child in element.find("geometry") if isinstance(child.tag, str))
+    if shape.tag == "mesh":
+        file, scale = _file(path, shape.get("filename")), _numbers(shape.get("scale"), "1 1 1")
+        return Visual("mesh", scale, pose, colour, file)
+    size = np.concatenate([_numbers(shape.get(name)) for name in SIZES.get(shape.tag, ())])
+    return Visual(shape.tag, size, pose, colour)
+
+
+def _colour(material):
+    colour = material.find("color")
+    return None if colour is None else tuple(np.clip(_numbers(colour.get("rgba")), 0.0, 1.0).tolist())
+
+
+def _file(path, name):
+    """Where a mesh should be: beside the URDF, or in a package, which is a folder above the URDF or on ROS's path."""
+    if not name.startswith(PACKAGE):
+        return str((path.parent / name.removeprefix("file://")).resolve())
+    rest = name.removeprefix(PACKAGE)
+    above = [path.resolve().parent, *path.resolve().parents]
+    on_path = [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
+    places = [folder / rest for folder in (*above, *on_path)]
+    # a package's folder may have another name than the package
+    places += [folder.joinpath(*Path(rest).parts[1:]) for folder in above]
+    return str(next((place for place in places if place.exists()), places[0]))

@@ -1,0 +1,61 @@
+"""What a body looks like: no part of the dynamics."""
+
+from dataclasses import dataclass, field
+
+from ..errors import ModelError
+from .pose import Pose, numbers
+
+#: How many lengths say how large each shape is.
+SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """A shape fixed to a body, for pictures.
+
+    Parameters
+    ----------
+    shape : str
+        "box", "cylinder", "capsule", "sphere", "ellipsoid" or "mesh".
+    size : sequence of float, m
+        Of a box its three edges; of a cylinder or capsule, which stand along z, radius and length (of a capsule that
+        between the centres of its ends); of a sphere its radius; of an ellipsoid its semi-axes; of a mesh the factors
+        (no unit) along x, y and z from the file's numbers to metres.
+    pose : Pose
+        Of the shape's centre, or the mesh's origin, in the body's frame.
+    colour : (4,) sequence, optional
+        Red, green, blue and opacity, each from 0 to 1.
+    file : str
+        Of a mesh, the path of an STL, OBJ or Collada file.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> look = rb.Visual("box", (0.4, 0.1, 0.1), rb.Pose((0.2, 0, 0)), colour=(0.9, 0.5, 0.1, 1.0))
+    >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(mass=1.0), visuals=[look])
+    >>> builder.build().visuals["arm"][0].shape
+    'box'
+    """
+
+    shape: str
+    size: tuple = ()
+    pose: Pose = field(default_factory=Pose)
+    colour: tuple = None
+    file: str = ""
+
+    def __post_init__(self):
+        if self.shape not in SIZES:
+            raise ModelError(f"shape is {self.shape!r}; expected one of {', '.join(SIZES)}")
+        given = self.size if len(self.size) or self.shape != "mesh" else (1.0, 1.0, 1.0)
+        size = numbers(given, f"size of a {self.shape}", (SIZES[self.shape],))
+        if self.shape != "mesh" and (size <= 0.0).any():
+            raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected more than zero")
+        if (self.shape == "mesh") != bool(self.file):
+            raise ModelError(f"file of a {self.shape} is {self.file!r}; expected one of a mesh, and of nothing else")
+        if self.colour is not None:
+            colour = numbers(self.colour, "colour", (4,))
+            if (colour < 0.0).any() or (colour > 1.0).any():
+                raise ModelError(f"colour is {colour.tolist()}; expected four numbers from 0 to 1")
+            object.__setattr__(self, "colour", tuple(colour.tolist()))
+        object.__setattr__(self, "size", tuple(size.tolist()))
