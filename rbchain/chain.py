@@ -355,6 +355,28 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     simulate = simulation.simulate
     generate = generate
 
+    def view(self, q=None, *, show=("bodies",), port=8080, host="127.0.0.1"):
+        """Pose the mechanism in the browser by sliders (extra `view`): a page at the viewer's `url`.
+
+        Parameters
+        ----------
+        q : (nq,) array, optional
+            Positions to begin with; neutral ones if not given. Parameters `show`, `port` and `host`, and what is
+            returned, are those of `Trajectory.view`; reactions are those of a mechanism that is held still.
+        """
+        from .view.viewer import Viewer
+
+        return Viewer(self.of_chain((0,) * len(self.batch_shape)), None, q, 0, show, host, port)
+
+    def picture(self, q=None, *, show=("bodies",), size=(800, 600)):
+        """A matplotlib Figure of the mechanism at positions q (nq,), neutral if not given (extra `view`).
+
+        Parameters `show` and `size` are those of `Trajectory.film`.
+        """
+        from .view.film import picture
+
+        return picture(self.of_chain((0,) * len(self.batch_shape)), q, show, size)
+
     def __reduce__(self):
         return Model, (self._description,)
 

@@ -9,7 +9,9 @@ import numpy as np
 from .actions.drives import PrescribedPosition, PrescribedVelocity
 from .actions.events import EventRecord
 from .actions.gather import dof_index, gather
+from .actions.loads import loads_on_bodies
 from .actions.signals import as_signal
+from .actions.wrenches import Current
 from .core import drives as drive_codes
 from .core import rollout, tableaus
 from .core.lanes import LANE_WIDTHS
@@ -43,6 +45,8 @@ class Trajectory:
         When each of the events happened.
     model : Model
         Whose motions these are.
+    forces : tuple
+        The wrenches, and the current, that acted.
     """
 
     t: np.ndarray
@@ -54,6 +58,7 @@ class Trajectory:
     evaluations: np.ndarray
     events: tuple = ()
     model: object = None
+    forces: tuple = ()
     _motors: object = None
 
     @cached_property
@@ -66,6 +71,34 @@ class Trajectory:
         """Accelerations at those times, (..., times, nv)."""
         return self._motors()[..., self.qd.shape[-1] :]
 
+    @cached_property
+    def reactions(self):
+        """What the joints transmit at those times, (..., times, n, 6), under the motion's wrenches too.
+
+        As `Model.joint_reactions` has it. Raises StateError in water that drags or flows: what that does to each body
+        is known to the stepper only.
+
+        Examples
+        --------
+        A bob of 1 kg that starts to swing from the side pulls on its bearing with nothing, and below with three times
+        its weight:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
+        >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
+        >>> bottom = rb.Event("bob", value=-3.14159265 / 2, stop=True)
+        >>> motion = builder.build().simulate([[0.0]], [[0.0]], 2.0, events=[bottom], save_at=201)
+        >>> force = motion.reactions[0, :, 0, 0]  # along the rod
+        >>> bool(abs(force[0]) < 1e-12), round(float(force[~(force != force)].min()), 1)
+        (True, -30.0)
+        """
+        model = self.model
+        if any(isinstance(force, Current) for force in self.forces) or model._drags:
+            raise StateError("reactions in water that drags or flows are not known; expected none, or water at rest")
+        loads = loads_on_bodies(model, self.forces, self.q, self.t) if self.forces else None
+        loads = None if loads is None else loads.astype(self.q.dtype)
+        return model.joint_reactions(self.q, self.qd, self.qdd, loads)
+
     def __getstate__(self):
         """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
         return {**self.__dict__, "tau": self.tau, "qdd": self.qdd, "_motors": None}
@@ -75,7 +108,8 @@ class Trajectory:
         events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
         counts = (x[i] for x in (self.status, self.steps, self.rejections, self.evaluations))
         motors = None if self._motors is None else lambda: self._motors()[i]
-        return Trajectory(self.t, self.q[i], self.qd[i], *counts, events, self.model.of_chain(i), motors)
+        forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
+        return Trajectory(self.t, self.q[i], self.qd[i], *counts, events, self.model.of_chain(i), forces, motors)
 
     def plot(self, what="states"):
         """A matplotlib Figure of the motion (extra `plots`).
@@ -98,6 +132,56 @@ class Trajectory:
         from .plots import draw_motion
 
         return draw_motion(self, what)
+
+    def view(self, chain=0, *, show=("bodies", "ghosts", "trails"), port=8080, host="127.0.0.1"):
+        """Play the motion in the browser (extra `view`): a page at the viewer's `url`.
+
+        Sliders pose the chain by hand, the mouse turns the picture.
+
+        Parameters
+        ----------
+        chain : int or tuple
+            The chain to show in full; up to 30 others of the batch are ghosts.
+        show : sequence of str
+            What is seen at first, of "bodies", "ghosts", "trails" (of the outermost points), "frames", "centers" (of
+            mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints): each has a box to tick.
+        port : int
+            The first to try.
+        host : str
+            "0.0.0.0" to be seen from other machines.
+
+        Returns
+        -------
+        Viewer
+            Its page lives until `close()`; in a script, `wait()` for Ctrl-C.
+        """
+        from .view.viewer import Viewer
+
+        return Viewer(self.model, self, None, chain, show, host, port)
+
+    def film(self, path, chain=0, *, show=("bodies", "ghosts", "trails"), fps=30, speed=1.0, size=(800, 600)):
+        """Write the motion as a film (extra `view`).
+
+        Parameters
+        ----------
+        path : str or Path
+            By its ending: `.html`, a page that plays by itself, without server or network; `.gif` or `.mp4`; or `.png`,
+            a picture of each frame, "swing.png" as swing_0000.png and so on.
+        chain, show
+            As for `view`.
+        fps, speed : float
+            Pictures per second of the film, and seconds of the motion in one of them.
+        size : (int, int)
+            Width and height in pixels, but of a page.
+
+        Returns
+        -------
+        list of Path
+            What was written.
+        """
+        from .view.film import film
+
+        return film(self, path, chain, show, fps, speed, size)
 
     def to_xarray(self):
         """The motion as an xarray.Dataset, with names of the coordinates and their units (extra `study`)."""
@@ -235,7 +319,9 @@ def simulate(
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     counts = (tally[:, column].reshape(batch) for column in range(4))
-    return Trajectory(times[asked], q, qd, *counts, _event_records(model, actions, events, batch), model, motors)
+    return Trajectory(
+        times[asked], q, qd, *counts, _event_records(model, actions, events, batch), model, tuple(forces), motors
+    )
 
 
 def _check_tau(model, actions, tau):

@@ -14,7 +14,7 @@ from ..model.description import Frame
 from ..model.pose import Pose
 from .drives import ONE_JOINT, PID, ComputedTorque, PrescribedPosition, PrescribedVelocity, UserForces
 from .events import Event
-from .signals import as_signal
+from .signals import as_signal, three_signals
 from .user_code import address_of
 from .wrenches import Current, Wrench
 
@@ -247,7 +247,9 @@ def _current(model, forces, of_time):
         raise StateError(f"{len(currents)} Currents are given; expected one")
     if not model.in_water:
         raise StateError("a Current is given, but no body is in water; expected bodies with an Immersion, and a fluid")
-    first, *_ = [of_time.add("Current", component) for component in _three("Current: velocity", currents[0].velocity)]
+    first, *_ = [
+        of_time.add("Current", component) for component in three_signals("Current: velocity", currents[0].velocity)
+    ]
     return first
 
 
@@ -264,7 +266,7 @@ def _wrench(model, wrench, of_time, numbers):
         raise StateError(f'{what}: axes is {wrench.axes!r}; expected "world" or "body"')
     if wrench.axes == "body" and np.abs(pose.rotation - np.eye(3)).max() > 0.0:
         raise StateError(f"{what}: the frame is turned against its body; expected the body, or axes of the world")
-    components = [*_three(f"{what}: force", wrench.force), *_three(f"{what}: moment", wrench.moment)]
+    components = [*three_signals(f"{what}: force", wrench.force), *three_signals(f"{what}: moment", wrench.moment)]
     first, *_ = [of_time.add(what, component) for component in components]
     try:
         point = np.asarray(wrench.point, np.float64)
@@ -275,16 +277,6 @@ def _wrench(model, wrench, of_time, numbers):
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
     axes = wrenches.OWN if wrench.axes == "body" else wrenches.WORLD
     return int(model._dofs.last[body]), axes, first, at
-
-
-def _three(name, components):
-    """Three signals, or numbers along the last axis of an array."""
-    if isinstance(components, np.ndarray):
-        components = np.moveaxis(components, -1, 0) if components.ndim else ()
-    nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
-    if nested or not hasattr(components, "__len__") or len(components) != 3:
-        raise StateError(f"{name} is {components!r}; expected three signals or numbers")
-    return [as_signal(name, component) for component in components]
 
 
 def _event(model, event, numbers):

@@ -108,6 +108,13 @@ class Signal:
     def is_constant(self):
         return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
 
+    def of_chain(self, i, batch_shape):
+        """The signal of one chain of a batch, by its index."""
+        coefficients, waves = (
+            np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
+        )
+        return Signal(coefficients, self.breaks, waves, self.end)
+
     def __call__(self, t, derivative=0):
         """The signal, or a derivative of it, at times (m,): (..., m); at one time: (...)."""
         t = np.asarray(t, np.float64)
@@ -137,6 +144,16 @@ def as_signal(name, value):
     if callable(value):
         raise StateError(f"{name} is {value!r}; expected a Signal, or numbers (a function of your own: UserForces)")
     return Signal(_numbers(name, value)[..., None, None])
+
+
+def three_signals(name, components):
+    """Three signals, or numbers along the last axis of an array."""
+    if isinstance(components, np.ndarray):
+        components = np.moveaxis(components, -1, 0) if components.ndim else ()
+    nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
+    if nested or not hasattr(components, "__len__") or len(components) != 3:
+        raise StateError(f"{name} is {components!r}; expected three signals or numbers")
+    return [as_signal(name, component) for component in components]
 
 
 def _numbers(name, value, least_axes=0):

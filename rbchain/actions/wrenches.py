@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .signals import three_signals
+
 
 @dataclass(frozen=True, eq=False)
 class Wrench:
@@ -38,6 +40,12 @@ class Wrench:
     point: np.ndarray = (0.0, 0.0, 0.0)
     axes: str = "world"
 
+    def of_chain(self, i, batch_shape):
+        """The wrench on one chain of a batch."""
+        force, moment = (_of_chain(given, i, batch_shape) for given in (self.force, self.moment))
+        point = np.asarray(self.point, np.float64)
+        return Wrench(self.body, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
+
 
 @dataclass(frozen=True, eq=False)
 class Current:
@@ -50,3 +58,11 @@ class Current:
     """
 
     velocity: tuple
+
+    def of_chain(self, i, batch_shape):
+        """The current around one chain of a batch."""
+        return Current(_of_chain(self.velocity, i, batch_shape))
+
+
+def _of_chain(components, i, batch_shape):
+    return tuple(signal.of_chain(i, batch_shape) for signal in three_signals("components", components))

@@ -1,4 +1,4 @@
-"""The command line: `rbchain simulate`, `rbchain info`, `rbchain study` and `rbchain doctor`."""
+"""The command line: `rbchain simulate`, `info`, `view`, `study` and `doctor`."""
 
 import argparse
 import warnings
@@ -16,6 +16,8 @@ EXAMPLES = """examples:
   rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz
   rbchain simulate arm.urdf --batch 1 --duration 10 --method rk4 --step 1e-3
   rbchain info examples/puma560.urdf
+  rbchain view examples/puma560.urdf
+  rbchain view arm.urdf --duration 2 --batch 50 --out swing.html
   rbchain study run examples/landing.toml --out landing
   rbchain study report landing
 

@@ -1,4 +1,4 @@
-"""`rbchain simulate` and `rbchain info`: what is done with one mechanism."""
+"""`rbchain simulate`, `rbchain info` and `rbchain view`: what is done with one mechanism."""
 
 import argparse
 import time
@@ -12,12 +12,13 @@ from rich.tree import Tree
 from .. import Free, load
 from ..simulation import Trajectory
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
+from .view import add_view
 
 CHAINS_PER_PIECE = 1000
 
 
 def add_single(commands, form):
-    """Add the two commands to the parser's."""
+    """Add the three commands to the parser's."""
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="the mechanism: a URDF, MJCF (.xml) or TOML file")
     file.add_argument(
@@ -49,6 +50,7 @@ def add_single(commands, form):
     simulate.set_defaults(command=_simulate)
     info = commands.add_parser("info", parents=[file], help="show the tree of bodies and joints", **form)
     info.set_defaults(command=_info)
+    add_view(commands, file, _model, form)
     for command in (simulate, info):
         command.set_defaults(subject=_model, when_interrupted="nothing was saved")
 

@@ -49,6 +49,12 @@ class Calculator:
         """Whether joints have passive forces, or bodies water around them."""
         return self.in_water or bool((self._topology[PASSIVE] != 0).any())
 
+    @property
+    def _drags(self):
+        """Whether there is a fluid that takes energy from what moves in it."""
+        fields = (self._description.linear_damping, self._description.quadratic_damping, self._description.strip_drag)
+        return self.in_water and any(field.any() for field in fields)
+
     def _refuse_water(self, what):
         if self.in_water:
             raise StateError(f"{what} is that of bodies in air; expected a model without fluid_density")

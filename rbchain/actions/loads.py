@@ -1,0 +1,33 @@
+"""What wrenches come to at given states: for what is computed of a motion after it."""
+
+import numpy as np
+
+from .signals import three_signals
+from .wrenches import Wrench
+
+
+def loads_on_bodies(model, forces, q, t):
+    """Wrenches (..., times, n, 6) on the bodies at positions q (..., times, nq) and times t, as `Model` takes them.
+
+    Force, and moment about the origin of the body's frame, in world axes.
+    """
+    found = np.zeros((*q.shape[:-1], model.n_bodies, 6))
+    for wrench in forces:
+        if not isinstance(wrench, Wrench):
+            continue
+        body = wrench.body
+        i = model.body_names.index(body) if body in model.body_names else model.fixed_frames[body]
+        origin = model.body_poses(q).translation[..., i, :]
+        pose = model.frame_poses(q, body)
+        load = [
+            np.stack([np.broadcast_to(signal(t), q.shape[:-1]) for signal in three_signals(name, given)], -1)
+            for name, given in (("force", wrench.force), ("moment", wrench.moment))
+        ]
+        if wrench.axes == "body":
+            load = [np.einsum("...ij,...j->...i", pose.rotation, x) for x in load]
+        point = np.asarray(wrench.point, np.float64)
+        point = point[..., None, :] if point.ndim > 1 else point  # of each chain, at all times
+        arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origin
+        found[..., i, :3] += load[0]
+        found[..., i, 3:] += load[1] + np.cross(arm, load[0])
+    return found

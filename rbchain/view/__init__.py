@@ -1,0 +1,1 @@
+"""Pictures that move: in the browser, as a page of their own, as films."""

@@ -1,0 +1,186 @@
+"""All numbers of a moving picture: where everything is in each of its frames."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..errors import StateError
+from .shapes import ends_of, extent_of
+
+MOST_GHOSTS = 30
+LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
+USUAL = ("bodies", "ghosts", "trails")
+
+
+def checked_layers(show):
+    """The names of layers, or a StateError that names what is none."""
+    unknown = [name for name in show if name not in LAYERS]
+    if isinstance(show, str) or unknown:
+        raise StateError(f"show is {show!r}; expected some of {', '.join(LAYERS)}")
+    return tuple(show)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One chain in full, others as ghosts, at the times (frames,) of the picture; world axes, m.
+
+    `translation` (1 + ghosts, frames, n, 3), `rotation` (..., 3, 3) and `quaternion` (..., 4; w, x, y, z) place the
+    bodies; the chain itself comes first. Of that `trails` (frames, tips, 3) are the ways of the outermost points, and
+    `reactions` (frames, n, 3) what holds its bodies, N, or None where that is not known.
+    """
+
+    model: object
+    t: np.ndarray
+    q: np.ndarray
+    translation: np.ndarray
+    rotation: np.ndarray
+    quaternion: np.ndarray
+    trails: np.ndarray
+    reactions: np.ndarray
+
+    @property
+    def up(self):
+        """Away from gravity; z without any."""
+        g = self.model.gravity
+        return -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
+
+    @property
+    def ball(self):
+        """Centre and radius of a ball around everything at any time."""
+        points = np.concatenate([self.translation.reshape(-1, 3), self.trails.reshape(-1, 3)])
+        low, high = points.min(0), points.max(0)
+        return (low + high) / 2, max(np.linalg.norm(high - low) / 2, 0.5 * extent_of(self.model))
+
+    def centers(self, frame):
+        """Centres of gravity of the chain's bodies (n, 3)."""
+        return self.translation[0, frame] + np.einsum("nij,nj->ni", self.rotation[0, frame], self.model.cg)
+
+    @property
+    def tips(self):
+        """The outermost point of each body that carries no other: (body, point in its frame)."""
+        return tips_of(self.model)
+
+    def axes(self, frame):
+        """Origins (m, 3) and quaternions (m, 4) of the bodies' frames, and of those fixed to bodies."""
+        origins, rotations = [*self.translation[0, frame]], [*self.rotation[0, frame]]
+        for fixed in self.model._description.frames.values():
+            if fixed.body >= 0:
+                origins.append(origins[fixed.body] + rotations[fixed.body] @ fixed.pose.translation)
+                rotations.append(rotations[fixed.body] @ fixed.pose.rotation)
+        return np.array(origins), quaternions(np.array(rotations))
+
+    def arrows(self, frame):
+        """Of each joint's reaction its two ends (n, 2, 3), the longest ever half as long as the mechanism."""
+        longest = np.linalg.norm(self.reactions, axis=-1).max()
+        scale = 0.5 * extent_of(self.model) / max(longest, 1e-300)
+        start = self.translation[0, frame]
+        return np.stack([start, start + scale * self.reactions[frame]], axis=1)
+
+
+def quaternions(rotations):
+    """Of rotation matrices (..., 3, 3): w, x, y, z."""
+    found = Rotation.from_matrix(rotations.reshape(-1, 3, 3)).as_quat(scalar_first=True)
+    return found.reshape(*rotations.shape[:-2], 4)
+
+
+def scene_of_states(model, q, t=(0.0,), reactions=None, ghosts=None):
+    """A scene of a chain at positions q (frames, nq); ghosts are a model and its q (ghosts, frames, nq)."""
+    pairs = [(model, q[None]), *([] if ghosts is None else [ghosts])]
+    poses = [of.body_poses(np.asarray(states, np.float64)) for of, states in pairs]
+    translation = np.concatenate([pose.translation for pose in poses])
+    rotation = np.concatenate([pose.rotation for pose in poses])
+    trails = [translation[0, :, i] + rotation[0, :, i] @ point for i, point in tips_of(model)]
+    return Scene(
+        model, np.asarray(t), q, translation, rotation, quaternions(rotation), np.stack(trails, axis=1), reactions
+    )
+
+
+def scene_at_rest(model, q):
+    """A scene of a model that is held at positions (nq,)."""
+    if q.shape != (model.nq,):
+        raise StateError(f"q has shape {q.shape}; expected ({model.nq},)")
+    q, rest = q[None], np.zeros((1, model.nv))
+    held = model.joint_reactions(q, rest, rest)[..., :3]
+    return scene_of_states(model, q, reactions=np.einsum("tnij,tnj->tni", model.body_poses(q).rotation, held))
+
+
+def tips_of(model):
+    """The outermost point of each body that carries no other: (body, point in its frame)."""
+    found = []
+    for i in range(model.n_bodies):
+        if not (model.parent == i).any():
+            points = ends_of(model, i)
+            found.append((i, points[np.argmax(np.linalg.norm(points, axis=1))] if len(points) else np.zeros(3)))
+    return found
+
+
+def scene_of_motion(motion, chain, frames, reactions=False):
+    """A scene of a motion at so many times, evenly spaced, with one of its chains in full.
+
+    A chain that could not be computed to the end stays where it got to. Raises StateError where there is nothing to
+    show.
+    """
+    batch, chains = motion.status.shape, motion.status.size
+    number = _number_of(chain, batch)
+    index = np.unravel_index(number, batch)
+    one = motion.of_chain(tuple(int(i) for i in index)) if batch else motion
+    if not np.isfinite(one.q[0]).all():
+        raise StateError(f"chain {chain} has no state to show: already its first is not finite")
+    t = np.linspace(motion.t[0], motion.t[-1], frames)
+    q = _between(one.model, motion.t, one.q[None], one.qd[None], t)[0]
+    held = _reactions(one, t) if reactions else None
+    if chains == 1:
+        return scene_of_states(one.model, q, t, held)
+    q_all, qd_all = (x.reshape(chains, *x.shape[len(batch) :]) for x in (motion.q, motion.qd))
+    spread = np.unique(np.linspace(0, chains - 1, MOST_GHOSTS + 1).astype(int))
+    chosen = np.array([i for i in spread if i != number and np.isfinite(q_all[i, 0]).all()][:MOST_GHOSTS], int)
+    if not chosen.size:
+        return scene_of_states(one.model, q, t, held)
+    of_chosen = motion.model.of_chain(np.unravel_index(chosen, batch))
+    return scene_of_states(
+        one.model, q, t, held, (of_chosen, _between(of_chosen, motion.t, q_all[chosen], qd_all[chosen], t))
+    )
+
+
+def _number_of(chain, batch):
+    """The number of a chain in its batch, from that or its index."""
+    index = np.atleast_1d(chain)
+    try:
+        if index.size == 1 and len(batch) != 1:
+            return int(np.ravel_multi_index(np.unravel_index(int(index[0]), batch), batch)) if batch else 0
+        return int(np.ravel_multi_index(tuple(int(i) for i in index), batch))
+    except (ValueError, TypeError):
+        raise StateError(f"chain is {chain!r}; expected one of a batch of shape {batch}") from None
+
+
+def _between(model, saved, q, qd, t):
+    """Positions (chains, frames, nq) at times t: of saved ones (chains, times, nq), by a cubic in what moves them."""
+    q, qd = _held(np.array(q, np.float64), np.array(qd, np.float64))
+    if saved.size == 1:
+        return np.repeat(q, t.size, axis=1)
+    k = np.clip(np.searchsorted(saved, t, "right") - 1, 0, saved.size - 2)
+    h = np.diff(saved)[k][:, None]
+    s = (t - saved[k])[:, None] / h
+    way = model.difference(q[:, k], q[:, k + 1])
+    moved = s**2 * (3 - 2 * s) * way + s * (1 - s) ** 2 * h * qd[:, k] - s**2 * (1 - s) * h * qd[:, k + 1]
+    return model.integrate(q[:, k], moved)
+
+
+def _held(q, qd):
+    """States without what could not be computed: there each chain stays where it was last."""
+    good = np.isfinite(q).all(-1) & np.isfinite(qd).all(-1)
+    last = np.maximum.accumulate(np.where(good, np.arange(q.shape[1]), 0), axis=1)[..., None]
+    return np.take_along_axis(q, last, 1), np.where(good[..., None], qd, 0.0)
+
+
+def _reactions(motion, t):
+    """Forces (frames, n, 3) that hold the bodies of one chain, in world axes; None where they are not known."""
+    try:
+        force = motion.reactions[..., :3]
+    except StateError:
+        return None
+    rotation = motion.model.body_poses(np.asarray(motion.q, np.float64)).rotation
+    world = np.nan_to_num(np.einsum("tnij,tnj->tni", rotation, force))
+    flat = world.reshape(motion.t.size, -1)
+    return np.array([np.interp(t, motion.t, column) for column in flat.T]).T.reshape(t.size, -1, 3)

@@ -1,0 +1,181 @@
+"""The viewer: a page in the browser that plays a motion, or poses a model by hand."""
+
+import io
+import threading
+import time
+from contextlib import redirect_stdout
+
+import numpy as np
+
+from ..errors import StateError
+from .scene import LAYERS, checked_layers, scene_at_rest, scene_of_motion
+from .stage import Stage
+
+FRAMES_PER_SECOND = 30
+FEWEST, MOST = 90, 900  # frames of a motion, however short or long it is
+LABELS = {"centers": "centres of mass", "ellipsoids": "inertia ellipsoids", "reactions": "joint reactions"}
+
+
+def server_of(host, port, title):
+    """A viser server without words of its own; ImportError says what is missing."""
+    try:
+        import viser
+    except ImportError as error:
+        words = f"pictures that move need the package {error.name}, which is missing: pip install 'rbchain[view]'"
+        raise ImportError(words) from None
+    with redirect_stdout(io.StringIO()):  # its own announcement, which `verbose` does not stop
+        server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+    server.gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)
+    return server
+
+
+def stop(server):
+    """Stop a server, without words of its own."""
+    with redirect_stdout(io.StringIO()):
+        server.stop()
+
+
+class Viewer:
+    """A page in the browser at `url`, until `close` or the end of the program.
+
+    Made by `Model.view` and `Trajectory.view`.
+    """
+
+    def __init__(self, model, motion, q, chain, show, host, port):
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._model, self._motion, self._chain = model, motion, chain
+        layers = checked_layers(show)
+        q = np.asarray(model.neutral() if q is None else q, np.float64)
+        scene = scene_at_rest(model, q) if motion is None else self._scene_of_chain()
+        self._server = server_of(host, port, model.name)
+        self._stage = Stage(self._server, scene, layers)
+        self._add_controls(layers)
+        self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self._server.get_port()}"
+        if motion is not None:
+            threading.Thread(target=self._play, daemon=True).start()
+
+    def wait(self):
+        """Return when the viewer is closed, or the program is interrupted (Ctrl-C)."""
+        try:
+            self._closed.wait()
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self):
+        """Take the page down."""
+        if not self._closed.is_set():
+            self._closed.set()
+            with self._lock:
+                stop(self._server)
+
+    def __repr__(self):
+        return f"Viewer({self._model.name!r}, {'closed' if self._closed.is_set() else self.url})"
+
+    def _scene_of_chain(self):
+        duration = self._motion.t[-1] - self._motion.t[0]
+        frames = int(np.clip(FRAMES_PER_SECOND * duration, FEWEST, MOST)) if duration > 0.0 else 1
+        return scene_of_motion(self._motion, self._chain, frames, reactions=True)
+
+    # --- controls -----------------------------------------------------------------------------------------------------
+
+    def _add_controls(self, layers):
+        gui = self._server.gui
+        if self._motion is not None:
+            self._add_playback(gui)
+        with gui.add_folder("Show"):
+            for name in LAYERS:
+                if self._stage.layers.get(name):
+                    box = gui.add_checkbox(LABELS.get(name, name), initial_value=name in layers)
+                    box.on_update(lambda event, name=name: self._stage.set_visible(name, event.target.value))
+        with gui.add_folder("Joints"):
+            self._sliders = [self._add_slider(gui, i) for i in range(self._model.nv)]
+            gui.add_button("To neutral").on_click(lambda _: self._pose(np.zeros(self._model.nv)))
+        self._show_on_sliders(self._stage.scene.q[0])
+
+    def _add_playback(self, gui):
+        t = self._stage.scene.t
+        duration = float(t[-1] - t[0])
+        with gui.add_folder("Motion"):
+            self._playing = gui.add_checkbox("play", initial_value=True)
+            self._time = gui.add_slider(
+                "time (s)", float(t[0]), float(max(t[-1], t[0] + 1e-9)), duration / 1000 or 1e-9, float(t[0])
+            )
+            usual = 1.0 if 0.5 <= duration <= 120.0 else max(duration, 1e-9) / 10.0
+            self._speed = gui.add_number("speed", usual, min=0.0, step=usual / 10)
+            if self._motion.status.size > 1:
+                chain = gui.add_number("chain", 0, min=0, max=self._motion.status.size - 1, step=1)
+                chain.on_update(lambda event: self._to_chain(int(event.target.value)))
+            self._words = gui.add_markdown("")
+        self._time.on_update(lambda event: event.client is not None and self._to_time(event.target.value))
+
+    def _add_slider(self, gui, i):
+        model = self._model
+        turns = model.dof_types[i] != "prismatic"
+        reach = np.pi if turns else self._stage.size
+        lower, upper = (
+            float(x) for x in np.where(np.isfinite(model.position_limits[i]), model.position_limits[i], (-reach, reach))
+        )
+        unit = "rad" if turns else "m"
+        slider = gui.add_slider(
+            f"{model.velocity_labels[i]} ({unit})",
+            lower,
+            upper,
+            (upper - lower) / 500 or 1e-3,
+            min(max(0.0, lower), upper),
+        )
+        slider.on_update(lambda event: event.client is not None and self._pose([s.value for s in self._sliders]))
+        return slider
+
+    def _pose(self, way):
+        """Pose the chain by hand, a way (nv,) from its neutral positions; a motion pauses, and ghosts are left out."""
+        with self._lock:
+            if self._motion is not None:
+                self._playing.value = False
+            model = self._stage.scene.model
+            q = model.integrate(model.neutral()[None], np.asarray(way, np.float64)[None])
+            self._stage.show(0, scene_at_rest(model, q[0]))
+            self._show_on_sliders(q[0])
+
+    def _show_on_sliders(self, q):
+        model = self._stage.scene.model
+        for slider, value in zip(self._sliders, model.difference(model.neutral()[None], q[None])[0], strict=True):
+            slider.value = round(float(np.clip(value, slider.min, slider.max)), 4)
+
+    # --- playing ------------------------------------------------------------------------------------------------------
+
+    def _frame_at(self, t):
+        times = self._stage.scene.t
+        return int(np.clip(np.searchsorted(times, t, "right") - 1, 0, times.size - 1))
+
+    def _to_time(self, t):
+        with self._lock:
+            self._playing.value = False
+            self._stage.show(self._frame_at(t))
+            self._show_on_sliders(self._stage.scene.q[self._frame_at(t)])
+
+    def _to_chain(self, chain):
+        try:
+            scene = scene_of_motion(self._motion, chain, self._stage.scene.t.size, reactions=True)
+        except StateError as error:
+            self._words.content = str(error)
+            return
+        with self._lock:
+            self._words.content = ""
+            self._stage.scene = scene
+            self._stage.show(self._frame_at(self._time.value))
+
+    def _play(self):
+        """Move on as the clock does, over and over."""
+        last = time.perf_counter()
+        while not self._closed.wait(1.0 / FRAMES_PER_SECOND):
+            now = time.perf_counter()
+            with self._lock:
+                if self._closed.is_set():
+                    return
+                if self._playing.value:
+                    t = self._time.value + self._speed.value * (now - last)
+                    times = self._stage.scene.t
+                    self._time.value = round(float(times[0] if t > times[-1] else t), 4)
+                    self._stage.show(self._frame_at(self._time.value))
+            last = now

@@ -1,0 +1,234 @@
+"""The viewer in a real Chromium, films, and the numbers of the pictures.
+
+The tests in a browser need one called chromium, chromium-browser or google-chrome; `.ci/run` sees to it.
+"""
+
+import io
+import shutil
+import time
+
+import imageio_ffmpeg
+import matplotlib.image as matplotlib_image
+import numpy as np
+import pytest
+from PIL import Image
+
+import rbchain as rb
+from rbchain.view.scene import scene_of_motion
+from rbchain.view.shapes import box_of_inertia, shapes_of
+
+# what viser and Playwright do with the packages they stand on is theirs
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# software rendering: a test machine has no graphics card
+SWITCHES = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+PATIENCE = 120.0  # s
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def swing():
+    return swing_of(40)
+
+
+def swing_of(chains):
+    """Double pendulums: few for the browser, which draws without a graphics card."""
+    q = 0.5 * np.random.default_rng(0).standard_normal((chains, 2))
+    return rb.Model.serial_chain(2).simulate(q, np.zeros((chains, 2)), 1.0, save_at=31)
+
+
+def opened(browser, url, offline=False):
+    page = browser.new_context(viewport={"width": 800, "height": 440}, offline=offline).new_page()
+    page.goto(url)
+    page.wait_for_selector("canvas")
+    return page
+
+
+def pixels(page):
+    """The picture itself, without controls: (height, width, 3), 0 to 1."""
+    clip = {"x": 0, "y": 150, "width": 470, "height": 240}
+    return matplotlib_image.imread(io.BytesIO(page.screenshot(clip=clip)))[..., :3]
+
+
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "did not come about"
+        time.sleep(0.1)
+
+
+def coloured(picture):
+    """How many pixels have a colour, as bodies do and the grid does not."""
+    return int((np.ptp(picture, axis=-1) > 0.15).sum())
+
+
+def test_a_slider_in_the_browser_moves_the_arm(chromium):
+    viewer = rb.Model.serial_chain(3).view(port=0)
+    try:
+        page = opened(chromium, viewer.url)
+        wait_until(lambda: coloured(pixels(page)) > 500)
+        before = pixels(page)
+        box = page.locator("input[inputmode=decimal]").first
+        box.fill("1.2")
+        box.press("Enter")
+        elbow = 0.25 * np.array([np.cos(1.2), np.sin(1.2), 0.0])
+        wait_until(lambda: np.abs(viewer._stage.nodes[1].position - elbow).max() < 1e-6)
+        wait_until(lambda: (np.abs(pixels(page) - before).max(-1) > 0.15).sum() > 500)
+    finally:
+        viewer.close()
+
+
+def test_a_motion_plays_in_the_browser_until_it_is_closed(chromium):
+    viewer = swing_of(3).view(port=0)
+    try:
+        page = opened(chromium, viewer.url)
+        wait_until(lambda: coloured(pixels(page)) > 300)
+        before = pixels(page)
+        wait_until(lambda: (np.abs(pixels(page) - before).max(-1) > 0.15).sum() > 300)
+    finally:
+        viewer.close()
+    assert "closed" in repr(viewer)
+
+
+def test_a_page_written_plays_without_server_or_network(chromium, tmp_path):
+    (file,) = swing_of(3).film(tmp_path / "swing.html", fps=15)
+    page = opened(chromium, file.as_uri(), offline=True)
+    wait_until(lambda: coloured(pixels(page)) > 300)
+    before = pixels(page)
+    wait_until(lambda: (np.abs(pixels(page) - before).max(-1) > 0.15).sum() > 300)
+
+
+def test_layers_and_chains_are_chosen_while_it_plays(swing):
+    everything = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
+    viewer = swing.view(port=0, show=everything)
+    try:
+        stage = viewer._stage
+        assert all(handle.visible for name in everything for handle in stage.layers[name])
+        stage.set_visible("ghosts", False)
+        assert not any(handle.visible for handle in stage.layers["ghosts"])
+        viewer._to_time(0.5)
+        viewer._to_chain(7)
+        np.testing.assert_allclose(stage.nodes[0].position, 0.0)
+        np.testing.assert_array_equal(stage.scene.q[0], swing.q[7, 0])
+        viewer._pose([0.3, 0.0])
+        np.testing.assert_allclose(stage.nodes[1].position, [0.25 * np.cos(0.3), 0.25 * np.sin(0.3), 0.0])
+    finally:
+        viewer.close()
+
+
+def test_films_have_their_frames(swing, tmp_path):
+    (gif,) = swing.film(tmp_path / "swing.gif", fps=5, size=(200, 160))
+    with Image.open(gif) as pictures:
+        assert pictures.n_frames == 6
+    (mp4,) = swing.film(tmp_path / "swing.mp4", fps=5, size=(200, 160))
+    assert imageio_ffmpeg.count_frames_and_secs(str(mp4))[0] == 6
+
+
+def test_pictures_show_every_layer(swing, tmp_path):
+    plain = swing.film(tmp_path / "plain.png", fps=2, show=("bodies",), size=(400, 300))
+    full = swing.film(
+        tmp_path / "full.png",
+        fps=2,
+        size=(400, 300),
+        show=("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions"),
+    )
+    assert [file.name for file in plain] == ["plain_0000.png", "plain_0001.png", "plain_0002.png"]
+    few, many = (matplotlib_image.imread(files[-1])[..., :3] for files in (plain, full))
+    assert few.shape == (300, 400, 3)
+    assert coloured(few) > 200
+    assert coloured(many) > 1.2 * coloured(few)
+    assert coloured(np.asarray(many - few)) > 0
+
+
+def test_a_model_of_every_joint_can_be_looked_at():
+    builder = rb.ModelBuilder()
+    joints = (rb.Free(), rb.Screw((0, 0, 1), 0.1), rb.Spherical(), rb.Universal(), rb.Planar(), rb.Prismatic((1, 0, 0)))
+    for i, joint in enumerate(joints):
+        parent = f"body{i - 1}" if i else None
+        inertia = rb.Inertia.box((0.1, 0.2, 0.3), mass=1.0)
+        builder.add_body(f"body{i}", parent=parent, joint=joint, placement=rb.Pose((0.3, 0, 0)), inertia=inertia)
+    model = builder.build()
+    assert {shape.body for shape in shapes_of(model)} == set(range(6))
+    assert model.picture(show=("bodies", "ellipsoids", "reactions")).axes
+
+
+def test_between_saved_states_a_steady_spin_is_exact():
+    """About a principal axis a free body turns steadily, and a cubic of a straight line is that line."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("top", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.2, 0.3), mass=1.0))
+    motion = builder.build().simulate([[0, 0, 0, 0, 0, 0, 1.0]], [[0.1, 0, 0, 0, 0, 2.0]], 1.0, save_at=3)
+    scene = scene_of_motion(motion, 0, 41)
+    half = scene.t  # half the angle, 2 rad/s
+    np.testing.assert_allclose(scene.quaternion[0, :, 0, 0], np.cos(half), atol=1e-8)
+    np.testing.assert_allclose(scene.quaternion[0, :, 0, 3], np.sin(half), atol=1e-8)
+
+
+def test_between_saved_states_a_swing_is_as_good_as_a_cubic():
+    """The error falls with the fourth power of the time between saved states."""
+    rod = rb.Model.serial_chain(1)
+    exact = rod.simulate([[0.0]], [[0.0]], 1.0, save_at=801, rtol=1e-12, atol=1e-14)
+    errors = []
+    for saved in (11, 21):
+        motion = rod.simulate([[0.0]], [[0.0]], 1.0, save_at=saved, rtol=1e-12, atol=1e-14)
+        errors.append(np.abs(scene_of_motion(motion, 0, 801).q - exact.q[0]).max())
+    assert 12.0 < errors[0] / errors[1] < 20.0
+
+
+def test_a_chain_that_fails_stays_where_it_was_last(swing):
+    q = swing.q.copy()
+    q[3, 10:] = np.nan
+    broken = rb.Trajectory(swing.t, q, swing.qd, *(getattr(swing, n) for n in COUNTS), model=swing.model)
+    scene = scene_of_motion(broken, 3, 31)
+    np.testing.assert_array_equal(scene.q[9], scene.q[-1])
+    assert np.isfinite(scene.translation).all()
+
+
+COUNTS = ("status", "steps", "rejections", "evaluations")
+
+
+def test_a_box_is_known_by_its_inertia():
+    inertia = rb.Inertia.box((0.3, 0.1, 0.2), mass=2.0)
+    edges, axes = box_of_inertia(inertia.mass, inertia.inertia)
+    found = np.abs(axes) @ edges
+    np.testing.assert_allclose(found, (0.3, 0.1, 0.2), rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.det(axes), 1.0)
+
+
+def test_visuals_are_shown_and_missing_meshes_named(tmp_path):
+    builder = rb.ModelBuilder()
+    looks = [rb.Visual("sphere", (0.2,), rb.Pose((0, 0, 1))), rb.Visual("mesh", file=str(tmp_path / "gone.stl"))]
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), visuals=looks)
+    with pytest.warns(UserWarning, match=r"cannot be read, and are not shown: \['.*gone.stl'\]"):
+        (ball,) = shapes_of(builder.build())
+    np.testing.assert_allclose(np.linalg.norm(ball.vertices - [0, 0, 1], axis=1), 0.2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"show": ("bodies", "shadows")}, "show is .*; expected some of bodies, ghosts"),
+        ({"chain": 40}, r"chain is 40; expected one of a batch of shape \(40,\)"),
+        ({"fps": 0.0}, "fps is 0.0; expected a positive number"),
+        ({"speed": 1e-9}, "the film would have .* frames"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(swing, tmp_path, settings, message):
+    with pytest.raises(rb.StateError, match=message):
+        swing.film(tmp_path / "swing.gif", **settings)
+
+
+def test_an_unknown_kind_of_film_is_refused(swing, tmp_path):
+    with pytest.raises(rb.StateError, match=r"expected \.html, \.gif, \.mp4 or \.png; found \.avi"):
+        swing.film(tmp_path / "swing.avi")
