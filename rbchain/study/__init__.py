@@ -1,20 +1,24 @@
 """Monte Carlo studies: many different chains, reproducible and resumable, on one machine or a cluster."""
 
-from .description import Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
-from .designs import Factorial, LatinHypercube, Random, Sobol, Table
-from .distributions import (
-    Discrete,
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    Scipy,
-    Triangular,
-    TruncatedNormal,
-    Uniform,
-)
-from .measures import Measure
-from .store import open_dataset
-from .study import Study, run_study
+try:
+    from .description import Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
+    from .designs import Factorial, LatinHypercube, Random, Sobol, Table
+    from .distributions import (
+        Discrete,
+        LogNormal,
+        MultivariateNormal,
+        Normal,
+        Scipy,
+        Triangular,
+        TruncatedNormal,
+        Uniform,
+    )
+    from .measures import Measure
+    from .store import open_dataset
+    from .study import Study, run_study
+except ModuleNotFoundError as error:
+    words = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
+    raise ImportError(words) from None
 
 __all__ = [
     "Correlation",

@@ -6,6 +6,7 @@ import time
 from contextlib import redirect_stdout
 
 import numpy as np
+import viser
 
 from ..errors import StateError
 from .scene import LAYERS, checked_layers, scene_at_rest, scene_of_motion
@@ -17,12 +18,7 @@ LABELS = {"centers": "centres of mass", "ellipsoids": "inertia ellipsoids", "rea
 
 
 def server_of(host, port, title):
-    """A viser server without words of its own; ImportError says what is missing."""
-    try:
-        import viser
-    except ImportError as error:
-        words = f"pictures that move need the package {error.name}, which is missing: pip install 'rbchain[view]'"
-        raise ImportError(words) from None
+    """A viser server without words of its own."""
     with redirect_stdout(io.StringIO()):  # its own announcement, which `verbose` does not stop
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
     server.gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)

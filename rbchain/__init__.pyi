@@ -1,0 +1,84 @@
+"""The public names, each from its module: read by type checkers, and by the package itself, which imports on demand."""
+
+from . import compiled as compiled
+from . import errors as errors
+from . import io as io
+from . import model as model
+from . import reference as reference
+from . import study as study
+from .actions.drives import (
+    PID,
+    ComputedTorque,
+    PrescribedAcceleration,
+    PrescribedForce,
+    PrescribedPosition,
+    PrescribedVelocity,
+    UserForces,
+)
+from .actions.events import Event
+from .actions.signals import Signal
+from .actions.wrenches import Current, Wrench
+from .chain import Model
+from .drivers.threads import get_num_threads, set_num_threads
+from .errors import FileFormatError, ModelError, RbchainError, StateError, StudyError
+from .io import load, save
+from .io.meshes import inertia_of_mesh
+from .model.builder import ModelBuilder
+from .model.immersion import Immersion
+from .model.inertia import Inertia
+from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .model.limits import JointLimits
+from .model.materials import density_of
+from .model.passive import JointForces
+from .model.pose import Pose
+from .model.units import Units
+from .model.visual import Visual
+from .simulation import Trajectory
+from .study import Study as Study
+from .study import run_study as run_study
+
+__version__: str
+
+__all__ = [
+    "PID",
+    "Composite",
+    "ComputedTorque",
+    "Current",
+    "Event",
+    "FileFormatError",
+    "Fixed",
+    "Free",
+    "Immersion",
+    "Inertia",
+    "JointForces",
+    "JointLimits",
+    "Model",
+    "ModelBuilder",
+    "ModelError",
+    "Planar",
+    "Pose",
+    "PrescribedAcceleration",
+    "PrescribedForce",
+    "PrescribedPosition",
+    "PrescribedVelocity",
+    "Prismatic",
+    "RbchainError",
+    "Revolute",
+    "Screw",
+    "Signal",
+    "Spherical",
+    "StateError",
+    "StudyError",
+    "Trajectory",
+    "Units",
+    "Universal",
+    "UserForces",
+    "Visual",
+    "Wrench",
+    "density_of",
+    "get_num_threads",
+    "inertia_of_mesh",
+    "load",
+    "save",
+    "set_num_threads",
+]
