@@ -4,12 +4,10 @@ Each function here comes in two: for chains under constant joint forces, whose s
 those with drives, friction, wrenches or events. Which, the type of `loads.acting` says.
 """
 
-from numba.extending import overload
-
 from .aba import forward_dynamics
 from .drives import move_under_drives, note_slopes
 from .events import NEVER, meet_events, start_events
-from .jit import kernel, routine
+from .jit import kernel, overload, routine
 from .kinematics import position_rates
 from .lanes import like
 from .layout import CONSTANT_FORCE, DINV, HARDNESS, SLOPE, STEP_LENGTH, YIELDING, number_of
@@ -33,7 +31,7 @@ def evaluate(block, y, t, rate, k):
     (coast if block.loads.acting is None else move_under_drives)(block, y, t, rate, k)
 
 
-@overload(evaluate, jit_options={"forceinline": True})
+@overload(evaluate, forceinline=True)
 def _overload_evaluate(block, y, t, rate, k):
     if _block_acts(block):
         return lambda block, y, t, rate, k: move_under_drives(block, y, t, rate, k)
@@ -57,7 +55,7 @@ def take_loads(block, tau, t, chain, lane):
     (take_forces if block.loads.acting is None else take_acting)(block, tau, t, chain, lane)
 
 
-@overload(take_loads, jit_options={"forceinline": True})
+@overload(take_loads, forceinline=True)
 def _overload_take_loads(block, tau, t, chain, lane):
     if _block_acts(block):
         return lambda block, tau, t, chain, lane: take_acting(block, tau, t, chain, lane)
@@ -94,7 +92,7 @@ def begin_events(block, y, t, lane):
         start_events(block, y, t, lane)
 
 
-@overload(begin_events, jit_options={"forceinline": True})
+@overload(begin_events, forceinline=True)
 def _overload_begin_events(block, y, t, lane):
     if _block_acts(block):
         return lambda block, y, t, lane: start_events(block, y, t, lane)
@@ -108,7 +106,7 @@ def pass_events(block, stepper, tableau, records, t, h, chain, lane):
     return meet_events(block, stepper, tableau, records, t, h, chain, lane)
 
 
-@overload(pass_events, jit_options={"forceinline": True})
+@overload(pass_events, forceinline=True)
 def _overload_pass_events(block, stepper, tableau, records, t, h, chain, lane):
     if _block_acts(block):
         return lambda block, stepper, tableau, records, t, h, chain, lane: meet_events(
@@ -123,7 +121,7 @@ def watch_stiffness(block, y, k):
         note_slopes(block, y, k)
 
 
-@overload(watch_stiffness, jit_options={"forceinline": True})
+@overload(watch_stiffness, forceinline=True)
 def _overload_watch_stiffness(block, y, k):
     if _block_acts(block):
         return lambda block, y, k: note_slopes(block, y, k)
@@ -138,7 +136,7 @@ def is_too_stiff(block, h, lane):
     return False if block.loads.acting is None else outruns_step(block, h, lane)
 
 
-@overload(is_too_stiff, jit_options={"forceinline": True})
+@overload(is_too_stiff, forceinline=True)
 def _overload_is_too_stiff(block, h, lane):
     if _block_acts(block):
         return lambda block, h, lane: outruns_step(block, h, lane)
@@ -161,7 +159,7 @@ def set_step_length(block, h, k):
         block.loads.acting.joints[STEP_LENGTH, 0, k] = h
 
 
-@overload(set_step_length, jit_options={"forceinline": True})
+@overload(set_step_length, forceinline=True)
 def _overload_set_step_length(block, h, k):
     if _block_acts(block):
         return lambda block, h, k: store_step_length(block.loads.acting.joints, h, k)

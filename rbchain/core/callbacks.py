@@ -2,8 +2,10 @@
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from .jit import overload
 
 #: Under NUMBA_DISABLE_JIT, what an address stands for.
 plain_functions = {}

@@ -12,10 +12,9 @@ Each function comes in two, of which the type of `model.water` chooses one: for 
 import math
 
 from numba import types
-from numba.extending import overload
 
 from .inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
-from .jit import kernel
+from .jit import kernel, overload
 from .kinematics import rigid_inertia
 from .lanes import like
 from .layout import (
@@ -82,7 +81,7 @@ def add_body(i, model, A, work, k):
     return (add_body_in_air if model.water is None else add_body_in_water)(i, model, A, work, k)
 
 
-@overload(add_body, jit_options={"forceinline": True})
+@overload(add_body, forceinline=True)
 def _overload_add_body(i, model, A, work, k):
     if is_in_water(model):
         return lambda i, model, A, work, k: add_body_in_water(i, model, A, work, k)
@@ -94,7 +93,7 @@ def immerse_force(i, model, a, f, work, k):
     return f if model.water is None else add_force_of_water(i, model, a, f, work, k)
 
 
-@overload(immerse_force, jit_options={"forceinline": True})
+@overload(immerse_force, forceinline=True)
 def _overload_immerse_force(i, model, a, f, work, k):
     if is_in_water(model):
         return lambda i, model, a, f, work, k: add_force_of_water(i, model, a, f, work, k)
@@ -106,7 +105,7 @@ def subtract_drag(i, model, acting, f, work, k):
     return f if model.water is None else subtract_drag_in_current(i, model, acting, f, work, k)
 
 
-@overload(subtract_drag, jit_options={"forceinline": True})
+@overload(subtract_drag, forceinline=True)
 def _overload_subtract_drag(i, model, acting, f, work, k):
     if is_in_water(model):
         return lambda i, model, acting, f, work, k: subtract_drag_in_current(i, model, acting, f, work, k)
@@ -120,7 +119,7 @@ def energy_of_water(i, model, position, v, work, k):
     return kinetic_and_potential(i, model, position, v, work, k)
 
 
-@overload(energy_of_water, jit_options={"forceinline": True})
+@overload(energy_of_water, forceinline=True)
 def _overload_energy_of_water(i, model, position, v, work, k):
     if is_in_water(model):
         return lambda i, model, position, v, work, k: kinetic_and_potential(i, model, position, v, work, k)

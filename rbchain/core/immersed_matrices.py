@@ -5,11 +5,9 @@ Wensing's (2021) body-level matrix B = (v x* A + (A v) x~* - A v x) / 2, where (
 form, and is kept as the six forces that it maps unit motions to.
 """
 
-from numba.extending import overload
-
 from .hydrodynamics import added_inertia, drag, is_in_water
 from .inertias import add_inertias, inertia_at_root, momentum
-from .jit import kernel
+from .jit import kernel, overload
 from .joints import inertia_along, joint_bias, joint_force, joint_motion
 from .kinematics import force_on_parent, move_body
 from .lanes import like
@@ -41,7 +39,7 @@ def add_mass_of_water(model, H, work, k):
         add_masses(model, H, work, k)
 
 
-@overload(add_mass_of_water, jit_options={"forceinline": True})
+@overload(add_mass_of_water, forceinline=True)
 def _overload_add_mass_of_water(model, H, work, k):
     if is_in_water(model):
         return lambda model, H, work, k: add_masses(model, H, work, k)
@@ -54,7 +52,7 @@ def add_coriolis_of_water(model, C, scratch, work, k):
         add_swirls(model, C, scratch, work, k)
 
 
-@overload(add_coriolis_of_water, jit_options={"forceinline": True})
+@overload(add_coriolis_of_water, forceinline=True)
 def _overload_add_coriolis_of_water(model, C, scratch, work, k):
     if is_in_water(model):
         return lambda model, C, scratch, work, k: add_swirls(model, C, scratch, work, k)
@@ -67,7 +65,7 @@ def add_drag(model, q, qd, forces, work, k):
         add_joint_drag(model, q, qd, forces, work, k)
 
 
-@overload(add_drag, jit_options={"forceinline": True})
+@overload(add_drag, forceinline=True)
 def _overload_add_drag(model, q, qd, forces, work, k):
     if is_in_water(model):
         return lambda model, q, qd, forces, work, k: add_joint_drag(model, q, qd, forces, work, k)

@@ -7,8 +7,15 @@ import warnings
 from pathlib import Path
 
 import numba
+from numba import _dynfunc
+from numba.core import compiler, sigutils
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+from numba.extending import overload as numba_overload
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
@@ -78,16 +85,71 @@ class _FingerprintedCache(FunctionCache):
             warnings.warn(f"{words}; every process will compile it anew. NUMBA_CACHE_DIR says where else", stacklevel=2)
 
 
+class _OnlyLinked(JITCodeLibrary):
+    """Code that ends up inside that of its callers, and is never made machine code by itself."""
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerForCallers(NativeLowering):
+    """Numba's last step, without what only a call from Python or C would need. It takes a third of the time."""
+
+    _name = "lower_for_callers"
+
+    def run_pass(self, state):
+        state.library = _OnlyLinked(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        name, described = state.func_id.func_name, state.cr.fndesc
+        # what callers know it by: an entry without an address, which nothing calls
+        entry = _dynfunc.make_function(described.lookup_module(), name, "", 0, state.cr.env, (state.library,))
+        state["cr"] = state.cr._replace(cfunc=entry)
+        state.targetctx.insert_user_function(entry, described, [state.library])
+        return True
+
+
+class _CompilerForCallers(compiler.Compiler):
+    """Numba's compiler with that last step."""
+
+    def define_pipelines(self):
+        (passes,) = super().define_pipelines()
+        at = next(i for i, (kind, _) in enumerate(passes.passes) if kind is NativeLowering)
+        passes.passes[at] = (_LowerForCallers, passes.passes[at][1])
+        passes._finalized = False
+        passes.finalize()
+        return [passes]
+
+
+FOR_CALLERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _CompilerForCallers}
+
+
 class _OnlyFromCompiledCode(CPUDispatcher):
     """What only compiled code can call."""
 
     def __call__(self, *args, **kwargs):
         raise TypeError(f"{self.__name__} can only be called from compiled code, a function under @numba.njit")
 
+    def compile(self, sig):
+        """As Numba does it, but without its timers: of nested functions each would hear each event of those within."""
+        with global_compiler_lock, self._compiling_counter:
+            args, return_type = sigutils.normalize_signature(sig)
+            if tuple(args) not in self.overloads:
+                self.add_overload(self._compiler.compile(args, return_type))
+            return self.overloads[tuple(args)].entry_point
+
+
+def overload(function, **options):
+    """Declare what a function is in compiled code, as `numba.extending.overload` does."""
+    return numba_overload(function, jit_options=FOR_CALLERS | options)
+
 
 def _without_entries(function, **options):
-    """Compile what only compiled code calls: to compile entries for Python and C would take as long as the rest."""
-    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options, **OPTIONS)(function)
+    """Compile what only compiled code calls."""
+    compiled = numba.njit(**FOR_CALLERS, **options, **OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
         compiled.__class__ = _OnlyFromCompiledCode
     return compiled

@@ -8,9 +8,10 @@ from numba import types
 from numba.core import cgutils
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
+from .jit import overload
 from .lanes import LANE_WIDTHS, Lanes, Pack, as_packs
 
 CACHE_LINE = 64  # bytes

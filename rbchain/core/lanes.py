@@ -20,7 +20,9 @@ from numba import types
 from numba.core import cgutils
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import intrinsic, models, register_model
+
+from .jit import overload
 
 CONTRACT = ("contract",)
 

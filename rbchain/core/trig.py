@@ -4,9 +4,8 @@ import math
 
 import numba
 from numba import types
-from numba.extending import overload
 
-from .jit import OPTIONS, kernel
+from .jit import OPTIONS, kernel, overload
 from .lanes import Pack, any_lane, fused, get_lane, lanes_in, set_lane, turn_quadrants
 
 # Beyond this the three-part pi/2 below is too short, and each lane goes to the C library.

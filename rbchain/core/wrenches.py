@@ -1,10 +1,9 @@
 """External wrenches on bodies over time, drag among them, and what else sweeps must know of what acts on the chain."""
 
 from numba import types
-from numba.extending import overload
 
 from .hydrodynamics import subtract_drag
-from .jit import kernel
+from .jit import kernel, overload
 from .kinematics import body_axes
 from .layout import EXTERNAL, YIELDING
 from .signals import VALUE
@@ -29,7 +28,7 @@ def subtract_attached(i, model, loads, f, work, k):
     return f if loads.acting is None else subtract_wrenches_over_time(i, model, loads.acting, f, work, k)
 
 
-@overload(subtract_attached, jit_options={"forceinline": True})
+@overload(subtract_attached, forceinline=True)
 def _overload_subtract_attached(i, model, loads, f, work, k):
     if acts(loads):
         return lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.acting, f, work, k)
@@ -41,7 +40,7 @@ def yielding(i, loads, D, k):
     return D if loads.acting is None else D + loads.acting.joints[YIELDING, i, k]
 
 
-@overload(yielding, jit_options={"forceinline": True})
+@overload(yielding, forceinline=True)
 def _overload_yielding(i, loads, D, k):
     if acts(loads):
         return lambda i, loads, D, k: D + loads.acting.joints[YIELDING, i, k]
