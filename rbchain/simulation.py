@@ -265,7 +265,7 @@ def simulate(
     step : float, s
         Of "rk4" and "implicit": between two saved times, equal steps no longer than this.
     rtol, atol : float
-        Of "rk45": the error of a step is kept to atol + rtol |y| in the root mean square over the state.
+        Of "rk45": the error of a step is kept to atol + rtol abs(y) in the root mean square over the state.
     save_at : int or (times,) array, s, optional
         Times to save: that many, evenly spaced from 0 to the end; or these, rising from 0 or later up to `duration`.
         If not given, the beginning and the end.

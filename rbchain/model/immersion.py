@@ -35,12 +35,12 @@ class Immersion:
     added_volume : (6,) or (6, 6) array, m^3, m^4, m^5
         Added mass per unit of density, besides.
     linear_damping, quadratic_damping : (6,) or (6, 6) arrays
-        D1 and D2 of the force - D1 v - D2 |v| v (each component of v times its size), v relative to the fluid.
+        D1 and D2 of the force - D1 v - D2 abs(v) v (each component of v times its size), v relative to the fluid.
     frame : Pose
         In the body's frame.
     strip_diameter, strip_length : float, m
         Of a slender cylinder along z of `frame` (centred on it), on each strip of which acts the drag
-        - density / 2 strip_drag diameter |v| v of the velocity across it (strip theory; Morison et al. 1950).
+        - density / 2 strip_drag diameter abs(v) v of the velocity across it (strip theory; Morison et al. 1950).
     strip_drag : float
 
     Notes

@@ -130,7 +130,7 @@ class TwoLink:
         tau : (..., 2) array, N m
         duration : float, s
         rtol : float
-            The error of a step is kept to rtol (1 + |y|), y in rad and rad/s.
+            The error of a step is kept to rtol (1 + abs(y)), y in rad and rad/s.
 
         Returns
         -------

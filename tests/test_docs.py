@@ -1,0 +1,43 @@
+"""What the documentation shows, runs, and prints what it says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PAGES = sorted(page for page in (REPOSITORY / "docs").rglob("*.md") if "```python" in page.read_text(encoding="utf-8"))
+SESSION = """
+import contextlib, io, pathlib, re, sys, warnings
+warnings.filterwarnings("ignore", ".*no body can have the inertia")
+page = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+fences = re.findall(r"^```(python|text)\\n(.*?)^```(\\n\\n(?=```text))?", page, re.S | re.M)
+session = {}
+for (kind, block, shown), (_, follows, _) in zip(fences, [*fences[1:], ("", "", "")]):
+    if kind == "python":
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(compile(block, sys.argv[1], "exec"), session)
+        if shown:
+            assert said.getvalue() == follows, (said.getvalue(), follows)
+"""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_pages_python_runs(page, tmp_path):
+    """Its blocks one after the other, in a checkout; as plain Python, which needs no time to compile."""
+    (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", SESSION, page]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+def test_every_page_is_in_the_contents():
+    contents = (REPOSITORY / "docs/index.md").read_text(encoding="utf-8")
+    for page in (REPOSITORY / "docs").rglob("*.md"):
+        name = str(page.relative_to(REPOSITORY / "docs").with_suffix(""))
+        assert name == "index" or re.search(rf"^{name}$", contents, re.MULTILINE), name
