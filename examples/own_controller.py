@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import rbchain as rb
 from rbchain import compiled
@@ -58,6 +59,11 @@ def main():
     print(f"{arms} arms, 10,000 steps each with one inverse and one forward dynamics: {seconds * 1e3:.0f} ms")
     for kilograms, radians in zip(payload, error, strict=True):
         print(f"  {kilograms:.2f} kg unknown at the wrist: off by {radians:.1e} rad")
+    figure = Figure(figsize=(5, 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(payload, error, "o-", color="#1f5a99")
+    axes.set(xlabel="payload that the controller does not know (kg)", ylabel="off by (rad)")
+    figure.savefig("own_controller.png")
 
 
 if __name__ == "__main__":

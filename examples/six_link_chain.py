@@ -27,9 +27,12 @@ print(chain.forward_dynamics(straight, straight, straight).round(6))
 print("what is left of the balance of forces (N, N m):")
 print(f"{np.abs(chain.force_balance_residual(straight, straight, straight)).max():.1e}")
 
-motion = chain.simulate(straight, straight, duration=2.0, save_at=5, rtol=1e-10, atol=1e-12)
+motion = chain.simulate(straight, straight, duration=2.0, save_at=81, rtol=1e-10, atol=1e-12)
 kinetic, potential = chain.energy(motion.q, motion.qd)
 print(f"two seconds of falling: {motion.steps} steps, energy changes by {np.ptp(kinetic + potential):.1e} J")
-for t, q in zip(motion.t, motion.q, strict=True):
+for t, q in zip(motion.t[::20], motion.q[::20], strict=True):
     tip = chain.frame_poses(q, "link6") @ rb.Pose((LENGTH, 0, 0))
     print(f"t = {t:.1f} s: tip at x = {tip.translation[0]:+.4f} m, y = {tip.translation[1]:+.4f} m")
+
+figure = motion.plot("energy")
+figure.savefig("six_link_chain.png")

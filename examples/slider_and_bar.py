@@ -50,3 +50,5 @@ for steps in (STEPS, 10 * STEPS):
     motion, _ = run_to(END, steps, MOTORS["pushed by 5 N"])
     momentum = motion.qd[:, 0] - TO_CENTRE * np.sin(motion.q[:, 1]) * motion.qd[:, 1]
     print(f"{steps} steps: gained {np.ptp(momentum[[0, -1]]):.6f} N s of {5.0 * END:.6f} N s")
+
+motion.plot("states").savefig("slider_and_bar.png")

@@ -23,3 +23,5 @@ held = arm.gravity_forces(q) - J.T @ push
 print("motors that hold it with 5 N pushing the hand up:", held)
 print("and so the accelerations:", arm.forward_dynamics(q, 0 * q, held + J.T @ push))
 print("friction at these velocities:", arm.passive_forces(q, qd))
+
+arm.picture(q, show=("bodies", "centers", "frames", "reactions")).savefig("three_link_arm.png")

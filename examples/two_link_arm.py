@@ -24,3 +24,5 @@ for place, density in (("in air", 0.0), ("in water", 1000.0)):
 
 moved = from_dh([link, link], base_rotation=turn(0, np.pi / 2), base_coordinates=(1, 2, 3, 0, 0, np.pi / 2))
 print("the tool with the base elsewhere:", moved.frame_poses(q, "end_effector").translation.round(4))
+
+arm.picture(q, show=("bodies", "ellipsoids", "frames")).savefig("two_link_arm.png")

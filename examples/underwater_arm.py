@@ -2,10 +2,13 @@
 
 Three cylinders of aluminium, each joint held by a PID motor, in a random current with random density of the water.
 
-    python examples/underwater_arm.py
+    python examples/underwater_arm.py [samples]
 """
 
+import sys
+
 import numpy as np
+from matplotlib.figure import Figure
 from scipy import stats
 
 import rbchain as rb
@@ -56,13 +59,18 @@ def study(samples=2000):
     )
 
 
-def main():
+def main(samples=2000):
     """Run it, and say what came of it."""
-    results = study().run()
+    results = study(samples).run()
     low, median, high = np.nanquantile(results.drift, [0.05, 0.5, 0.95])
     print(f"the elbow drifts by {median:.3f} m, in 90 % of the samples by {low:.3f} to {high:.3f} m")
     print(f"{int((results.status != 0).sum())} of {results.sizes['sample']} failed")
+    figure = Figure(figsize=(5, 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.hist(results.drift, bins=40, color="#1f5a99")
+    axes.set(xlabel="drift of the elbow (m)", ylabel="samples")
+    figure.savefig("underwater_arm.png")
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -21,7 +21,8 @@ def server_of(host, port, title):
     """A viser server without words of its own."""
     with redirect_stdout(io.StringIO()):  # its own announcement, which `verbose` does not stop
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
-    server.gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    server.gui.main_panel.dock_right()
     return server
 
 

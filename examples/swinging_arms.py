@@ -1,0 +1,26 @@
+"""Fifty Puma arms, known to five per cent of their masses, let go together: where they are, and a film of them.
+
+Writes swinging_arms.png, and swinging_arms.html, which plays in any browser.
+"""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import rbchain as rb
+
+ARMS = 50
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the measured inertia of link 3, see the README
+    arm = rb.load(Path(__file__).parent / "puma560.urdf")
+masses = arm.mass * np.random.default_rng(0).uniform(0.95, 1.05, (ARMS, arm.n_bodies))
+arms = arm.vary(mass=masses)
+start = np.tile([0.3, -0.8, 0.6, 0.2, 0.4, 0.0], (ARMS, 1))
+motion = arms.simulate(start, np.zeros_like(start), 1.0, rtol=1e-6, save_at=31)
+
+tool = arms.frame_poses(motion.q, "tool0").translation
+print(f"after {motion.t[-1]:.1f} s the tools are {np.ptp(tool[:, -1], axis=0).round(3)} m apart along x, y and z")
+motion.film("swinging_arms.html", fps=15)
+motion.plot("states").savefig("swinging_arms.png")
