@@ -1,8 +1,13 @@
 """Model: a mechanism, and everything that is computed of it. Checks arguments, then makes one driver call."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
 from . import simulation
 from .codegen.generate import generate
@@ -14,7 +19,6 @@ from .model.joint import Revolute
 from .model.limits import JointLimits
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
 from .model.pose import Pose, numbers, vector3
-from .quantities.calculator import Calculator
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
@@ -22,8 +26,13 @@ from .quantities.matrices import Matrices
 from .quantities.motion import Motion
 from .quantities.states import States
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identification):
+    from .view.viewer import Viewer
+
+
+class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
     Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,
@@ -76,60 +85,70 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
 
     # --- what the model is --------------------------------------------------------------------------------------------
 
-    name = property(lambda self: self._description.name)
-    body_names = property(lambda self: self._description.body_names)
-    joint_names = property(lambda self: self._description.joint_names)
-    joint_types = property(lambda self: self._description.joint_types)
-    parent = property(lambda self: self._description.parent)
-    placement_rotation = property(lambda self: self._description.placement_rotation)
-    placement_translation = property(lambda self: self._description.placement_translation)
-    axis = property(lambda self: self._description.axis)
-    pitch = property(lambda self: self._description.pitch)
-    mass = property(lambda self: self._description.mass)
-    cg = property(lambda self: self._description.cg)
-    inertia = property(lambda self: self._description.inertia)
-    gravity = property(lambda self: self._description.gravity)
-    rotor_inertia = property(lambda self: self._description.rotor_inertia)
-    gear_ratio = property(lambda self: self._description.gear_ratio)
-    armature = property(lambda self: self.rotor_inertia * self.gear_ratio**2)
-    stiffness = property(lambda self: self._description.stiffness)
-    rest_position = property(lambda self: self._description.rest_position)
-    cubic_stiffness = property(lambda self: self._description.cubic_stiffness)
-    damping = property(lambda self: self._description.damping)
-    friction = property(lambda self: self._description.friction)
-    static_friction = property(lambda self: self._description.static_friction)
-    stribeck_velocity = property(lambda self: self._description.stribeck_velocity)
-    friction_velocity = property(lambda self: self._description.friction_velocity)
-    lower_limit = property(lambda self: self._description.lower_limit)
-    upper_limit = property(lambda self: self._description.upper_limit)
-    limit_stiffness = property(lambda self: self._description.limit_stiffness)
-    limit_damping = property(lambda self: self._description.limit_damping)
-    fluid_density = property(lambda self: self._description.fluid_density)
-    volume = property(lambda self: self._description.volume)
-    buoyancy_center = property(lambda self: self._description.buoyancy_center)
-    added_mass = property(lambda self: self._description.added_mass)
-    added_volume = property(lambda self: self._description.added_volume)
-    linear_damping = property(lambda self: self._description.linear_damping)
-    quadratic_damping = property(lambda self: self._description.quadratic_damping)
-    strip_drag = property(lambda self: self._description.strip_drag)
-    position_limits = property(lambda self: self._description.limits[:, :2])
-    velocity_limit = property(lambda self: self._description.limits[:, 2])
-    effort_limit = property(lambda self: self._description.limits[:, 3])
-    visuals = property(lambda self: dict(self._description.visuals))
-    dof_types = property(lambda self: self._description.dof_types)
-    position_index = property(lambda self: self._dofs.position_index)
-    velocity_index = property(lambda self: self._dofs.velocity_index)
-    nq = property(lambda self: self._position_shape[0])
-    nv = property(lambda self: self._n)
-    n_bodies = property(lambda self: len(self._description.body_names))
+    if not TYPE_CHECKING:  # to type checkers `Calculator` declares these, for the other parts to know them
+        name = property(lambda self: self._description.name)
+        body_names = property(lambda self: self._description.body_names)
+        joint_names = property(lambda self: self._description.joint_names)
+        joint_types = property(lambda self: self._description.joint_types)
+        parent = property(lambda self: self._description.parent)
+        placement_rotation = property(lambda self: self._description.placement_rotation)
+        placement_translation = property(lambda self: self._description.placement_translation)
+        axis = property(lambda self: self._description.axis)
+        pitch = property(lambda self: self._description.pitch)
+        mass = property(lambda self: self._description.mass)
+        cg = property(lambda self: self._description.cg)
+        inertia = property(lambda self: self._description.inertia)
+        gravity = property(lambda self: self._description.gravity)
+        rotor_inertia = property(lambda self: self._description.rotor_inertia)
+        gear_ratio = property(lambda self: self._description.gear_ratio)
+        armature = property(lambda self: self.rotor_inertia * self.gear_ratio**2)
+        stiffness = property(lambda self: self._description.stiffness)
+        rest_position = property(lambda self: self._description.rest_position)
+        cubic_stiffness = property(lambda self: self._description.cubic_stiffness)
+        damping = property(lambda self: self._description.damping)
+        friction = property(lambda self: self._description.friction)
+        static_friction = property(lambda self: self._description.static_friction)
+        stribeck_velocity = property(lambda self: self._description.stribeck_velocity)
+        friction_velocity = property(lambda self: self._description.friction_velocity)
+        lower_limit = property(lambda self: self._description.lower_limit)
+        upper_limit = property(lambda self: self._description.upper_limit)
+        limit_stiffness = property(lambda self: self._description.limit_stiffness)
+        limit_damping = property(lambda self: self._description.limit_damping)
+        fluid_density = property(lambda self: self._description.fluid_density)
+        volume = property(lambda self: self._description.volume)
+        buoyancy_center = property(lambda self: self._description.buoyancy_center)
+        added_mass = property(lambda self: self._description.added_mass)
+        added_volume = property(lambda self: self._description.added_volume)
+        linear_damping = property(lambda self: self._description.linear_damping)
+        quadratic_damping = property(lambda self: self._description.quadratic_damping)
+        strip_drag = property(lambda self: self._description.strip_drag)
+        position_limits = property(lambda self: self._description.limits[:, :2])
+        velocity_limit = property(lambda self: self._description.limits[:, 2])
+        effort_limit = property(lambda self: self._description.limits[:, 3])
+        visuals = property(lambda self: dict(self._description.visuals))
+        dof_types = property(lambda self: self._description.dof_types)
+        position_index = property(lambda self: self._dofs.position_index)
+        velocity_index = property(lambda self: self._dofs.velocity_index)
+        nq = property(lambda self: self._position_shape[0])
+        nv = property(lambda self: self._n)
+        n_bodies = property(lambda self: len(self._description.body_names))
 
     @property
-    def fixed_frames(self):
+    def fixed_frames(self) -> dict[str, int]:
         """Names of the frames on fixed joints, each with the number of the body it is fixed to (-1: the world)."""
         return {name: frame.body for name, frame in self._description.frames.items()}
 
     @classmethod
-    def serial_chain(cls, n, *, length=0.25, mass=0.1, inertia=None, gravity=(0.0, -10.0, 0.0), name="chain"):
+    def serial_chain(
+        cls,
+        n: int,
+        *,
+        length: float = 0.25,
+        mass: float = 0.1,
+        inertia: Inertia | None = None,
+        gravity: npt.ArrayLike = (0.0, -10.0, 0.0),
+        name: str = "chain",
+    ) -> Self:
         """The classical benchmark: n equal links in a row, each a thin rod along x that turns about z.
 
         Parameters
@@ -187,7 +206,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             )
         )
 
-    def vary(self, **fields):
+    def vary(self, **fields: npt.ArrayLike) -> Model:
         """A model of a batch of chains that differ in some of their parameters.
 
         Parameters
@@ -216,7 +235,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
         (1000, 1)
         """
-        changed = {name: self._varied_field(name, value) for name, value in fields.items()}
+        changed: dict[str, Any] = {name: self._varied_field(name, value) for name, value in fields.items()}
         batches = {
             name: value.shape[: value.ndim - len(VARIABLE_FIELDS[name])]
             for name in VARIABLE_FIELDS
@@ -230,7 +249,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
         return Model(new)
 
-    def of_chain(self, i):
+    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
         """The model of one chain of the batch, by its index (an int or a tuple); this one if chains do not differ.
 
         Examples
@@ -245,7 +264,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
         return Model(dataclasses.replace(self._description, **own))
 
-    def _varied_field(self, name, value):
+    def _varied_field(self, name: str, value: npt.ArrayLike) -> np.ndarray:
         """One field for `vary`: a private copy of the right shape."""
         if name not in VARIABLE_FIELDS:
             raise ModelError(
@@ -253,7 +272,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             )
         try:
             n, value = self.n_bodies, np.array(value, dtype=np.float64)
-            lengths = {"n": n, "nv": self.nv}
+            lengths: dict[str | int, str | int] = {"n": n, "nv": self.nv}
         except (TypeError, ValueError):
             raise ModelError(f"{name} is {value!r}; expected an array of real numbers") from None
         trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
@@ -280,7 +299,7 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
         validation.check_finite(names, name, value, len(trailing) - 1)
         return self._physical_field(name, names, value)
 
-    def _physical_field(self, name, names, value):
+    def _physical_field(self, name: str, names: Sequence[str], value: np.ndarray) -> np.ndarray:
         """A field for `vary` once it is known that bodies can have it; axes at unit length."""
         if name in ("mass", "rotor_inertia", "volume", "strip_drag"):
             validation.check_not_negative(names, name, value)
@@ -301,7 +320,13 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
             raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
         return validation.check_axes(names, value)
 
-    def with_payload(self, body, mass, cg=(0.0, 0.0, 0.0), inertia=(0.0, 0.0, 0.0)):
+    def with_payload(
+        self,
+        body: str,
+        mass: npt.ArrayLike,
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+        inertia: npt.ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Model:
         """The model with a rigid load fixed to a body.
 
         Parameters
@@ -355,7 +380,14 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
     simulate = simulation.simulate
     generate = generate
 
-    def view(self, q=None, *, show=("bodies",), port=8080, host="127.0.0.1"):
+    def view(
+        self,
+        q: npt.ArrayLike | None = None,
+        *,
+        show: Sequence[str] = ("bodies",),
+        port: int = 8080,
+        host: str = "127.0.0.1",
+    ) -> Viewer:
         """Pose the mechanism in the browser by sliders (extra `view`): a page at the viewer's `url`.
 
         Parameters
@@ -368,7 +400,9 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
 
         return Viewer(self.of_chain((0,) * len(self.batch_shape)), None, q, 0, show, host, port)
 
-    def picture(self, q=None, *, show=("bodies",), size=(800, 600)):
+    def picture(
+        self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
+    ) -> Figure:
         """A matplotlib Figure of the mechanism at positions q (nq,), neutral if not given (extra `view`).
 
         Parameters `show` and `size` are those of `Trajectory.film`.
@@ -377,20 +411,20 @@ class Model(Calculator, States, Dynamics, Motion, Matrices, Derivatives, Identif
 
         return picture(self.of_chain((0,) * len(self.batch_shape)), q, show, size)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
         return Model, (self._description,)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from .notebook import html_of
 
         return html_of(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
         return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"
 
 
-def _replaced(field, body, value, axes):
+def _replaced(field: np.ndarray, body: int, value: np.ndarray, axes: int) -> np.ndarray:
     """A field of all bodies, of which `axes` belong to a chain, with that of one body replaced."""
     batch = np.broadcast_shapes(field.shape[: field.ndim - axes], value.shape[: value.ndim - axes + 1])
     changed = np.array(np.broadcast_to(field, (*batch, *field.shape[field.ndim - axes :])))

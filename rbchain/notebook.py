@@ -1,8 +1,14 @@
 """How a model looks in a notebook: its tree as a table, and a sketch of it at rest."""
 
+from __future__ import annotations
+
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .chain import Model
 
 WIDTH, HEIGHT, MARGIN = 260, 220, 18
 #: From above, in front and aside: what of the world's axes goes right and what goes up.
@@ -11,7 +17,7 @@ MOST_ROWS = 40
 COLUMNS = ("", "body", "parent", "joint", "axis", "mass (kg)", "cg (m)")
 
 
-def html_of(model):
+def html_of(model: Model) -> str:
     """A model as a piece of HTML. Of a batch of chains the numbers are those of the first."""
     batch, model = model.batch_shape, model.of_chain((0,) * len(model.batch_shape))
     title = f"<b>{escape(model.name)}</b>: {model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}"
@@ -26,7 +32,7 @@ def html_of(model):
     return f'<div>{title}<div style="{flex}"><div>{sketch_of(model)}</div><div>{table}</div></div></div>'
 
 
-def _row(model, i):
+def _row(model: Model, i: int) -> str:
     dof, parent = model.velocity_index[i], model.parent[i]
     kind = model.joint_types[i]
     axis = _numbers(model.axis[dof]) if kind in ("revolute", "prismatic", "screw") else ""
@@ -36,13 +42,14 @@ def _row(model, i):
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def _numbers(values):
+def _numbers(values: np.ndarray) -> str:
     return ", ".join(f"{x:.3g}" for x in values + 0.0)
 
 
-def origins_at_rest(model):
+def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Where the joints stand at q = 0, and the bodies' centres of gravity: (n, 3) each, world axes, m."""
-    rotations, origins = [], []
+    rotations: list[np.ndarray] = []
+    origins: list[np.ndarray] = []
     for i, parent in enumerate(model.parent):
         R, p = (np.eye(3), np.zeros(3)) if parent < 0 else (rotations[parent], origins[parent])
         rotations.append(R @ model.placement_rotation[i])
@@ -51,7 +58,7 @@ def origins_at_rest(model):
     return np.array(origins), np.array(centers)
 
 
-def sketch_of(model):
+def sketch_of(model: Model) -> str:
     """An SVG of the joints at rest, lines from each to the next, and the centres of gravity as circles by mass."""
     origins, centers = origins_at_rest(model)
     flat = np.vstack([np.zeros(3), origins, centers]) @ VIEW.T
@@ -79,6 +86,6 @@ def sketch_of(model):
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{"".join(parts)}</svg>'
 
 
-def _line(x1, y1, x2, y2, colour, width):
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     return f'<line {ends} stroke="{colour}" stroke-width="{width}"/>'

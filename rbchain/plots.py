@@ -1,13 +1,22 @@
 """Pictures of motions, by matplotlib."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .simulation import Trajectory
 
 MOST_LINES = 20  # chains drawn one by one; more are drawn as bands of quantiles
 BANDS = ((0.05, 0.95), (0.25, 0.75))
 COLOUR = "#1f5a99"
 
 
-def draw_motion(motion, what):
+def draw_motion(motion: Trajectory, what: str) -> Figure:
     """A figure of `what` there is in a motion of chains: see `Trajectory.plot`."""
     from matplotlib.figure import Figure
 
@@ -17,7 +26,7 @@ def draw_motion(motion, what):
     return drawings[what](motion, Figure)
 
 
-def _grid(figure_class, rows, columns, height=2.2):
+def _grid(figure_class: type[Figure], rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:
     figure = figure_class(figsize=(min(4.2 * columns, 12.0), height * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False)
     for axes in panels.ravel():
@@ -25,7 +34,7 @@ def _grid(figure_class, rows, columns, height=2.2):
     return figure, panels
 
 
-def _over_time(axes, t, values):
+def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:
     """Values (chains, times): a line for each chain, or the median and bands of quantiles where they are many."""
     if len(values) <= MOST_LINES:
         axes.plot(t, values.T, color=COLOUR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
@@ -36,12 +45,12 @@ def _over_time(axes, t, values):
     axes.plot(t, np.nanmedian(values, axis=0), color=COLOUR, linewidth=1.5, label="median")
 
 
-def _flat(motion, values):
+def _flat(motion: Trajectory, values: np.ndarray) -> np.ndarray:
     """Of a batch of any shape, values with one axis for all chains."""
     return values.reshape(motion.status.size, *values.shape[motion.status.ndim :])
 
 
-def _states(motion, figure_class):
+def _states(motion: Trajectory, figure_class: type[Figure]) -> Figure:
     """Every coordinate, and every velocity beside it, over time."""
     model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
     figure, panels = _grid(figure_class, max(model.nq, model.nv), 2, height=1.6)
@@ -60,7 +69,7 @@ def _states(motion, figure_class):
     return figure
 
 
-def _energy(motion, figure_class):
+def _energy(motion: Trajectory, figure_class: type[Figure]) -> Figure:
     """Kinetic, potential and total energy, and how far the total is from where it began."""
     kinetic, potential = (_flat(motion, x) for x in motion.model.energy(motion.q, motion.qd))
     total = kinetic + potential
@@ -78,7 +87,7 @@ def _energy(motion, figure_class):
     return figure
 
 
-def _phase(motion, figure_class):
+def _phase(motion: Trajectory, figure_class: type[Figure]) -> Figure:
     """Velocity against position of every coordinate that is no part of a quaternion."""
     model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
     pairs = model.coordinate_pairs
@@ -96,7 +105,7 @@ def _phase(motion, figure_class):
     return figure
 
 
-def _steps(motion, figure_class):
+def _steps(motion: Trajectory, figure_class: type[Figure]) -> Figure:
     """How many steps the chains took, and how many were rejected."""
     figure, panels = _grid(figure_class, 1, 2, height=3.0)
     for axes, name in zip(panels[0], ("steps", "rejections"), strict=True):

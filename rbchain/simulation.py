@@ -1,24 +1,39 @@
 """simulate() and the Trajectory it returns."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
-from .actions.drives import PrescribedPosition, PrescribedVelocity
-from .actions.events import EventRecord
+from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
+from .actions.events import Event, EventRecord
 from .actions.gather import dof_index, gather
 from .actions.loads import loads_on_bodies
 from .actions.signals import as_signal
-from .actions.wrenches import Current
+from .actions.wrenches import Current, Force
 from .core import drives as drive_codes
 from .core import rollout, tableaus
 from .core.lanes import LANE_WIDTHS
 from .core.layout import COORDINATE
 from .drivers import threads
-from .drivers.trajectories import adaptive_steps, fixed_steps, motor_forces, trajectory_memory
+from .drivers.trajectories import Actions, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import STATUS_SENTENCES, StateError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+    from .chain import Model
+    from .view.viewer import Viewer
 
 # Squares of errors over a smaller atol would overflow.
 SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
@@ -56,23 +71,23 @@ class Trajectory:
     steps: np.ndarray
     rejections: np.ndarray
     evaluations: np.ndarray
-    events: tuple = ()
-    model: object = None
-    forces: tuple = ()
-    _motors: object = None
+    events: tuple[EventRecord, ...] = ()
+    model: Model = None  # type: ignore[assignment]
+    forces: tuple[Force, ...] = ()
+    _motors: Callable[[], np.ndarray] = None  # type: ignore[assignment]
 
     @cached_property
-    def tau(self):
+    def tau(self) -> np.ndarray:
         """What the motors gave at those times, (..., times, nv): of a prescribed motion, the force it took."""
         return self._motors()[..., : self.qd.shape[-1]]
 
     @cached_property
-    def qdd(self):
+    def qdd(self) -> np.ndarray:
         """Accelerations at those times, (..., times, nv)."""
         return self._motors()[..., self.qd.shape[-1] :]
 
     @cached_property
-    def reactions(self):
+    def reactions(self) -> np.ndarray:
         """What the joints transmit at those times, (..., times, n, 6), under the motion's wrenches too.
 
         As `Model.joint_reactions` has it. Raises StateError in water that drags or flows: what that does to each body
@@ -99,19 +114,22 @@ class Trajectory:
         loads = None if loads is None else loads.astype(self.q.dtype)
         return model.joint_reactions(self.q, self.qd, self.qdd, loads)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
         return {**self.__dict__, "tau": self.tau, "qdd": self.qdd, "_motors": None}
 
-    def of_chain(self, i):
+    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
         """The motion of one chain, by its index in the batch."""
         events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
-        counts = (x[i] for x in (self.status, self.steps, self.rejections, self.evaluations))
+        status, steps, rejections, evaluations = (
+            x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
+        )
         motors = None if self._motors is None else lambda: self._motors()[i]
         forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
-        return Trajectory(self.t, self.q[i], self.qd[i], *counts, events, self.model.of_chain(i), forces, motors)
+        q, qd, model = self.q[i], self.qd[i], self.model.of_chain(i)
+        return Trajectory(self.t, q, qd, status, steps, rejections, evaluations, events, model, forces, motors)
 
-    def plot(self, what="states"):
+    def plot(self, what: str = "states") -> Figure:
         """A matplotlib Figure of the motion (extra `plots`).
 
         Parameters
@@ -133,7 +151,14 @@ class Trajectory:
 
         return draw_motion(self, what)
 
-    def view(self, chain=0, *, show=("bodies", "ghosts", "trails"), port=8080, host="127.0.0.1"):
+    def view(
+        self,
+        chain: int | tuple[int, ...] = 0,
+        *,
+        show: Sequence[str] = ("bodies", "ghosts", "trails"),
+        port: int = 8080,
+        host: str = "127.0.0.1",
+    ) -> Viewer:
         """Play the motion in the browser (extra `view`): a page at the viewer's `url`.
 
         Sliders pose the chain by hand, the mouse turns the picture.
@@ -159,7 +184,16 @@ class Trajectory:
 
         return Viewer(self.model, self, None, chain, show, host, port)
 
-    def film(self, path, chain=0, *, show=("bodies", "ghosts", "trails"), fps=30, speed=1.0, size=(800, 600)):
+    def film(
+        self,
+        path: str | Path,
+        chain: int | tuple[int, ...] = 0,
+        *,
+        show: Sequence[str] = ("bodies", "ghosts", "trails"),
+        fps: float = 30,
+        speed: float = 1.0,
+        size: tuple[int, int] = (800, 600),
+    ) -> list[Path]:
         """Write the motion as a film (extra `view`).
 
         Parameters
@@ -183,13 +217,13 @@ class Trajectory:
 
         return film(self, path, chain, show, fps, speed, size)
 
-    def to_xarray(self):
+    def to_xarray(self) -> xarray.Dataset:
         """The motion as an xarray.Dataset, with names of the coordinates and their units (extra `study`)."""
         from .tables import dataset_of
 
         return dataset_of(self)
 
-    def to_dataframe(self):
+    def to_dataframe(self) -> pandas.DataFrame:
         """The motion as a pandas.DataFrame: a row for each chain and time, a column for each coordinate and its rate.
 
         Rates have the names of their coordinates after "d " (extra `study`).
@@ -198,20 +232,20 @@ class Trajectory:
 
         return frame_of(self)
 
-    def to_parquet(self, path):
+    def to_parquet(self, path: str | Path) -> None:
         """Write `to_dataframe` to a Parquet file (extra `study`)."""
         self.to_dataframe().to_parquet(path)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
 
     @property
-    def success(self):
+    def success(self) -> bool:
         """Whether every chain reached the end of its motion, or an event that was to end it."""
         return bool(np.isin(self.status, (rollout.DONE, rollout.STOPPED)).all())
 
     @property
-    def message(self):
+    def message(self) -> str:
         """How the chains ended, in a sentence for each way that occurred."""
         codes, counts = np.unique(self.status, return_counts=True)
         return "\n".join(
@@ -221,22 +255,22 @@ class Trajectory:
 
 
 def simulate(
-    model,
-    q0,
-    qd0,
-    duration,
+    model: Model,
+    q0: npt.ArrayLike,
+    qd0: npt.ArrayLike,
+    duration: float,
     *,
-    method="rk45",
-    tau=0.0,
-    drives=(),
-    forces=(),
-    events=(),
-    step=None,
-    rtol=1e-8,
-    atol=1e-10,
-    save_at=None,
-    max_steps=100_000,
-):
+    method: str = "rk45",
+    tau: npt.ArrayLike = 0.0,
+    drives: Sequence[Drive] = (),
+    forces: Sequence[Force] = (),
+    events: Sequence[Event] = (),
+    step: float | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    save_at: npt.ArrayLike | None = None,
+    max_steps: int = 100_000,
+) -> Trajectory:
     """Motion of a model from a state, computed entirely in compiled code.
 
     What acts is the joints' passive forces (`JointForces`), constant joint forces, drives, wrenches, and gravity.
@@ -298,16 +332,17 @@ def simulate(
     driver, settings = _driver(method, step, rtol, atol, max_steps, times)
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
-    start, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
+    states, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
     chains = math.prod(batch)
     actions = gather(model, batch, duration, dtype, drives, forces, events, method == "implicit")
-    _check_tau(model, actions, start[2])
+    _check_tau(model, actions, states[2])
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     tally = np.zeros((chains, 4), np.int64)
     if dtype == np.float32 and method == "rk45" and atol < SMALLEST_ATOL_FLOAT32:
         raise StateError(f"atol is {atol!r}; expected at least {SMALLEST_ATOL_FLOAT32} in float32")
-    start = (*(x.reshape(chains, x.shape[-1]) if batch else x for x in start), model.nq + model.nv + integrals)
+    rows = model.nq + model.nv + integrals
+    start: tuple[Any, ...] = (*(x.reshape(chains, x.shape[-1]) if batch else x for x in states), rows)
     saved = (q.reshape(-1), qd.reshape(-1), more.reshape(-1))
     if chains:
         width = LANE_WIDTHS[dtype.name] if batch else 1
@@ -318,13 +353,14 @@ def simulate(
     asked_states = [x[:, asked] for x in (q, qd, more)]
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
-    counts = (tally[:, column].reshape(batch) for column in range(4))
+    status, steps, rejections, evaluations = (tally[:, column].reshape(batch) for column in range(4))
+    records = _event_records(model, actions, events, batch)
     return Trajectory(
-        times[asked], q, qd, *counts, _event_records(model, actions, events, batch), model, tuple(forces), motors
+        times[asked], q, qd, status, steps, rejections, evaluations, records, model, tuple(forces), motors
     )
 
 
-def _check_tau(model, actions, tau):
+def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     """Refuse constant forces at joints that have a drive."""
     if actions is None:
         return
@@ -334,11 +370,17 @@ def _check_tau(model, actions, tau):
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
 
 
-def _put_where_prescribed(model, drives, times, states, batch):
+def _put_where_prescribed(
+    model: Model,
+    drives: Sequence[Drive],
+    times: np.ndarray,
+    states: tuple[np.ndarray, np.ndarray],
+    batch: tuple[int, ...],
+) -> None:
     """Give prescribed positions and velocities at saved times to the last bit, where the motion got so far."""
     for drive in drives:
         order = {PrescribedPosition: 0, PrescribedVelocity: 1}.get(type(drive))
-        if order is None:
+        if order is None or not isinstance(drive, (PrescribedPosition, PrescribedVelocity)):
             continue
         signal, i = as_signal("signal", drive.signal), dof_index(model, "drive", drive.joint, drive.dof)
         rows = (int(model._topology[COORDINATE, i]), i)
@@ -348,7 +390,14 @@ def _put_where_prescribed(model, drives, times, states, batch):
             found[:] = np.where(np.isnan(found), found, exact)
 
 
-def _motors(model, actions, tau, times, states, batch):
+def _motors(
+    model: Model,
+    actions: Actions | None,
+    tau: np.ndarray,
+    times: np.ndarray,
+    states: Sequence[np.ndarray],
+    batch: tuple[int, ...],
+) -> np.ndarray:
     """What the motors give, and the accelerations, at saved states: (..., times, 2 nv)."""
     q, qd, integrals = states
     dtype, width, (chains, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
@@ -367,7 +416,9 @@ def _motors(model, actions, tau, times, states, batch):
     return found.reshape(*batch, m, 2 * n)
 
 
-def _event_records(model, actions, events, batch):
+def _event_records(
+    model: Model, actions: Actions | None, events: Sequence[Event], batch: tuple[int, ...]
+) -> tuple[EventRecord, ...]:
     """When each event happened."""
     if actions is None:
         return ()
@@ -383,7 +434,7 @@ def _event_records(model, actions, events, batch):
     )
 
 
-def _times(duration, save_at):
+def _times(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
     """All times the driver saves, from 0 to the end, and which of them were asked for."""
     if save_at is None:
         return np.array([0.0, duration]), slice(None)
@@ -399,7 +450,9 @@ def _times(duration, save_at):
     return times, slice(first, first + count)
 
 
-def _driver(method, step, rtol, atol, max_steps, times):
+def _driver(
+    method: str, step: float | None, rtol: float, atol: float, max_steps: int, times: np.ndarray
+) -> tuple[Callable[..., None], tuple[Any, ...]]:
     """The driver of a method, and the arguments that set it up."""
     if method in FIXED:
         step = _number("step", step, above=0.0)
@@ -417,7 +470,7 @@ def _driver(method, step, rtol, atol, max_steps, times):
     return adaptive_steps, (tableaus.DORMAND_PRINCE, (rtol, atol, _whole("max_steps", max_steps, least=1)))
 
 
-def _number(name, value, least=-np.inf, above=-np.inf):
+def _number(name: str, value: Any, least: float = -np.inf, above: float = -np.inf) -> float:
     """A finite number within bounds, or a StateError that names it."""
     if type(value) is float or (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"):
         number = float(value)
@@ -427,7 +480,7 @@ def _number(name, value, least=-np.inf, above=-np.inf):
     raise StateError(f"{name} is {value!r}; expected a finite number{bound}")
 
 
-def _whole(name, value, least):
+def _whole(name: str, value: Any, least: float) -> int:
     """A whole number, or a StateError that names it."""
     number = _number(name, value, least=least)
     if number != int(number):

@@ -1,9 +1,19 @@
 """Motions as the tables of other packages."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
-def dataset_of(motion):
+    from .simulation import Trajectory
+
+
+def dataset_of(motion: Trajectory) -> xarray.Dataset:
     """An xarray.Dataset: see `Trajectory.to_xarray`."""
     import xarray
 
@@ -24,7 +34,7 @@ def dataset_of(motion):
     return xarray.Dataset(states | counts, labels, {"model": model.name, "message": motion.message})
 
 
-def frame_of(motion):
+def frame_of(motion: Trajectory) -> pandas.DataFrame:
     """A pandas.DataFrame: see `Trajectory.to_dataframe`."""
     import pandas
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from .signals import Signal
+from .signals import SignalLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,10 @@ class PrescribedForce:
     """
 
     joint: str
-    signal: Signal
+    signal: SignalLike
     dof: int = 0
     gravity_compensation: bool = False
-    limit: float = np.inf
+    limit: npt.ArrayLike = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class PrescribedAcceleration:
     """A motor that gives whatever force an acceleration over time (rad/s^2, m/s^2) takes: `Trajectory.tau` tells."""
 
     joint: str
-    signal: Signal
+    signal: SignalLike
     dof: int = 0
 
 
@@ -50,7 +52,7 @@ class PrescribedVelocity:
     """
 
     joint: str
-    signal: Signal
+    signal: SignalLike
     dof: int = 0
 
 
@@ -62,7 +64,7 @@ class PrescribedPosition:
     """
 
     joint: str
-    signal: Signal
+    signal: SignalLike
     dof: int = 0
 
 
@@ -92,11 +94,11 @@ class PID:
     """
 
     joint: str
-    reference: Signal
-    kp: float
-    kd: float = 0.0
-    ki: float = 0.0
-    limit: float = np.inf
+    reference: SignalLike
+    kp: npt.ArrayLike
+    kd: npt.ArrayLike = 0.0
+    ki: npt.ArrayLike = 0.0
+    limit: npt.ArrayLike = np.inf
     gravity_compensation: bool = False
     dof: int = 0
 
@@ -111,11 +113,11 @@ class ComputedTorque:
     """
 
     joint: str
-    reference: Signal
-    kp: float
-    kd: float
-    ki: float = 0.0
-    limit: float = np.inf
+    reference: SignalLike
+    kp: npt.ArrayLike
+    kd: npt.ArrayLike
+    ki: npt.ArrayLike = 0.0
+    limit: npt.ArrayLike = np.inf
     dof: int = 0
 
 
@@ -144,8 +146,12 @@ class UserForces:
     0.084385
     """
 
-    function: Callable
-    parameters: np.ndarray = ()
+    function: Callable[..., Any]
+    parameters: npt.ArrayLike = ()
 
 
 ONE_JOINT = (PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque)
+OneJointDrive = (
+    PrescribedForce | PrescribedAcceleration | PrescribedVelocity | PrescribedPosition | PID | ComputedTorque
+)
+Drive = OneJointDrive | UserForces

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +45,13 @@ class Event:
     (0.5, '1 of 1: An event ended the motion.')
     """
 
-    joint: str = None
-    function: Callable = None
-    value: float = 0.0
+    joint: str | None = None
+    function: Callable[..., Any] | None = None
+    value: npt.ArrayLike = 0.0
     of: str = "position"
     direction: int = 0
     stop: bool = True
-    parameters: np.ndarray = ()
+    parameters: npt.ArrayLike = ()
     dof: int = 0
     most: int = 16
 

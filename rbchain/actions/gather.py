@@ -1,8 +1,13 @@
 """From drives, wrenches and events to the arrays that compiled code reads."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core import drives as codes
 from ..core import events as event_codes
@@ -12,11 +17,23 @@ from ..drivers.trajectories import Actions
 from ..errors import StateError
 from ..model.description import Frame
 from ..model.pose import Pose
-from .drives import ONE_JOINT, PID, ComputedTorque, PrescribedPosition, PrescribedVelocity, UserForces
+from .drives import (
+    ONE_JOINT,
+    PID,
+    ComputedTorque,
+    Drive,
+    OneJointDrive,
+    PrescribedPosition,
+    PrescribedVelocity,
+    UserForces,
+)
 from .events import Event
-from .signals import as_signal, three_signals
+from .signals import Signal, SignalLike, as_signal, three_signals
 from .user_code import address_of
-from .wrenches import Current, Wrench
+from .wrenches import Current, Force, Wrench
+
+if TYPE_CHECKING:
+    from ..chain import Model
 
 MOST_RECORDS = 1_000_000
 KINDS = {
@@ -32,10 +49,11 @@ KINDS = {
 class _Numbers:
     """Numbers of all chains, or of each, one column after the other."""
 
-    def __init__(self, batch):
-        self.batch, self.columns = batch, []
+    def __init__(self, batch: tuple[int, ...]) -> None:
+        self.batch = batch
+        self.columns: list[np.ndarray] = []
 
-    def add(self, name, value, least=-np.inf, most=np.inf):
+    def add(self, name: str, value: npt.ArrayLike, least: float = -np.inf, most: float = np.inf) -> int:
         """Column of a number of all chains, or of one for each."""
         try:
             found = np.asarray(value, np.float64)
@@ -51,7 +69,7 @@ class _Numbers:
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
 
-    def add_row(self, name, values):
+    def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
         """First column of the numbers along the last axis of `values` (..., m), and m."""
         try:
             values = np.atleast_1d(np.asarray(values, np.float64))
@@ -62,7 +80,7 @@ class _Numbers:
             self.add(name, values[..., j])
         return first, len(self.columns) - first
 
-    def rows(self):
+    def rows(self) -> np.ndarray:
         """(1, m), or (chains, m) where any are each chain's own."""
         chains = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
         rows = np.zeros((max(chains, 1), max(len(self.columns), 1)))
@@ -75,11 +93,13 @@ class _Numbers:
 class _Signals:
     """Signals as columns of words, numbers and tables."""
 
-    def __init__(self, numbers, duration):
+    def __init__(self, numbers: _Numbers, duration: float) -> None:
         self.numbers, self.duration = numbers, duration
-        self.words, self.tables, self.size, self.most_coefficients = [], [], 0, 0
+        self.words: list[np.ndarray] = []
+        self.tables: list[np.ndarray] = []
+        self.size = self.most_coefficients = 0
 
-    def add(self, name, value):
+    def add(self, name: str, value: SignalLike) -> int:
         """Number of a signal."""
         signal, batch = as_signal(name, value), self.numbers.batch
         if signal.batch_shape not in ((), batch):
@@ -103,7 +123,7 @@ class _Signals:
         self.words.append(words)
         return len(self.words) - 1
 
-    def _add_table(self, signal, words):
+    def _add_table(self, signal: Signal, words: np.ndarray) -> None:
         pieces, count = signal.coefficients.shape[-2:]
         words[signals.PIECES], words[signals.TABLE_START] = pieces, self.size
         flat = signal.coefficients.reshape(-1, pieces * count)
@@ -114,12 +134,21 @@ class _Signals:
         self.size += table.size
         self.most_coefficients = max(self.most_coefficients, count)
 
-    def arrays(self):
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         words = np.array(self.words, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
         return words, np.concatenate([np.zeros(0), *self.tables])
 
 
-def gather(model, batch, duration, dtype, drives=(), forces=(), events=(), implicit=False):
+def gather(
+    model: Model,
+    batch: tuple[int, ...],
+    duration: float,
+    dtype: np.dtype,
+    drives: Sequence[Drive] = (),
+    forces: Sequence[Force] = (),
+    events: Sequence[Event] = (),
+    implicit: bool = False,
+) -> Actions | None:
     """Actions on a batch of chains of a model over a duration; None if nothing acts but constant joint forces.
 
     Raises StateError where something names what is not there, is there twice, or has numbers that do not fit.
@@ -158,13 +187,13 @@ def gather(model, batch, duration, dtype, drives=(), forces=(), events=(), impli
     )
 
 
-def _sequence(name, items):
+def _sequence(name: str, items: Any) -> Sequence[Any]:
     if not isinstance(items, (list, tuple)):
         raise StateError(f"{name} is {items!r}; expected a list")
     return items
 
 
-def dof_index(model, what, joint, dof):
+def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
     """Number of a degree of freedom of a named joint."""
     if joint not in model.joint_names:
         raise StateError(f"{what}: joint {joint!r} is not there; the joints are {list(model.joint_names)}")
@@ -175,7 +204,9 @@ def dof_index(model, what, joint, dof):
     return int(model.velocity_index[body]) + int(dof)
 
 
-def _gather_drives(model, drives, of_time, numbers, settings):
+def _gather_drives(
+    model: Model, drives: Sequence[Drive], of_time: _Signals, numbers: _Numbers, settings: np.ndarray
+) -> tuple[np.ndarray, int]:
     """Words (DRIVE_ROWS, nv) of the drives, and how many integrals of errors they keep."""
     words = np.zeros((codes.DRIVE_ROWS, model.nv), np.int64)
     words[codes.INTEGRAL] = -1
@@ -199,7 +230,7 @@ def _gather_drives(model, drives, of_time, numbers, settings):
         words[codes.KIND, i] = KINDS[type(drive).__name__]
         _check_coordinate(model, what, drive, i)
         controller = isinstance(drive, (PID, ComputedTorque))
-        reference = as_signal(what, drive.reference if controller else drive.signal)
+        reference = as_signal(what, drive.reference if isinstance(drive, (PID, ComputedTorque)) else drive.signal)
         _check_smooth(what, drive, reference)
         words[codes.SIGNAL, i] = of_time.add(what, reference)
         gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
@@ -207,7 +238,7 @@ def _gather_drives(model, drives, of_time, numbers, settings):
         numbers.add(f"{what}: ki", gains[1], 0.0, np.finfo(float).max)
         numbers.add(f"{what}: kd", gains[2], 0.0, np.finfo(float).max)
         numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
-        if controller and np.any(np.asarray(drive.ki) != 0.0):
+        if controller and np.any(np.asarray(gains[1]) != 0.0):
             words[codes.INTEGRAL, i] = model.nq + model.nv + integrals
             integrals += 1
         compensated = getattr(drive, "gravity_compensation", False)
@@ -220,13 +251,13 @@ def _gather_drives(model, drives, of_time, numbers, settings):
     return words, integrals
 
 
-def _check_coordinate(model, what, drive, i):
+def _check_coordinate(model: Model, what: str, drive: OneJointDrive, i: int) -> None:
     """Refuse drives that look at the position of a joint that has a quaternion instead of one."""
     if model._dofs.in_quaternion_joint[i] and isinstance(drive, (PID, ComputedTorque, PrescribedPosition)):
         raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected another drive")
 
 
-def _check_smooth(what, drive, reference):
+def _check_smooth(what: str, drive: OneJointDrive, reference: Signal) -> None:
     """Refuse motions whose derivatives have jumps that no finite force makes."""
     orders = {PrescribedPosition: 2, PrescribedVelocity: 1}.get(type(drive), 0)
     for order in range(orders):
@@ -238,7 +269,7 @@ def _check_smooth(what, drive, reference):
                 raise StateError(f"{what}: its {kind} jumps at {at:g} s; expected a smoother signal")
 
 
-def _current(model, forces, of_time):
+def _current(model: Model, forces: Sequence[Force], of_time: _Signals) -> int:
     """The first of three signals of the current, or -1."""
     currents = [force for force in forces if isinstance(force, Current)]
     if not currents:
@@ -253,7 +284,7 @@ def _current(model, forces, of_time):
     return first
 
 
-def _wrench(model, wrench, of_time, numbers):
+def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
         raise StateError(f"a force is {wrench!r}; expected a Wrench or a Current")
     what = f"Wrench on {wrench.body!r}"
@@ -279,7 +310,7 @@ def _wrench(model, wrench, of_time, numbers):
     return int(model._dofs.last[body]), axes, first, at
 
 
-def _event(model, event, numbers):
+def _event(model: Model, event: Event, numbers: _Numbers) -> np.ndarray:
     if not isinstance(event, Event):
         raise StateError(f"an event is {event!r}; expected an Event")
     if (event.joint is None) == (event.function is None):

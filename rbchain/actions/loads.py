@@ -1,12 +1,20 @@
 """What wrenches come to at given states: for what is computed of a motion after it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .signals import three_signals
-from .wrenches import Wrench
+from .wrenches import Force, Wrench
+
+if TYPE_CHECKING:
+    from ..chain import Model
 
 
-def loads_on_bodies(model, forces, q, t):
+def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Wrenches (..., times, n, 6) on the bodies at positions q (..., times, nq) and times t, as `Model` takes them.
 
     Force, and moment about the origin of the body's frame, in world axes.

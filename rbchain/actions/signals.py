@@ -1,10 +1,18 @@
 """Signals: numbers that change with time."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import StateError
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +48,7 @@ class Signal:
     waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     end: float = np.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, axes in (("coefficients", 2), ("breaks", 1), ("waves", 2)):
             found = np.array(getattr(self, name), dtype=np.float64)
             if found.ndim < axes or not np.isfinite(found).all():
@@ -56,18 +64,24 @@ class Signal:
             )
 
     @classmethod
-    def constant(cls, value):
+    def constant(cls, value: npt.ArrayLike) -> Self:
         """A number, or one for each chain."""
         return cls(_numbers("value", value)[..., None, None])
 
     @classmethod
-    def polynomial(cls, coefficients):
+    def polynomial(cls, coefficients: npt.ArrayLike) -> Self:
         """c0 + c1 t + c2 t^2 + ... from its coefficients (..., m)."""
         found = _numbers("coefficients", coefficients, least_axes=1)
         return cls(found[..., None, :])
 
     @classmethod
-    def sines(cls, amplitude, angular_frequency, phase=0.0, offset=0.0):
+    def sines(
+        cls,
+        amplitude: npt.ArrayLike,
+        angular_frequency: npt.ArrayLike,
+        phase: npt.ArrayLike = 0.0,
+        offset: npt.ArrayLike = 0.0,
+    ) -> Self:
         """offset + the sum of amplitude sin(angular_frequency t + phase) over sines (..., m); in rad/s and rad."""
         names = ("amplitude", "angular_frequency", "phase")
         given = zip(names, (amplitude, angular_frequency, phase), strict=True)
@@ -75,7 +89,7 @@ class Signal:
         return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
 
     @classmethod
-    def table(cls, times, values, kind="cubic"):
+    def table(cls, times: npt.ArrayLike, values: npt.ArrayLike, kind: str = "cubic") -> Self:
         """Through values (..., m) at times (m,) s: "linear", or SciPy's "cubic" spline (not-a-knot)."""
         times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
         if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
@@ -92,7 +106,7 @@ class Signal:
         return cls.pieces(CubicSpline(times, values, axis=-1))
 
     @classmethod
-    def pieces(cls, piecewise):
+    def pieces(cls, piecewise: PPoly) -> Self:
         """From SciPy's piecewise polynomials: a `PPoly`, such as a `CubicSpline`."""
         found = np.moveaxis(_numbers("the spline's coefficients", piecewise.c)[::-1], (0, 1), (-1, -2))
         axis = getattr(piecewise, "axis", 0)
@@ -101,21 +115,21 @@ class Signal:
         return cls(found, np.array(piecewise.x[:-1]), end=float(piecewise.x[-1]))
 
     @property
-    def batch_shape(self):
+    def batch_shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2])
 
     @property
-    def is_constant(self):
+    def is_constant(self) -> bool:
         return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
 
-    def of_chain(self, i, batch_shape):
+    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Signal:
         """The signal of one chain of a batch, by its index."""
         coefficients, waves = (
             np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
         )
         return Signal(coefficients, self.breaks, waves, self.end)
 
-    def __call__(self, t, derivative=0):
+    def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
         """The signal, or a derivative of it, at times (m,): (..., m); at one time: (...)."""
         t = np.asarray(t, np.float64)
         if t.ndim == 0:
@@ -131,7 +145,11 @@ class Signal:
         return (powers * elapsed).sum(-1) + waves.sum(-1)
 
 
-def as_signal(name, value):
+SignalLike: TypeAlias = "Signal | npt.ArrayLike | PPoly"
+ThreeSignals: TypeAlias = Sequence[SignalLike] | np.ndarray
+
+
+def as_signal(name: str, value: SignalLike) -> Signal:
     """A Signal from whatever stands for one, or a StateError that names it."""
     if isinstance(value, Signal):
         return value
@@ -146,7 +164,7 @@ def as_signal(name, value):
     return Signal(_numbers(name, value)[..., None, None])
 
 
-def three_signals(name, components):
+def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
     """Three signals, or numbers along the last axis of an array."""
     if isinstance(components, np.ndarray):
         components = np.moveaxis(components, -1, 0) if components.ndim else ()
@@ -156,7 +174,7 @@ def three_signals(name, components):
     return [as_signal(name, component) for component in components]
 
 
-def _numbers(name, value, least_axes=0):
+def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
     try:
         found = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,10 +1,14 @@
 """Wrenches on bodies over time, and the current of the water."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
-from .signals import three_signals
+from .signals import Signal, ThreeSignals, three_signals
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +39,12 @@ class Wrench:
     """
 
     body: str
-    force: tuple = (0.0, 0.0, 0.0)
-    moment: tuple = (0.0, 0.0, 0.0)
-    point: np.ndarray = (0.0, 0.0, 0.0)
+    force: ThreeSignals = (0.0, 0.0, 0.0)
+    moment: ThreeSignals = (0.0, 0.0, 0.0)
+    point: npt.ArrayLike = (0.0, 0.0, 0.0)
     axes: str = "world"
 
-    def of_chain(self, i, batch_shape):
+    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
         """The wrench on one chain of a batch."""
         force, moment = (_of_chain(given, i, batch_shape) for given in (self.force, self.moment))
         point = np.asarray(self.point, np.float64)
@@ -57,12 +61,17 @@ class Current:
         In world axes. Its derivative presses on immersed bodies too: a signal that jumps has none.
     """
 
-    velocity: tuple
+    velocity: ThreeSignals
 
-    def of_chain(self, i, batch_shape):
+    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Current:
         """The current around one chain of a batch."""
         return Current(_of_chain(self.velocity, i, batch_shape))
 
 
-def _of_chain(components, i, batch_shape):
+Force = Wrench | Current
+
+
+def _of_chain(
+    components: ThreeSignals, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
+) -> tuple[Signal, ...]:
     return tuple(signal.of_chain(i, batch_shape) for signal in three_signals("components", components))

@@ -2,6 +2,8 @@
 
 import argparse
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -24,7 +26,7 @@ EXAMPLES = """examples:
 exit codes: 0 done; 1 some chains could not be computed to the end; 2 the command or the file was refused"""
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = _parser().parse_args(arguments)
     console, errors = Console(), Console(stderr=True, highlight=False)
@@ -43,8 +45,8 @@ def main(arguments=None):
         return EXIT_REFUSED
 
 
-def _parser():
-    form = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": EXAMPLES}
+def _parser() -> argparse.ArgumentParser:
+    form: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": EXAMPLES}
     parser = argparse.ArgumentParser(
         prog="rbchain", description="Dynamics of serial chains and trees of rigid bodies, in batches.", **form
     )

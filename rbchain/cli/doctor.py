@@ -1,12 +1,15 @@
 """`rbchain doctor`: what this machine and installation make of rbchain."""
 
+import argparse
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding
 import numba
+from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
@@ -20,13 +23,13 @@ PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "yourdfpy", "lxml", "
 EXTRAS = ("pint", "trimesh", "mujoco", "pydantic", "xarray", "zarr", "matplotlib", "SALib", "pandas", "distributed")
 
 
-def add_doctor(commands, form):
+def add_doctor(commands: Any, form: dict[str, Any]) -> None:
     """Add the command to the parser's."""
     doctor = commands.add_parser("doctor", help="show what this machine and installation make of rbchain", **form)
     doctor.set_defaults(command=_doctor, subject=lambda options: None, when_interrupted="nothing was done")
 
 
-def _doctor(options, subject, console):
+def _doctor(options: argparse.Namespace, subject: None, console: Console) -> int:
     table = Table(show_header=False, box=None)
     for name, value in findings().items():
         table.add_row(name, value)
@@ -34,7 +37,7 @@ def _doctor(options, subject, console):
     return EXIT_OK
 
 
-def findings():
+def findings() -> dict[str, str]:
     """What there is to say, by name."""
     host = llvmlite.binding.get_host_cpu_features()
     present = [feature for feature in FEATURES if host.get(feature)]
@@ -52,14 +55,14 @@ def findings():
     }
 
 
-def _version(package):
+def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
 
 
-def _cache():
+def _cache() -> str:
     """Where compiled code is kept, how much of it, and whether more can be."""
     cache = getattr(dynamics.forward_dynamics, "_cache", None)
     if cache is None or not hasattr(cache, "cache_path"):

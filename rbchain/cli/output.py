@@ -5,7 +5,7 @@ from pathlib import Path
 EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
-def writable(out, ending=".npz"):
+def writable(out: str | None, ending: str = ".npz") -> Path | None:
     """Where the results go, with this ending, found out before they are computed."""
     if out is None:
         return None

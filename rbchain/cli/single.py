@@ -1,9 +1,13 @@
 """`rbchain simulate`, `rbchain info` and `rbchain view`: what is done with one mechanism."""
 
+from __future__ import annotations
+
 import argparse
 import time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -14,10 +18,13 @@ from ..simulation import Trajectory
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 from .view import add_view
 
+if TYPE_CHECKING:
+    from ..chain import Model
+
 CHAINS_PER_PIECE = 1000
 
 
-def add_single(commands, form):
+def add_single(commands: Any, form: dict[str, Any]) -> None:
     """Add the three commands to the parser's."""
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="the mechanism: a URDF, MJCF (.xml) or TOML file")
@@ -55,12 +62,12 @@ def add_single(commands, form):
         command.set_defaults(subject=_model, when_interrupted="nothing was saved")
 
 
-def _model(options):
+def _model(options: argparse.Namespace) -> Model:
     base = Free() if options.free_base else None
     return load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia)
 
 
-def _simulate(options, model, console):
+def _simulate(options: argparse.Namespace, model: Model, console: Console) -> int:
     """Swing the batch in pieces, so that the bar can move, then save and report."""
     settings = _settings(options)
     out = writable(options.out)
@@ -78,7 +85,7 @@ def _simulate(options, model, console):
             progress.advance(task, len(q0[piece]))
         seconds = time.perf_counter() - started
     of_chains = ("q", "qd", "status", "steps", "rejections", "evaluations")
-    arrays = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_chains}
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_chains}
     motion = Trajectory(t=pieces[0].t, model=model, **arrays)
     if out:
         np.savez(out, t=motion.t, **arrays)
@@ -91,7 +98,7 @@ def _simulate(options, model, console):
     return EXIT_SOME_FAILED
 
 
-def _settings(options):
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings of `Model.simulate`, once what the command line alone knows is checked."""
     for option, least in (("batch", 1), ("seed", 0), ("samples", 2)):
         if getattr(options, option) < least:
@@ -111,7 +118,7 @@ def _settings(options):
     return settings | {"rtol": options.rtol, "atol": options.atol}
 
 
-def _random_states(options, model):
+def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities, normally distributed about the neutral positions and about rest."""
     try:
         states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
@@ -120,7 +127,7 @@ def _random_states(options, model):
     return model.integrate(model.neutral(), states[0]), states[1]
 
 
-def _report(model, motion, seconds):
+def _report(model: Model, motion: Trajectory, seconds: float) -> Table:
     """What happened, in a table."""
     finished = motion.status == 0
     q, qd = motion.q[finished], motion.qd[finished]
@@ -147,7 +154,7 @@ def _report(model, motion, seconds):
     return table
 
 
-def _info(options, model, console):
+def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
     """Print the tree with joints, masses and fixed frames."""
     mass = model.mass.sum()
     head = f"{model.name}: {model.n_bodies} bodies, {mass:.6g} kg, gravity {model.gravity.tolist()} m/s^2"
@@ -162,7 +169,7 @@ def _info(options, model, console):
             joint += f", pitch {model.pitch[k]:.4g} m/rad"
         branch = branches[int(model.parent[i])]
         branches[i] = branch.add(f"{escape(body)}  [dim]{joint}; {model.mass[i]:.4g} kg[/dim]")
-    for name, body in model.fixed_frames.items():
-        branches[body].add(f"[dim]frame {escape(name)}[/dim]")
+    for name, carrier in model.fixed_frames.items():
+        branches[carrier].add(f"[dim]frame {escape(name)}[/dim]")
     console.print(branches[-1], soft_wrap=True)
     return EXIT_OK

@@ -1,11 +1,15 @@
 """`rbchain study`: Monte Carlo studies. What they need is imported when one is asked for."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -13,8 +17,14 @@ from rich.table import Table
 from ..errors import StudyError
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 
+if TYPE_CHECKING:
+    import xarray
 
-def add_study(commands, form):
+    from ..study import Study
+    from ..study.statistics import Statistics
+
+
+def add_study(commands: Any, form: dict[str, Any]) -> None:
     """The commands of `rbchain study`."""
     study = commands.add_parser("study", help="Monte Carlo studies: many different chains", **form)
     verbs = study.add_subparsers(required=True, metavar="VERB")
@@ -50,7 +60,7 @@ def add_study(commands, form):
             verb.add_argument("--samples", type=int, default=512, help="of the method's design (default: 512)")
 
 
-def _study(options):
+def _study(options: argparse.Namespace) -> Study:
     from .. import Study
 
     study = Study.read(options.file)
@@ -58,25 +68,26 @@ def _study(options):
     return study
 
 
-def _study_folder(options):
+def _study_folder(options: argparse.Namespace) -> Path:
     return Path(options.out) if options.out else Path(options.file).with_suffix("")
 
 
-def _running(options):
+def _running(options: argparse.Namespace) -> dict[str, Any]:
     names = ("executor", "workers", "scheduler", "chunk")
     return {name: getattr(options, name) for name in names} | {"memory": options.memory * 1e9}
 
 
-def _run_study(options, study, console):
+def _run_study(options: argparse.Namespace, study: Study, console: Console) -> int:
     """Run with a bar, then say what came of it."""
     folder = _study_folder(options)
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")]
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         samples = study.description.samples
         task = progress.add_task(escape(study.description.name), total=samples, rate="compiling, the first time")
-        started, computed = [], 0
+        started: list[float] = []
+        computed = 0
 
-        def advance(count, statistics):
+        def advance(count: int, statistics: Statistics) -> None:
             nonlocal computed
             progress.advance(task, count)
             if not started:  # what earlier runs left
@@ -92,7 +103,7 @@ def _run_study(options, study, console):
     return _print_study(console, results, folder)
 
 
-def _resume_study(options, study, console):
+def _resume_study(options: argparse.Namespace, study: Study, console: Console) -> int:
     from ..study.store import Store
 
     folder = _study_folder(options)
@@ -101,7 +112,7 @@ def _resume_study(options, study, console):
     return _run_study(options, study, console)
 
 
-def _print_study(console, results, folder):
+def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int:
     """Statistics of the measures in a table."""
     statistics = json.loads(results.attrs["statistics"])
     table = Table(title=escape(results.attrs["title"]))
@@ -126,7 +137,7 @@ def _print_study(console, results, folder):
     return EXIT_SOME_FAILED if statistics["failures"] else EXIT_OK
 
 
-def _study_status(options, folder, console):
+def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """How far the study in a folder is."""
     from ..study import open_dataset
     from ..study.outputs import ENDED_WELL
@@ -141,14 +152,14 @@ def _study_status(options, folder, console):
     return EXIT_OK
 
 
-def _report_study(options, folder, console):
+def _report_study(options: argparse.Namespace, folder: str, console: Console) -> int:
     from ..study.report import write_report
 
     console.print(f"wrote {write_report(folder)}", markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK
 
 
-def _sample(options, study, console):
+def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
     """One sample's draws and how it ended."""
     out = writable(options.out)
     drawn, _, motion = study.sample(options.number)
@@ -164,14 +175,14 @@ def _sample(options, study, console):
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 
 
-def _sensitivity(options, study, console):
+def _sensitivity(options: argparse.Namespace, study: Study, console: Console) -> int:
     """The indices in a table, the greatest first."""
     measures = [m.name for m in study.description.measures]
     measure = options.measure or (measures[0] if measures else None)
     folder = _study_folder(options) / f"sensitivity-{options.method}"
     found = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
     table = Table(title=f"{escape(str(measure))}: {options.method}, {found.attrs['motions']:,} motions")
-    names = list(found)
+    names = [str(name) for name in found]
     for column in ("parameter", *names):
         table.add_column(column, justify="left" if column == "parameter" else "right")
     order = np.argsort(-np.abs(found["ST" if options.method == "sobol" else "mu_star"].values))

@@ -1,13 +1,28 @@
 """`rbchain view`: a mechanism in the browser, or a film of it swinging."""
 
+from __future__ import annotations
+
+import argparse
 import webbrowser
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Console
 
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 
+if TYPE_CHECKING:
+    from ..chain import Model
+    from ..view.viewer import Viewer
 
-def add_view(commands, file, load_model, form):
+
+def add_view(
+    commands: Any,
+    file: argparse.ArgumentParser,
+    load_model: Callable[[argparse.Namespace], Model],
+    form: dict[str, Any],
+) -> None:
     """Add the command to the parser's."""
     view = commands.add_parser("view", parents=[file], help="see a mechanism, or how it swings, in the browser", **form)
     view.add_argument("--duration", type=float, help="of a free swing to show, in s; without, sliders pose the joints")
@@ -22,7 +37,7 @@ def add_view(commands, file, load_model, form):
     view.set_defaults(command=_view, subject=load_model, when_interrupted="the viewer is closed")
 
 
-def _view(options, model, console):
+def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     if options.out and options.duration is None:
         raise ValueError("--out writes a film of a swing; expected --duration too")
     if options.duration is None:
@@ -43,7 +58,7 @@ def _view(options, model, console):
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 
 
-def _watch(viewer, options, console):
+def _watch(viewer: Viewer, options: argparse.Namespace, console: Console) -> int:
     """Keep the page up until Ctrl-C."""
     console.print(f"{viewer.url}  (Ctrl-C ends it)", markup=False, highlight=False)
     if not options.no_browser:

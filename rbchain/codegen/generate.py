@@ -1,21 +1,37 @@
 """generate(): stand-alone source of a model's functions."""
 
+from __future__ import annotations
+
 import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
 from ..model.pose import vector3
+
+if TYPE_CHECKING:
+    from ..chain import Model
 
 FUNCTIONS = ("mass_matrix", "coriolis_matrix", "gravity_forces", "jacobian", "forward_dynamics")
 LANGUAGES = ("c", "numpy", "matlab")
 
 
-def generate(model, functions=FUNCTIONS, language="c", path=None, *, frame=None, point=(0.0, 0.0, 0.0)):
+def generate(
+    model: Model,
+    functions: Sequence[str] = FUNCTIONS,
+    language: str = "c",
+    path: str | Path | None = None,
+    *,
+    frame: str | None = None,
+    point: npt.ArrayLike = (0.0, 0.0, 0.0),
+) -> str:
     """Stand-alone source code of some functions of this model, in a language of its own, without dependencies.
 
     Obtained by running the very kernels as plain Python on numbers that write down what is done with them, with all
@@ -75,6 +91,6 @@ def generate(model, functions=FUNCTIONS, language="c", path=None, *, frame=None,
     return source
 
 
-def _plain(name):
+def _plain(name: str) -> str:
     """A name that ends no comment or string in any language."""
     return "".join(c if c.isalnum() or c in " _-.,:;()[]" else "?" for c in name)

@@ -4,11 +4,15 @@ Reads a pickled request, (model, names, language, header, frame, point), from st
 output.
 """
 
+from __future__ import annotations
+
 import pickle
 import sys
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from ..core import aba, joints, trig
 from ..core.coriolis import CORIOLIS_ROWS
@@ -16,20 +20,24 @@ from ..core.crba import RIGID_ROWS
 from ..drivers import dynamics, matrices, motion
 from ..drivers.blocks import memory_size
 from .recording import Mathematics, variable
-from .writing import write
+from .writing import Function, write
+
+if TYPE_CHECKING:
+    from ..chain import Model
 
 
-def record(model, name, frame, point):
+def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Function:
     """Arguments (by name, with sizes), shape and results of one function."""
     nq, n = model.nq, model.nv
     zeros, sizes = np.zeros(n), {"q": nq, "qd": n, "tau": n}
-    driver, arguments, shape, given, scratch = {
+    drivers_of: dict[str, tuple[Any, ...]] = {
         "mass_matrix": (matrices.mass_matrix, ["q"], (n, n), (), RIGID_ROWS * n),
         "coriolis_matrix": (matrices.coriolis_matrix, ["q", "qd"], (n, n), (), CORIOLIS_ROWS * n),
         "gravity_forces": (dynamics.inverse_dynamics, ["q", zeros, zeros], (n,), (), 0),
         "forward_dynamics": (dynamics.forward_dynamics, ["q", "qd", "tau"], (n,), (), 0),
         "jacobian": (motion.jacobian, ["q"], (6, n), model._watched(frame, point, None), 0),
-    }[name]
+    }
+    driver, arguments, shape, given, scratch = drivers_of[name]
     states = [
         np.array([variable(f"{x}[{i}]") for i in range(sizes[x])], object) if isinstance(x, str) else x
         for x in arguments
@@ -42,12 +50,12 @@ def record(model, name, frame, point):
     return name, {x: sizes[x] for x in arguments if isinstance(x, str)}, shape, list(found)
 
 
-def main():
+def main() -> None:
     if not numba.config.DISABLE_JIT:
         raise SystemExit("expected NUMBA_DISABLE_JIT=1")
     model, names, language, header, frame, point = pickle.load(sys.stdin.buffer)
     mathematics = Mathematics()
-    trig.math = joints.math = mathematics
+    trig.math = joints.math = mathematics  # type: ignore[assignment]
     aba.epsilon = lambda x: 0.0
     functions = [record(model, name, frame, point) for name in names]
     sys.stdout.write(write(functions, language, header))

@@ -3,7 +3,13 @@
 Constants are folded, zeros and ones dropped, and what is computed twice is written once.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+Number: TypeAlias = "Recorded | float"
 
 
 class Recorded:
@@ -12,45 +18,45 @@ class Recorded:
     __slots__ = ("number", "operands", "operation")
     __array_ufunc__ = None  # numpy leaves the arithmetic to us
 
-    def __init__(self, number, operation, operands):
+    def __init__(self, number: int, operation: str, operands: tuple[Number, ...]) -> None:
         self.number, self.operation, self.operands = number, operation, operands
 
-    def __add__(self, other):
+    def __add__(self, other: Number) -> Number:
         return add(self, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other):
+    def __sub__(self, other: Number) -> Number:
         return subtract(self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Number) -> Number:
         return subtract(other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Number) -> Number:
         return multiply(self, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Number) -> Number:
         return divide(self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Number) -> Number:
         return divide(other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> Number:
         return negate(self)
 
-    def __lt__(self, other):
+    def __lt__(self, other: object) -> bool:
         # the kernels compare to find what is singular or not a number; what is generated takes the regular way
         return True
 
     __le__ = __gt__ = __ge__ = __lt__
 
 
-_nodes = {}
+_nodes: dict[tuple[Any, ...], Recorded] = {}
 
 
-def _node(operation, *operands):
+def _node(operation: str, *operands: Number) -> Recorded:
     """The node of an operation; the same one for the same operands."""
     key = (operation, *(("node", x.number) if isinstance(x, Recorded) else float(x) for x in operands))
     if key not in _nodes:
@@ -58,22 +64,22 @@ def _node(operation, *operands):
     return _nodes[key]
 
 
-def variable(name):
+def variable(name: str) -> Recorded:
     """A number that the generated function is given."""
     return _node(name)
 
 
-def _is(x, value):
+def _is(x: Number, value: float) -> bool:
     return not isinstance(x, Recorded) and x == value
 
 
-def _in_order(a, b):
+def _in_order(a: Number, b: Number) -> tuple[Number, Number]:
     """Operands of what commutes, in an order that is always the same: a constant first."""
     constant_first = not isinstance(a, Recorded) or (isinstance(b, Recorded) and a.number <= b.number)
     return (a, b) if constant_first else (b, a)
 
 
-def add(a, b):
+def add(a: Number, b: Number) -> Number:
     if _is(a, 0.0):
         return b
     if _is(b, 0.0):
@@ -85,7 +91,7 @@ def add(a, b):
     return _node("+", *_in_order(a, b))
 
 
-def subtract(a, b):
+def subtract(a: Number, b: Number) -> Number:
     if a is b:
         return 0.0
     if _is(b, 0.0):
@@ -97,7 +103,7 @@ def subtract(a, b):
     return _node("-", a, b)
 
 
-def multiply(a, b):
+def multiply(a: Number, b: Number) -> Number:
     if _is(a, 0.0) or _is(b, 0.0):
         return 0.0
     for one, other in ((a, b), (b, a)):
@@ -110,7 +116,7 @@ def multiply(a, b):
     return _node("*", *_in_order(a, b))
 
 
-def divide(a, b):
+def divide(a: Number, b: Number) -> Number:
     if _is(a, 0.0):
         return 0.0
     if not isinstance(b, Recorded):
@@ -118,7 +124,7 @@ def divide(a, b):
     return _node("/", a, b)
 
 
-def negate(a):
+def negate(a: Number) -> Number:
     if not isinstance(a, Recorded):
         return -a
     return a.operands[0] if a.operation == "-x" else _node("-x", a)
@@ -130,17 +136,17 @@ class Mathematics:
     inf, pi = math.inf, math.pi
     isfinite = staticmethod(math.isfinite)
 
-    def sin(self, x):
+    def sin(self, x: Number) -> Number:
         return _node("sin", x) if isinstance(x, Recorded) else math.sin(x)
 
-    def cos(self, x):
+    def cos(self, x: Number) -> Number:
         return _node("cos", x) if isinstance(x, Recorded) else math.cos(x)
 
-    def sqrt(self, x):
+    def sqrt(self, x: Number) -> Number:
         return _node("sqrt", x) if isinstance(x, Recorded) else math.sqrt(x)
 
 
-def in_order(results):
+def in_order(results: Sequence[Number]) -> list[Recorded]:
     """All nodes that results need, operands first."""
     found, done = [], set()
     waiting = [(x, False) for x in reversed(results) if isinstance(x, Recorded)]

@@ -1,8 +1,13 @@
 """Recorded expressions as source code in C, Python (NumPy) or MATLAB."""
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 
-from .recording import Recorded, in_order
+from .recording import Number, Recorded, in_order
+
+#: A name, the sizes of its arguments, the shape of its results, and these.
+Function = tuple[str, dict[str, int], tuple[int, ...], list[Number]]
 
 FUNCTIONS = ("sin", "cos", "sqrt")
 UNITS = {
@@ -17,14 +22,15 @@ UNITS = {
 }
 
 
-def write(functions, language, header):
+def write(functions: Sequence[Function], language: str, header: Sequence[str]) -> str:
     """Source of `functions`: a list of (name, {argument: size}, shape, results)."""
     return WRITERS[language](functions, header)
 
 
-def _lines(results, entry, functions):
+def _lines(results: Sequence[Number], entry: Callable[[str, int], str], functions: str) -> tuple[list[str], list[str]]:
     """Assignments, one for each operation that the results need, and the results as names or numbers."""
-    names, lines = {}, []
+    names: dict[int, str] = {}
+    lines: list[str] = []
     for node in in_order(results):
         if node.operation.endswith("]"):  # an argument's entry
             name, index = node.operation[:-1].split("[")
@@ -35,11 +41,11 @@ def _lines(results, entry, functions):
     return lines, [_operand(x, names) for x in results]
 
 
-def _operand(x, names):
+def _operand(x: Number, names: dict[int, str]) -> str:
     return names[id(x)] if isinstance(x, Recorded) else repr(float(x))
 
 
-def _expression(node, names, functions):
+def _expression(node: Recorded, names: dict[int, str], functions: str) -> str:
     x = [_operand(operand, names) for operand in node.operands]
     if node.operation == "-x":
         return f"-{x[0]}"
@@ -48,16 +54,16 @@ def _expression(node, names, functions):
     return f"{x[0]} {node.operation} {_guarded(x[1])}"
 
 
-def _guarded(text):
+def _guarded(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _describe(name, arguments, shape):
+def _describe(name: str, arguments: Mapping[str, int], shape: tuple[int, ...]) -> str:
     given = "; ".join(f"{a} ({size}): {UNITS[a]}" for a, size in arguments.items())
     return f"{name} {tuple(shape)}: {UNITS[name]}. Of {given}."
 
 
-def write_c(functions, header):
+def write_c(functions: Sequence[Function], header: Sequence[str]) -> str:
     parts = ["/* " + "\n   ".join(header) + "\n   Matrices are stored row by row. */", "#include <math.h>", ""]
     for name, arguments, shape, results in functions:
         lines, found = _lines(results, lambda a, i: f"{a}[{i}]", "")
@@ -69,7 +75,7 @@ def write_c(functions, header):
     return "\n".join(parts)
 
 
-def write_numpy(functions, header):
+def write_numpy(functions: Sequence[Function], header: Sequence[str]) -> str:
     title = ["\n".join(header), "", "Arguments (..., m): one state, or a batch."]
     parts = ['"""' + "\n".join(title), '"""', "", "import numpy as np", ""]
     for name, arguments, shape, results in functions:
@@ -84,7 +90,7 @@ def write_numpy(functions, header):
     return "\n".join(parts)
 
 
-def write_matlab(functions, header):
+def write_matlab(functions: Sequence[Function], header: Sequence[str]) -> str:
     """One function that returns a structure of handles: a file of any name may hold it."""
     parts = ["function model = generated_model()"] + [f"% {line}" for line in header]
     parts += [f"model.{name} = @{name};" for name, *_ in functions] + ["end", ""]

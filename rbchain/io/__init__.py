@@ -1,11 +1,18 @@
 """Models from files."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import FileFormatError, ModelError
 
+if TYPE_CHECKING:
+    from ..chain import Model
+    from ..model.joint import AnyJoint
 
-def load(path, *, base=None, nonphysical_inertia="warn"):
+
+def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
     """A model from a file: URDF (`.urdf`), MJCF (`.xml`, with the extra `mjcf`) or rbchain's own (`.toml`).
 
     Parameters
@@ -60,7 +67,7 @@ def load(path, *, base=None, nonphysical_inertia="warn"):
     )
 
 
-def save(model, path):
+def save(model: Model, path: str | Path) -> None:
     """Write a model to a file: rbchain's own (`.toml`), which says all of it, or URDF (`.urdf`).
 
     Parameters

@@ -1,9 +1,12 @@
 """Chains from Denavit and Hartenberg's tables."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from ..chain import Model
 from ..errors import ModelError
 from ..model.builder import ModelBuilder
 from ..model.immersion import Immersion
@@ -12,7 +15,7 @@ from ..model.joint import Fixed, Prismatic, Revolute
 from ..model.passive import JointForces
 from ..model.pose import Pose, numbers, rotation_matrix, vector3
 
-JOINTS = {"revolute": Revolute, "prismatic": Prismatic}
+JOINTS: dict[str, type[Revolute | Prismatic]] = {"revolute": Revolute, "prismatic": Prismatic}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +47,20 @@ class DHLink:
     theta: float = 0.0
     joint: str = "revolute"
     mass: float = 0.0
-    cg: np.ndarray = (0.0, 0.0, 0.0)
-    inertia: np.ndarray = None
-    radius: float = None
-    length: float = None
+    cg: npt.ArrayLike = (0.0, 0.0, 0.0)
+    inertia: npt.ArrayLike | None = None
+    radius: float | None = None
+    length: float | None = None
     drag: float = 0.0
     friction: float = 0.0
 
-    def fixed_part(self):
+    def fixed_part(self) -> tuple[Pose, Pose]:
         """Where the table's screw along x puts the next frame, and that along z this joint, apart from q."""
         a, alpha, d, theta = (float(numbers(getattr(self, n), n, ())) for n in ("a", "alpha", "d", "theta"))
         return Pose((a, 0, 0), turn(0, alpha)), Pose((0, 0, d), turn(2, theta))
 
 
-def turn(axis, angle):
+def turn(axis: int, angle: float) -> np.ndarray:
     """Rotation matrix about x, y or z (0, 1, 2)."""
     c, s = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
@@ -66,22 +69,22 @@ def turn(axis, angle):
     return R
 
 
-def base_pose(coordinates):
+def base_pose(coordinates: npt.ArrayLike) -> Pose:
     """Pose from the six base coordinates x, y, z, roll, pitch, yaw (m, rad): R = Rz(yaw) Ry(pitch) Rx(roll)."""
     eta = numbers(coordinates, "base coordinates", (6,))
     return Pose(eta[:3], turn(2, eta[5]) @ turn(1, eta[4]) @ turn(0, eta[3]))
 
 
 def from_dh(
-    links,
+    links: Sequence[DHLink],
     *,
-    convention="classic",
-    base_rotation=None,
-    base_coordinates=(0.0,) * 6,
-    gravity=(0.0, 0.0, -9.81),
-    fluid_density=0.0,
-    name="chain",
-):
+    convention: str = "classic",
+    base_rotation: npt.ArrayLike | None = None,
+    base_coordinates: npt.ArrayLike = (0.0,) * 6,
+    gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+    fluid_density: float = 0.0,
+    name: str = "chain",
+) -> Model:
     """The chain of a Denavit-Hartenberg table.
 
     Parameters
@@ -143,12 +146,12 @@ def from_dh(
     return builder.build()
 
 
-def _axis(link):
+def _axis(link: DHLink) -> np.ndarray:
     """Along which axis of its frame a link's cylinder lies."""
     return np.eye(3)[np.argmax(np.abs(vector3(link.cg, "cg")))]
 
 
-def _inertia(number, link):
+def _inertia(number: int, link: DHLink) -> Inertia:
     if link.inertia is not None:
         return Inertia(link.mass, link.cg, link.inertia)
     if link.radius is None and link.length is None:
@@ -158,7 +161,7 @@ def _inertia(number, link):
     return Inertia.cylinder(link.radius, link.length, mass=link.mass, axis=_axis(link), cg=link.cg)
 
 
-def _immersion(link, own):
+def _immersion(link: DHLink, own: Pose) -> Immersion | None:
     """The link's cylinder in water, centred on its cg."""
     if link.radius is None or link.length is None:
         return None

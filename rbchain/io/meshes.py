@@ -1,6 +1,7 @@
 """Mass properties of closed triangle meshes, read through trimesh (the extra `meshes`)."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,9 @@ LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "in": 0.0254}
 ENDINGS = (".stl", ".obj")
 
 
-def inertia_of_mesh(path, *, density=None, mass=None, units=1.0):
+def inertia_of_mesh(
+    path: str | Path, *, density: float | str | None = None, mass: float | None = None, units: float | str = 1.0
+) -> Inertia:
     """Mass properties of a solid whose surface is a triangle mesh.
 
     Parameters
@@ -70,16 +73,21 @@ def inertia_of_mesh(path, *, density=None, mass=None, units=1.0):
     return Inertia(mass, (middle + size * np.asarray(found["center_mass"])) * scale, tensor + 0.0)
 
 
-def _scale(units):
+def _scale(units: float | str) -> float:
     """Metres to a unit of the file."""
     if isinstance(units, str) and units in LENGTHS:
         return LENGTHS[units]
-    if np.ndim(units) == 0 and np.asarray(units).dtype.kind in "fiu" and 0.0 < units < np.inf:
+    if (
+        not isinstance(units, str)
+        and np.ndim(units) == 0
+        and np.asarray(units).dtype.kind in "fiu"
+        and 0.0 < units < np.inf
+    ):
         return float(units)
     raise ModelError(f"units is {units!r}; expected a positive number of metres, or one of {', '.join(LENGTHS)}")
 
 
-def _solid(path):
+def _solid(path: Path) -> tuple[np.ndarray, np.ndarray, float]:
     """Corners (triangles, 3, 3) of a mesh that bounds a solid, about its middle and of size 1; the middle; the size.
 
     Raises FileFormatError, which says why it bounds none.
@@ -117,7 +125,7 @@ def _solid(path):
     return corners, middle, size
 
 
-def _triangles(path):
+def _triangles(path: Path) -> np.ndarray:
     """Corners (triangles, 3, 3) of whatever triangles are in a file."""
     if path.suffix.lower() not in ENDINGS:
         raise FileFormatError(
@@ -133,13 +141,13 @@ def _triangles(path):
         raise FileFormatError(f"{path}: cannot be read as a triangle mesh ({error})") from error
 
 
-def _loose_edges(faces):
+def _loose_edges(faces: np.ndarray) -> int:
     """How many edges do not join exactly two triangles."""
     edges = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
     return int((np.unique(edges, axis=0, return_counts=True)[1] != 2).sum())
 
 
-def _check_parts(path, neighbours, corners):
+def _check_parts(path: Path, neighbours: np.ndarray, corners: np.ndarray) -> None:
     """Refuse a mesh unless just beneath the surface of each part there is material, once: not twice, and not none."""
     labels = _trimesh().graph.connected_component_labels(neighbours, node_count=len(corners))
     parts = [np.flatnonzero(labels == part) for part in range(labels.max() + 1)]
@@ -147,7 +155,7 @@ def _check_parts(path, neighbours, corners):
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     areas = np.linalg.norm(normals, axis=1)
 
-    def turns(triangle, depth):
+    def turns(triangle: int, depth: float) -> float:
         """How often the mesh winds around a point beneath a triangle; the parts whose boxes it lies outside, never."""
         point = corners[triangle].mean(0) - depth / areas[triangle] * normals[triangle]
         near = ((low <= point) & (point <= high)).all(1)
@@ -166,7 +174,7 @@ def _check_parts(path, neighbours, corners):
             )
 
 
-def _winding(corners):
+def _winding(corners: np.ndarray) -> float:
     """How often triangles with these corners wind around the origin (Van Oosterom and Strackee 1983)."""
     a, b, c = np.moveaxis(corners, 1, 0)
     la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
@@ -175,7 +183,7 @@ def _winding(corners):
     return float(np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb).sum() / (2 * np.pi))
 
 
-def _trimesh():
+def _trimesh() -> Any:
     """The package, imported when first needed."""
     try:
         import trimesh

@@ -1,13 +1,17 @@
 """MJCF, read by MuJoCo's own parser (the extra `mjcf`)."""
 
 import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..chain import Model
 from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
-from ..model.joint import Composite, Fixed, Free, Prismatic, Revolute, Spherical
+from ..model.joint import AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.limits import JointLimits
 from ..model.passive import JointForces
 from ..model.pose import Pose, rotation_matrix
@@ -19,7 +23,7 @@ except ImportError:
     mujoco = None
 
 
-def load_mjcf(path, nonphysical_inertia="warn"):
+def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
     """The model in an MJCF file, as MuJoCo compiles it.
 
     Joints, masses, springs, damping, dry friction, armature, ranges and geoms (as visuals, but for planes, meshes and
@@ -42,7 +46,7 @@ def load_mjcf(path, nonphysical_inertia="warn"):
         nonphysical_inertia=nonphysical_inertia,
     )
     anchors = {0: np.zeros(3)}  # of each body's joint, in MuJoCo's body frame
-    names = {0: None}
+    names: dict[int, str | None] = {0: None}
     for body in range(1, source.nbody):
         _add_body(builder, source, path, body, anchors, names)
     taken = set(names.values())
@@ -56,17 +60,24 @@ def load_mjcf(path, nonphysical_inertia="warn"):
     return builder.build()
 
 
-def _name(source, kind, i):
+def _name(source: Any, kind: str, i: int) -> str | None:
     return mujoco.mj_id2name(source, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), i)
 
 
-def _rotation(quaternion):
+def _rotation(quaternion: np.ndarray) -> np.ndarray:
     """Matrix of MuJoCo's quaternion [w, x, y, z]."""
     w, x, y, z = quaternion
     return rotation_matrix([x, y, z, w])
 
 
-def _add_body(builder, source, path, body, anchors, names):
+def _add_body(
+    builder: ModelBuilder,
+    source: Any,
+    path: Path,
+    body: int,
+    anchors: dict[int, np.ndarray],
+    names: dict[int, str | None],
+) -> None:
     joints = range(source.body_jntadr[body], source.body_jntadr[body] + source.body_jntnum[body])
     name = _name(source, "body", body) or f"body{body}"
     parent = source.body_parentid[body]
@@ -93,22 +104,24 @@ def _add_body(builder, source, path, body, anchors, names):
     )
 
 
-def _joint(source, path, name, joints):
+def _joint(
+    source: Any, path: Path, name: str, joints: Sequence[int]
+) -> tuple[AnyJoint, JointForces | None, np.ndarray | float]:
     """The joint of a body, its passive forces, and what MuJoCo calls armature."""
     if not joints:
         return Fixed(), None, 0.0
-    kinds = {
+    kinds: dict[Any, Callable[[int], AnyJoint]] = {
         mujoco.mjtJoint.mjJNT_FREE: lambda j: Free(),
         mujoco.mjtJoint.mjJNT_BALL: lambda j: Spherical(),
         mujoco.mjtJoint.mjJNT_SLIDE: lambda j: Prismatic(source.jnt_axis[j]),
         mujoco.mjtJoint.mjJNT_HINGE: lambda j: Revolute(source.jnt_axis[j]),
     }
-    made = [kinds[mujoco.mjtJoint(source.jnt_type[j])](j) for j in joints]
+    made: list[Any] = [kinds[mujoco.mjtJoint(source.jnt_type[j])](j) for j in joints]
     if len(made) > 1 and not all(isinstance(joint, (Revolute, Prismatic)) for joint in made):
         raise FileFormatError(
             f"{path}: body {name!r} has a ball joint and others; expected hinges and slides, or it alone"
         )
-    joint = made[0] if len(made) == 1 else Composite(made)
+    joint: AnyJoint = made[0] if len(made) == 1 else Composite(made)
     first = source.jnt_dofadr[joints[0]]
     dofs = slice(first, first + len(joint.dofs))
     forces = {"damping": source.dof_damping[dofs], "friction": source.dof_frictionloss[dofs]}
@@ -121,7 +134,7 @@ def _joint(source, path, name, joints):
     return joint, JointForces(**forces), source.dof_armature[dofs]
 
 
-def _limits(source, joint, joints):
+def _limits(source: Any, joint: AnyJoint, joints: Sequence[int]) -> JointLimits | None:
     """The ranges of hinges and slides, and what may act on them."""
     if joint.kind in ("free", "spherical", "fixed"):
         return None
@@ -133,7 +146,7 @@ def _limits(source, joint, joints):
     return JointLimits(lower=lower, upper=upper, effort=efforts)
 
 
-def _visuals(source, body, anchor):
+def _visuals(source: Any, body: int, anchor: np.ndarray) -> list[Visual]:
     """The geoms of a body that are plain shapes; their half lengths are MuJoCo's."""
     kinds = mujoco.mjtGeom
     shapes = {
@@ -153,7 +166,7 @@ def _visuals(source, body, anchor):
     return found
 
 
-def _warn_of_what_is_ignored(source, path):
+def _warn_of_what_is_ignored(source: Any, path: Path) -> None:
     counts = {
         "actuators": source.nu,
         "tendons": source.ntendon,
@@ -168,6 +181,6 @@ def _warn_of_what_is_ignored(source, path):
         warnings.warn(f"{path}: left out of the model: {', '.join(found)}", stacklevel=4)
 
 
-def _angles(source):
+def _angles(source: Any) -> list[int]:
     """Entries of qpos that belong to hinges and slides."""
     return [source.jnt_qposadr[j] for j in range(source.njnt) if source.jnt_type[j] in (2, 3)]

@@ -27,22 +27,29 @@ A measurement may also have a unit of its own, "5 mm". Whatever is written is re
 """
 
 import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..chain import Model
 from ..errors import FileFormatError, ModelError
 from ..model.builder import ModelBuilder
+from ..model.description import Description
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
-from ..model.joint import JOINTS, Composite, Fixed, Planar, Prismatic, Revolute, Screw, Universal
+from ..model.joint import JOINTS, AnyJoint, Composite, Fixed, Planar, Prismatic, Revolute, Screw, Universal
 from ..model.limits import LIMITS, JointLimits
 from ..model.passive import PASSIVE_FIELDS, JointForces
 from ..model.pose import Pose
 from ..model.units import Units
 from ..model.visual import Visual
 
+Part = TypeVar("Part")
+
 FORMAT = "rbchain 1"
-KINDS = {joint.kind: joint for joint in JOINTS}
+KINDS: dict[str, Callable[..., AnyJoint]] = {joint.kind: joint for joint in JOINTS}
 MODEL_KEYS = ("format", "name", "gravity", "fluid_density", "units", "degrees", "nonphysical_inertia", "body", "frame")
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
@@ -53,7 +60,7 @@ IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": 
 ADDED = ("added_mass", "added_volume")
 
 
-def load_toml(path):
+def load_toml(path: Path) -> Model:
     """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot be."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -67,7 +74,7 @@ def load_toml(path):
         raise type(error)(f"{path}: {error}") from None
 
 
-def _model(given):
+def _model(given: Mapping[str, Any]) -> Model:
     _expect_keys("the model", given, MODEL_KEYS)
     units = _Measures(given)
     builder = ModelBuilder(
@@ -121,41 +128,41 @@ def _model(given):
 class _Measures:
     """Measurements in the file's units, in SI; without units and strings numbers stay as they are, to the bit."""
 
-    def __init__(self, given):
+    def __init__(self, given: Mapping[str, Any]) -> None:
         name, degrees = given.get("units", "SI"), given.get("degrees", False)
         self.units = None if name == "SI" and not degrees else Units(name, degrees)
 
-    def __call__(self, dimension, value):
+    def __call__(self, dimension: str, value: Any) -> Any:
         if self.units is None and not _has_text(value):
             return value
         return (self.units or Units()).quantity(value, dimension)
 
 
-def _has_text(value):
+def _has_text(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and any(_has_text(part) for part in value))
 
 
-def _expect_keys(where, given, known):
+def _expect_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise FileFormatError(f"{where} has {unknown}; expected some of {list(known)}")
 
 
-def _tables(given, key):
+def _tables(given: Mapping[str, Any], key: str) -> list[Any]:
     tables = given.get(key, [])
     if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
         raise FileFormatError(f"{key} is {tables!r}; expected tables, [[{key}]]")
     return tables
 
 
-def _table(where, given, key):
+def _table(where: str, given: Mapping[str, Any], key: str) -> dict[str, Any]:
     table = given.get(key, {})
     if not isinstance(table, dict):
         raise FileFormatError(f"{where}: {key} is {table!r}; expected a table")
     return table
 
 
-def _made(where, kind, given):
+def _made(where: str, kind: Callable[..., Part], given: Mapping[str, Any]) -> Part:
     """A value of a class from a table of its fields."""
     try:
         return kind(**given)
@@ -163,7 +170,7 @@ def _made(where, kind, given):
         raise FileFormatError(f"{where}: {error}") from None
 
 
-def _joint(where, given):
+def _joint(where: str, given: Mapping[str, Any]) -> AnyJoint:
     given = dict(given)
     kind = given.pop("kind", None)
     if kind not in KINDS:
@@ -173,12 +180,12 @@ def _joint(where, given):
     return _made(where, KINDS[kind], given)
 
 
-def _pose(where, given, units):
+def _pose(where: str, given: Mapping[str, Any], units: _Measures) -> Pose:
     _expect_keys(f"{where}: placement", given, ("translation", "rotation"))
     return Pose(units("length", given.get("translation", (0.0, 0.0, 0.0))), given.get("rotation"))
 
 
-def _immersion(where, given, units):
+def _immersion(where: str, given: Mapping[str, Any], units: _Measures) -> Immersion:
     fields = {key: value for key, value in given.items() if key not in ADDED}
     for key, dimension in IMMERSION_MEASURES.items():
         if key in fields:
@@ -188,7 +195,7 @@ def _immersion(where, given, units):
     return _made(where, Immersion, fields)
 
 
-def _visuals(where, given):
+def _visuals(where: str, given: Mapping[str, Any]) -> list[Visual]:
     found = []
     for visual in _tables(given, "visual"):
         fields = dict(visual)
@@ -198,7 +205,7 @@ def _visuals(where, given):
     return found
 
 
-def toml_of(model):
+def toml_of(model: Model) -> str:
     """The text of the file of a model of one chain."""
     import tomli_w
 
@@ -221,7 +228,7 @@ def toml_of(model):
     return tomli_w.dumps(given)
 
 
-def _placement_of(translation, rotation, key="placement"):
+def _placement_of(translation: np.ndarray, rotation: np.ndarray, key: str = "placement") -> dict[str, Any]:
     found = {}
     if translation.any():
         found["translation"] = translation.tolist()
@@ -230,10 +237,10 @@ def _placement_of(translation, rotation, key="placement"):
     return {key: found} if found else {}
 
 
-def _body_of(description, i, first):
+def _body_of(description: Description, i: int, first: int) -> dict[str, Any]:
     """The table of one body."""
     dofs = slice(first, first + description.dof_counts[i])
-    body = {"name": description.body_names[i]}
+    body: dict[str, Any] = {"name": description.body_names[i]}
     if description.parent[i] >= 0:
         body["parent"] = description.body_names[description.parent[i]]
     if description.joint_names[i] != body["name"]:
@@ -241,15 +248,15 @@ def _body_of(description, i, first):
     body["joint"] = _joint_of(description, description.joint_types[i], dofs)
     body |= _placement_of(description.placement_translation[i], description.placement_rotation[i])
     xx, xy, xz, yy, yz, zz = description.inertia[i][np.triu_indices(3)].tolist()
-    measures = {"mass": float(description.mass[i]), "cg": description.cg[i].tolist()}
+    measures: dict[str, Any] = {"mass": float(description.mass[i]), "cg": description.cg[i].tolist()}
     measures["inertia"] = [xx, xy, xz, yy, yz, zz] if any((xy, xz, yz)) else [xx, yy, zz]
     body |= {key: value for key, value in measures.items() if np.any(value)}
     for key, usual in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)):
         body |= _of_dofs(key, getattr(description, key)[dofs], usual)
-    passive = {}
+    passive: dict[str, Any] = {}
     for key in PASSIVE_FIELDS:
         passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(JointForces, key))
-    tables = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
+    tables: dict[str, dict[str, Any]] = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
     for column, key in enumerate(LIMITS):
         tables["limits"] |= _of_dofs(key, description.limits[dofs, column], getattr(JointLimits, key))
     return (
@@ -259,7 +266,7 @@ def _body_of(description, i, first):
     )
 
 
-def _visuals_of(visuals):
+def _visuals_of(visuals: Sequence[Visual]) -> dict[str, Any]:
     """The tables of what a body looks like."""
     tables = []
     for visual in visuals:
@@ -270,14 +277,14 @@ def _visuals_of(visuals):
     return {"visual": tables} if tables else {}
 
 
-def _of_dofs(key, values, usual):
+def _of_dofs(key: str, values: np.ndarray, usual: float) -> dict[str, Any]:
     """A number for each degree of freedom, or one for all, or nothing where it is the usual one."""
     if (values == usual).all():
         return {}
     return {key: float(values[0]) if (values == values[0]).all() else values.tolist()}
 
 
-def _joint_of(description, kind, dofs):
+def _joint_of(description: Description, kind: str, dofs: slice) -> dict[str, Any]:
     axes, pitches = description.axis[dofs], description.pitch[dofs]
     if kind in (Revolute.kind, Prismatic.kind):
         return {"kind": kind, "axis": axes[0].tolist()}
@@ -299,7 +306,7 @@ def _joint_of(description, kind, dofs):
     return {"kind": kind}
 
 
-def _immersion_of(description, i):
+def _immersion_of(description: Description, i: int) -> dict[str, Any]:
     found = {}
     for key, field in (("center", "buoyancy_center"), *((k, k) for k in ("volume", "strip_diameter", "strip_length"))):
         value = getattr(description, field)[i]

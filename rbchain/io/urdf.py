@@ -2,27 +2,37 @@
 
 import io
 import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yourdfpy
 from lxml import etree
 
+from ..chain import Model
 from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
-from ..model.joint import Fixed, Free, Planar, Prismatic, Revolute
+from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
 from ..model.limits import JointLimits
 from ..model.passive import JointForces
 from ..model.pose import Pose
+from ..model.visual import Visual
 from .urdf_visuals import visuals_of
 
 #: What is no part of the dynamics, nor of the limits; visuals are read by themselves.
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
-JOINTS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
-WITHOUT_AXIS = {"fixed": Fixed, "floating": Free}
+JOINTS: dict[str, Callable[..., AnyJoint]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "planar": Planar,
+}
+WITHOUT_AXIS: dict[str, Callable[[], AnyJoint]] = {"fixed": Fixed, "floating": Free}
 
 
-def load_urdf(path, base=None, nonphysical_inertia="warn"):
+def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
     """The model in a URDF file, its root link on the joint `base` or fixed to the world, gravity 9.81 m/s^2 along -z.
 
     Damping and friction become the joints' passive forces. Limits are kept, but do not act: URDF says nothing of how
@@ -60,10 +70,11 @@ def load_urdf(path, base=None, nonphysical_inertia="warn"):
     return model
 
 
-def _tree(path, robot):
+def _tree(path: Path, robot: Any) -> tuple[str, dict[str, list[Any]]]:
     """The root link's name, and the joints below each link."""
     links = {link.name for link in robot.links}
-    children, parents = {}, {}
+    children: dict[str, list[Any]] = {}
+    parents: dict[str, str] = {}
     for joint in robot.joints:
         for end in (joint.parent, joint.child):
             if end not in links:
@@ -85,7 +96,7 @@ def _tree(path, robot):
     return roots[0], children
 
 
-def _parse(path):
+def _parse(path: Path) -> tuple[Any, dict[str, list[Visual]]]:
     """The file's robot, and its links' visuals.
 
     Without document types: what these declare could expand without bound or reach elsewhere.
@@ -122,7 +133,7 @@ NUMBERS = {
 }
 
 
-def _check_elements(path, robot):
+def _check_elements(path: Path, robot: Any) -> None:
     """Refuse what yourdfpy would replace by a default or take for something else."""
     for kind in ("link", "joint"):
         names = [element.get("name") for element in robot.findall(kind)]
@@ -146,14 +157,14 @@ def _check_elements(path, robot):
             raise FileFormatError(f"{path}: joint {joint.get('name')!r}: the axis is zero; expected a direction")
 
 
-def _expect_children(path, owner, element, tags):
+def _expect_children(path: Path, owner: Any, element: Any, tags: Sequence[str]) -> None:
     for tag in tags:
         if len(element.findall(tag)) != 1:
             where = f"{owner.tag} {owner.get('name')!r}"
             raise FileFormatError(f"{path}: {where} has {len(element.findall(tag))} <{tag}>; expected one")
 
 
-def _check_numbers(path, owner, element):
+def _check_numbers(path: Path, owner: Any, element: Any) -> None:
     """Every number of an element's children is there, finite, and not one too many."""
     for child in element:
         for attribute, (count, optional) in NUMBERS.get(child.tag, {}).items():
@@ -170,20 +181,20 @@ def _check_numbers(path, owner, element):
                 raise FileFormatError(f"{where} is {text!r}; expected {count} finite number{'s' * (count > 1)}")
 
 
-def _joint(joint):
+def _joint(joint: Any) -> AnyJoint:
     if joint.type in WITHOUT_AXIS:
         return WITHOUT_AXIS[joint.type]()
     return JOINTS[joint.type](axis=(1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
 
 
-def _passive(joint):
+def _passive(joint: Any) -> JointForces | None:
     """Damping and friction of a joint."""
     if joint.dynamics is None or joint.type in WITHOUT_AXIS:
         return None
     return JointForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
 
 
-def _limits(joint):
+def _limits(joint: Any) -> JointLimits | None:
     """What is said of the joint's range; a continuous joint has none, and what is not said is infinite."""
     said = joint.limit
     if said is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
@@ -197,18 +208,18 @@ def _limits(joint):
     )
 
 
-def _pose(matrix):
+def _pose(matrix: np.ndarray | None) -> Pose:
     return Pose() if matrix is None else Pose(matrix[:3, 3], matrix[:3, :3])
 
 
-def _inertia(link):
+def _inertia(link: Any) -> Inertia | None:
     """Mass properties of a link in its own frame."""
     if link.inertial is None:
         return None
     return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(_pose(link.inertial.origin))
 
 
-def _warn_of_what_is_ignored(path, robot):
+def _warn_of_what_is_ignored(path: Path, robot: Any) -> None:
     mimics = [joint.name for joint in robot.joints if joint.mimic is not None]
     if mimics:
         warnings.warn(f"{path}: these joints mimic others, but are computed as free ones: {mimics}", stacklevel=4)

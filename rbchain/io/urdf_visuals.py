@@ -3,6 +3,7 @@
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -15,10 +16,11 @@ SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius"
 PACKAGE = "package://"
 
 
-def visuals_of(path, robot):
+def visuals_of(path: Path, robot: Any) -> dict[str, list[Visual]]:
     """The visuals of each link that has any, from the file's root element."""
     colours = {material.get("name"): _colour(material) for material in robot.findall("material")}
-    found, unread = {}, []
+    found: dict[str, list[Visual]] = {}
+    unread = []
     for link in robot.findall("link"):
         for element in link.findall("visual"):
             try:
@@ -30,11 +32,11 @@ def visuals_of(path, robot):
     return found
 
 
-def _numbers(text, usual=None):
-    return np.array([float(word) for word in (usual if text is None else text).split()])
+def _numbers(text: str | None, usual: str | None = None) -> np.ndarray:
+    return np.array([float(word) for word in (usual if text is None else text).split()])  # type: ignore[union-attr]
 
 
-def _visual(path, element, colours):
+def _visual(path: Path, element: Any, colours: dict[str, tuple[float, ...] | None]) -> Visual:
     origin = element.find("origin")
     pose = Pose()
     if origin is not None:
@@ -50,12 +52,12 @@ def _visual(path, element, colours):
     return Visual(shape.tag, size, pose, colour)
 
 
-def _colour(material):
+def _colour(material: Any) -> tuple[float, ...] | None:
     colour = material.find("color")
     return None if colour is None else tuple(np.clip(_numbers(colour.get("rgba")), 0.0, 1.0).tolist())
 
 
-def _file(path, name):
+def _file(path: Path, name: str) -> str:
     """Where a mesh should be: beside the URDF, or in a package, which is a folder above the URDF or on ROS's path."""
     if not name.startswith(PACKAGE):
         return str((path.parent / name.removeprefix("file://")).resolve())

@@ -1,13 +1,18 @@
 """Writing URDF: links, visuals, joints, limits, damping and friction; what it cannot say is named in a warning."""
 
 import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
+from ..chain import Model
 from ..errors import FileFormatError
+from ..model.description import Description, Frame
 from ..model.passive import PASSIVE_FIELDS, JointForces
+from ..model.visual import Visual
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
 SAID = ("damping", "friction")  # of JointForces, where a joint has one degree of freedom
@@ -15,7 +20,7 @@ ROOT = "world"
 SHAPES = ("box", "cylinder", "sphere", "mesh")  # of visuals
 
 
-def urdf_of(model):
+def urdf_of(model: Model) -> str:
     """The text of the URDF of a model of one chain, on a root link without mass that stands for the world.
 
     Numbers are written in full, so that positions, axes and tensors are read again to the bit, and rotations, which
@@ -49,7 +54,7 @@ def urdf_of(model):
     return etree.tostring(robot, encoding="unicode", xml_declaration=False) + "\n"
 
 
-def _root(body_names, frames):
+def _root(body_names: Sequence[str], frames: dict[str, Frame]) -> str:
     """The name of the root link: that of a frame where the world's is, which is then no other link, or a new one."""
     for name, frame in frames.items():
         if frame.body < 0 and not frame.pose.translation.any() and (frame.pose.rotation == np.eye(3)).all():
@@ -59,18 +64,18 @@ def _root(body_names, frames):
     return next(name for name in (ROOT, *(f"{ROOT}_{i}" for i in range(len(taken) + 1))) if name not in taken)
 
 
-def _text(numbers):
+def _text(numbers: Iterable[float]) -> str:
     return " ".join(repr(float(x)) for x in numbers)
 
 
-def _add_origin(element, translation, rotation):
+def _add_origin(element: Any, translation: np.ndarray, rotation: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where two angles turn about one axis, any split of them is right
         angles = Rotation.from_matrix(rotation).as_euler("xyz")
     etree.SubElement(element, "origin", xyz=_text(translation), rpy=_text(angles))
 
 
-def _add_inertia(link, mass, cg, inertia):
+def _add_inertia(link: Any, mass: float, cg: np.ndarray, inertia: np.ndarray) -> None:
     inertial = etree.SubElement(link, "inertial")
     etree.SubElement(inertial, "origin", xyz=_text(cg), rpy="0 0 0")
     etree.SubElement(inertial, "mass", value=repr(float(mass)))
@@ -79,7 +84,7 @@ def _add_inertia(link, mass, cg, inertia):
     etree.SubElement(inertial, "inertia", {name: repr(x) for name, x in zip(names, numbers, strict=True)})
 
 
-def _add_joint(robot, description, i, dof, root):
+def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str) -> None:
     kind, parent = description.joint_types[i], description.parent[i]
     lower, upper, velocity, effort = description.limits[dof]
     limited = kind in ("revolute", "prismatic") and np.isfinite((lower, upper)).all()
@@ -101,7 +106,7 @@ def _add_joint(robot, description, i, dof, root):
         etree.SubElement(joint, "limit", {key: repr(float(x)) for key, x in said.items()})
 
 
-def _add_visuals(link, visuals):
+def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
     for visual in visuals:
         if visual.shape not in SHAPES:
             continue
@@ -120,7 +125,7 @@ def _add_visuals(link, visuals):
             etree.SubElement(material, "color", rgba=_text(visual.colour))
 
 
-def _is_lost(model, key):
+def _is_lost(model: Model, key: str) -> bool:
     """Whether a file with one number for a joint, and none for a free one, leaves out some of this field."""
     values, description = getattr(model, key), model._description
     of_joints = np.split(values, np.cumsum(description.dof_counts)[:-1])
@@ -130,7 +135,7 @@ def _is_lost(model, key):
     )
 
 
-def _warn_of_what_is_lost(model):
+def _warn_of_what_is_lost(model: Model) -> None:
     description = model._description
     lost = [
         key

@@ -1,9 +1,11 @@
 """ModelBuilder: a mechanism put together body by body."""
 
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..chain import Model
 from ..errors import ModelError
@@ -11,7 +13,7 @@ from . import validation
 from .description import Description, Frame, water_of
 from .immersion import Immersion
 from .inertia import Inertia
-from .joint import JOINTS, Fixed
+from .joint import JOINTS, AnyJoint, Fixed
 from .limits import JointLimits
 from .passive import PASSIVE_FIELDS, JointForces
 from .pose import Pose, numbers, vector3
@@ -23,16 +25,16 @@ MASSLESS = Inertia(0.0)
 class _Body(NamedTuple):
     """What was said of a body, checked; of its joint's degrees of freedom an array each."""
 
-    parent: str
-    joint: object
+    parent: str | None
+    joint: AnyJoint
     placement: Pose
     inertia: Inertia
     rotor_inertia: np.ndarray
     gear_ratio: np.ndarray
-    passive: dict
+    passive: dict[str, np.ndarray]
     limits: np.ndarray
-    immersion: Immersion
-    visuals: tuple
+    immersion: Immersion | None
+    visuals: tuple[Visual, ...]
     joint_name: str
 
 
@@ -61,7 +63,13 @@ class ModelBuilder:
     (2, [-9417.6, -1962.0])
     """
 
-    def __init__(self, name="model", gravity=(0.0, 0.0, -9.81), nonphysical_inertia="refuse", fluid_density=0.0):
+    def __init__(
+        self,
+        name: str = "model",
+        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        nonphysical_inertia: str = "refuse",
+        fluid_density: float = 0.0,
+    ) -> None:
         if nonphysical_inertia not in ("refuse", "warn"):
             raise ModelError(f'nonphysical_inertia is {nonphysical_inertia!r}; expected "refuse" or "warn"')
         self.name = str(name)
@@ -70,24 +78,25 @@ class ModelBuilder:
         self.fluid_density = float(numbers(fluid_density, "fluid_density", ()))
         if self.fluid_density < 0.0:
             raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
-        self._bodies, self._nonphysical = {}, []
+        self._bodies: dict[str, _Body] = {}
+        self._nonphysical: list[str] = []
 
     def add_body(
         self,
-        name,
+        name: str,
         *,
-        parent=None,
-        joint=None,
-        placement=None,
-        inertia=None,
-        joint_name=None,
-        rotor_inertia=0.0,
-        gear_ratio=1.0,
-        passive=None,
-        immersion=None,
-        limits=None,
-        visuals=(),
-    ):
+        parent: str | None = None,
+        joint: AnyJoint | None = None,
+        placement: Pose | None = None,
+        inertia: Inertia | None = None,
+        joint_name: str | None = None,
+        rotor_inertia: npt.ArrayLike = 0.0,
+        gear_ratio: npt.ArrayLike = 1.0,
+        passive: JointForces | None = None,
+        immersion: Immersion | None = None,
+        limits: JointLimits | None = None,
+        visuals: Sequence[Visual] = (),
+    ) -> None:
         """Add a body and the joint it hangs on.
 
         Parameters
@@ -157,31 +166,34 @@ class ModelBuilder:
             self._expect(name, "immersion", immersion, Immersion)
         limits = JointLimits() if limits is None else limits
         self._expect(name, "limits", limits, JointLimits)
-        limits, visuals = limits.of_dofs(name, joint), tuple(visuals)
+        ranges, visuals = limits.of_dofs(name, joint), tuple(visuals)
         for visual in visuals:
             self._expect(name, "one of visuals", visual, Visual)
         self._bodies[name] = _Body(
-            parent, joint, placement, inertia, rotor, gears, forces, limits, immersion, visuals, joint_name
+            parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, visuals, joint_name
         )
 
     @staticmethod
-    def _expect(name, what, value, kind):
+    def _expect(name: str, what: str, value: object, kind: type) -> None:
         if not isinstance(value, kind):
             article = "an" if kind.__name__[0] in "AEIOU" else "a"
             raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
 
     @staticmethod
-    def _of_dofs(name, joint, what, value):
+    def _of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike) -> np.ndarray:
         """One number for each degree of freedom of a joint, from that many or one for all."""
         found = numbers(value, f"body {name!r}: {what}")
         if found.shape not in ((), (len(joint.dofs),)):
             raise ModelError(f"body {name!r}: {what} has shape {found.shape}; expected () or ({len(joint.dofs)},)")
         return np.broadcast_to(found, len(joint.dofs))
 
-    def build(self):
+    def build(self) -> Model:
         """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
         self._check_tree()
-        carriers, inertias, immersions, moving = {}, [], [], []
+        carriers: dict[str, Frame] = {}
+        inertias: list[Inertia] = []
+        immersions: list[Immersion | None] = []
+        moving: list[tuple[str, Frame]] = []
         for name, body in self._bodies.items():
             carrier = Frame(-1, Pose()) if body.parent is None else carriers[body.parent]
             placed = Frame(carrier.body, carrier.pose @ body.placement)
@@ -237,7 +249,7 @@ class ModelBuilder:
             )
         )
 
-    def _immersed(self, name, carrier, pose):
+    def _immersed(self, name: str, carrier: Immersion | None, pose: Pose) -> Immersion | None:
         """The immersion of a body together with that of one fixed to it."""
         own = self._bodies[name].immersion
         if own is None:
@@ -247,7 +259,7 @@ class ModelBuilder:
         except ModelError as error:
             raise ModelError(f"body {name!r}: {error}") from None
 
-    def _check_tree(self):
+    def _check_tree(self) -> None:
         if not self._bodies:
             raise ModelError(f"model {self.name!r} is empty; expected at least one body")
         seen = set()
@@ -263,7 +275,7 @@ class ModelBuilder:
                 raise ModelError(f"body {name!r}: parent {parent!r} is added after it; expected parents first")
             seen.add(name)
 
-    def _leads_back(self, name):
+    def _leads_back(self, name: str | None) -> bool:
         """Whether following parents from a body never reaches the world."""
         visited = set()
         while name is not None and name not in visited:

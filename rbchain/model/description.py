@@ -1,5 +1,6 @@
 """A mechanism as plain arrays, body by body: what a Model is made of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from .immersion import Immersion, shifted
 from .passive import PASSIVE_FIELDS
 from .pose import Pose
+from .visual import Visual
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +28,11 @@ class Description:
     """
 
     name: str
-    body_names: tuple
-    joint_names: tuple
-    joint_types: tuple
+    body_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
     dof_counts: np.ndarray
-    dof_types: tuple
+    dof_types: tuple[str, ...]
     parent: np.ndarray
     placement_rotation: np.ndarray
     placement_translation: np.ndarray
@@ -66,15 +68,15 @@ class Description:
     cg: np.ndarray
     inertia: np.ndarray
     gravity: np.ndarray
-    frames: dict
+    frames: dict[str, Frame]
     nonphysical_inertia: str
     limits: np.ndarray  # (nv, 4), in the order of LIMITS
-    visuals: dict  # of each body or frame that has any, a tuple of Visual
+    visuals: dict[str, tuple[Visual, ...]]  # of each body or frame that has any
 
 
 #: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies, "nv" for
 #: that of degrees of freedom.
-VARIABLE_FIELDS = {
+VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "placement_rotation": ("n", 3, 3),
     "placement_translation": ("n", 3),
     "axis": ("nv", 3),
@@ -98,7 +100,7 @@ VARIABLE_FIELDS = {
 WATER_FIELDS = tuple(VARIABLE_FIELDS)[tuple(VARIABLE_FIELDS).index("fluid_density") :]
 
 
-def water_of(immersions, fluid_density):
+def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> dict[str, np.ndarray]:
     """The fields of a description for bodies with these Immersions (None: no water at it) in a fluid (kg/m^3).
 
     Added masses are referred to the bodies' frames; damping stays in a frame of its own, for |v| v has no other.
@@ -120,7 +122,7 @@ def water_of(immersions, fluid_density):
     }
 
 
-def is_in_water(description):
+def is_in_water(description: Description) -> bool:
     """Whether there is a fluid, and a body that it does something to."""
     fields = (getattr(description, name) for name in WATER_FIELDS)
     density, *of_bodies = fields

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core import layout
 from ..core.lane_memory import CACHE_LINE
 from ..core.lanes import LANE_WIDTHS
-from .description import VARIABLE_FIELDS, is_in_water
+from .description import VARIABLE_FIELDS, Description, is_in_water
 from .joint import QUATERNION_JOINTS, axes_along
 from .passive import PASSIVE_FIELDS
 
@@ -87,47 +88,47 @@ UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 class Dofs:
     """Which degrees of freedom belong to which body, and which entries of q pose them."""
 
-    joint_types: tuple
+    joint_types: tuple[str, ...]
     counts: np.ndarray
 
     @cached_property
-    def body(self):
+    def body(self) -> np.ndarray:
         """The body that each degree of freedom moves (nv,)."""
         return np.repeat(np.arange(self.counts.size), self.counts)
 
     @cached_property
-    def velocity_index(self):
+    def velocity_index(self) -> np.ndarray:
         """First entry of each body in qd (n,)."""
         return np.concatenate([[0], np.cumsum(self.counts)[:-1]])
 
     @cached_property
-    def last(self):
+    def last(self) -> np.ndarray:
         """The last degree of freedom of each body (n,): the body itself in the kernels' arrays."""
         return self.velocity_index + self.counts - 1
 
     @cached_property
-    def position_counts(self):
+    def position_counts(self) -> np.ndarray:
         """How many entries of q each body has (n,)."""
         return np.array([QUATERNION_JOINTS.get(k, c) for k, c in zip(self.joint_types, self.counts, strict=True)])
 
     @cached_property
-    def position_index(self):
+    def position_index(self) -> np.ndarray:
         """First entry of each body in q (n,)."""
         return np.concatenate([[0], np.cumsum(self.position_counts)[:-1]])
 
     @cached_property
-    def quaternions(self):
+    def quaternions(self) -> list[int]:
         """First entry in q of each quaternion."""
         of_bodies = zip(self.joint_types, self.position_index, self.position_counts, strict=True)
         return [int(index + count - 4) for kind, index, count in of_bodies if kind in QUATERNION_JOINTS]
 
     @cached_property
-    def in_quaternion_joint(self):
+    def in_quaternion_joint(self) -> np.ndarray:
         """Which degrees of freedom are those of a free or spherical joint (nv,)."""
         return np.array([kind in QUATERNION_JOINTS for kind in self.joint_types])[self.body]
 
 
-def dofs_of(description):
+def dofs_of(description: Description) -> Dofs:
     """The description's degrees of freedom; its arrays are read-only, for a Model shows them."""
     dofs = Dofs(description.joint_types, description.dof_counts)
     for index in (dofs.velocity_index, dofs.position_index):
@@ -135,7 +136,7 @@ def dofs_of(description):
     return dofs
 
 
-def topology_of(description):
+def topology_of(description: Description) -> np.ndarray:
     """Parents, joints and the order in which children add up (TOPOLOGY_ROWS, nv), as `core.layout` has them."""
     dofs, n = dofs_of(description), len(description.dof_types)
     topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.AIR)
@@ -166,7 +167,7 @@ def topology_of(description):
     return topology
 
 
-def _drag_of(description):
+def _drag_of(description: Description) -> np.ndarray:
     """Which drag each body has (n,)."""
     both = description.linear_damping, description.quadratic_damping
     matrices = np.stack([np.abs(m).reshape(-1, *m.shape[-3:]).max(0) for m in both]).max(0)
@@ -176,7 +177,7 @@ def _drag_of(description):
     return layout.FULL_DRAG * full + layout.DIAGONAL_DRAG * diagonal + layout.STRIP_DRAG * strips
 
 
-def _gathering(parent):
+def _gathering(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows in which the children of each body add up (nv,), as few as will do, and who adds to a sibling's (nv,).
 
     Bodies whose only child is the next body need none.
@@ -200,7 +201,7 @@ def _gathering(parent):
     return np.where(alone, layout.IN_REGISTERS, np.where(gathering < 0, rows, gathering)), joins
 
 
-def columns_of(description, name):
+def columns_of(description: Description, name: str) -> np.ndarray:
     """One group of columns of the parameters, (..., nv, width)."""
     d, dofs = description, dofs_of(description)
     # a free or spherical joint turns to its axes by itself
@@ -239,7 +240,7 @@ def columns_of(description, name):
     return placed.reshape(*placed.shape[:-2], 9)
 
 
-def _water_columns(d, name, F):
+def _water_columns(d: Description, name: str, F: np.ndarray) -> np.ndarray:
     """Columns of water for the bodies (..., n, width), whose joints' axes F (..., n, 3, 3) takes z to."""
     back = np.swapaxes(F, -1, -2)
     density = d.fluid_density[..., None]
@@ -273,7 +274,7 @@ def _water_columns(d, name, F):
     return matrix.reshape(*matrix.shape[:-2], 36)
 
 
-def _rigid_matrices(d):
+def _rigid_matrices(d: Description) -> np.ndarray:
     """Inertia of each body about its origin, (..., n, 6, 6), linear before angular."""
     mass = d.mass[..., None, None]
     x, y, z = np.moveaxis(d.cg, -1, 0)
@@ -285,19 +286,19 @@ def _rigid_matrices(d):
     return np.block([[linear, upper], [lower, angular]])
 
 
-def _of_last(dofs, of_bodies):
+def _of_last(dofs: Dofs, of_bodies: np.ndarray) -> np.ndarray:
     """Values of bodies (..., n, m) at the last degree of freedom of each, zero at the others."""
     is_last = np.isin(np.arange(dofs.body.size), dofs.last)
     return np.where(is_last[:, None], of_bodies[..., dofs.body, :], 0.0)
 
 
-def _of_first(dofs, of_bodies, otherwise):
+def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """Values of bodies (..., n, m) at the first degree of freedom of each."""
     is_first = np.isin(np.arange(dofs.body.size), dofs.velocity_index)
     return np.where(is_first[:, None], of_bodies[..., dofs.body, :], otherwise)
 
 
-def parameters_of(description, in_water):
+def parameters_of(description: Description, in_water: bool) -> np.ndarray:
     """The parameters (nv + 1, PARAMETERS) of a description without batch axes; (nv + 1, WET_PARAMETERS) in water."""
     n = len(description.dof_types)
     parameters = np.zeros((n + 1, layout.WET_PARAMETERS if in_water else layout.PARAMETERS))
@@ -308,7 +309,7 @@ def parameters_of(description, in_water):
     return parameters
 
 
-def batch_shape_of(description):
+def batch_shape_of(description: Description) -> tuple[int, ...]:
     """Leading axes of the fields in which chains differ; () where they share everything."""
     return np.broadcast_shapes(
         *(
@@ -318,7 +319,9 @@ def batch_shape_of(description):
     )
 
 
-def variation_of(description, parameters, dtype):
+def variation_of(
+    description: Description, parameters: np.ndarray, dtype: npt.DTypeLike
+) -> tuple[np.ndarray, np.ndarray]:
     """Parameters that chains do not share, ordered by blocks of lanes: entries (m, 2) and values (blocks, m, lanes).
 
     Sets in `parameters` what a field with batch axes turns out to share after all.
@@ -329,7 +332,7 @@ def variation_of(description, parameters, dtype):
     blocks = -(-chains // width)
     entries, values = [], []
 
-    def add(row, column, of_chains):
+    def add(row: int, column: int, of_chains: np.ndarray) -> None:
         of_chains = np.broadcast_to(of_chains, batch).reshape(-1)
         if chains == 0 or (of_chains == of_chains[0]).all():
             if chains:
@@ -359,7 +362,7 @@ def variation_of(description, parameters, dtype):
     return np.array(entries, np.int64).reshape(-1, 2), stacked
 
 
-def aligned_empty(shape, dtype):
+def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     """An array that starts on a cache line: packs that straddle two load at half the speed."""
     itemsize = np.dtype(dtype).itemsize
     size = int(np.prod(shape))

@@ -1,15 +1,19 @@
 """What water does to a body: buoyancy, added mass, drag."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
 from .joint import axes_along
-from .pose import Pose, numbers, unit_axis, vector3
+from .pose import Array, Pose, numbers, unit_axis, vector3
 
 
-def shifted(matrix, pose):
+def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
     """A symmetric (6, 6) matrix of forces per motion, [linear, angular] in a frame with `pose`, in the outer frame."""
     R, (x, y, z) = pose.rotation, pose.translation
     lever = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -59,17 +63,17 @@ class Immersion:
     """
 
     volume: float = 0.0
-    center: np.ndarray = (0.0, 0.0, 0.0)
-    added_mass: np.ndarray = (0.0,) * 6
-    added_volume: np.ndarray = (0.0,) * 6
-    linear_damping: np.ndarray = (0.0,) * 6
-    quadratic_damping: np.ndarray = (0.0,) * 6
+    center: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    added_mass: Array = (0.0,) * 6  # type: ignore[assignment]
+    added_volume: Array = (0.0,) * 6  # type: ignore[assignment]
+    linear_damping: Array = (0.0,) * 6  # type: ignore[assignment]
+    quadratic_damping: Array = (0.0,) * 6  # type: ignore[assignment]
     frame: Pose = field(default_factory=Pose)
     strip_diameter: float = 0.0
     strip_length: float = 0.0
     strip_drag: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("volume", "strip_diameter", "strip_length", "strip_drag"):
             value = float(numbers(getattr(self, name), name, ()))
             if value < 0.0:
@@ -77,16 +81,25 @@ class Immersion:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "center", vector3(self.center, "center"))
         for name in ("added_mass", "added_volume", "linear_damping", "quadratic_damping"):
-            value = numbers(getattr(self, name), name)
-            value = np.diag(value) if value.shape == (6,) else value
-            if value.shape != (6, 6):
-                raise ModelError(f"{name} has shape {value.shape}; expected (6,) for a diagonal, or (6, 6)")
-            if name.startswith("added") and np.abs(value - value.T).max() > 1e-9 * np.abs(value).max():
-                raise ModelError(f"{name} {value.tolist()} is not symmetric")
-            object.__setattr__(self, name, value)
+            matrix = numbers(getattr(self, name), name)
+            matrix = np.diag(matrix) if matrix.shape == (6,) else matrix
+            if matrix.shape != (6, 6):
+                raise ModelError(f"{name} has shape {matrix.shape}; expected (6,) for a diagonal, or (6, 6)")
+            if name.startswith("added") and np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
+                raise ModelError(f"{name} {matrix.tolist()} is not symmetric")
+            object.__setattr__(self, name, matrix)
 
     @classmethod
-    def cylinder(cls, radius, length, *, mass=None, axis=(0.0, 0.0, 1.0), center=(0.0, 0.0, 0.0), drag=0.0):
+    def cylinder(
+        cls,
+        radius: float,
+        length: float,
+        *,
+        mass: float | None = None,
+        axis: npt.ArrayLike = (0.0, 0.0, 1.0),
+        center: npt.ArrayLike = (0.0, 0.0, 0.0),
+        drag: float = 0.0,
+    ) -> Self:
         """A slender cylinder along `axis`.
 
         Added mass across is that of the displaced fluid (pi density r^2 l), in rotation pi density r^2 l^3 / 12, along
@@ -108,13 +121,15 @@ class Immersion:
         )
 
     @classmethod
-    def sphere(cls, radius, *, center=(0.0, 0.0, 0.0)):
+    def sphere(cls, radius: float, *, center: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Self:
         """A sphere: added mass half that of the displaced fluid (Lamb 1932, section 92)."""
         volume = 4 / 3 * np.pi * _positive("radius", radius) ** 3
         return cls(volume, center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
 
     @classmethod
-    def ellipsoid(cls, semi_axes, *, center=(0.0, 0.0, 0.0), rotation=None):
+    def ellipsoid(
+        cls, semi_axes: npt.ArrayLike, *, center: npt.ArrayLike = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None
+    ) -> Self:
         """An ellipsoid with `semi_axes` (3,) m along its own axes (Lamb 1932, sections 114 and 115)."""
         from scipy.special import elliprd
 
@@ -134,7 +149,9 @@ class Immersion:
         return cls(volume, center, added_volume=added, frame=Pose(center, rotation))
 
     @classmethod
-    def box(cls, size, *, center=(0.0, 0.0, 0.0), rotation=None):
+    def box(
+        cls, size: npt.ArrayLike, *, center: npt.ArrayLike = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None
+    ) -> Self:
         """A box with edges `size` (3,) m: the added mass of the ellipsoid of its volume and proportions, for want of a
         closed form."""
         size = vector3(size, "size")
@@ -142,15 +159,15 @@ class Immersion:
         return replace(alike, volume=float(size.prod()))
 
     @property
-    def drags(self):
+    def drags(self) -> bool:
         """Whether it has any drag."""
         return bool(self.linear_damping.any() or self.quadratic_damping.any() or self.strip_drag * self.strip_length)
 
-    def moved(self, pose):
+    def moved(self, pose: Pose) -> Immersion:
         """The same seen from a frame in which the body's frame has `pose`."""
         return replace(self, center=pose.rotation @ self.center + pose.translation, frame=pose @ self.frame)
 
-    def joined(self, other):
+    def joined(self, other: Immersion) -> Immersion:
         """Both as one body, in the frame they share; at most one may have drag."""
         if self.drags and other.drags:
             raise ModelError("both bodies that are fixed to each other have drag; expected all of it on one")
@@ -164,7 +181,7 @@ class Immersion:
         return replace(one, volume=volume, center=center, **added)
 
 
-def _positive(name, value):
+def _positive(name: str, value: float) -> float:
     if not (np.ndim(value) == 0 and 0.0 < value < np.inf):
         raise ModelError(f"{name} is {value!r}; expected a positive number")
     return float(value)

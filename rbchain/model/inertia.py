@@ -1,15 +1,19 @@
 """Mass, centre of gravity and rotational inertia of a body."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
 from .materials import density_of
-from .pose import Pose, numbers, rotation_matrix, unit_axis, vector3
+from .pose import Array, Pose, numbers, rotation_matrix, unit_axis, vector3
 
 
-def inertia_tensor(inertia):
+def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
     """Symmetric tensor (3, 3) from 3 numbers (its diagonal), 6 (xx, xy, xz, yy, yz, zz) or (3, 3)."""
     found = numbers(inertia, "inertia", finite=False)
     if found.shape == (3,):
@@ -26,7 +30,7 @@ def inertia_tensor(inertia):
         return (found + found.T) / 2
 
 
-def tensor_of_point(mass, arm):
+def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:
     """Inertia about a point of a point mass at `arm` from it, m (|r|^2 1 - r r^T); of masses (...), arms (..., 3)."""
     squares = np.einsum("...i,...i", arm, arm)[..., None, None] * np.eye(3)
     return np.asarray(mass)[..., None, None] * (squares - arm[..., :, None] * arm[..., None, :])
@@ -57,17 +61,25 @@ class Inertia:
     """
 
     mass: float
-    cg: np.ndarray = (0.0, 0.0, 0.0)
-    inertia: np.ndarray = (0.0, 0.0, 0.0)
+    cg: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    inertia: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # whether the numbers can be those of a body is judged where the body has a name: by the builder
         object.__setattr__(self, "mass", float(numbers(self.mass, "mass", (), finite=False)))
         object.__setattr__(self, "cg", numbers(self.cg, "cg", (3,), finite=False))
         object.__setattr__(self, "inertia", inertia_tensor(self.inertia))
 
     @classmethod
-    def rod(cls, length, *, mass=None, density=None, axis=(1.0, 0.0, 0.0), cg=(0.0, 0.0, 0.0)):
+    def rod(
+        cls,
+        length: float,
+        *,
+        mass: float | None = None,
+        density: float | str | None = None,
+        axis: npt.ArrayLike = (1.0, 0.0, 0.0),
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Self:
         """A thin uniform rod of `length` m along `axis`. The density of a rod is per length, in kg/m."""
         if isinstance(density, str):
             raise ModelError(f"density of a rod is {density!r}; expected a number, in kg/m, for a rod has no thickness")
@@ -76,7 +88,15 @@ class Inertia:
         return cls(mass, cg, mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
 
     @classmethod
-    def box(cls, size, *, mass=None, density=None, cg=(0.0, 0.0, 0.0), rotation=None):
+    def box(
+        cls,
+        size: npt.ArrayLike,
+        *,
+        mass: float | None = None,
+        density: float | str | None = None,
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+        rotation: npt.ArrayLike | None = None,
+    ) -> Self:
         """A uniform box with edges `size` (3,) m along its own axes, which `rotation` turns into the body's.
 
         Its density, as that of the other solids, is in kg/m^3, or the name of a material (`density_of`).
@@ -86,7 +106,16 @@ class Inertia:
         return cls._turned(mass, cg, mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), rotation)
 
     @classmethod
-    def cylinder(cls, radius, length, *, mass=None, density=None, axis=(0.0, 0.0, 1.0), cg=(0.0, 0.0, 0.0)):
+    def cylinder(
+        cls,
+        radius: float,
+        length: float,
+        *,
+        mass: float | None = None,
+        density: float | str | None = None,
+        axis: npt.ArrayLike = (0.0, 0.0, 1.0),
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Self:
         """A uniform solid cylinder of `radius` and `length` m along `axis`."""
         mass = _mass_of(np.pi * radius**2 * length, mass, density, radius, length)
         direction = unit_axis(axis)
@@ -94,26 +123,33 @@ class Inertia:
         return cls(mass, cg, across * np.eye(3) + (along - across) * np.outer(direction, direction))
 
     @classmethod
-    def sphere(cls, radius, *, mass=None, density=None, cg=(0.0, 0.0, 0.0)):
+    def sphere(
+        cls,
+        radius: float,
+        *,
+        mass: float | None = None,
+        density: float | str | None = None,
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Self:
         """A uniform solid sphere of `radius` m."""
         mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density, radius)
         return cls(mass, cg, np.full(3, 0.4 * mass * radius**2))
 
     @classmethod
-    def _turned(cls, mass, cg, diagonal, rotation):
+    def _turned(cls, mass: float, cg: npt.ArrayLike, diagonal: np.ndarray, rotation: npt.ArrayLike | None) -> Self:
         R = rotation_matrix(rotation)
         return cls(mass, cg, R @ np.diag(diagonal) @ R.T)
 
-    def about(self, point):
+    def about(self, point: npt.ArrayLike) -> np.ndarray:
         """Tensor (3, 3) about a point (3,) in body axes, by the parallel-axis theorem."""
         return self.inertia + tensor_of_point(self.mass, self.cg - vector3(point, "point"))
 
-    def moved(self, pose: Pose):
+    def moved(self, pose: Pose) -> Inertia:
         """The same body seen from a frame in which its own frame has `pose`."""
         R = pose.rotation
         return Inertia(self.mass, R @ self.cg + pose.translation, R @ self.inertia @ R.T)
 
-    def __add__(self, other):
+    def __add__(self, other: Inertia) -> Inertia:
         """Both bodies as one, in the frame they share."""
         mass = self.mass + other.mass
         cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
@@ -121,10 +157,10 @@ class Inertia:
         return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
 
 
-def _mass_of(volume, mass, density, *extents):
+def _mass_of(volume: float, mass: float | None, density: float | str | None, *extents: float) -> float:
     """The mass, given or from density and volume, of a shape with these extents."""
     if (mass is None) == (density is None):
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
     if not all(0.0 < extent < np.inf for extent in extents):
         raise ModelError(f"the shape measures {extents} m; expected positive numbers")
-    return float(mass if density is None else density_of(density) * volume)
+    return float(mass if density is None else density_of(density) * volume)  # type: ignore[arg-type]

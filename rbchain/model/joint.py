@@ -3,13 +3,15 @@
 Each joint is a sequence of `dofs`, its degrees of freedom: motions along or about one axis each.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
-from .pose import numbers, unit_axis
+from .pose import Array, numbers, unit_axis
 
 X, Y, Z = np.eye(3)
 
@@ -26,11 +28,14 @@ class Dof(NamedTuple):
 class Revolute:
     """Turns about `axis` by q (rad), right-handed."""
 
-    axis: np.ndarray = (0.0, 0.0, 1.0)
+    axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "revolute"
-    dofs = property(lambda self: (Dof(self.kind, self.axis),))
 
-    def __post_init__(self):
+    @property
+    def dofs(self) -> tuple[Dof, ...]:
+        return (Dof(self.kind, self.axis),)
+
+    def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis))
 
 
@@ -38,11 +43,14 @@ class Revolute:
 class Prismatic:
     """Slides along `axis` by q (m)."""
 
-    axis: np.ndarray = (0.0, 0.0, 1.0)
+    axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "prismatic"
-    dofs = property(lambda self: (Dof(self.kind, self.axis),))
 
-    def __post_init__(self):
+    @property
+    def dofs(self) -> tuple[Dof, ...]:
+        return (Dof(self.kind, self.axis),)
+
+    def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis))
 
 
@@ -53,9 +61,16 @@ class Screw:
     axis: np.ndarray
     pitch: float
     kind: ClassVar[str] = "screw"
-    dofs = property(lambda self: (Dof(self.kind, self.axis, self.pitch),))
 
-    def __post_init__(self):
+    @property
+    def dofs(self) -> tuple[Dof, ...]:
+        return (Dof(self.kind, self.axis, self.pitch),)
+
+    if TYPE_CHECKING:  # to mypy a field without a default is no descriptor, as `Array` is
+
+        def __init__(self, axis: npt.ArrayLike, pitch: float) -> None: ...
+
+    def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis))
         object.__setattr__(self, "pitch", float(numbers(self.pitch, "pitch", ())))
 
@@ -65,7 +80,7 @@ class Fixed:
     """Does not move: the body becomes part of its parent, and its name stays as that of a frame."""
 
     kind: ClassVar[str] = "fixed"
-    dofs: ClassVar[tuple] = ()
+    dofs: ClassVar[tuple[Dof, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,7 @@ class Free:
     """
 
     kind: ClassVar[str] = "free"
-    dofs: ClassVar[tuple] = (
+    dofs: ClassVar[tuple[Dof, ...]] = (
         *(Dof("prismatic", axis) for axis in (X, Y, Z)),
         *(Dof("revolute", axis) for axis in (X, Y, Z)),
     )
@@ -95,7 +110,7 @@ class Spherical:
     """
 
     kind: ClassVar[str] = "spherical"
-    dofs: ClassVar[tuple] = tuple(Dof("revolute", axis) for axis in (X, Y, Z))
+    dofs: ClassVar[tuple[Dof, ...]] = tuple(Dof("revolute", axis) for axis in (X, Y, Z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +121,14 @@ class Composite:
     before have moved; at q = 0 all frames are one.
     """
 
-    joints: tuple
+    joints: Sequence[Revolute | Prismatic | Screw]
     kind: ClassVar[str] = "composite"
-    dofs = property(lambda self: tuple(joint.dofs[0] for joint in self.joints))
 
-    def __post_init__(self):
+    @property
+    def dofs(self) -> tuple[Dof, ...]:
+        return tuple(joint.dofs[0] for joint in self.joints)
+
+    def __post_init__(self) -> None:
         joints = tuple(self.joints) if isinstance(self.joints, (tuple, list)) else (self.joints, None)
         if not joints or not all(isinstance(joint, (Revolute, Prismatic, Screw)) for joint in joints):
             raise ModelError(
@@ -123,12 +141,15 @@ class Composite:
 class Universal:
     """Turns about `first`, then about `second` in the frame that has been turned: q = [angle, angle] (rad)."""
 
-    first: np.ndarray = (1.0, 0.0, 0.0)
-    second: np.ndarray = (0.0, 1.0, 0.0)
+    first: Array = (1.0, 0.0, 0.0)  # type: ignore[assignment]
+    second: Array = (0.0, 1.0, 0.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "universal"
-    dofs = property(lambda self: (Dof("revolute", self.first), Dof("revolute", self.second)))
 
-    def __post_init__(self):
+    @property
+    def dofs(self) -> tuple[Dof, ...]:
+        return (Dof("revolute", self.first), Dof("revolute", self.second))
+
+    def __post_init__(self) -> None:
         object.__setattr__(self, "first", unit_axis(self.first))
         object.__setattr__(self, "second", unit_axis(self.second))
 
@@ -143,24 +164,25 @@ class Planar:
     the body's axes, and its angle a cosine and a sine.)
     """
 
-    axis: np.ndarray = (0.0, 0.0, 1.0)
+    axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "planar"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "axis", unit_axis(self.axis))
 
     @property
-    def dofs(self):
+    def dofs(self) -> tuple[Dof, ...]:
         turn = axes_along(self.axis)
         return (Dof("prismatic", turn[:, 0]), Dof("prismatic", turn[:, 1]), Dof("revolute", self.axis))
 
 
 JOINTS = (Revolute, Prismatic, Screw, Fixed, Free, Spherical, Planar, Universal, Composite)
+AnyJoint = Revolute | Prismatic | Screw | Fixed | Free | Spherical | Planar | Universal | Composite
 #: Joints whose orientation is a quaternion, with the length of their part of q.
 QUATERNION_JOINTS = {Free.kind: 7, Spherical.kind: 4}
 
 
-def axes_along(axis):
+def axes_along(axis: np.ndarray) -> np.ndarray:
     """Rotations (..., 3, 3) that take z to `axis` (..., 3), smoothly but at -z; the identity for z itself.
 
     In the upper half the smallest turn; in the lower half that for the axis turned over about x, turned over.

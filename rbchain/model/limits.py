@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
+from .joint import AnyJoint
 from .pose import numbers
 
 
@@ -31,12 +33,12 @@ class JointLimits:
     array([[0., 2.]])
     """
 
-    lower: float = -np.inf
-    upper: float = np.inf
-    velocity: float = np.inf
-    effort: float = np.inf
+    lower: npt.ArrayLike = -np.inf
+    upper: npt.ArrayLike = np.inf
+    velocity: npt.ArrayLike = np.inf
+    effort: npt.ArrayLike = np.inf
 
-    def of_dofs(self, name, joint):
+    def of_dofs(self, name: str, joint: AnyJoint) -> np.ndarray:
         """An array (dofs, 4) in the order of the fields. Raises ModelError, for the body `name`, where it cannot be."""
         count = len(joint.dofs)
         found = np.empty((count, len(LIMITS)))

@@ -56,7 +56,7 @@ ALIASES = {
 }
 
 
-def _plain(name):
+def _plain(name: str) -> str:
     """A name without its capitals, and with one space for hyphens, underscores and spaces."""
     return " ".join(name.casefold().replace("-", " ").replace("_", " ").split())
 
@@ -65,7 +65,7 @@ _BY_NAME = {_plain(name): density for name, density in DENSITIES.items()}
 _BY_NAME |= {_plain(alias): DENSITIES[name] for alias, name in ALIASES.items()}
 
 
-def density_of(material):
+def density_of(material: str | float) -> float:
     """Density of a material in kg/m^3.
 
     Parameters
@@ -96,5 +96,5 @@ def density_of(material):
     raise ModelError(f"density is {material!r}; expected a positive number in kg/m^3, or one of {_names()}")
 
 
-def _names():
+def _names() -> str:
     return ", ".join(sorted([*DENSITIES, *ALIASES], key=str.casefold))

@@ -1,10 +1,13 @@
 """What a joint does by itself: springs, friction, stops."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
+from .joint import AnyJoint
 from .pose import numbers
 
 
@@ -48,20 +51,20 @@ class JointForces:
     array([-3.5])
     """
 
-    stiffness: float = 0.0
-    rest_position: float = 0.0
-    cubic_stiffness: float = 0.0
-    damping: float = 0.0
-    friction: float = 0.0
-    static_friction: float = 0.0
-    stribeck_velocity: float = 0.1
-    friction_velocity: float = 0.01
-    lower_limit: float = -np.inf
-    upper_limit: float = np.inf
-    limit_stiffness: float = 0.0
-    limit_damping: float = 0.0
+    stiffness: npt.ArrayLike = 0.0
+    rest_position: npt.ArrayLike = 0.0
+    cubic_stiffness: npt.ArrayLike = 0.0
+    damping: npt.ArrayLike = 0.0
+    friction: npt.ArrayLike = 0.0
+    static_friction: npt.ArrayLike = 0.0
+    stribeck_velocity: npt.ArrayLike = 0.1
+    friction_velocity: npt.ArrayLike = 0.01
+    lower_limit: npt.ArrayLike = -np.inf
+    upper_limit: npt.ArrayLike = np.inf
+    limit_stiffness: npt.ArrayLike = 0.0
+    limit_damping: npt.ArrayLike = 0.0
 
-    def of_dofs(self, name, joint):
+    def of_dofs(self, name: str, joint: AnyJoint) -> dict[str, np.ndarray]:
         """Each number as an array (dofs,). Raises ModelError, for the body `name`, where no joint can be so."""
         count, found = len(joint.dofs), {}
         for field in fields(self):
@@ -87,7 +90,7 @@ NOT_NEGATIVE = ("damping", "friction", "static_friction", "limit_stiffness", "li
 ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
 
 
-def check_passive(names, found):
+def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
     """Refuse passive forces (..., nv) of the degrees of freedom of bodies `names` that no joint can have."""
     for field, value in found.items():
         limit = field.endswith("_limit")
@@ -105,7 +108,7 @@ def check_passive(names, found):
     refuse(names, weaker, "static_friction", found["static_friction"], "expected no less than the friction")
 
 
-def refuse(names, bad, field, values, expected):
+def refuse(names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str) -> None:
     """Raise for the first degree of freedom (and chain) where `bad` (..., nv) holds."""
     if np.any(bad):
         *chain, dof = (int(i) for i in np.argwhere(bad)[0])

@@ -1,13 +1,32 @@
 """Rigid displacements: where one frame stands in another."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ModelError
 
+Given_contra = TypeVar("Given_contra", contravariant=True)
+Found_co = TypeVar("Found_co", covariant=True)
 
-def numbers(value, what, shape=None, finite=True):
+
+class Made(Generic[Given_contra, Found_co]):
+    """A dataclass's field to type checkers: what it is given as, and what `__post_init__` makes of that."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: object, owner: Any = None) -> Found_co: ...
+        def __set__(self, instance: object, value: Given_contra) -> None: ...
+
+
+Array = Made[npt.ArrayLike, np.ndarray]
+
+
+def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, finite: bool = True) -> np.ndarray:
     """Real numbers as an array of the model's own, or a ModelError that says what they were for."""
     try:
         found = np.array(value, dtype=np.float64)
@@ -20,12 +39,12 @@ def numbers(value, what, shape=None, finite=True):
     return found
 
 
-def vector3(value, what):
+def vector3(value: npt.ArrayLike, what: str) -> np.ndarray:
     """Three finite numbers, or a ModelError that says what they were for."""
     return numbers(value, what, (3,))
 
 
-def rotation_matrix(rotation):
+def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
     """Rotation matrix (3, 3) from None (no rotation), a matrix, or a quaternion [x, y, z, w].
 
     A quaternion is normalised. Raises ModelError unless the result is a proper rotation to 1e-6.
@@ -52,7 +71,7 @@ def rotation_matrix(rotation):
     return found
 
 
-def unit_axis(axis):
+def unit_axis(axis: npt.ArrayLike) -> np.ndarray:
     """The axis at length 1. Raises ModelError if it has no direction."""
     found = vector3(axis, "axis")
     length = np.linalg.norm(found)
@@ -83,28 +102,28 @@ class Pose:
     [1.0, 1.0, 0.0]
     """
 
-    translation: np.ndarray = (0.0, 0.0, 0.0)
-    rotation: np.ndarray = None
+    translation: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    rotation: Made[npt.ArrayLike | None, np.ndarray] = None  # type: ignore[assignment]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         translation, rotation = vector3(self.translation, "translation"), rotation_matrix(self.rotation)
         object.__setattr__(self, "translation", translation)
         object.__setattr__(self, "rotation", rotation)
 
     @classmethod
-    def computed(cls, translation, rotation):
+    def computed(cls, translation: np.ndarray, rotation: np.ndarray) -> Pose:
         """A pose of arrays that a calculation gave: taken as they are, in their precision, NaN included."""
         pose = object.__new__(cls)
         object.__setattr__(pose, "translation", translation)
         object.__setattr__(pose, "rotation", rotation)
         return pose
 
-    def inverse(self):
+    def inverse(self) -> Pose:
         """The pose of the other frame in this one."""
         back = np.swapaxes(self.rotation, -1, -2)
         return Pose.computed(-(back @ self.translation[..., None])[..., 0], back)
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Pose) -> Pose:
         """The pose of a frame that has pose `other` in a frame with this pose."""
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
         return Pose.computed(translation, self.rotation @ other.rotation)

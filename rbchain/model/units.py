@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from typing import Any
 
 from ..errors import ModelError
 from .pose import numbers
@@ -99,7 +100,7 @@ class Units:
     (5.0, [0.0, 0.0, -9.81])
     """
 
-    def __init__(self, name="SI", degrees=False):
+    def __init__(self, name: str = "SI", degrees: bool = False) -> None:
         if not isinstance(name, str) or name not in SYSTEMS:
             raise ModelError(f"units are {name!r}; expected one of {', '.join(SYSTEMS)}")
         if not isinstance(degrees, bool):
@@ -108,10 +109,10 @@ class Units:
         self.units = SI | SYSTEMS[name] | ({"angle": "deg", "angular_velocity": "deg/s"} if degrees else {})
         _pint()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Units({self.name!r}{', degrees=True' if self.degrees else ''})"
 
-    def quantity(self, value, dimension):
+    def quantity(self, value: Any, dimension: str) -> Any:
         """A measurement in SI.
 
         Parameters
@@ -144,55 +145,55 @@ class Units:
         found = numbers(found, dimension)
         return found if found.ndim else float(found)
 
-    def length(self, value):
+    def length(self, value: Any) -> Any:
         """A length in m."""
         return self.quantity(value, "length")
 
-    def mass(self, value):
+    def mass(self, value: Any) -> Any:
         """A mass in kg."""
         return self.quantity(value, "mass")
 
-    def time(self, value):
+    def time(self, value: Any) -> Any:
         """A time in s."""
         return self.quantity(value, "time")
 
-    def angle(self, value):
+    def angle(self, value: Any) -> Any:
         """An angle in rad."""
         return self.quantity(value, "angle")
 
-    def inertia(self, value):
+    def inertia(self, value: Any) -> Any:
         """A moment of inertia, or a tensor of them, in kg m^2."""
         return self.quantity(value, "inertia")
 
-    def density(self, value):
+    def density(self, value: Any) -> Any:
         """A density in kg/m^3."""
         return self.quantity(value, "density")
 
-    def force(self, value):
+    def force(self, value: Any) -> Any:
         """A force in N."""
         return self.quantity(value, "force")
 
-    def moment(self, value):
+    def moment(self, value: Any) -> Any:
         """A moment in N m."""
         return self.quantity(value, "moment")
 
-    def gravity(self, value):
+    def gravity(self, value: Any) -> Any:
         """An acceleration in m/s^2."""
         return self.quantity(value, "gravity")
 
-    def velocity(self, value):
+    def velocity(self, value: Any) -> Any:
         """A velocity in m/s."""
         return self.quantity(value, "velocity")
 
-    def angular_velocity(self, value):
+    def angular_velocity(self, value: Any) -> Any:
         """An angular velocity in rad/s."""
         return self.quantity(value, "angular_velocity")
 
-    def volume(self, value):
+    def volume(self, value: Any) -> Any:
         """A volume in m^3."""
         return self.quantity(value, "volume")
 
-    def _measured(self, text, dimension):
+    def _measured(self, text: str, dimension: str) -> Any:
         """A string's number in SI."""
         match = MEASUREMENT.fullmatch(text)
         if match is None:
@@ -203,7 +204,7 @@ class Units:
             raise self._unfit(text, dimension) from None
         return self._in_si(measured, text, dimension)
 
-    def _in_si(self, measured, value, dimension):
+    def _in_si(self, measured: Any, value: Any, dimension: str) -> Any:
         """A pint.Quantity's number in SI."""
         pint = _pint()
         try:
@@ -215,14 +216,14 @@ class Units:
             raise self._unfit(value, dimension) from None
         return found.magnitude
 
-    def _unfit(self, value, dimension):
+    def _unfit(self, value: Any, dimension: str) -> ModelError:
         article = "an" if dimension[0] in "aeiou" else "a"
         shown = repr(value) if isinstance(value, str) else f"'{value}'"
         words = dimension.replace("_", " ")
         return ModelError(f"{words} is {shown}; expected {article} {words} such as {self.units[dimension]}")
 
 
-def _pint():
+def _pint() -> Any:
     """The package, imported when first needed."""
     try:
         import pint
@@ -232,15 +233,15 @@ def _pint():
 
 
 @cache
-def _registry():
+def _registry() -> Any:
     return _pint().UnitRegistry()
 
 
 @cache
-def _factor(unit, into):
+def _factor(unit: str, into: str) -> float:
     """How many of the one unit make one of the other."""
     return float(_registry().Quantity(1.0, unit).to(into).magnitude)
 
 
-def _has_unit(value):
+def _has_unit(value: Any) -> bool:
     return hasattr(value, "magnitude") and hasattr(value, "to_root_units")

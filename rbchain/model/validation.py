@@ -1,5 +1,7 @@
 """What a mechanism must obey before anything is computed with it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import ModelError
@@ -10,25 +12,25 @@ ROUNDING_OF_FILES = 1e-6
 NOTHING = 1e-18
 
 
-def check_mass(body_names, mass):
+def check_mass(body_names: Sequence[str], mass: np.ndarray) -> None:
     """Refuse masses (..., n) below zero or not finite."""
     check_not_negative(body_names, "mass", mass)
 
 
-def check_not_negative(body_names, what, values):
+def check_not_negative(body_names: Sequence[str], what: str, values: np.ndarray) -> None:
     """Refuse numbers (..., n) below zero or not finite."""
     check_finite(body_names, what, values, 0)
     _refuse(body_names, values < 0.0, what + " is {}; expected zero or more", values)
 
 
-def check_symmetric(body_names, inertia):
+def check_symmetric(body_names: Sequence[str], inertia: np.ndarray) -> None:
     """Refuse tensors (..., n, 3, 3) that are not finite or not symmetric."""
     check_finite(body_names, "inertia", inertia, 2)
     skew = np.abs(inertia - np.swapaxes(inertia, -1, -2)).max((-1, -2))
     _refuse(body_names, skew > 1e-9 * np.abs(inertia).max((-1, -2)), "inertia {} is not symmetric", inertia)
 
 
-def check_inertia(body_names, inertia):
+def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
     """Refuse tensors (..., n, 3, 3) that no distribution of mass has."""
     check_symmetric(body_names, inertia)
     moments = np.linalg.eigvalsh(inertia)
@@ -48,27 +50,27 @@ def check_inertia(body_names, inertia):
     )
 
 
-def check_axes(body_names, axis):
+def check_axes(body_names: Sequence[str], axis: np.ndarray) -> np.ndarray:
     """Unit axes (..., n, 3). Raises ModelError where one has no direction."""
     length = np.linalg.norm(axis, axis=-1)
     _refuse(body_names, ~((length > 0.0) & (length < np.inf)), "axis is {}; expected a vector that is not zero", axis)
     return np.where(np.abs(length - 1.0)[..., None] <= 4e-16, axis, axis / length[..., None])
 
 
-def check_rotations(body_names, rotation):
+def check_rotations(body_names: Sequence[str], rotation: np.ndarray) -> None:
     """Refuse matrices (..., n, 3, 3) that are no proper rotations to 1e-6."""
     off = np.abs(rotation @ np.swapaxes(rotation, -1, -2) - np.eye(3)).max((-1, -2))
     bad = ~((off <= 1e-6) & (np.linalg.det(rotation) > 0.0))
     _refuse(body_names, bad, "placement_rotation is {}; expected a proper rotation matrix", rotation)
 
 
-def check_finite(body_names, what, values, components):
+def check_finite(body_names: Sequence[str], what: str, values: np.ndarray, components: int) -> None:
     """Refuse numbers that are not finite; `components` is how many trailing axes one body's value has."""
     bad = ~np.isfinite(values).all(tuple(range(-components, 0))) if components else ~np.isfinite(values)
     _refuse(body_names, bad, what + " is {}; expected finite numbers", values)
 
 
-def _refuse(body_names, bad, sentence, values):
+def _refuse(body_names: Sequence[str], bad: np.ndarray, sentence: str, values: np.ndarray) -> None:
     """Raise for the first body (and chain) where `bad` (..., n) holds."""
     if not bad.any():
         return

@@ -1,9 +1,12 @@
 """What a body looks like: no part of the dynamics."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..errors import ModelError
-from .pose import Pose, numbers
+from .pose import Made, Pose, numbers
 
 #: How many lengths say how large each shape is.
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
@@ -39,12 +42,12 @@ class Visual:
     """
 
     shape: str
-    size: tuple = ()
+    size: Made[Sequence[float] | np.ndarray, tuple[float, ...]] = ()  # type: ignore[assignment]
     pose: Pose = field(default_factory=Pose)
-    colour: tuple = None
+    colour: Made[Sequence[float] | np.ndarray | None, tuple[float, ...] | None] = None  # type: ignore[assignment]
     file: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.shape not in SIZES:
             raise ModelError(f"shape is {self.shape!r}; expected one of {', '.join(SIZES)}")
         given = self.size if len(self.size) or self.shape != "mesh" else (1.0, 1.0, 1.0)

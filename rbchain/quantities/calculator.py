@@ -1,10 +1,15 @@
 """The part of Model that checks arguments and calls drivers."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Never, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.lanes import LANE_WIDTHS
 from ..core.layout import PASSIVE, Variation
@@ -21,11 +26,76 @@ POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
 #: How far from 1 the length of a quaternion may be.
 UNIT_LENGTH = {FLOAT64: 1e-6, FLOAT32: 1e-5}
 
+if TYPE_CHECKING:
+    from ..model.pose import Found_co, Made
+    from ..model.visual import Visual
+
+    Shown = Made[Never, Found_co]
+
 
 class Calculator:
     """A model's arrays for the drivers, and the way from arguments through a driver to results."""
 
-    def __init__(self, description: Description):
+    if TYPE_CHECKING:  # what `Model` and its other parts have
+        name: Shown[str]
+        body_names: Shown[tuple[str, ...]]
+        joint_names: Shown[tuple[str, ...]]
+        joint_types: Shown[tuple[str, ...]]
+        parent: Shown[np.ndarray]
+        placement_rotation: Shown[np.ndarray]
+        placement_translation: Shown[np.ndarray]
+        axis: Shown[np.ndarray]
+        pitch: Shown[np.ndarray]
+        mass: Shown[np.ndarray]
+        cg: Shown[np.ndarray]
+        inertia: Shown[np.ndarray]
+        gravity: Shown[np.ndarray]
+        rotor_inertia: Shown[np.ndarray]
+        gear_ratio: Shown[np.ndarray]
+        armature: Shown[np.ndarray]
+        stiffness: Shown[np.ndarray]
+        rest_position: Shown[np.ndarray]
+        cubic_stiffness: Shown[np.ndarray]
+        damping: Shown[np.ndarray]
+        friction: Shown[np.ndarray]
+        static_friction: Shown[np.ndarray]
+        stribeck_velocity: Shown[np.ndarray]
+        friction_velocity: Shown[np.ndarray]
+        lower_limit: Shown[np.ndarray]
+        upper_limit: Shown[np.ndarray]
+        limit_stiffness: Shown[np.ndarray]
+        limit_damping: Shown[np.ndarray]
+        fluid_density: Shown[np.ndarray]
+        volume: Shown[np.ndarray]
+        buoyancy_center: Shown[np.ndarray]
+        added_mass: Shown[np.ndarray]
+        added_volume: Shown[np.ndarray]
+        linear_damping: Shown[np.ndarray]
+        quadratic_damping: Shown[np.ndarray]
+        strip_drag: Shown[np.ndarray]
+        position_limits: Shown[np.ndarray]
+        velocity_limit: Shown[np.ndarray]
+        effort_limit: Shown[np.ndarray]
+        visuals: Shown[dict[str, tuple[Visual, ...]]]
+        dof_types: Shown[tuple[str, ...]]
+        position_index: Shown[np.ndarray]
+        velocity_index: Shown[np.ndarray]
+        nq: Shown[int]
+        nv: Shown[int]
+        n_bodies: Shown[int]
+
+        @property
+        def fixed_frames(self) -> dict[str, int]: ...
+        def random_state(
+            self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
+        ) -> tuple[np.ndarray, np.ndarray]: ...
+        def forward_dynamics(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        ) -> np.ndarray: ...
+        def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        def _none_like(self, states: npt.ArrayLike) -> np.ndarray: ...
+
+    def __init__(self, description: Description) -> None:
         self._description = description
         self._dofs = dofs_of(description)
         self._n = len(description.dof_types)
@@ -37,38 +107,50 @@ class Calculator:
         for field in ("parent", "dof_counts", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
         self._shared = self.batch_shape == ()
-        self._arrays, self._spare_memory, self._for_one = {}, {}, {}
+        self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
+        self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        self._for_one: dict[Callable[..., Any], tuple[int, list[np.ndarray]]] = {}
 
     @cached_property
-    def in_water(self):
+    def in_water(self) -> bool:
         """Whether there is a fluid, and a body that it does something to."""
         return is_in_water(self._description)
 
     @cached_property
-    def _acts_by_itself(self):
+    def _acts_by_itself(self) -> bool:
         """Whether joints have passive forces, or bodies water around them."""
         return self.in_water or bool((self._topology[PASSIVE] != 0).any())
 
     @property
-    def _drags(self):
+    def _drags(self) -> bool:
         """Whether there is a fluid that takes energy from what moves in it."""
         fields = (self._description.linear_damping, self._description.quadratic_damping, self._description.strip_drag)
         return self.in_water and any(field.any() for field in fields)
 
-    def _refuse_water(self, what):
+    def _refuse_water(self, what: str) -> None:
         if self.in_water:
             raise StateError(f"{what} is that of bodies in air; expected a model without fluid_density")
 
     @cached_property
-    def batch_shape(self):
+    def batch_shape(self) -> tuple[int, ...]:
         return batch_shape_of(self._description)
 
     @cached_property
-    def _weightless(self):
+    def _weightless(self) -> Self:
         """The same model without gravity."""
         return type(self)(dataclasses.replace(self._description, gravity=np.zeros_like(self._description.gravity)))
 
-    def _compute(self, driver, shape, names, states, *wrenches, scratch=0, given=(), out=None):
+    def _compute(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        names: Sequence[str],
+        states: Sequence[Any],
+        *wrenches: Any,
+        scratch: int = 0,
+        given: tuple[Any, ...] = (),
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Check the arguments, call a driver, and return what it finds for each chain, (..., *shape).
 
         `states` start with the positions. `wrenches` are given, or None, if the driver takes them; `scratch` is how
@@ -91,17 +173,17 @@ class Calculator:
                 except (KeyError, IndexError):
                     numbers, spare = self._for_one.setdefault(driver, (math.prod(shape), []))
                     memory = self._new_memory(FLOAT64, 1, numbers + scratch)
-                found = np.empty(numbers)
+                found: np.ndarray = np.empty(numbers)
                 none = NO_WRENCHES if wrenches else ()
                 driver(memory, *self._float64_arrays, *given, *states, *none, found, 0, 1)
                 spare.append(memory)
                 return found if len(shape) == 1 else found.reshape(shape)
         states = [as_array(name, x) for name, x in zip(names, states, strict=True)]
-        wrenches = [None if x is None else as_array("wrenches", x) for x in wrenches]
+        wrenches = tuple(None if x is None else as_array("wrenches", x) for x in wrenches)
         axes = [x.ndim - 1 for x in states] + [x.ndim - 2 for x in wrenches if x is not None]
         extra = max(axes) - len(self.batch_shape)
         if not self._shared and extra > 0:
-            settings = {"scratch": scratch, "given": given, "out": out}
+            settings: dict[str, Any] = {"scratch": scratch, "given": given, "out": out}
             return self._compute_several(extra, driver, shape, names, states, *wrenches, **settings)
         arrays, dtype, batch = self._checked(names, states, *wrenches)
         numbers = math.prod(shape)
@@ -121,7 +203,17 @@ class Calculator:
         threads.run(driver, spare, new_memory, arguments, chains, width, most_threads)
         return result
 
-    def _compute_several(self, extra, driver, shape, names, states, *wrenches, out, **settings):
+    def _compute_several(
+        self,
+        extra: int,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        names: Sequence[str],
+        states: Sequence[Any],
+        *wrenches: Any,
+        out: np.ndarray | None,
+        **settings: Any,
+    ) -> np.ndarray:
         """`_compute` for several states of each varied chain, along `extra` axes behind those of the batch."""
         behind = len(self.batch_shape)
         arguments = [*states, *wrenches]
@@ -147,18 +239,26 @@ class Calculator:
         out[:] = result
         return out
 
-    def _new_memory(self, dtype, width, rows):
+    def _new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Working memory for a block of lanes and these rows of a driver's own."""
         return np.empty(memory_size(self._topology, rows, width, dtype.itemsize), dtype)
 
-    def _checked(self, names, states, *wrenches, of_chains=None):
+    def _checked(
+        self,
+        names: Sequence[str],
+        states: Sequence[npt.ArrayLike],
+        *wrenches: Any,
+        of_chains: tuple[int, ...] | None = None,
+    ) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
         Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or (..., 0); the precision;
         the shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
         """
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
-        trailing = [self._position_shape if name in POSITIONS else self._velocity_shape for name in names]
+        trailing: list[tuple[int, ...]] = [
+            self._position_shape if name in POSITIONS else self._velocity_shape for name in names
+        ]
         loaded = len(wrenches) > 0 and wrenches[0] is not None
         if loaded:
             names, arrays = (*names, "wrenches"), [*arrays, as_array("wrenches", wrenches[0])]
@@ -183,14 +283,14 @@ class Calculator:
         for x, own in zip(arrays, trailing, strict=True):
             # what fits is taken as it is: broadcast_to would make it read-only, and so have it copied
             whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
-            ready.append(np.require(whole, dtype, "CAW"))
+            ready.append(np.require(whole, dtype, ("C", "A", "W")))
         if loaded:
             ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self._n)
         elif wrenches:  # an array too, if an empty one: for None each driver would be compiled once more
             ready.append(np.empty((*batch, 0), dtype))
         return ready, dtype, batch
 
-    def _check_quaternions(self, name, q):
+    def _check_quaternions(self, name: str, q: np.ndarray) -> None:
         """Refuse quaternions that are not of unit length; what is not finite is the chain's own trouble."""
         # a length off by x is a square off by 2 x
         allowed = 2.0 * UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
@@ -207,7 +307,7 @@ class Calculator:
                     f"{found[chain].tolist()}; expected [x, y, z, w] of length 1 to {allowed / 2:g}"
                 )
 
-    def _to_dofs(self, of_bodies):
+    def _to_dofs(self, of_bodies: np.ndarray) -> np.ndarray:
         """Values of bodies (..., n, m) as the kernels have them: (..., nv, m), zero but for each body's last dof."""
         if self._bodies_are_dofs:
             return of_bodies
@@ -215,7 +315,7 @@ class Calculator:
         of_dofs[..., self._dofs.last, :] = of_bodies
         return of_dofs
 
-    def _arrays_in(self, dtype):
+    def _arrays_in(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
         if dtype.itemsize not in self._arrays:
             parameters, variation = self._shared_parameters.copy(), None
@@ -226,11 +326,11 @@ class Calculator:
         return self._arrays[dtype.itemsize]
 
     @cached_property
-    def _float64_arrays(self):
+    def _float64_arrays(self) -> tuple[np.ndarray, np.ndarray, Variation | None]:
         return self._arrays_in(FLOAT64)
 
     @cached_property
-    def _shared_parameters(self):
+    def _shared_parameters(self) -> np.ndarray:
         """Parameters of all chains but for what varies, which is that of the first chain here."""
         first = {
             field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
@@ -240,12 +340,12 @@ class Calculator:
         return parameters_of(dataclasses.replace(self._description, **first), self.in_water)
 
 
-def _precision(arrays):
+def _precision(arrays: Sequence[np.ndarray]) -> np.dtype:
     """That of a calculation with these arguments."""
     return FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
 
 
-def as_array(name, x):
+def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:
     """An argument as an array, or a StateError that names it."""
     try:
         return np.asarray(x)
@@ -253,7 +353,7 @@ def as_array(name, x):
         raise StateError(f"{name} is no array of numbers: {error}") from None
 
 
-def _checked_out(out, shape, dtype):
+def _checked_out(out: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The array that a caller has given for the result, if the result fits into it."""
     if not isinstance(out, np.ndarray):
         raise StateError(f"out is a {type(out).__name__}; expected an array {shape} of {dtype}")

@@ -1,14 +1,23 @@
 """Analytical derivatives of the dynamics."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from ..core.derivatives import DERIVATIVE_ROWS
 from ..core.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import derivatives
+from .calculator import Calculator
 
 
-class Derivatives:
+class Derivatives(Calculator):
     """The part of Model that computes derivatives of the dynamics."""
 
-    def inverse_dynamics_derivatives(self, q, qd, qdd, out=None):
+    def inverse_dynamics_derivatives(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Derivatives of `inverse_dynamics` (without wrenches).
 
         Parameters as for `inverse_dynamics`, and `out`, an array (..., 3, nv, nv) for the three results (new memory for
@@ -40,7 +49,9 @@ class Derivatives:
         self._refuse_water("inverse_dynamics_derivatives")
         return self._three(driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
 
-    def forward_dynamics_derivatives(self, q, qd, tau, out=None):
+    def forward_dynamics_derivatives(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Derivatives of `forward_dynamics` (without wrenches).
 
         Returns
@@ -63,7 +74,14 @@ class Derivatives:
         self._refuse_water("forward_dynamics_derivatives")
         return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 
-    def _three(self, driver, names, states, scratch, out):
+    def _three(
+        self,
+        driver: Callable[..., Any],
+        names: Sequence[str],
+        states: Sequence[npt.ArrayLike],
+        scratch: int,
+        out: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A driver's results as three matrices (..., nv, nv)."""
         found = self._compute(driver, (3, self._n, self._n), names, states, scratch=scratch, out=out)
         return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

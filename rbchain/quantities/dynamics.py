@@ -1,16 +1,19 @@
 """Forces and accelerations."""
 
 import numpy as np
+import numpy.typing as npt
 
 from ..drivers import dynamics
 from ..errors import StateError
-from .calculator import as_array
+from .calculator import Calculator, as_array
 
 
-class Dynamics:
+class Dynamics(Calculator):
     """The part of Model that computes forces and accelerations."""
 
-    def forward_dynamics(self, q, qd, tau, wrenches=None):
+    def forward_dynamics(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+    ) -> np.ndarray:
         """Accelerations of the joints under given joint forces, by the articulated-body algorithm.
 
         Parameters
@@ -48,7 +51,9 @@ class Dynamics:
             dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches
         )
 
-    def inverse_dynamics(self, q, qd, qdd, wrenches=None):
+    def inverse_dynamics(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+    ) -> np.ndarray:
         """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
 
         Parameters and result as for `forward_dynamics`, with `qdd` and `tau` exchanged.
@@ -70,7 +75,15 @@ class Dynamics:
             dynamics.inverse_dynamics, self._velocity_shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches
         )
 
-    def hybrid_dynamics(self, q, qd, tau, qdd, prescribed, wrenches=None):
+    def hybrid_dynamics(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        prescribed: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Of each joint either the force or the acceleration is given; find the other, in one pass.
 
         Parameters
@@ -111,7 +124,7 @@ class Dynamics:
         found = self._compute(dynamics.hybrid_dynamics, (2, self._n), names, states, wrenches, scratch=self._n)
         return found[..., 0, :], found[..., 1, :]
 
-    def bias_forces(self, q, qd):
+    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
         """Joint forces that keep the velocities as they are (qdd = 0): Coriolis, centrifugal and gravity, (..., nv).
 
         Examples
@@ -123,7 +136,7 @@ class Dynamics:
         """
         return self.inverse_dynamics(q, qd, self._none_like(qd))
 
-    def gravity_forces(self, q):
+    def gravity_forces(self, q: npt.ArrayLike) -> np.ndarray:
         """Joint forces that hold the mechanism at rest, (..., nv).
 
         Examples
@@ -135,7 +148,7 @@ class Dynamics:
         none = self._none_like(q)
         return self.inverse_dynamics(q, none, none)
 
-    def passive_forces(self, q, qd):
+    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
         """What springs, damping, friction and stops do at the joints (see `JointForces`), (..., nv).
 
         In water, with the drag of bodies that move through it at rest; a current only `simulate` knows. `simulate` adds
@@ -150,11 +163,13 @@ class Dynamics:
         """
         return self._compute(dynamics.passive_forces, self._velocity_shape, ("q", "qd"), (q, qd))
 
-    def _none_like(self, states):
+    def _none_like(self, states: npt.ArrayLike) -> np.ndarray:
         """Velocities or accelerations of zero in the precision of other states."""
         return np.zeros(self._n, np.float32 if getattr(states, "dtype", None) == np.float32 else np.float64)
 
-    def force_balance_residual(self, q, qd, tau, wrenches=None):
+    def force_balance_residual(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+    ) -> np.ndarray:
         """What is left of the balance of forces on each body when `forward_dynamics` has found the motion.
 
         The force through the joint as the articulated-body algorithm has it, f = IA a + pA, along the joint's axis just
@@ -176,7 +191,9 @@ class Dynamics:
         found = self._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
         return found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]]
 
-    def joint_reactions(self, q, qd, qdd, wrenches=None):
+    def joint_reactions(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+    ) -> np.ndarray:
         """What the joints transmit, and their bearings must bear.
 
         Parameters as for `inverse_dynamics`.
@@ -201,7 +218,9 @@ class Dynamics:
         shape = (self.n_bodies, 6)
         return self._compute(dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
 
-    def power(self, q, qd, tau, wrenches=None):
+    def power(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+    ) -> np.ndarray:
         """Rate at which the joint forces, and the wrenches, do work on the mechanism: that of its energy, (...), W.
 
         Examples

@@ -1,12 +1,15 @@
 """Dynamics as a linear function of the inertial parameters, and which of these can be identified."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
 from ..errors import ModelError
+from .calculator import Calculator
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 # A column of the regressor this small beside its own length, once those before it are taken out, is rounding.
@@ -27,16 +30,16 @@ class BaseParameters:
         Base parameters = projection @ inertial parameters.
     """
 
-    names: tuple
+    names: tuple[str, ...]
     columns: np.ndarray
     projection: np.ndarray
 
 
-class Identification:
+class Identification(Calculator):
     """The part of Model for identifying inertial parameters."""
 
     @property
-    def inertial_parameters(self):
+    def inertial_parameters(self) -> np.ndarray:
         """Of each body m, m c (3) and the tensor about its origin (xx xy xz yy yz zz), all in its axes: (..., 10 n).
 
         Pinocchio's order of the tensor is xx xy yy xz yz zz.
@@ -50,7 +53,9 @@ class Identification:
         parts = [np.broadcast_to(x, (*shape, x.shape[-1])) for x in (mass, first_moment, six)]
         return np.concatenate(parts, -1).reshape(*self.batch_shape, PARAMETERS_OF_BODY * self.n_bodies)
 
-    def inverse_dynamics_regressor(self, q, qd, qdd, out=None):
+    def inverse_dynamics_regressor(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """The matrix Y with tau = Y @ inertial_parameters, but for what the rotors take (armature qdd).
 
         Where chains differ: tau = einsum("...ij,...j", Y, inertial_parameters).
@@ -79,7 +84,7 @@ class Identification:
         self._refuse_water("inverse_dynamics_regressor")
         return self._compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
-    def kinetic_energy_regressor(self, q, qd):
+    def kinetic_energy_regressor(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
         """The vector (..., 10 n) whose product with the inertial parameters is the bodies' kinetic energy.
 
         Examples
@@ -93,7 +98,7 @@ class Identification:
         self._refuse_water("kinetic_energy_regressor")
         return self._compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd))
 
-    def potential_energy_regressor(self, q):
+    def potential_energy_regressor(self, q: npt.ArrayLike) -> np.ndarray:
         """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
 
         Examples
@@ -107,7 +112,7 @@ class Identification:
         self._refuse_water("potential_energy_regressor")
         return self._compute(derivatives.potential_energy_regressor, shape, ("q",), (q,))
 
-    def base_parameters(self, rng=0):
+    def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
         """The fewest combinations of inertial parameters that inverse dynamics depends on.
 
         Found by the QR decomposition of the regressor at random states: a parameter whose column is a combination of
@@ -156,7 +161,7 @@ class Identification:
         return BaseParameters(tuple(_in_words(row, labels) for row in projection), columns, projection)
 
 
-def _in_words(row, labels):
+def _in_words(row: np.ndarray, labels: Sequence[str]) -> str:
     """A sum of parameters, such as "link1.Jzz + 0.25*link2.m"."""
     words = ""
     for label, weight in zip(labels, row, strict=True):

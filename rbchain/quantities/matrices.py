@@ -1,15 +1,22 @@
 """Matrices between the joints: mass, Coriolis, centroidal momentum."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from ..core.coriolis import CORIOLIS_ROWS
 from ..core.crba import RIGID_ROWS
 from ..core.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import matrices
+from .calculator import Calculator
 
 
-class Matrices:
+class Matrices(Calculator):
     """The part of Model that computes matrices between the joints."""
 
-    def mass_matrix(self, q, out=None):
+    def mass_matrix(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The mass matrix H, by the composite-rigid-body algorithm: T = qd . H qd / 2.
 
         Parameters
@@ -35,7 +42,7 @@ class Matrices:
         """
         return self._square(matrices.mass_matrix, ("q",), (q,), RIGID_ROWS * self._n, out)
 
-    def mass_matrix_inverse(self, q, out=None):
+    def mass_matrix_inverse(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The inverse of the mass matrix, (..., nv, nv), without the matrix: by the articulated-body algorithm.
 
         Symmetric to the bit; NaN where the mechanism is singular. For H^-1 times a vector, `solve_mass_matrix` is
@@ -53,7 +60,7 @@ class Matrices:
         """
         return self._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1), out)
 
-    def solve_mass_matrix(self, q, tau):
+    def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> np.ndarray:
         """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
 
         Takes as long as `forward_dynamics`, which it is: O(nv), without a matrix.
@@ -66,7 +73,7 @@ class Matrices:
         """
         return self._weightless.forward_dynamics(q, self._none_like(q), tau)
 
-    def coriolis_matrix(self, q, qd, out=None):
+    def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
 
         It is that of the `christoffel_symbols`, found in O(nv d) operations, d being the depth of the tree. (There are
@@ -90,7 +97,7 @@ class Matrices:
         """
         return self._square(matrices.coriolis_matrix, ("q", "qd"), (q, qd), CORIOLIS_ROWS * self._n, out)
 
-    def christoffel_symbols(self, q, out=None):
+    def christoffel_symbols(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Christoffel symbols of the first kind, (..., nv, nv, nv): C[i, j] = sum over l of symbols[i, j, l] qd[l].
 
         Where the velocities are derivatives of coordinates (no free or spherical joint), symbols[i, j, l] =
@@ -106,7 +113,7 @@ class Matrices:
         scratch = n * n + CORIOLIS_ROWS * n
         return self._compute(matrices.christoffel_symbols, (n, n, n), ("q",), (q,), scratch=scratch, out=out)
 
-    def centroidal_momentum_matrix(self, q, out=None):
+    def centroidal_momentum_matrix(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The matrix (..., 6, nv) that times qd is the `momentum`: linear, and angular about the centre of mass.
 
         References
@@ -122,6 +129,13 @@ class Matrices:
         driver, scratch = matrices.centroidal_momentum_matrix, RIGID_ROWS * self._n
         return self._compute(driver, (6, self._n), ("q",), (q,), scratch=scratch, out=out)
 
-    def _square(self, driver, names, states, scratch, out):
+    def _square(
+        self,
+        driver: Callable[..., Any],
+        names: Sequence[str],
+        states: Sequence[npt.ArrayLike],
+        scratch: int,
+        out: np.ndarray | None,
+    ) -> np.ndarray:
         """A driver's results as matrices (..., nv, nv)."""
         return self._compute(driver, (self._n, self._n), names, states, scratch=scratch, out=out)

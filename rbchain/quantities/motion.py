@@ -1,16 +1,19 @@
 """Where the bodies are, how they move, and what momentum and energy they have."""
 
 import numpy as np
+import numpy.typing as npt
 
 from ..drivers import motion
 from ..errors import ModelError
+from ..model.description import Frame
 from ..model.pose import Pose, vector3
+from .calculator import Calculator
 
 
-class Motion:
+class Motion(Calculator):
     """The part of Model that computes poses, velocities, Jacobians, momentum and energy."""
 
-    def body_poses(self, q):
+    def body_poses(self, q: npt.ArrayLike) -> Pose:
         """Poses of all moving bodies in the world.
 
         Returns
@@ -27,7 +30,7 @@ class Motion:
         poses = self._compute(motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,))
         return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
 
-    def frame_poses(self, q, frame):
+    def frame_poses(self, q: npt.ArrayLike, frame: str) -> Pose:
         """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
 
         Returns
@@ -48,7 +51,7 @@ class Motion:
         translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
         return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
-    def body_velocities(self, q, qd):
+    def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
         """Velocity of the origin of each body's frame, and angular velocity: (..., n, 6), in world axes, m/s and rad/s.
 
         As Pinocchio has it for LOCAL_WORLD_ALIGNED, and the Jacobian of each body's origin times qd.
@@ -61,7 +64,7 @@ class Motion:
         """
         return self._compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd))
 
-    def body_accelerations(self, q, qd, qdd):
+    def body_accelerations(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> np.ndarray:
         """Time derivatives of the `body_velocities`, (..., n, 6): what a point there feels, but for gravity.
 
         Pinocchio calls them classical accelerations, LOCAL_WORLD_ALIGNED.
@@ -74,7 +77,14 @@ class Motion:
         """
         return self._compute(motion.body_accelerations, (self.n_bodies, 6), ("q", "qd", "qdd"), (q, qd, qdd))
 
-    def jacobian(self, q, body, point=(0.0, 0.0, 0.0), relative_to=None, out=None):
+    def jacobian(
+        self,
+        q: npt.ArrayLike,
+        body: str,
+        point: npt.ArrayLike = (0.0, 0.0, 0.0),
+        relative_to: str | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Geometric Jacobian of a point of a body.
 
         Parameters
@@ -114,7 +124,15 @@ class Motion:
         given = self._watched(body, point, relative_to)
         return self._compute(motion.jacobian, (6, self._n), ("q",), (q,), given=given, out=out)
 
-    def jacobian_derivative(self, q, qd, body, point=(0.0, 0.0, 0.0), relative_to=None, out=None):
+    def jacobian_derivative(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        body: str,
+        point: npt.ArrayLike = (0.0, 0.0, 0.0),
+        relative_to: str | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Time derivative of the `jacobian` as the mechanism moves, (..., 6, nv): with J, a = J qdd + dJ/dt qd.
 
         Examples
@@ -127,13 +145,13 @@ class Motion:
         given = self._watched(body, point, relative_to)
         return self._compute(motion.jacobian_derivative, (6, self._n), ("q", "qd"), (q, qd), given=given, out=out)
 
-    def _watched(self, body, point, relative_to):
+    def _watched(self, body: str, point: npt.ArrayLike, relative_to: str | None) -> tuple[tuple[float, ...]]:
         """A point as the drivers have it: (body, watcher, x, y, z), n standing for the world."""
         number, place = self._dof_and_point(body, vector3(point, "point"))
         watcher = self._n if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
         return ((number, watcher, *place.tolist()),)
 
-    def _dof_and_point(self, name, point):
+    def _dof_and_point(self, name: str, point: np.ndarray) -> tuple[int, np.ndarray]:
         """The number in the kernels of the body that carries a frame, and a point of the frame in that body's axes."""
         if name in self.body_names:
             return int(self._dofs.last[self.body_names.index(name)]), point
@@ -141,13 +159,13 @@ class Motion:
         place = frame.pose.rotation @ point + frame.pose.translation
         return self._n if frame.body < 0 else int(self._dofs.last[frame.body]), place
 
-    def _frame(self, name):
+    def _frame(self, name: str) -> Frame:
         """The frame on a fixed joint that has this name."""
         if name not in self._description.frames:
             raise ModelError(f"no body or frame {name!r}; the model has {[*self.body_names, *self.fixed_frames]}")
         return self._description.frames[name]
 
-    def energy(self, q, qd):
+    def energy(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy.
 
         Returns
@@ -167,7 +185,7 @@ class Motion:
         kinetic_potential = self._compute(motion.energy, (2,), ("q", "qd"), (q, qd))
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
-    def momentum(self, q, qd):
+    def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
         """Momentum, and angular momentum about the centre of mass: (..., 6), in world axes, N s and N m s.
 
         The rotors' own spin is not in it. As Pinocchio's `computeCentroidalMomentum`.
@@ -180,7 +198,7 @@ class Motion:
         """
         return self._compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6]
 
-    def center_of_mass(self, q):
+    def center_of_mass(self, q: npt.ArrayLike) -> np.ndarray:
         """Centre of mass of the whole mechanism in the world: (..., 3), m.
 
         Examples

@@ -1,26 +1,35 @@
 """Positions with quaternions: moving them, telling them apart, and making them up."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
+import numpy.typing as npt
 
 from ..model.flatten import POSING_CODES
-from .calculator import FLOAT32
+from .calculator import FLOAT32, Calculator
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 
-class States:
+class States(Calculator):
     """The part of Model that knows what positions are."""
 
     @property
-    def position_labels(self):
+    def position_labels(self) -> tuple[str, ...]:
         """A name for each entry of q: that of its joint, with the entry's number where the joint has several."""
         return _labels(self.joint_names, np.diff([*self.position_index, self.nq]))
 
     @property
-    def velocity_labels(self):
+    def velocity_labels(self) -> tuple[str, ...]:
         """A name for each entry of qd, qdd and tau."""
         return _labels(self.joint_names, self._dofs.counts)
 
     @property
-    def position_units(self):
+    def position_units(self) -> tuple[str, ...]:
         """The unit of each entry of q: "rad", "m", or "1" of quaternions."""
         units = ["1"] * self.nq
         for i, j in self.coordinate_pairs:
@@ -28,12 +37,12 @@ class States:
         return tuple(units)
 
     @property
-    def velocity_units(self):
+    def velocity_units(self) -> tuple[str, ...]:
         """The unit of each entry of qd: "rad/s" or "m/s"."""
         return tuple(f"{_unit(kind)}/s" for kind in self.dof_types)
 
     @property
-    def coordinate_pairs(self):
+    def coordinate_pairs(self) -> tuple[tuple[int, int], ...]:
         """Entries of q that are no part of a quaternion, each with the entry of qd that says how fast it changes.
 
         Of a free joint these are its three coordinates, whose rate is in the body's axes.
@@ -46,7 +55,7 @@ class States:
             pairs += [(int(q + i), int(v + i)) for i in range(own)]
         return tuple(pairs)
 
-    def neutral(self):
+    def neutral(self) -> np.ndarray:
         """Positions (nq,) in which every joint is where its placement puts it: zeros, and quaternions [0, 0, 0, 1].
 
         Examples
@@ -61,7 +70,9 @@ class States:
         q[[at + 3 for at in self._quaternions]] = 1.0
         return q
 
-    def random_state(self, rng, batch=()):
+    def random_state(
+        self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Random positions and velocities: angles of the whole turn, orientations evenly from all, slides within 1 m.
 
         Parameters
@@ -83,17 +94,17 @@ class States:
         ((5, 3), (5, 3))
         """
         rng = np.random.default_rng(rng)
-        batch = (batch,) if np.ndim(batch) == 0 else tuple(batch)
-        q = rng.uniform(-1.0, 1.0, (*batch, self.nq))
+        shape: tuple[int, ...] = (batch,) if np.ndim(batch) == 0 else tuple(batch)  # type: ignore[arg-type, assignment]
+        q = rng.uniform(-1.0, 1.0, (*shape, self.nq))
         own = ~self._dofs.in_quaternion_joint
         turns = own & (np.array(self.dof_types) != "prismatic")
         q[..., self._own_coordinates[turns[own]]] *= np.pi
         for at in self._quaternions:
-            direction = rng.normal(size=(*batch, 4))
+            direction = rng.normal(size=(*shape, 4))
             q[..., at : at + 4] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
-        return q, rng.normal(size=(*batch, self.nv))
+        return q, rng.normal(size=(*shape, self.nv))
 
-    def integrate(self, q, v):
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
         """Positions after moving from q for unit time with constant velocities v, which are those of the bodies' axes.
 
         A coordinate with a rate of its own gains v; a spherical joint turns by exp(v); a free one moves along the screw
@@ -134,7 +145,7 @@ class States:
                 moved[..., at - 3 : at] = q[..., at - 3 : at] + turned + lost
         return moved.astype(dtype)
 
-    def difference(self, q0, q1):
+    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> np.ndarray:
         """The velocities (..., nv) that take positions q0 to q1 in unit time, turning by no more than half a turn.
 
         The reverse of `integrate`: integrate(q0, difference(q0, q1)) is q1, but for the sign of quaternions.
@@ -160,19 +171,21 @@ class States:
                 v[..., dof - 3 : dof] = np.linalg.solve(_mean_rotation(turn), slide[..., None])[..., 0]
         return v.astype(dtype)
 
-    def _checked_states(self, names, states):
+    def _checked_states(
+        self, names: Sequence[str], states: Sequence[npt.ArrayLike]
+    ) -> tuple[list[np.ndarray], npt.DTypeLike, tuple[int, ...]]:
         """Arguments in float64 for computing with, and the precision of the result."""
         arrays, dtype, batch = self._checked(names, states, of_chains=())
         return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
 
     @property
-    def _own_coordinates(self):
+    def _own_coordinates(self) -> np.ndarray:
         """Entries of q that have a rate of their own, in the order of their velocities."""
         pairs = zip(self.joint_types, self._dofs.position_index, self._dofs.position_counts, strict=True)
         entries = [np.arange(at, at + count) for kind, at, count in pairs if kind not in POSING_CODES]
         return np.concatenate(entries) if entries else np.array([], int)
 
-    def _quaternion_joints(self):
+    def _quaternion_joints(self) -> Iterator[tuple[int, int, bool]]:
         """First entry in q of each quaternion, and in qd of its angular velocity; and whether the joint is free."""
         for kind, at, dof in zip(self.joint_types, self._dofs.position_index, self._dofs.velocity_index, strict=True):
             if kind == "free":
@@ -181,15 +194,15 @@ class States:
                 yield at, dof, False
 
 
-def _unit(kind):
+def _unit(kind: str) -> str:
     return "m" if kind == "prismatic" else "rad"
 
 
-def _labels(joints, counts):
+def _labels(joints: Sequence[str], counts: np.ndarray) -> tuple[str, ...]:
     return tuple(n if c == 1 else f"{n}.{i}" for n, c in zip(joints, counts, strict=True) for i in range(c))
 
 
-def _rotation(quaternions):
+def _rotation(quaternions: np.ndarray) -> Rotation:
     """Rotations of unit quaternions; none where one is not finite."""
     flat = quaternions.reshape(-1, 4)
     from scipy.spatial.transform import Rotation  # slow to import, and seldom needed
@@ -197,18 +210,18 @@ def _rotation(quaternions):
     return Rotation.from_quat(np.where(np.isfinite(flat).all(-1, keepdims=True), flat, [0.0, 0.0, 0.0, 1.0]))
 
 
-def _nan_where_not_finite(x):
+def _nan_where_not_finite(x: np.ndarray) -> np.ndarray:
     """Zero, or NaN for rows that are not finite, (..., 1)."""
     return np.where(np.isfinite(x).all(-1, keepdims=True), 0.0, np.nan)
 
 
-def _rotation_by(turn):
+def _rotation_by(turn: np.ndarray) -> Rotation:
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_rotvec(turn.reshape(-1, 3))
 
 
-def _mean_rotation(turn):
+def _mean_rotation(turn: np.ndarray) -> np.ndarray:
     """The integral of exp(s [turn]x) over s from 0 to 1, (..., 3, 3): what a slide in turning axes adds up to.
 
     1 + (1 - cos a) / a^2 [turn]x + (a - sin a) / a^3 [turn]x^2 with a = |turn| (Murray, Li and Sastry 1994, *A

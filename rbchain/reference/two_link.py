@@ -1,8 +1,11 @@
 """The planar two-link manipulator with a payload, in closed form."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 # Below, SciPy's integrators would take a tolerance of their own.
 SMALLEST_RTOL = 1e-13
@@ -67,42 +70,49 @@ class TwoLink:
     g: float = 9.81
     degrees: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.degrees, (bool, np.bool_)):
             raise ValueError(f"degrees is {self.degrees!r}; expected True or False")
         for field in fields(self)[:-1]:
             least = {"mp": 0.0, "g": -np.inf}.get(field.name)
             object.__setattr__(self, field.name, _number(field.name, getattr(self, field.name), least))
 
-    i1 = property(lambda self: self.m1 * self.l1**2 / 12, doc="Inertia of the first link about its centre, kg m^2.")
-    i2 = property(lambda self: self.m2 * self.l2**2 / 12, doc="Inertia of the second link about its centre, kg m^2.")
+    @property
+    def i1(self) -> float:
+        """Inertia of the first link about its centre, kg m^2."""
+        return self.m1 * self.l1**2 / 12
 
     @property
-    def r1(self):
+    def i2(self) -> float:
+        """Inertia of the second link about its centre, kg m^2."""
+        return self.m2 * self.l2**2 / 12
+
+    @property
+    def r1(self) -> float:
         return self.g * self.l1 * (4 * self.m2 + 2 * self.m1 + 4 * self.mp)
 
     @property
-    def r2(self):
+    def r2(self) -> float:
         own = self.m1 * self.l1**2 + 4 * self.i2 + 4 * self.i1
         return self.mp * (4 * self.l2**2 + 4 * self.l1**2) + self.m2 * (self.l2**2 + 4 * self.l1**2) + own
 
     @property
-    def r3(self):
+    def r3(self) -> float:
         return self.g * self.l2 * (2 * self.m2 + 4 * self.mp)
 
     @property
-    def r4(self):
+    def r4(self) -> float:
         return self.l1 * self.l2 * (8 * self.mp + 4 * self.m2)
 
     @property
-    def r5(self):
+    def r5(self) -> float:
         return self.l1 * self.l2 * (2 * self.m2 + 4 * self.mp)
 
     @property
-    def r6(self):
+    def r6(self) -> float:
         return self.l2**2 * (self.m2 + 4 * self.mp) + 4 * self.i2
 
-    def inverse_dynamics(self, q, qd, qdd):
+    def inverse_dynamics(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> np.ndarray:
         """Torques (..., 2) in N m that give the accelerations."""
         q, qd, qdd = self._radians(self._states(q=q, qd=qd, qdd=qdd))
         (q1, q2), (qd1, qd2), (qdd1, qdd2) = (np.moveaxis(x, -1, 0) for x in (q, qd, qdd))
@@ -112,13 +122,16 @@ class TwoLink:
         first = self._first() * qdd1 + c * (qdd1 + qdd2) - s * (qd1 + qd2) ** 2 + self.r1 * np.cos(q1)
         return np.stack([first + second, second], -1) / 4
 
-    def forward_dynamics(self, q, qd, tau):
+    def forward_dynamics(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike) -> np.ndarray:
         """Accelerations (..., 2) under the torques."""
         q, qd, tau = self._states(q=q, qd=qd, tau=tau)
-        qdd = self._accelerations(*self._radians((q, qd)), tau)
+        q, qd = self._radians((q, qd))
+        qdd = self._accelerations(q, qd, tau)
         return np.rad2deg(qdd) if self.degrees else qdd
 
-    def step(self, q, qd, tau, duration, rtol=1e-10):
+    def step(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, duration: float, rtol: float = 1e-10
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Motion over a time step under constant torques, by SciPy's eighth-order Runge-Kutta method (DOP853).
 
         The integrator chooses its steps by itself, for each state of a batch its own, and the last one ends at the end
@@ -161,7 +174,7 @@ class TwoLink:
         ends = np.empty_like(starts)
         for start, torques, end in zip(starts, tau.reshape(-1, 2), ends, strict=True):
 
-            def rate(_, state, torques=torques):
+            def rate(_: float, state: np.ndarray, torques: np.ndarray = torques) -> np.ndarray:
                 return np.concatenate([state[2:], self._accelerations(state[:2], state[2:], torques)])
 
             found = solve_ivp(rate, (0.0, duration), start, method="DOP853", rtol=rtol, atol=rtol, t_eval=[duration])
@@ -170,20 +183,20 @@ class TwoLink:
             end[:] = found.y[:, -1]
         ends = ends.reshape(*q.shape[:-1], 4)
         q, qd = ends[..., :2], ends[..., 2:]
-        found = q, qd, self._accelerations(q, qd, tau)
-        return tuple(np.rad2deg(x) for x in found) if self.degrees else found
+        qdd = self._accelerations(q, qd, tau)
+        return (np.rad2deg(q), np.rad2deg(qd), np.rad2deg(qdd)) if self.degrees else (q, qd, qdd)
 
-    def _first(self):
+    def _first(self) -> float:
         """r2 - r6, without taking a difference: the first link with the second and the payload at its end."""
         return self.l1**2 * (self.m1 + 4 * (self.m2 + self.mp)) + 4 * self.i1
 
-    def _determinant(self, s2):
+    def _determinant(self, s2: np.ndarray) -> np.ndarray:
         """16 times that of the mass matrix, r6 (r2 - r6) - (r5 c2)^2, as a sum in which no term is negative."""
         tip = self.m2 / 3 + self.mp
         along = tip * self.m1 / 3 + self.m2**2 / 12 + self.m2 * self.mp / 3
         return 16 * (self.l1 * self.l2) ** 2 * along + (self.r5 * s2) ** 2
 
-    def _accelerations(self, q, qd, tau):
+    def _accelerations(self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """Accelerations in rad/s^2, of a state in rad and rad/s.
 
         Solved for qdd1 and qdd1 + qdd2, the first equation less the second reads
@@ -198,7 +211,7 @@ class TwoLink:
         both = (self._first() * second - c * first) / determinant
         return np.stack([qdd1, both - qdd1], -1)
 
-    def _states(self, **states):
+    def _states(self, **states: npt.ArrayLike) -> Sequence[np.ndarray]:
         """States as arrays of one shape (..., 2), or a ValueError that names the one that does not fit."""
         found = []
         for name, value in states.items():
@@ -217,11 +230,11 @@ class TwoLink:
             shapes = {name: array.shape for name, array in zip(states, found, strict=True)}
             raise ValueError(f"the shapes {shapes} do not fit together; expected those of one batch") from None
 
-    def _radians(self, states):
+    def _radians(self, states: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [np.deg2rad(x) for x in states] if self.degrees else list(states)
 
 
-def _number(name, value, least=None):
+def _number(name: str, value: Any, least: float | None = None) -> float:
     """A finite number, at least `least` or else positive; or a ValueError that names it."""
     if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
         number = float(value)

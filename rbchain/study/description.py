@@ -5,9 +5,10 @@ import hashlib
 import json
 import tomllib
 import types
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, model_validator
@@ -61,17 +62,17 @@ class ModelSource(BaseModel):
     values: dict[str, Any] = {}
 
     @model_validator(mode="after")
-    def _one(self):
+    def _one(self) -> Self:
         if (self.file is None) == (self.serial_chain is None):
             raise ValueError("expected either file or serial_chain")
         if self.free_base and self.file is None:
             raise ValueError("free_base is of a file; a serial_chain has its base in the world")
         return self
 
-    def build(self, folder):
+    def build(self, folder: Path) -> Model:
         """The model."""
         if self.file is None:
-            model = Model.serial_chain(**self.serial_chain.model_dump())
+            model = Model.serial_chain(**self.serial_chain.model_dump())  # type: ignore[union-attr]
         else:
             path = folder / self.file
             if not path.is_file():
@@ -124,7 +125,7 @@ class Dispersion(BaseModel):
     name: str = ""
 
     @model_validator(mode="after")
-    def _known(self):
+    def _known(self) -> Self:
         if self.parameter not in PARAMETERS:
             raise ValueError(f"parameter is {self.parameter!r}; expected one of {', '.join(PARAMETERS)}")
         parameter = PARAMETERS[self.parameter]
@@ -145,9 +146,9 @@ class Dispersion(BaseModel):
         return self
 
     @property
-    def component_indices(self):
+    def component_indices(self) -> list[int]:
         """Which components of the parameter are drawn."""
-        return [PARAMETERS[self.parameter].components.index(c) for c in self.components]
+        return [PARAMETERS[self.parameter].components.index(c) for c in self.components or ()]
 
 
 class Correlation(BaseModel):
@@ -163,7 +164,7 @@ class Correlation(BaseModel):
     matrix: Any
 
     @model_validator(mode="after")
-    def _correlated(self):
+    def _correlated(self) -> Self:
         try:
             matrix = np.array(self.matrix, dtype=np.float64)
         except (TypeError, ValueError):
@@ -193,7 +194,7 @@ class Simulation(BaseModel):
     qd: Any = 0.0
     tau: Any = 0.0
 
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         """The keywords of `Model.simulate` that say how."""
         names = ["method", "max_steps"] + (["rtol", "atol"] if self.method == "rk45" else ["step"])
         return {name: getattr(self, name) for name in names}
@@ -223,10 +224,10 @@ class StopWhen(BaseModel):
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
 
 
-def _action(kinds):
+def _action(kinds: Mapping[str, Any]) -> Callable[[Any], Any]:
     """A validator that makes drives and forces of tables with their `kind`."""
 
-    def make(value):
+    def make(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         given = dict(value)
@@ -245,7 +246,7 @@ def _action(kinds):
     return make
 
 
-def _signal(value):
+def _signal(value: Any) -> Any:
     """A Signal of a table such as {signal = "sines", amplitude = 1.0, angular_frequency = 2.0}; else the value."""
     if isinstance(value, list) and any(isinstance(x, dict) for x in value):
         return tuple(_signal(x) for x in value)
@@ -287,7 +288,7 @@ class Description(BaseModel):
     stop_when: StopWhen | None = None
 
     @model_validator(mode="after")
-    def _names_differ(self):
+    def _names_differ(self) -> Self:
         for what in ("vary", "measures"):
             names = [x.name for x in getattr(self, what)]
             twice = sorted({name for name in names if names.count(name) > 1})
@@ -303,7 +304,7 @@ class Description(BaseModel):
         return self
 
 
-def read_description(path):
+def read_description(path: str | Path) -> Description:
     """The description in a TOML file; a StudyError names the line or the key of what is wrong."""
     path = Path(path)
     try:
@@ -317,7 +318,7 @@ def read_description(path):
     return checked(found, str(path))
 
 
-def checked(given, source="study"):
+def checked(given: Mapping[str, Any], source: str = "study") -> Description:
     """The description that these keys and values are of."""
     try:
         return Description(**given)
@@ -331,7 +332,7 @@ def checked(given, source="study"):
         raise StudyError(f"{source}: " + "; ".join(dict.fromkeys(lines))) from None
 
 
-def _is_tag(part):
+def _is_tag(part: str | int) -> bool:
     """Whether a part of a place is pydantic's word for which of several kinds it tried, and no key."""
     return isinstance(part, str) and (part in KINDS or part in ("ModelSource", "is-instance[Model]") or "[" in part)
 
@@ -342,7 +343,7 @@ KINDS = {
 }
 
 
-def in_words(value):
+def in_words(value: Any) -> Any:
     """A value as JSON can hold it, the same for equal values: what a store keeps of its description."""
     if isinstance(value, Model):
         return {"model": value.name, "sha256": fingerprint(value)}
@@ -372,19 +373,19 @@ def in_words(value):
     return str(value)
 
 
-def _digest_of(function):
+def _digest_of(function: Any) -> str:
     """A hash of what a function does, as far as its own code, defaults and closure say."""
     inside = [cell.cell_contents for cell in function.__closure__ or ()]
     words = [_words_of(function.__code__), in_words(function.__defaults__), in_words(function.__kwdefaults__)]
     return hashlib.sha256(json.dumps([*words, in_words(inside)]).encode()).hexdigest()
 
 
-def _words_of(code):
+def _words_of(code: types.CodeType) -> list[Any]:
     constants = [_words_of(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
     return [code.co_code.hex(), list(code.co_names), list(code.co_freevars), constants]
 
 
-def fingerprint(model):
+def fingerprint(model: Model) -> str:
     """A hash of everything that a model is, but for its looks."""
     digest = hashlib.sha256()
     for field in fields(model._description):
@@ -401,7 +402,7 @@ def fingerprint(model):
     return digest.hexdigest()
 
 
-def differences(old, new, place=""):
+def differences(old: Any, new: Any, place: str = "") -> list[str]:
     """Where two descriptions in words differ, each place with what it was and what it is."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = [*old, *(key for key in new if key not in old)]

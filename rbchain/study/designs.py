@@ -5,7 +5,7 @@ random numbers: as easy as 1, 2, 3"), whose counter is the number of the sample.
 """
 
 import warnings
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -21,7 +21,7 @@ class Design(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def check(self, samples, columns):
+    def check(self, samples: int, columns: int) -> None:
         """A ValueError where the design cannot have so many samples."""
 
 
@@ -30,7 +30,7 @@ class Random(Design):
 
     kind: Literal["random"] = "random"
 
-    def points(self, first, last, columns, seed, samples):
+    def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         """Points (last - first, columns) in the open unit cube."""
         return uniforms(seed, OF_VALUES, first, last, columns)
 
@@ -40,7 +40,7 @@ class LatinHypercube(Design):
 
     kind: Literal["latin_hypercube"] = "latin_hypercube"
 
-    def points(self, first, last, columns, seed, samples):
+    def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         strata = [permuted(np.arange(first, last), samples, seed, column) for column in range(columns)]
         within = uniforms(seed, OF_VALUES, first, last, columns)
         return np.clip((np.stack(strata, -1) + within) / samples, SMALLEST, 1.0 - 2 * SMALLEST)
@@ -51,13 +51,13 @@ class Sobol(Design):
 
     kind: Literal["sobol"] = "sobol"
 
-    def check(self, samples, columns):
+    def check(self, samples: int, columns: int) -> None:
         if columns > qmc.Sobol.MAXDIM or samples > 1 << 30:
             raise ValueError(
                 f"a Sobol design of {samples} samples of {columns} numbers; expected at most 2^30 of {qmc.Sobol.MAXDIM}"
             )
 
-    def points(self, first, last, columns, seed, samples):
+    def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that 2^m are best: chunks need not be
             sequence = qmc.Sobol(columns, rng=np.random.default_rng(seed))
@@ -73,14 +73,14 @@ class Factorial(Design):
     kind: Literal["factorial"] = "factorial"
     levels: Annotated[int, Field(ge=1)] = 3
 
-    def check(self, samples, columns):
+    def check(self, samples: int, columns: int) -> None:
         if samples != self.levels**columns:
             raise ValueError(
                 f"samples is {samples}; expected {self.levels**columns}, all combinations of {self.levels} levels of "
                 f"{columns} numbers"
             )
 
-    def points(self, first, last, columns, seed, samples):
+    def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         digits = np.arange(first, last)[:, None] // self.levels ** np.arange(columns) % self.levels
         return (digits + 0.5) / self.levels
 
@@ -92,7 +92,7 @@ class Table(Design):
     file: str
 
 
-def _by_name(value):
+def _by_name(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
 
@@ -102,7 +102,7 @@ AnyDesign = Annotated[
 ]
 
 
-def uniforms(seed, use, first, last, columns):
+def uniforms(seed: int, use: int, first: int, last: int, columns: int) -> np.ndarray:
     """Uniform numbers (last - first, columns) in the open interval (0, 1), each of 53 bits."""
     counts = -(-columns // WORDS)
     generator = np.random.Philox(key=np.array([seed, use], np.uint64)).advance(first * counts)
@@ -110,7 +110,7 @@ def uniforms(seed, use, first, last, columns):
     return ((words[:, :columns] >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-def permuted(k, n, seed, column):
+def permuted(k: np.ndarray, n: int, seed: int, column: int) -> np.ndarray:
     """Where a random permutation of 0 ... n - 1 takes the numbers k.
 
     A Feistel network of six rounds permutes the next power of four; what falls outside walks on until it is inside
@@ -130,7 +130,7 @@ def permuted(k, n, seed, column):
     return found.astype(np.int64)
 
 
-def _mixed(x):
+def _mixed(x: np.ndarray) -> np.ndarray:
     """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

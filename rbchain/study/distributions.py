@@ -4,14 +4,16 @@ Draws are made by the inverse of the distribution function alone, so that every 
 feed every distribution, and any frozen distribution of SciPy's will do.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from scipy import stats
 
 
-def _read_only(values):
+def _read_only(values: npt.ArrayLike) -> np.ndarray:
     found = np.array(values, dtype=np.float64)
     if found.size == 0 or not np.isfinite(found).all():
         raise ValueError(f"expected finite numbers, found {found.tolist()}")
@@ -19,14 +21,17 @@ def _read_only(values):
     return found
 
 
-def _positive(value):
+def _positive(value: float | str) -> float | str:
     if not isinstance(value, str) and not value > 0.0:
         raise ValueError(f"expected a number above 0, found {value}")
     return value
 
 
 #: A number in SI, or a string of a number and its unit, such as "2 mm".
-Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
+if TYPE_CHECKING:
+    Quantity = Any  # `in_si` makes numbers of the strings
+else:
+    Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
 Positive = Annotated[Quantity, AfterValidator(_positive)]
 Numbers = Annotated[Any, BeforeValidator(_read_only)]
 
@@ -36,7 +41,7 @@ class Distribution(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
-    def in_si(self, convert):
+    def in_si(self, convert: Callable[[str], float]) -> Self:
         """The distribution once `convert` has made numbers of its strings."""
         given = {name: getattr(self, name) for name in type(self).model_fields}
         made = {
@@ -45,7 +50,11 @@ class Distribution(BaseModel):
         }
         return type(self)(**made) if made != given else self
 
-    def ppf(self, u):
+    if TYPE_CHECKING:
+
+        def _scipy(self) -> Any: ...
+
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
         """Values (...) of uniform numbers (...): the inverse of the distribution function."""
         return self._scipy().ppf(u)
 
@@ -60,7 +69,7 @@ class Normal(Distribution):
     mean: Quantity = 0.0
     std: Positive
 
-    def _scipy(self):
+    def _scipy(self) -> Any:
         return stats.norm(self.mean, self.std)
 
 
@@ -71,7 +80,7 @@ class Bounded(Distribution):
     high: Quantity
 
     @model_validator(mode="after")
-    def _ordered(self):
+    def _ordered(self) -> Self:
         low, high = self.low, self.high
         if not isinstance(low, str) and not isinstance(high, str) and not low < high:
             raise ValueError(f"low is {low} and high {high}; expected low below high")
@@ -85,7 +94,7 @@ class TruncatedNormal(Bounded):
     mean: Quantity = 0.0
     std: Positive
 
-    def _scipy(self):
+    def _scipy(self) -> Any:
         return stats.truncnorm(
             (self.low - self.mean) / self.std, (self.high - self.mean) / self.std, loc=self.mean, scale=self.std
         )
@@ -98,7 +107,7 @@ class LogNormal(Distribution):
     median: Positive = 1.0
     sigma: Annotated[float, Field(gt=0.0)]
 
-    def _scipy(self):
+    def _scipy(self) -> Any:
         return stats.lognorm(self.sigma, scale=self.median)
 
 
@@ -107,7 +116,7 @@ class Uniform(Bounded):
 
     kind: Literal["uniform"] = "uniform"
 
-    def _scipy(self):
+    def _scipy(self) -> Any:
         return stats.uniform(self.low, self.high - self.low)
 
 
@@ -118,14 +127,14 @@ class Triangular(Bounded):
     mode: Quantity
 
     @model_validator(mode="after")
-    def _mode_between(self):
+    def _mode_between(self) -> Self:
         if not any(isinstance(x, str) for x in (self.low, self.mode, self.high)) and not (
             self.low <= self.mode <= self.high
         ):
             raise ValueError(f"mode is {self.mode}; expected one from low, {self.low}, to high, {self.high}")
         return self
 
-    def _scipy(self):
+    def _scipy(self) -> Any:
         width = self.high - self.low
         return stats.triang((self.mode - self.low) / width, loc=self.low, scale=width)
 
@@ -138,7 +147,7 @@ class Discrete(Distribution):
     probabilities: Numbers | None = None
 
     @model_validator(mode="after")
-    def _probable(self):
+    def _probable(self) -> Self:
         p = self.probabilities
         if self.values.ndim != 1:
             raise ValueError(f"values has shape {self.values.shape}; expected a list of numbers")
@@ -148,7 +157,7 @@ class Discrete(Distribution):
             )
         return self
 
-    def ppf(self, u):
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
         p = np.full(self.values.size, 1.0 / self.values.size) if self.probabilities is None else self.probabilities
         return self.values[np.minimum(np.searchsorted(np.cumsum(p), u), self.values.size - 1)]
 
@@ -161,7 +170,7 @@ class MultivariateNormal(Distribution):
     covariance: Numbers
 
     @model_validator(mode="after")
-    def _covariant(self):
+    def _covariant(self) -> Self:
         m = self.mean.size
         if self.mean.shape != (m,) or self.covariance.shape != (m, m):
             raise ValueError(
@@ -176,14 +185,14 @@ class MultivariateNormal(Distribution):
         return self
 
     @property
-    def std(self):
+    def std(self) -> np.ndarray:
         return np.sqrt(self.covariance.diagonal())
 
     @property
-    def correlation(self):
+    def correlation(self) -> np.ndarray:
         return self.covariance / np.outer(self.std, self.std)
 
-    def component(self, i):
+    def component(self, i: int) -> Normal:
         """One of its numbers alone."""
         return Normal(mean=float(self.mean[i]), std=float(self.std[i]))
 
@@ -197,7 +206,7 @@ class Scipy(Distribution):
     kwds: dict[str, float] = {}
 
     @model_validator(mode="after")
-    def _exists(self):
+    def _exists(self) -> Self:
         family = getattr(stats, self.name, None)
         if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
             raise ValueError(f"name is {self.name!r}; expected that of a distribution in scipy.stats, such as 'beta'")
@@ -209,7 +218,7 @@ class Scipy(Distribution):
             raise ValueError(f"scipy.stats.{self.name} knows no distribution with args {self.args} and {self.kwds}")
         return self
 
-    def _scipy(self):
+    def _scipy(self) -> Any:
         return getattr(stats, self.name)(*self.args, **self.kwds)
 
 
@@ -219,17 +228,17 @@ class Given(Distribution):
     kind: Literal["given"] = "given"
     distribution: Any
 
-    def ppf(self, u):
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
         return np.asarray(self.distribution.ppf(u), np.float64)
 
 
-def _frozen(value):
+def _frozen(value: Any) -> Any:
     """A frozen distribution of SciPy's in words where it has a name there, and any other by itself."""
     if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
         return value
     family = getattr(value, "dist", None)
     if family is not None and type(getattr(stats, getattr(family, "name", None) or "", None)) is type(family):
-        return Scipy(name=family.name, args=value.args, kwds=value.kwds)
+        return Scipy(name=family.name, args=value.args, kwds=value.kwds)  # type: ignore[union-attr]
     return Given(distribution=value)
 
 
@@ -242,7 +251,7 @@ AnyDistribution = Annotated[
 ]
 
 
-def triangle_of_correlation(matrix):
+def triangle_of_correlation(matrix: npt.ArrayLike) -> np.ndarray:
     """The lower triangle L with L L^T = matrix, or a ValueError that says why it is no correlation matrix."""
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():

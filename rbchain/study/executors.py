@@ -3,23 +3,37 @@
 None of them changes a bit: a chunk is what its samples are, whoever computes it, and however often it takes.
 """
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import pickle
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drivers import threads
 from ..errors import StudyError
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .plan import Plan
+
+#: A chunk, with its first sample and the one behind its last; and a chunk with its outputs.
+Span = tuple[int, int, int]
+Computed: TypeAlias = "tuple[int, dict[str, np.ndarray]]"
+Executor: TypeAlias = "Callable[[Plan, Iterable[Span]], Generator[Computed, None, None]]"
+
 MOST_ATTEMPTS = 3  # at a chunk whose worker dies
 
 
-def local(plan, spans):
+def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:
     """In this process, on all its threads; the next chunk is computed while the last one is stored."""
     with ThreadPoolExecutor(1) as ahead:
-        waiting = deque()
+        waiting: deque[tuple[int, Future[dict[str, np.ndarray]]]] = deque()
         for chunk, first, last in spans:
             waiting.append((chunk, ahead.submit(plan.compute, first, last)))
             if len(waiting) > 1:
@@ -29,29 +43,30 @@ def local(plan, spans):
             yield chunk, computed.result()
 
 
-_plan = None  # of this worker process
+_plan: Any = None  # of this worker process
 
 
-def _settle(plan):
+def _settle(plan: Plan) -> None:
     """Make a worker process one: the plan it works by, and one thread, for there are other workers."""
     global _plan  # noqa: PLW0603 - a process pool has no other way to give its workers something once
     _plan = plan
     threads.set_num_threads(1)
 
 
-def _compute(first, last):
+def _compute(first: int, last: int) -> dict[str, np.ndarray]:
     return _plan.compute(first, last)
 
 
-def processes(plan, spans, workers=None):
+def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> Generator[Computed, None, None]:
     """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
     _check_it_travels(plan)
     workers = workers or threads.get_num_threads()
     context = multiprocessing.get_context("spawn")
-    todo, attempts = deque(spans), {}
+    todo = deque(spans)
+    attempts: dict[int, int] = {}
     while todo:
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=(plan,))
-        running = {}
+        running: dict[Future[dict[str, np.ndarray]], Span] = {}
         try:
             while todo or running:
                 while todo and len(running) < workers + 1:
@@ -74,7 +89,7 @@ def processes(plan, spans, workers=None):
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def dask(plan, spans, scheduler=None):
+def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[Computed, None, None]:
     """On the workers of a dask scheduler, whose address or `Client` is given."""
     try:
         from distributed import Client, as_completed
@@ -92,10 +107,11 @@ def dask(plan, spans, scheduler=None):
     except (OSError, ValueError) as error:
         raise StudyError(f"scheduler {scheduler!r} cannot be reached: {error}") from None
     try:
-        spans, running = iter(spans), {}
+        spans = iter(spans)
+        running: dict[Any, tuple[int, Any]] = {}
         done = as_completed(with_results=True)
 
-        def submit():
+        def submit() -> None:
             for chunk, first, last in spans:
                 future = client.submit(
                     _compute_once, plan.part(first, last), first, last, pure=False, retries=MOST_ATTEMPTS
@@ -115,7 +131,7 @@ def dask(plan, spans, scheduler=None):
             client.close()
 
 
-def _check_it_travels(plan):
+def _check_it_travels(plan: Plan) -> None:
     """A StudyError where what the study is cannot be sent to another process."""
     try:
         pickle.dumps(plan)
@@ -126,7 +142,7 @@ def _check_it_travels(plan):
         ) from None
 
 
-def _compute_once(plan, first, last):
+def _compute_once(plan: Plan, first: int, last: int) -> dict[str, np.ndarray]:
     """On a dask worker, whose threads are the scheduler's business."""
     threads.set_num_threads(int(os.environ.get("RBCHAIN_NUM_THREADS", "1")))
     return plan.compute(first, last)

@@ -1,12 +1,15 @@
 """What a study keeps of each motion: one number, found from something over time."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..actions.wrenches import Wrench
+from ..actions.wrenches import Force, Wrench
+from ..chain import Model
 from ..errors import StudyError
+from ..simulation import Trajectory
 
 #: What is asked of a series of numbers over time.
 OVER = {
@@ -18,7 +21,7 @@ OVER = {
 }
 
 
-def kept_up(series):
+def kept_up(series: np.ndarray) -> np.ndarray:
     """Series (chains, times) in which the last number goes on where a chain has ended."""
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
     times = np.minimum(np.arange(series.shape[-1]), last[:, None])
@@ -74,7 +77,7 @@ class Measure(BaseModel):
     unit: str = ""
 
     @model_validator(mode="after")
-    def _whole(self):
+    def _whole(self) -> Self:
         for key, kinds in (
             ("frame", ("distance", "coordinate", "speed")),
             ("joint", ("position", "velocity", "torque", "reaction_force", "reaction_moment")),
@@ -85,7 +88,7 @@ class Measure(BaseModel):
                 raise ValueError(f"{self.of!r} {found} {key}")
         return self
 
-    def units_in(self, model):
+    def units_in(self, model: Model) -> str:
         """As given, or what this is measured in."""
         turns = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
         of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
@@ -100,7 +103,7 @@ class Measure(BaseModel):
         }
         return self.unit or of_others.get(self.of, "J" if "energy" in self.of else "")
 
-    def check(self, model, forces):
+    def check(self, model: Model, forces: Sequence[Force]) -> None:
         """A StudyError where the model has not what this is of."""
         if self.frame is not None and self.frame not in (*model.body_names, *model.fixed_frames):
             raise StudyError(f"frame {self.frame!r}: there is none; expected a body or a fixed frame of {model.name!r}")
@@ -113,7 +116,7 @@ class Measure(BaseModel):
         if self.of.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
             raise StudyError(f"{self.of}: reactions are known for bodies in air on which no Wrench acts")
 
-    def values(self, model, motion):
+    def values(self, model: Model, motion: Trajectory) -> np.ndarray:
         """The number of each chain (chains,)."""
         series = np.asarray(getattr(self, f"_{self.of}")(model, motion), dtype=np.float64)
         chains, times = motion.qd.shape[:2]
@@ -129,55 +132,56 @@ class Measure(BaseModel):
             return np.abs(series).max(-1)
         return OVER[self.over](series)
 
-    def _poses(self, model, motion):
+    def _poses(self, model: Model, motion: Trajectory) -> np.ndarray:
         if self.frame in model.body_names:
             return model.body_poses(motion.q).translation[..., model.body_names.index(self.frame), :]
-        return model.frame_poses(motion.q, self.frame).translation
+        return model.frame_poses(motion.q, self.frame).translation  # type: ignore[arg-type]
 
-    def _distance(self, model, motion):
+    def _distance(self, model: Model, motion: Trajectory) -> np.ndarray:
         return np.linalg.norm(self._poses(model, motion) - self.target, axis=-1)
 
-    def _coordinate(self, model, motion):
+    def _coordinate(self, model: Model, motion: Trajectory) -> np.ndarray:
         return self._poses(model, motion)[..., "xyz".index(self.axis)]
 
-    def _speed(self, model, motion):
-        J = model.jacobian(motion.q, self.frame)
+    def _speed(self, model: Model, motion: Trajectory) -> np.ndarray:
+        J = model.jacobian(motion.q, self.frame)  # type: ignore[arg-type]
         return np.linalg.norm((J[..., :3, :] @ motion.qd[..., None])[..., 0], axis=-1)
 
-    def _dof(self, model):
+    def _dof(self, model: Model) -> int:
         return int(model.velocity_index[model.joint_names.index(self.joint)]) + self.dof
 
-    def _position(self, model, motion):
+    def _position(self, model: Model, motion: Trajectory) -> np.ndarray:
         return model.difference(model.neutral(), motion.q)[..., self._dof(model)]
 
-    def _velocity(self, model, motion):
+    def _velocity(self, model: Model, motion: Trajectory) -> np.ndarray:
         return motion.qd[..., self._dof(model)]
 
-    def _torque(self, model, motion):
+    def _torque(self, model: Model, motion: Trajectory) -> np.ndarray:
         return motion.tau[..., self._dof(model)]
 
-    def _reaction(self, model, motion, part):
+    def _reaction(self, model: Model, motion: Trajectory, part: slice) -> np.ndarray:
         joint = model.joint_names.index(self.joint)
         return np.linalg.norm(model.joint_reactions(motion.q, motion.qd, motion.qdd)[..., joint, part], axis=-1)
 
-    def _reaction_force(self, model, motion):
+    def _reaction_force(self, model: Model, motion: Trajectory) -> np.ndarray:
         return self._reaction(model, motion, slice(0, 3))
 
-    def _reaction_moment(self, model, motion):
+    def _reaction_moment(self, model: Model, motion: Trajectory) -> np.ndarray:
         return self._reaction(model, motion, slice(3, 6))
 
-    def _kinetic_energy(self, model, motion):
+    def _kinetic_energy(self, model: Model, motion: Trajectory) -> np.ndarray:
         return model.energy(motion.q, motion.qd)[0]
 
-    def _potential_energy(self, model, motion):
+    def _potential_energy(self, model: Model, motion: Trajectory) -> np.ndarray:
         return model.energy(motion.q, motion.qd)[1]
 
-    def _energy(self, model, motion):
-        return sum(model.energy(motion.q, motion.qd))
+    def _energy(self, model: Model, motion: Trajectory) -> np.ndarray:
+        kinetic, potential = model.energy(motion.q, motion.qd)
+        return kinetic + potential
 
-    def _energy_drift(self, model, motion):
+    def _energy_drift(self, model: Model, motion: Trajectory) -> np.ndarray:
         energy = self._energy(model, motion)
         return energy - energy[..., :1]
 
-    def _function(self, model, motion):
+    def _function(self, model: Model, motion: Trajectory) -> Any:
         return self.function(model, motion)

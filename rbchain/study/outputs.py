@@ -1,10 +1,19 @@
 """What is kept of every sample, and how it is found from the motion."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core import rollout
+
+if TYPE_CHECKING:
+    from ..actions.events import Event
+    from ..simulation import Trajectory
+    from .plan import Plan
 
 NOT_RUN = -1  # the status of a sample whose turn has not come
 ENDED_WELL = (rollout.DONE, rollout.STOPPED)
@@ -16,13 +25,13 @@ class Variable:
     """An output of the study: its name, axes behind that of the samples, and what it is measured in."""
 
     name: str
-    dims: tuple = ()
-    dtype: type = np.float64
+    dims: tuple[str, ...] = ()
+    dtype: type[np.generic] = np.float64
     units: str = ""
     label: str = ""
 
 
-def variables_of(plan):
+def variables_of(plan: Plan) -> Iterator[Variable]:
     """What is kept of every sample; the status last, which says that the rest is there."""
     outputs, states = plan.description.outputs, (("q", "position"), ("qd", "velocity"))
     yield Variable("parameters", ("parameter",), label="what was drawn")
@@ -44,7 +53,7 @@ def variables_of(plan):
     yield Variable("status", dtype=np.int8, label="how the chain ended: 0 done, 4 stopped by an event; else failed")
 
 
-def no_outputs_of(plan, values):
+def no_outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
     """The outputs of samples with draws (m, columns) that no chain can have."""
     found, sizes = {}, plan.sizes()
     for variable in plan.variables:
@@ -57,7 +66,7 @@ def no_outputs_of(plan, values):
     }
 
 
-def outputs_of(plan, values):
+def outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
     """All outputs of the chains with these draws (m, columns), by name."""
     many, motion = plan.simulate(values)
     failed = ~np.isin(motion.status, ENDED_WELL)
@@ -83,7 +92,7 @@ def outputs_of(plan, values):
     return {v.name: found[v.name].astype(v.dtype, copy=False) for v in plan.variables}
 
 
-def _held(motion, events):
+def _held(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
     """The motion, in which a chain that an event stopped stays in the state it had then."""
     stopped = motion.status == rollout.STOPPED
     if not stopped.any():

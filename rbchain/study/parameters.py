@@ -1,16 +1,25 @@
 """What may vary in a study, and how a draw reaches the model, its initial state, and what acts on it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
 from ..actions.gather import dof_index
-from ..actions.signals import Signal, as_signal
+from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..actions.wrenches import Current, Wrench
+from ..chain import Model
 from ..core.layout import COORDINATE
 from ..errors import StudyError
+
+if TYPE_CHECKING:
+    from .description import Dispersion
+    from .plan import Plan
 
 FLOAT64 = np.dtype(np.float64)
 XYZ = ("x", "y", "z")
@@ -35,9 +44,9 @@ class Parameter:
     """
 
     of: str
-    components: tuple = ()
-    dimension: object = None
-    ways: tuple = ("set", "add", "multiply")
+    components: tuple[str, ...] = ()
+    dimension: str | tuple[str, str] | None = None
+    ways: tuple[str, ...] = ("set", "add", "multiply")
 
 
 ANGLE = ("angle", "length")
@@ -91,27 +100,29 @@ PARAMETERS = {
 class Chains:
     """A chunk of samples while draws are put into it: fields of the model, the initial state, and what acts."""
 
-    def __init__(self, plan, count):
+    def __init__(self, plan: Plan, count: int) -> None:
         self.count = count
-        self.model, self.fields, self.payloads = plan.model, {}, []
+        self.model = plan.model
+        self.fields: dict[str, np.ndarray] = {}
+        self.payloads: list[tuple[str, np.ndarray, tuple[float, float, float]]] = []
         self._q, self._along = np.tile(plan.q, (count, 1)), np.zeros((count, plan.model.nv))
         self.qd = np.tile(plan.qd, (count, 1))
         self.tau = np.tile(plan.tau, (count, 1))
         self.drives, self.forces = list(plan.drives), list(plan.forces)
 
     @property
-    def q(self):
+    def q(self) -> np.ndarray:
         """Initial positions: of all that moves a free or spherical joint together, not one after the other."""
         return self.model.integrate(self._q, self._along) if self._along.any() else self._q
 
-    def field(self, name):
+    def field(self, name: str) -> np.ndarray:
         """A field of all chains, which may be written to."""
         if name not in self.fields:
             of_one = getattr(self.model, name)
             self.fields[name] = np.array(np.broadcast_to(of_one, (self.count, *of_one.shape)))
         return self.fields[name]
 
-    def build(self, only=None):
+    def build(self, only: int | None = None) -> Model:
         """The model of all chains, or of one of them alone."""
         chosen = slice(None) if only is None else only
         many = self.model.vary(**{name: values[chosen] for name, values in self.fields.items()})
@@ -119,7 +130,7 @@ class Chains:
             many = many.with_payload(body, mass[chosen], point)
         return many
 
-    def apply(self, dispersion, target, values):
+    def apply(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         """Put draws (count, components) into what `target` names."""
         name, i = dispersion.parameter, target.index
         special = getattr(self, f"_apply_{name}", None)
@@ -136,7 +147,7 @@ class Chains:
             draws = draws.reshape(draws.shape + (1,) * (field[place].ndim - draws.ndim))
             field[place] = changed(field[place], draws, dispersion.how)
 
-    def _apply_mass(self, dispersion, target, values):
+    def _apply_mass(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         """Another mass of the same shape: the density changes, and the tensor with it."""
         mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
         new = changed(mass[:, i], values[:, 0], dispersion.how)
@@ -144,7 +155,7 @@ class Chains:
             inertia[:, i] *= (new / mass[:, i])[:, None, None]
         mass[:, i] = new
 
-    def _apply_inertia(self, dispersion, target, values):
+    def _apply_inertia(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         """Stretch the body about its cg by exp(E / 2), E symmetric: no body can become one that cannot be."""
         inertia, i = self.field("inertia"), target.index
         strain = np.zeros((self.count, len(STRAINS)))
@@ -156,15 +167,15 @@ class Chains:
         moments = stretch @ other_moments(inertia[:, i], 0.5) @ stretch
         inertia[:, i] = other_moments((moments + moments.mT) / 2, 1.0)
 
-    def _apply_placement_rotation(self, dispersion, target, values):
+    def _apply_placement_rotation(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         rotation = self.field("placement_rotation")
         rotation[:, target.index] = rotation[:, target.index] @ self._turns(dispersion, values)
 
-    def _apply_axis(self, dispersion, target, values):
+    def _apply_axis(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         axis = self.field("axis")
         axis[:, target.index] = (self._turns(dispersion, values) @ axis[:, target.index, :, None])[..., 0]
 
-    def _turns(self, dispersion, values):
+    def _turns(self, dispersion: Dispersion, values: np.ndarray) -> np.ndarray:
         """Rotations by vectors (rad), of which some components are drawn."""
         from scipy.spatial.transform import Rotation
 
@@ -172,10 +183,10 @@ class Chains:
         turn[:, list(dispersion.component_indices)] = values
         return Rotation.from_rotvec(turn).as_matrix()
 
-    def _apply_payload(self, dispersion, target, values):
+    def _apply_payload(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         self.payloads.append((target.name, values[:, 0], dispersion.point))
 
-    def _apply_q(self, dispersion, target, values):
+    def _apply_q(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         if dispersion.how == "add":
             self._along[:, target.index] += values[:, 0]
         elif self.model._dofs.in_quaternion_joint[target.index]:
@@ -184,28 +195,28 @@ class Chains:
             self._q[:, self.model._topology[COORDINATE, target.index]] = values[:, 0]
             self._along[:, target.index] = 0.0
 
-    def _apply_qd(self, dispersion, target, values):
+    def _apply_qd(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         self.qd[:, target.index] = changed(self.qd[:, target.index], values[:, 0], dispersion.how)
 
-    def _apply_tau(self, dispersion, target, values):
+    def _apply_tau(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         self.tau[:, target.index] = changed(self.tau[:, target.index], values[:, 0], dispersion.how)
 
-    def _apply_current(self, dispersion, target, values):
+    def _apply_current(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         at = next(i for i, force in enumerate(self.forces) if isinstance(force, Current))
         velocity = list(_three(self.forces[at].velocity))
         for component, draws in zip(dispersion.component_indices, values.T, strict=True):
             velocity[component] = shifted(velocity[component], draws, dispersion.how)
         self.forces[at] = Current(tuple(velocity))
 
-    def _apply_to_drive(self, dispersion, target, values):
+    def _apply_to_drive(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         drive, name = self.drives[target.index], dispersion.parameter
         if name in ("reference", "signal"):
-            new = shifted(getattr(drive, name), values[:, 0], "add")
+            new: Signal | np.ndarray = shifted(getattr(drive, name), values[:, 0], "add")
         else:
             new = changed(np.broadcast_to(getattr(drive, name), self.count), values[:, 0], dispersion.how)
         self.drives[target.index] = replace(drive, **{name: new})
 
-    def _apply_to_wrench(self, dispersion, target, values):
+    def _apply_to_wrench(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         wrench = self.forces[target.index]
         three = list(_three(getattr(wrench, dispersion.parameter)))
         for component, draws in zip(dispersion.component_indices, values.T, strict=True):
@@ -213,19 +224,19 @@ class Chains:
         self.forces[target.index] = replace(wrench, **{dispersion.parameter: tuple(three)})
 
 
-def changed(old, draws, how):
+def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:
     """What becomes of a number."""
     if how == "set":
         return np.broadcast_to(draws, old.shape)
     return old + draws if how == "add" else old * draws
 
 
-def other_moments(matrix, share):
+def other_moments(matrix: np.ndarray, share: float) -> np.ndarray:
     """Second moments about the cg from a tensor of inertia (`share` of the trace: 1/2), or the reverse (1)."""
     return share * np.trace(matrix, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - matrix
 
 
-def shifted(signal, draws, how):
+def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
     """A signal of each chain: the signal plus, times, or replaced by its draw."""
     signal = as_signal("signal", signal)
     if how == "set":
@@ -239,7 +250,7 @@ def shifted(signal, draws, how):
     return replace(signal, coefficients=pieces * draws[:, None, None], waves=waves)
 
 
-def _three(components):
+def _three(components: ThreeSignals) -> tuple[SignalLike, ...]:
     """Three signals, from these or from an array."""
     return tuple(components) if len(components) == 3 else tuple(np.moveaxis(np.asarray(components), -1, 0))
 
@@ -253,7 +264,7 @@ class Target:
     turns: bool = True
 
 
-def targets_of(plan, parameter, patterns):
+def targets_of(plan: Plan, parameter: str, patterns: tuple[str, ...]) -> list[Target]:
     """What the patterns name, in the model's order; a StudyError where one names nothing."""
     known = _known(plan, parameter)
     if PARAMETERS[parameter].of == MODEL:
@@ -272,7 +283,7 @@ def targets_of(plan, parameter, patterns):
     return sorted(found, key=known.index)
 
 
-def _known(plan, parameter):
+def _known(plan: Plan, parameter: str) -> list[Target]:
     """Everything that has the parameter."""
     model, of = plan.model, PARAMETERS[parameter].of
     if of == MODEL:
@@ -292,18 +303,18 @@ def _known(plan, parameter):
         ]
     if of == WRENCH:
         return _named([(f.body, i, True) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)])
-    kinds = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
+    kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
     driven = [(d, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]
     turns = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] != "prismatic" for d, _ in driven]
     return _named([(d.joint, i, turn) for (d, i), turn in zip(driven, turns, strict=True)])
 
 
-def _named(things):
+def _named(things: Sequence[tuple[str, int, bool]]) -> list[Target]:
     """Targets of which those with a name that was there before have their number behind it."""
     names = [name for name, *_ in things]
     numbers = [names[:i].count(name) for i, name in enumerate(names)]
     return [
-        Target(f"{name}.{number}" if number else name, *rest)
-        for (name, *rest), number in zip(things, numbers, strict=True)
+        Target(f"{name}.{number}" if number else name, index, turns)
+        for (name, index, turns), number in zip(things, numbers, strict=True)
     ]

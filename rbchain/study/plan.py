@@ -1,32 +1,42 @@
 """A study bound to its model: every draw, every chain, every output of any range of samples."""
 
+from __future__ import annotations
+
 import copy
 import hashlib
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import ValidationError
 from scipy.stats import norm
 
 from ..actions.gather import gather
+from ..chain import Model
 from ..errors import ModelError, RbchainError, StateError, StudyError
 from ..model.units import SI, Units
-from .description import Description, ModelSource, in_words
+from ..simulation import Trajectory
+from .description import Description, Dispersion, ModelSource, in_words
 from .designs import Table
-from .distributions import MultivariateNormal, triangle_of_correlation
+from .distributions import Distribution, MultivariateNormal, triangle_of_correlation
+from .measures import Measure
 from .outputs import no_outputs_of, outputs_of, variables_of
 from .parameters import FLOAT64, MODEL, PARAMETERS, Chains, Target, targets_of
 from .tables import read_design
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Draws:
     """The columns of one target of one dispersion."""
 
-    dispersion: object
+    dispersion: Dispersion
     target: Target
     columns: slice
 
@@ -44,7 +54,7 @@ class Plan:
         What is kept of every sample.
     """
 
-    def __init__(self, description: Description, folder="."):
+    def __init__(self, description: Description, folder: str | Path = ".") -> None:
         self.description, self.folder = description, Path(folder)
         source = description.model
         self.model = self.checked("model", source.build, self.folder) if isinstance(source, ModelSource) else source
@@ -64,7 +74,7 @@ class Plan:
             self.checked("design", description.design.check, description.samples, len(self.columns))
         self.variables = tuple(variables_of(self))
 
-    def checked(self, place, call, *arguments):
+    def checked(self, place: str, call: Callable[..., Result], *arguments: Any) -> Result:
         """A call whose errors say where in the description they come from."""
         try:
             return call(*arguments)
@@ -74,7 +84,7 @@ class Plan:
         except (RbchainError, ValueError, TypeError) as error:
             raise StudyError(f"{place}: {error}") from None
 
-    def _set_initial_state(self):
+    def _set_initial_state(self) -> None:
         simulate, model = self.description.simulate, self.model
         q = model.neutral() if simulate.q is None else simulate.q
         states = []
@@ -89,7 +99,7 @@ class Plan:
         self.q, self.qd, self.tau = states
         self.checked("simulate.q", model.integrate, self.q, np.zeros(model.nv))  # which looks at the quaternions
 
-    def _check_actions(self):
+    def _check_actions(self) -> None:
         simulate = self.description.simulate
         if simulate.method != "rk45" and simulate.step is None:
             raise StudyError(f"simulate.step: method {simulate.method!r} needs one")
@@ -101,12 +111,14 @@ class Plan:
             lambda: gather(self.model, (1,), simulate.duration, FLOAT64, *actions, simulate.method == "implicit"),
         )
 
-    def _lay_out_columns(self):
+    def _lay_out_columns(self) -> None:
         """Give every number that is drawn its column, and its distribution."""
-        self.draws, self._distributions, names, units, correlations, start = [], [], [], [], [], 0
+        self.draws: list[Draws] = []
+        self._distributions: list[Distribution] = []
+        names, units, correlations, start = [], [], [], 0
         for i, dispersion in enumerate(self.description.vary):
             targets = self.checked(f"vary[{i}].of", targets_of, self, dispersion.parameter, dispersion.of)
-            width = max(1, len(dispersion.components))
+            width = max(1, len(dispersion.components or ()))
             for t, target in enumerate(targets):
                 if t > 0 and dispersion.shared:
                     self.draws.append(Draws(dispersion, target, self.draws[-1].columns))
@@ -136,28 +148,28 @@ class Plan:
             raise StudyError(f"correlate: {twice[0]!r} is correlated twice; expected one matrix for each number")
         self.correlations = [(columns, triangle_of_correlation(matrix)) for columns, matrix in correlations]
 
-    def _in_si(self, dispersion, target):
+    def _in_si(self, dispersion: Dispersion, target: Target) -> Distribution:
         """A dispersion's distribution with all its numbers in SI."""
         dimension = _dimension(dispersion, target)
 
-        def convert(text):
+        def convert(text: str) -> float:
             if dispersion.how == "multiply" or dimension is None:
                 raise ValueError(f"{text!r} has a unit; expected a plain number")
             return Units("SI").quantity(text, dimension)
 
         return dispersion.distribution.in_si(convert)
 
-    def _unit(self, dispersion, target):
+    def _unit(self, dispersion: Dispersion, target: Target) -> str:
         """What its draws are measured in: "1" is no unit, "" one that is SI's."""
         dimension = _dimension(dispersion, target)
-        return "1" if dispersion.how == "multiply" or dispersion.parameter == "inertia" else SI.get(dimension, "")
+        return "1" if dispersion.how == "multiply" or dispersion.parameter == "inertia" else SI.get(dimension or "", "")
 
     @property
-    def times(self):
+    def times(self) -> np.ndarray:
         """The times of the motion that are looked at."""
         return np.linspace(0.0, self.description.simulate.duration, self.description.simulate.samples)
 
-    def sizes(self):
+    def sizes(self) -> dict[str, int]:
         """How long each axis behind that of the samples is."""
         return {
             "parameter": len(self.columns),
@@ -167,7 +179,7 @@ class Plan:
             "event": len(self.events),
         }
 
-    def bytes_per_sample(self):
+    def bytes_per_sample(self) -> int:
         """About what a sample takes in memory while it is computed: results, states looked at, and its own chain."""
         sizes, model = self.sizes(), self.model
         kept = sum(8 * int(np.prod([sizes[d] for d in v.dims])) for v in self.variables)
@@ -176,17 +188,17 @@ class Plan:
 
     # --- samples ------------------------------------------------------------------------------------------------------
 
-    def draw(self, first, last):
+    def draw(self, first: int, last: int) -> np.ndarray:
         """What is drawn for the samples from `first` to before `last`, (last - first, columns)."""
         if self.table is not None:
             return self.table[first - self.table_start : last - self.table_start]
         if not self.columns:
             return np.zeros((last - first, 0))  # for which no design has points
         seed, samples = self.description.seed, self.description.samples
-        points = self.description.design.points(first, last, len(self.columns), seed, samples)
+        points = self.description.design.points(first, last, len(self.columns), seed, samples)  # type: ignore[union-attr]
         return self.values(points)
 
-    def values(self, points):
+    def values(self, points: np.ndarray) -> np.ndarray:
         """Values of the numbers drawn (m, columns), from points in the unit cube."""
         points = np.array(points, dtype=np.float64)
         if not self.columns:
@@ -198,14 +210,14 @@ class Plan:
             points[:, columns] = norm.cdf(mixed)
         return np.stack([d.ppf(points[:, c]) for c, d in enumerate(self._distributions)], -1)
 
-    def chains(self, values):
+    def chains(self, values: np.ndarray) -> Chains:
         """The chains of these draws (m, columns): their model, states and actions, as `Chains` has them."""
         chains = Chains(self, len(values))
         for draws in self.draws:
             chains.apply(draws.dispersion, draws.target, values[:, draws.columns])
         return chains
 
-    def simulate(self, values, save_at=None):
+    def simulate(self, values: np.ndarray, save_at: npt.ArrayLike | None = None) -> tuple[Model, Trajectory]:
         """Motions of the chains of these draws: their model, and their Trajectory."""
         chains = self.chains(values)
         many, simulate = chains.build(), self.description.simulate
@@ -222,13 +234,13 @@ class Plan:
         )
         return many, motion
 
-    def compute(self, first, last):
+    def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
         """All outputs of the samples from `first` to before `last`, by name."""
         lowest, highest = self.company(first, last)
         found = self.compute_values(self.draw(lowest, highest))
         return {name: values[first - lowest : last - lowest] for name, values in found.items()}
 
-    def company(self, first, last):
+    def company(self, first: int, last: int) -> tuple[int, int]:
         """The range of samples to compute for these: two at least.
 
         One chain alone would share all its parameters with itself, for which other code would be compiled.
@@ -237,7 +249,7 @@ class Plan:
             return first, last
         return (first, last + 1) if last < self.description.samples else (first - 1, last)
 
-    def compute_values(self, values):
+    def compute_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """All outputs of the samples with these values (m, columns), by name."""
         try:
             return outputs_of(self, values)
@@ -251,7 +263,7 @@ class Plan:
                 found[name][possible] = of_possible
         return found
 
-    def possible(self, values):
+    def possible(self, values: np.ndarray) -> np.ndarray:
         """Which of these draws (m, columns) make chains that can be: (m,) of bool."""
         try:
             chains, simulate = self.chains(values), self.description.simulate
@@ -264,13 +276,13 @@ class Plan:
             return np.concatenate([self.possible(half) for half in np.array_split(values, 2)])
         return np.full(len(values), True)
 
-    def with_values(self, description, values):
+    def with_values(self, description: Description, values: np.ndarray) -> Plan:
         """The plan of the chains with these values (samples, columns), in the place of what a design draws."""
         other = copy.copy(self)
         other.description, other.table = description, values
         return other
 
-    def part(self, first, last):
+    def part(self, first: int, last: int) -> Plan:
         """As much of the plan as these samples need: a table's other rows need not go to who computes them."""
         if self.table is None:
             return self
@@ -278,7 +290,7 @@ class Plan:
         other.table, other.table_start = self.draw(lowest, highest), lowest
         return other
 
-    def words(self):
+    def words(self) -> dict[str, Any]:
         """What the study is, as its store keeps it."""
         words = in_words(self.description)
         words |= {"model": in_words(self.model), "rbchain": version("rbchain"), "measures": in_words(self.measuring)}
@@ -287,13 +299,13 @@ class Plan:
         return words
 
 
-def _dimension(dispersion, target):
+def _dimension(dispersion: Dispersion, target: Target) -> str | None:
     """What a parameter of this target is, as `Units` has it; None of those that have no word there."""
     dimension = PARAMETERS[dispersion.parameter].dimension
     return dimension[not target.turns] if isinstance(dimension, tuple) else dimension
 
 
-def _ready(measure, i):
+def _ready(measure: Measure, i: int) -> Measure:
     """A measure whose function is one, found by its name if that is what was given."""
     function = measure.function
     if function is None or callable(function):

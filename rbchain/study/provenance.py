@@ -9,11 +9,12 @@ import time
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 LOG = "log.jsonl"
 
 
-def provenance():
+def provenance() -> dict[str, Any]:
     """What computed the results: versions, and the state of the git repository that the study was run in."""
     packages = {}
     for name in ("rbchain", "numpy", "numba", "scipy", "zarr", "xarray"):
@@ -29,7 +30,7 @@ def provenance():
     }
 
 
-def _git_state():
+def _git_state() -> str:
     """The commit, with a word where files differ from it; empty outside of a repository."""
     try:
         commit, changed = (
@@ -44,10 +45,10 @@ def _git_state():
 class Log:
     """A line for every run in the folder's log: when, where, how far. It is no part of the results."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | Path) -> None:
         self.path, self.started = Path(folder) / LOG, time.perf_counter()
 
-    def write(self, **words):
+    def write(self, **words: Any) -> None:
         """Add a line."""
         stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}
         line = stamp | words | {"seconds": round(time.perf_counter() - self.started, 3), "command": " ".join(sys.argv)}

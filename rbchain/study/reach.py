@@ -1,16 +1,25 @@
 """The proof that every dispersion reaches the kernels: which of the numbers that they read it changes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..actions.gather import gather
+from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..model.flatten import COLUMNS, WATER_COLUMNS
 from .parameters import DRIVE, FLOAT64, PARAMETERS, WRENCH, Chains
 
+if TYPE_CHECKING:
+    from .description import Dispersion
+    from .plan import Plan
+
 QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of all that is drawn
 
 
-def reach_of(plan):
+def reach_of(plan: Plan) -> dict[str, str]:
     """What each dispersion alone changes of what the kernels read: {name: words}.
 
     Raises
@@ -20,7 +29,8 @@ def reach_of(plan):
     """
     values, found = plan.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1)), {}
     for i, dispersion in enumerate(plan.description.vary):
-        reached, refusal = {}, None
+        reached: dict[str, None] = {}
+        refusal = None
         for drawn in values:
             try:
                 reached |= dict.fromkeys(_reached(plan, dispersion, drawn[None]))
@@ -32,7 +42,7 @@ def reach_of(plan):
     return found
 
 
-def _reached(plan, dispersion, values):
+def _reached(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
     """What one draw of a dispersion (1, columns) changes, in words."""
     plain, chains = Chains(plan, 1), Chains(plan, 1)
     neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
@@ -46,16 +56,16 @@ def _reached(plan, dispersion, values):
     return reached + (_in_actions(plan, chains, plain) if _is_of_actions(dispersion) else [])
 
 
-def _is_of_actions(dispersion):
+def _is_of_actions(dispersion: Dispersion) -> bool:
     return PARAMETERS[dispersion.parameter].of in (DRIVE, WRENCH) or dispersion.parameter == "current"
 
 
-def _in_state(chains, plain):
+def _in_state(chains: Chains, plain: Chains) -> list[str]:
     names = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces"}
     return [words for name, words in names.items() if not np.array_equal(getattr(chains, name), getattr(plain, name))]
 
 
-def _in_parameters(plan, many):
+def _in_parameters(plan: Plan, many: Model) -> list[str]:
     """Rows and columns of the parameters that are no longer those of the model, by their names."""
     _, table, variation = many._arrays_in(FLOAT64)
     _, nominal, _ = plan.model._arrays_in(FLOAT64)
@@ -64,7 +74,7 @@ def _in_parameters(plan, many):
     entries = {(int(r), int(c)) for r, c in np.argwhere(table[:, :width] != nominal[:, :width])}
     entries |= set() if variation is None else {(int(r), int(c)) for r, c in variation.entries}
     names = [plan.model.body_names[body] for body in plan.model._dofs.body]
-    found = {}
+    found: dict[str, list[str]] = {}
     for row, column in sorted(entries):
         groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
         of, group = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
@@ -72,7 +82,7 @@ def _in_parameters(plan, many):
     return [f"{of}: {', '.join(dict.fromkeys(groups))}" for of, groups in found.items()]
 
 
-def _in_actions(plan, chains, plain):
+def _in_actions(plan: Plan, chains: Chains, plain: Chains) -> list[str]:
     """Whether the tables of what acts differ."""
     simulate = plan.description.simulate
     settings = (1,), simulate.duration, FLOAT64
@@ -83,7 +93,7 @@ def _in_actions(plan, chains, plain):
     return [] if _same(*tables) else ["drives and wrenches"]
 
 
-def _same(first, second):
+def _same(first: Any, second: Any) -> bool:
     """Whether two nests of arrays are the same."""
     if isinstance(first, np.ndarray):
         return np.array_equal(first, second, equal_nan=first.dtype.kind == "f")

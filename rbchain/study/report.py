@@ -1,17 +1,24 @@
 """The report of a study: one HTML page that stands alone, and its pictures."""
 
+from __future__ import annotations
+
 import base64
 import html
 import io
 import json
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import STATUS_SENTENCES
 from .outputs import BAD_PARAMETERS, ENDED_WELL
 from .store import open_dataset
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
 
 SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
 MOST_INFLUENTIAL = 4
@@ -36,7 +43,7 @@ $sections
 """)
 
 
-def write_report(folder):
+def write_report(folder: str | Path) -> Path:
     """Write `report.html` and `report/*.png` into a folder of results; returns the page's path.
 
     Distributions of all measures, bands of quantiles over time where the motion was kept, each measure against the
@@ -75,12 +82,12 @@ def write_report(folder):
     return page
 
 
-def _measures(results):
+def _measures(results: xarray.Dataset) -> list[str]:
     """Names of the outputs that are one number of each sample."""
-    return [n for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
+    return [str(n) for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
 
 
-def _summary(results, statistics):
+def _summary(results: xarray.Dataset, statistics: dict[str, Any] | None) -> str:
     if not statistics:
         done = int((results.status.values >= 0).sum())
         return f"Not finished: {done:,} of {results.sizes['sample']:,} samples are done."
@@ -91,7 +98,7 @@ def _summary(results, statistics):
     )
 
 
-def _table(results, statistics):
+def _table(results: xarray.Dataset, statistics: dict[str, Any]) -> str:
     """Statistics of the measures and the final state."""
     rows = []
     levels = statistics["levels"]
@@ -112,7 +119,7 @@ def _table(results, statistics):
     return f"<h2>Statistics</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _about_failures(results):
+def _about_failures(results: xarray.Dataset) -> str:
     """The samples that failed, with what was drawn for them."""
     status = results.status.values
     failed = np.flatnonzero((status > 0) & ~np.isin(status, ENDED_WELL))
@@ -134,21 +141,21 @@ def _about_failures(results):
     return f"<h2>Failures</h2><ul>{words}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
 
 
-def sentence(status):
+def sentence(status: int) -> str:
     """What a sample's status says."""
     if status == BAD_PARAMETERS:
         return "No chain can have the parameters that were drawn."
     return STATUS_SENTENCES.get(status, "The sample has not been computed.")
 
 
-def _axes(rows, columns, width=9.0, height=3.2):
+def _axes(rows: int, columns: int, width: float = 9.0, height: float = 3.2) -> tuple[Figure, np.ndarray]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False).ravel()
 
 
-def _distribution(results, name, statistics):
+def _distribution(results: xarray.Dataset, name: str, statistics: dict[str, Any] | None) -> Figure | None:
     """A histogram, with median and quantiles."""
     if statistics:
         counts, edges = (np.array(statistics["of"][name][key], float) for key in ("histogram", "histogram_edges"))
@@ -169,7 +176,7 @@ def _distribution(results, name, statistics):
     return figure
 
 
-def _influences(results, name):
+def _influences(results: xarray.Dataset, name: str) -> Figure | None:
     """The measure against the parameters that explain most of its variance, each alone."""
     if "parameter" not in results.coords:
         return None
@@ -193,7 +200,7 @@ def _influences(results, name):
     return figure
 
 
-def explained(parameter, values):
+def explained(parameter: np.ndarray, values: np.ndarray) -> float:
     """The share of the variance of `values` that the parameter alone explains: the correlation ratio.
 
     Samples are sorted by the parameter into GROUPS; what the means of groups of mere chance would vary by is taken off.
@@ -205,7 +212,7 @@ def explained(parameter, values):
     return max(0.0, float((between - by_chance) / total))
 
 
-def _bands(results, name, statistics):
+def _bands(results: xarray.Dataset, name: str, statistics: dict[str, Any]) -> Figure:
     """Median and quantile bands of each coordinate over time."""
     variable, levels = results[name], statistics["levels"]
     quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
@@ -227,11 +234,11 @@ def _bands(results, name, statistics):
     return figure
 
 
-def _label(variable):
+def _label(variable: xarray.DataArray) -> Any:
     return variable.attrs.get("long_name") or variable.name
 
 
-def _provenance(results):
+def _provenance(results: xarray.Dataset) -> str:
     """What was run, by what."""
     words = {key: json.loads(results.attrs[key]) for key in ("provenance", "reach", "study") if key in results.attrs}
     return f"<h2>What was run</h2><pre>{html.escape(json.dumps(words, indent=1))}</pre>"

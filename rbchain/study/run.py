@@ -1,13 +1,25 @@
 """Running a study: chunks in, results stored, statistics kept in the order of the samples."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from ..errors import StudyError
+from .executors import Executor
 from .statistics import Statistics, is_narrow_enough
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .plan import Plan
+    from .store import InMemory, Store
 
 CHUNK = 4096  # chains: enough for all lanes and threads, and few enough for the caches
 MEMORY = 1 << 30  # bytes that chunks on their way may take
 
 
-def chunk_size(plan, memory):
+def chunk_size(plan: Plan, memory: float) -> int:
     """How many samples to compute at once: as many as memory allows for the chunks that are on their way."""
     at_once = int(memory / (4 * plan.bytes_per_sample()))  # one computed, one stored, one waiting, and copies
     if at_once < 1:
@@ -17,7 +29,12 @@ def chunk_size(plan, memory):
     return min(CHUNK, at_once, plan.description.samples)
 
 
-def run(plan, store, executor, progress=None):
+def run(
+    plan: Plan,
+    store: Store | InMemory,
+    executor: Executor,
+    progress: Callable[[int, Statistics], object] | None = None,
+) -> Statistics:
     """Compute what is missing in the store; returns the Statistics of all of it.
 
     Statistics follow the samples in their order, for their sums, and the decision to stop, to be the same however the
@@ -30,11 +47,11 @@ def run(plan, store, executor, progress=None):
     finished = set(range(chunks)) - set(missing)
     computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
 
-    def catch_up(own=None, outputs=None):
+    def catch_up(own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> bool:
         """Statistics of all chunks that follow without a gap; whether that is enough."""
         nonlocal upto, ended
         while upto in finished and ended is None:
-            ended = statistics.add(outputs if upto == own else store.read(upto, names), enough)
+            ended = statistics.add(outputs if outputs is not None and upto == own else store.read(upto, names), enough)
             upto += 1
         return ended is not None
 

@@ -1,16 +1,33 @@
 """How much each number that is drawn matters: Sobol's and Morris' indices, by SALib."""
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import StudyError
 from .designs import SMALLEST, Random
 
+if TYPE_CHECKING:
+    import xarray
+
+    from .study import Study
+
 LEVELS = 4  # of Morris' grid
 
 
-def indices(study, measure, method="sobol", samples=512, out=None, **settings):
+def indices(
+    study: Study,
+    measure: str | None,
+    method: str = "sobol",
+    samples: int = 512,
+    out: str | Path | None = None,
+    **settings: Any,
+) -> xarray.Dataset:
     """Indices of sensitivity of a measure.
 
     Parameters
@@ -67,7 +84,7 @@ def indices(study, measure, method="sobol", samples=512, out=None, **settings):
     return xarray.Dataset(variables, {"parameter": list(plan.columns)}, attributes)
 
 
-def of_values(study, values):
+def of_values(study: Study, values: np.ndarray) -> Study:
     """The study of the chains with these values (samples, columns)."""
     other = copy.copy(study)
     description = study.description.model_copy(
@@ -83,7 +100,7 @@ def of_values(study, values):
     return other
 
 
-def _methods(method):
+def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """How a method samples the unit cube, and how it analyses what came of it."""
     try:
         if method == "sobol":

@@ -1,9 +1,18 @@
 """Statistics of what streams by: moments, extremes, and quantiles, in memory that does not grow with the samples."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy import stats
 
 from .outputs import ENDED_WELL
+
+if TYPE_CHECKING:
+    from .description import StopWhen
+    from .plan import Plan
 
 BLOCK = 1024  # samples: what is added at once, so that no sum depends on how the samples came in chunks
 BINS = 8192  # of a quantile's histogram, or fewer where there are so many columns
@@ -20,12 +29,12 @@ class Moments:
     variances") do it, so that nothing cancels.
     """
 
-    def __init__(self, columns):
+    def __init__(self, columns: int) -> None:
         self.count = np.zeros(columns, np.int64)
         self.mean, self.squares = np.zeros(columns), np.zeros(columns)
         self.least, self.greatest = np.full(columns, np.inf), np.full(columns, -np.inf)
 
-    def add(self, block):
+    def add(self, block: np.ndarray) -> None:
         """Take in a block (samples, columns)."""
         there = np.isfinite(block)
         count = there.sum(0)
@@ -42,11 +51,11 @@ class Moments:
         self.greatest = np.maximum(self.greatest, np.where(there, block, -np.inf).max(0, initial=-np.inf))
 
     @property
-    def variance(self):
+    def variance(self) -> np.ndarray:
         """Unbiased; NaN of fewer than two."""
         return np.where(self.count > 1, self.squares / np.maximum(self.count - 1, 1), np.nan)
 
-    def half_width(self, confidence):
+    def half_width(self, confidence: float) -> np.ndarray:
         """Half of the confidence interval of the mean, Student's."""
         quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(self.count - 1, 1))
         return np.where(self.count > 1, quantile * np.sqrt(self.variance / np.maximum(self.count, 1)), np.inf)
@@ -61,7 +70,7 @@ class Quantiles:
     the distance from it far away.
     """
 
-    def __init__(self, columns, bins=BINS):
+    def __init__(self, columns: int, bins: int = BINS) -> None:
         self.bins, self.width = bins, 2 * REACH / bins
         self.counts = np.zeros((columns, bins), np.int64)
         self.middle, self.spread = np.zeros(columns), np.ones(columns)
@@ -69,7 +78,7 @@ class Quantiles:
         self.varies = np.zeros(columns, bool)
         self.value, self.repeats = np.full(columns, np.nan), np.zeros(columns, np.int64)
 
-    def add(self, block):
+    def add(self, block: np.ndarray) -> None:
         """Take in a block (samples, columns)."""
         for column in np.flatnonzero(~self.varies):
             self._wait(column, block[:, column])
@@ -77,7 +86,7 @@ class Quantiles:
             columns = np.arange(first, min(first + COLUMNS_AT_ONCE, block.shape[1]))
             self._count(columns[self.varies[columns]], block)
 
-    def _wait(self, column, values):
+    def _wait(self, column: int | np.integer, values: np.ndarray) -> None:
         """Note the value of a column that has not varied yet; or, where it does, its middle and spread."""
         values = values[np.isfinite(values)]
         if values.size == 0:
@@ -95,10 +104,10 @@ class Quantiles:
         earlier = np.arcsinh((self.value[column] - self.middle[column]) / self.spread[column])
         self.counts[column, self._bin(earlier)] += self.repeats[column]
 
-    def _bin(self, scaled):
+    def _bin(self, scaled: np.ndarray) -> np.ndarray:
         return np.clip((scaled + REACH) / self.width, 0, self.bins - 1).astype(np.int64)
 
-    def _count(self, columns, block):
+    def _count(self, columns: np.ndarray, block: np.ndarray) -> None:
         """Count the numbers of these columns."""
         if columns.size == 0:
             return
@@ -108,10 +117,10 @@ class Quantiles:
         counts = np.bincount(flat[there], minlength=columns.size * self.bins)
         self.counts[columns] += counts.reshape(columns.size, self.bins)
 
-    def _value(self, scaled):
+    def _value(self, scaled: np.ndarray) -> np.ndarray:
         return self.middle + self.spread * np.sinh(scaled)
 
-    def quantile(self, p):
+    def quantile(self, p: float) -> tuple[np.ndarray, np.ndarray]:
         """The p-quantile of each column, and how far it may be off: infinitely, where it is beyond all bins."""
         total = self.counts.sum(-1)
         bins = (self.counts.cumsum(-1) < np.ceil(p * total)[:, None]).sum(-1)
@@ -124,7 +133,7 @@ class Quantiles:
         constant = np.where(self.repeats > 0, 0.0, np.nan)
         return np.where(self.varies, found, self.value), np.where(self.varies, error, constant)
 
-    def histogram(self, column, bins=60):
+    def histogram(self, column: int, bins: int = 60) -> tuple[np.ndarray, np.ndarray]:
         """Counts of one column in `bins` equal bins that hold all of it, and their edges."""
         if not self.varies[column]:
             value = self.value[column] if self.repeats[column] else 0.0
@@ -140,7 +149,7 @@ class Quantiles:
         return np.histogram(held, np.linspace(*limits, bins + 1), weights=self.counts[column, used])
 
 
-def proportion_interval(failures, count, confidence=0.95):
+def proportion_interval(failures: int, count: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's (1927) confidence interval of a probability, from how often something happened."""
     if count == 0:
         return 0.0, 1.0
@@ -157,7 +166,7 @@ class Statistics:
 
     QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
-    def __init__(self, plan):
+    def __init__(self, plan: Plan) -> None:
         sizes = plan.sizes()
         self.variables = [v for v in plan.variables if v.dtype is np.float64 and v.name != "end_time"]
         self.shapes = {v.name: tuple(sizes[d] for d in v.dims) for v in self.variables}
@@ -166,9 +175,10 @@ class Statistics:
         bins = int(np.clip(HISTOGRAM_BYTES // (8 * max(1, sum(columns.values()))), FEWEST_BINS, BINS))
         self.quantiles = {name: Quantiles(n, bins) for name, n in columns.items()}
         self.count = self.failures = 0
-        self._waiting, self._waiting_count = [], 0
+        self._waiting: list[dict[str, np.ndarray]] = []
+        self._waiting_count = 0
 
-    def add(self, outputs, watch=None):
+    def add(self, outputs: dict[str, np.ndarray], watch: Callable[[Statistics], bool] | None = None) -> int | None:
         """Take in the outputs of the samples that come next; how many of all make `watch(self)` true, or None."""
         self._waiting.append(outputs)
         self._waiting_count += len(outputs["status"])
@@ -178,12 +188,12 @@ class Statistics:
                 return self.count
         return None
 
-    def finish(self):
+    def finish(self) -> None:
         """Take in what is left of an unfinished block."""
         if self._waiting_count:
             self._take(self._waiting_count)
 
-    def _take(self, size):
+    def _take(self, size: int) -> None:
         if len(self._waiting) > 1:
             self._waiting = [{name: np.concatenate([w[name] for w in self._waiting]) for name in self._waiting[0]}]
         joined = self._waiting[0]
@@ -198,11 +208,11 @@ class Statistics:
                 self.moments[variable.name].add(columns)
                 self.quantiles[variable.name].add(columns)
 
-    def failure_rate(self, confidence=0.95):
+    def failure_rate(self, confidence: float = 0.95) -> tuple[float, float, float]:
         """The share of samples that failed, and its confidence interval."""
         return self.failures / max(self.count, 1), *proportion_interval(self.failures, self.count, confidence)
 
-    def summary(self):
+    def summary(self) -> dict[str, dict[str, np.ndarray]]:
         """Everything, as arrays by name: (statistics of `variable`, ...)."""
         found = {}
         for variable in self.variables:
@@ -225,7 +235,7 @@ class Statistics:
                 found[name] |= {"histogram": counts.astype(np.int64), "histogram_edges": edges}
         return found
 
-    def in_words(self):
+    def in_words(self) -> dict[str, Any]:
         """Everything as JSON can hold it, None where there is no number."""
         rate, low, high = self.failure_rate()
         return {
@@ -239,17 +249,19 @@ class Statistics:
         }
 
 
-def _plain(values):
+def _plain(values: np.ndarray) -> list[Any]:
     values = np.asarray(values)
-    return np.where(np.isfinite(values), values, None).tolist() if values.dtype.kind == "f" else values.tolist()
+    return (
+        np.where(np.isfinite(values), values, np.array(None)).tolist() if values.dtype.kind == "f" else values.tolist()
+    )
 
 
-def is_narrow_enough(stop_when):
+def is_narrow_enough(stop_when: StopWhen | None) -> Callable[[Statistics], bool] | None:
     """Whether statistics allow to stop: a function of them, or None."""
     if stop_when is None:
         return None
 
-    def watch(statistics):
+    def watch(statistics: Statistics) -> bool:
         if stop_when.measure == "failure rate":
             _, low, high = statistics.failure_rate(stop_when.confidence)
             return (high - low) / 2 <= stop_when.half_width

@@ -1,18 +1,29 @@
 """Study: a description with what can be done with it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..chain import Model
 from ..errors import ModelError, StudyError
+from ..simulation import Trajectory
 from . import executors
 from .description import checked, read_description
 from .plan import Plan
 from .provenance import Log
 from .reach import reach_of
 from .run import MEMORY, chunk_size, run
+from .statistics import Statistics
 from .store import InMemory, Store, alone
+
+if TYPE_CHECKING:
+    import xarray
 
 EXECUTORS = ("local", "processes", "dask")
 
@@ -52,27 +63,35 @@ class Study:
     ((500,), ['mass[link1]', 'mass[link2]', 'friction[link1]'])
     """
 
-    def __init__(self, *, folder=".", **keys):
+    def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
         self.description, self.folder = checked(keys), Path(folder)
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path: str | Path) -> Study:
         """The study that a TOML file describes; files that it names are beside it."""
         study = cls.__new__(cls)
         study.description, study.folder = read_description(path), Path(path).parent
         return study
 
     @cached_property
-    def plan(self):
+    def plan(self) -> Plan:
         """The study bound to its model."""
         return Plan(self.description, self.folder)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
 
     def run(
-        self, out=None, *, executor="local", workers=None, scheduler=None, chunk=None, memory=MEMORY, progress=None
-    ):
+        self,
+        out: str | Path | None = None,
+        *,
+        executor: str = "local",
+        workers: int | None = None,
+        scheduler: Any = None,
+        chunk: int | None = None,
+        memory: float = MEMORY,
+        progress: Callable[[int, Statistics], object] | None = None,
+    ) -> xarray.Dataset:
         """Simulate all samples, or those that a folder of results lacks.
 
         Parameters
@@ -101,30 +120,30 @@ class Study:
         StudyError
             If the folder holds another study: the message names what differs. If it cannot be written.
         """
-        plan, executor = self.plan, _executor(executor, workers, scheduler)
+        plan, compute = self.plan, _executor(executor, workers, scheduler)
         reach = reach_of(plan)
         memory = _number("memory", memory)
         size = chunk_size(plan, memory)
         if chunk is not None:
             size = min(_whole("chunk", chunk), plan.description.samples)
         if out is None:
-            store = InMemory(plan, size)
-            statistics = run(plan, store, executor, progress)
-            return store.dataset(plan, statistics)
+            in_memory = InMemory(plan, size)
+            statistics = run(plan, in_memory, compute, progress)
+            return in_memory.dataset(plan, statistics)
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
             with alone(out):
                 store = Store.open(out, plan) if Store.exists(out) else Store.create(out, plan, size, reach)
                 log = Log(out)
                 log.write(event="started", samples=plan.description.samples)
-                statistics = run(plan, store, executor, progress)
+                statistics = run(plan, store, compute, progress)
                 store.keep_statistics(statistics)
                 log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         except OSError as error:
             raise StudyError(f"{out}: results cannot be written there ({error.strerror or error})") from error
         return store.dataset()
 
-    def sample(self, k, save_at=201):
+    def sample(self, k: int, save_at: npt.ArrayLike = 201) -> tuple[dict[str, float], Model, Trajectory]:
         """Sample k alone, with all of its motion: {name: what was drawn}, its Model and its Trajectory.
 
         Examples
@@ -151,19 +170,26 @@ class Study:
         _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_chain(0)
 
-    def sensitivity(self, measure, method="sobol", samples=512, out=None, **settings):
+    def sensitivity(
+        self,
+        measure: str | None,
+        method: str = "sobol",
+        samples: int = 512,
+        out: str | Path | None = None,
+        **settings: Any,
+    ) -> xarray.Dataset:
         """How much each number that is drawn matters to a measure: see `rbchain.study.sensitivity.indices`."""
         from .sensitivity import indices
 
         return indices(self, measure, method, samples, out, **settings)
 
 
-def run_study(file, out, **settings):
+def run_study(file: str | Path, out: str | Path, **settings: Any) -> xarray.Dataset:
     """Run the study that a file describes, or go on with it: `Study.read(file).run(out, ...)`."""
     return Study.read(file).run(out, **settings)
 
 
-def _executor(name, workers, scheduler):
+def _executor(name: str, workers: int | None, scheduler: Any) -> executors.Executor:
     if name not in EXECUTORS:
         raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
     if workers is not None:
@@ -173,7 +199,7 @@ def _executor(name, workers, scheduler):
     return partial(executors.dask, scheduler=scheduler) if name == "dask" else executors.local
 
 
-def _whole(name, value, least=1, most=None):
+def _whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """A whole number within bounds, or a StudyError that names it."""
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if is_whole and value >= least and (most is None or value <= most):
@@ -182,7 +208,7 @@ def _whole(name, value, least=1, most=None):
     raise StudyError(f"{name} is {value!r}; expected a whole number {bound}")
 
 
-def _number(name, value):
+def _number(name: str, value: Any) -> float:
     """A finite number above zero, or a StudyError that names it."""
     if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 < value < np.inf:
         return float(value)

@@ -1,13 +1,16 @@
 """Designs that come from files."""
 
 import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import StudyError
 
 
-def read_design(path, columns, samples):
+def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
     """The values of `columns` in a file (CSV, Parquet, npz, npy), (samples, columns).
 
     Raises
@@ -40,7 +43,7 @@ def read_design(path, columns, samples):
     return values[:samples]
 
 
-def _read(path, columns):
+def _read(path: Path, columns: Sequence[str]) -> Mapping[str, Any]:
     if path.suffix == ".npy":
         values = np.load(path)
         if values.ndim != 2 or values.shape[1] != len(columns):

@@ -1,20 +1,39 @@
 """Films: a page that plays by itself, GIF and MP4, and pictures one by one."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import StateError
 from .painting import Painting
-from .scene import checked_layers, scene_at_rest, scene_of_motion
+from .scene import Scene, checked_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
 from .viewer import server_of, stop
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..chain import Model
+    from ..simulation import Trajectory
 
 MOST_FRAMES = 20_000
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
 
 
-def film(motion, path, chain, show, fps, speed, size):
+def film(
+    motion: Trajectory,
+    path: str | Path,
+    chain: int | tuple[int, ...],
+    show: Sequence[str],
+    fps: float,
+    speed: float,
+    size: tuple[int, int],
+) -> list[Path]:
     """Write a motion: see `Trajectory.film`."""
     path, layers = Path(path), checked_layers(show)
     if path.suffix not in (".html", ".png", *WRITERS):
@@ -36,13 +55,13 @@ def film(motion, path, chain, show, fps, speed, size):
     return _video(path, painting, frames, fps)
 
 
-def picture(model, q, show, size):
+def picture(model: Model, q: npt.ArrayLike | None, show: Sequence[str], size: tuple[int, int]) -> Figure:
     """A figure of a model: see `Model.picture`."""
     q = np.asarray(model.neutral() if q is None else q, np.float64)
     return Painting(scene_at_rest(model, q), checked_layers(show), size).figure
 
 
-def _page(path, scene, layers, fps):
+def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float) -> list[Path]:
     server = server_of("127.0.0.1", 0, scene.model.name)
     try:
         stage = Stage(server, scene, layers)
@@ -56,7 +75,7 @@ def _page(path, scene, layers, fps):
     return [path]
 
 
-def _pictures(path, painting, frames):
+def _pictures(path: Path, painting: Painting, frames: int) -> list[Path]:
     written = [path.with_name(f"{path.stem}_{frame:04d}.png") for frame in range(frames)]
     for frame, file in enumerate(written):
         painting.show(frame)
@@ -64,11 +83,11 @@ def _pictures(path, painting, frames):
     return written
 
 
-def _video(path, painting, frames, fps):
+def _video(path: Path, painting: Painting, frames: int, fps: Any) -> list[Path]:
     import matplotlib as mpl
     from matplotlib.animation import FuncAnimation
 
-    settings = {}
+    settings: Any = {}
     if path.suffix == ".mp4":
         import imageio_ffmpeg  # brings the program with it
 

@@ -1,7 +1,11 @@
 """A scene drawn by matplotlib, for films and pictures where there is no browser."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from .scene import Scene
 from .shapes import ellipsoids_of, shapes_of
 
 DPI = 100
@@ -14,26 +18,26 @@ AMBIENT = 0.45  # how bright a surface is that turns away from the light
 class Painting:
     """A matplotlib figure of a scene; `show` draws one of its frames."""
 
-    def __init__(self, scene, layers, size):
+    def __init__(self, scene: Scene, layers: Sequence[str], size: tuple[int, int]) -> None:
         from matplotlib.figure import Figure
 
         self.scene, self.layers = scene, layers
         self.shapes = shapes_of(scene.model) if "bodies" in layers else []
         self.shapes += ellipsoids_of(scene.model) if "ellipsoids" in layers else []
         self.figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI)
-        self.axes = self.figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
+        self.axes: Any = self.figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
         self._set_up()
-        self.drawn = []
+        self.drawn: list[Any] = []
         self.show(0)
 
-    def show(self, frame):
+    def show(self, frame: int) -> list[Any]:
         """Draw a frame; returns what was drawn."""
         for artist in self.drawn:
             artist.remove()
         self.drawn = [*self._ghosts(frame), *self._trails(frame), *self._bodies(frame), *self._marks(frame)]
         return self.drawn
 
-    def _set_up(self):
+    def _set_up(self) -> None:
         up = int(np.argmax(np.abs(self.scene.up)))
         # a right-handed frame whose last axis points up: matplotlib looks along it
         self.turn = np.roll(np.eye(3), 2 - up, axis=0) * (1.0 if self.scene.up[up] > 0.0 else -1.0)
@@ -53,14 +57,14 @@ class Painting:
             for line in (([x, x], reach[[0, -1]]), (reach[[0, -1]], [x, x])):
                 axes.plot(*line, [0, 0], color="#d5d9de", linewidth=0.6, zorder=0, clip_on=False)
 
-    def _turned(self, points):
+    def _turned(self, points: np.ndarray) -> np.ndarray:
         return points @ self.turn.T
 
-    def _bodies(self, frame):
+    def _bodies(self, frame: int) -> list[Any]:
         """All triangles together, so that the near ones hide the far ones, each as bright as it faces the light."""
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-        corners, colours = [], []
+        corners, of_shapes = [], []
         for shape in self.shapes:
             points = shape.vertices
             if shape.body >= 0:
@@ -71,17 +75,17 @@ class Painting:
             normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
             bright = AMBIENT + (1 - AMBIENT) * np.clip(normals @ LIGHT / np.linalg.norm(LIGHT), 0.0, 1.0)
             corners.append(of_shape)
-            colours.append(np.column_stack([bright[:, None] * shape.colour, np.full(len(bright), shape.opacity)]))
+            of_shapes.append(np.column_stack([bright[:, None] * shape.colour, np.full(len(bright), shape.opacity)]))
         if not corners:
             return []
-        colours = np.concatenate(colours)
+        colours = np.concatenate(of_shapes)
         # edges in the colours of their faces close the gaps between these, but would draw a net on what is transparent
         edges = colours * [1.0, 1.0, 1.0, 0.0] * (colours[:, 3:] < 1.0) + colours * (colours[:, 3:] >= 1.0)
         surface = Poly3DCollection(np.concatenate(corners), facecolors=colours, edgecolors=edges, linewidths=0.2)
         surface.set_zorder(3)
         return [self.axes.add_collection3d(surface)]
 
-    def _ghosts(self, frame):
+    def _ghosts(self, frame: int) -> list[Any]:
         """The others of the batch, as lines from joint to joint."""
         from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
@@ -94,7 +98,7 @@ class Painting:
         found = Line3DCollection(lines, colors=GHOST, linewidths=1.2, alpha=0.25, zorder=1)
         return [self.axes.add_collection3d(found)]
 
-    def _trails(self, frame):
+    def _trails(self, frame: int) -> list[Any]:
         if "trails" not in self.layers or frame == 0:
             return []
         ways = self._turned(self.scene.trails[: frame + 1])
@@ -102,9 +106,10 @@ class Painting:
             line for way in np.swapaxes(ways, 0, 1) for line in self.axes.plot(*way.T, color=TRAIL, lw=1.4, zorder=2)
         ]
 
-    def _marks(self, frame):
+    def _marks(self, frame: int) -> list[Any]:
         """Centres of mass, frames and reactions."""
-        drawn, radius = [], self.scene.ball[1]
+        drawn: list[Any] = []
+        radius = self.scene.ball[1]
         if "centers" in self.layers:
             masses = self.scene.model.mass
             area = 70 * (masses / max(masses.max(), 1e-300)) ** (2 / 3)

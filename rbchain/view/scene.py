@@ -1,19 +1,28 @@
 """All numbers of a moving picture: where everything is in each of its frames."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from ..errors import StateError
 from .shapes import ends_of, extent_of
+
+if TYPE_CHECKING:
+    from ..chain import Model
+    from ..simulation import Trajectory
 
 MOST_GHOSTS = 30
 LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
 USUAL = ("bodies", "ghosts", "trails")
 
 
-def checked_layers(show):
+def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
     """The names of layers, or a StateError that names what is none."""
     unknown = [name for name in show if name not in LAYERS]
     if isinstance(show, str) or unknown:
@@ -30,38 +39,38 @@ class Scene:
     `reactions` (frames, n, 3) what holds its bodies, N, or None where that is not known.
     """
 
-    model: object
+    model: Model
     t: np.ndarray
     q: np.ndarray
     translation: np.ndarray
     rotation: np.ndarray
     quaternion: np.ndarray
     trails: np.ndarray
-    reactions: np.ndarray
+    reactions: np.ndarray | None
 
     @property
-    def up(self):
+    def up(self) -> np.ndarray:
         """Away from gravity; z without any."""
         g = self.model.gravity
         return -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
 
     @property
-    def ball(self):
+    def ball(self) -> tuple[np.ndarray, float]:
         """Centre and radius of a ball around everything at any time."""
         points = np.concatenate([self.translation.reshape(-1, 3), self.trails.reshape(-1, 3)])
         low, high = points.min(0), points.max(0)
-        return (low + high) / 2, max(np.linalg.norm(high - low) / 2, 0.5 * extent_of(self.model))
+        return (low + high) / 2, max(float(np.linalg.norm(high - low)) / 2, 0.5 * extent_of(self.model))
 
-    def centers(self, frame):
+    def centers(self, frame: int) -> np.ndarray:
         """Centres of gravity of the chain's bodies (n, 3)."""
         return self.translation[0, frame] + np.einsum("nij,nj->ni", self.rotation[0, frame], self.model.cg)
 
     @property
-    def tips(self):
+    def tips(self) -> list[tuple[int, np.ndarray]]:
         """The outermost point of each body that carries no other: (body, point in its frame)."""
         return tips_of(self.model)
 
-    def axes(self, frame):
+    def axes(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
         """Origins (m, 3) and quaternions (m, 4) of the bodies' frames, and of those fixed to bodies."""
         origins, rotations = [*self.translation[0, frame]], [*self.rotation[0, frame]]
         for fixed in self.model._description.frames.values():
@@ -70,21 +79,28 @@ class Scene:
                 rotations.append(rotations[fixed.body] @ fixed.pose.rotation)
         return np.array(origins), quaternions(np.array(rotations))
 
-    def arrows(self, frame):
+    def arrows(self, frame: int) -> np.ndarray:
         """Of each joint's reaction its two ends (n, 2, 3), the longest ever half as long as the mechanism."""
+        assert self.reactions is not None
         longest = np.linalg.norm(self.reactions, axis=-1).max()
         scale = 0.5 * extent_of(self.model) / max(longest, 1e-300)
         start = self.translation[0, frame]
         return np.stack([start, start + scale * self.reactions[frame]], axis=1)
 
 
-def quaternions(rotations):
+def quaternions(rotations: np.ndarray) -> np.ndarray:
     """Of rotation matrices (..., 3, 3): w, x, y, z."""
     found = Rotation.from_matrix(rotations.reshape(-1, 3, 3)).as_quat(scalar_first=True)
     return found.reshape(*rotations.shape[:-2], 4)
 
 
-def scene_of_states(model, q, t=(0.0,), reactions=None, ghosts=None):
+def scene_of_states(
+    model: Model,
+    q: np.ndarray,
+    t: npt.ArrayLike = (0.0,),
+    reactions: np.ndarray | None = None,
+    ghosts: tuple[Model, np.ndarray] | None = None,
+) -> Scene:
     """A scene of a chain at positions q (frames, nq); ghosts are a model and its q (ghosts, frames, nq)."""
     pairs = [(model, q[None]), *([] if ghosts is None else [ghosts])]
     poses = [of.body_poses(np.asarray(states, np.float64)) for of, states in pairs]
@@ -96,7 +112,7 @@ def scene_of_states(model, q, t=(0.0,), reactions=None, ghosts=None):
     )
 
 
-def scene_at_rest(model, q):
+def scene_at_rest(model: Model, q: np.ndarray) -> Scene:
     """A scene of a model that is held at positions (nq,)."""
     if q.shape != (model.nq,):
         raise StateError(f"q has shape {q.shape}; expected ({model.nq},)")
@@ -105,7 +121,7 @@ def scene_at_rest(model, q):
     return scene_of_states(model, q, reactions=np.einsum("tnij,tnj->tni", model.body_poses(q).rotation, held))
 
 
-def tips_of(model):
+def tips_of(model: Model) -> list[tuple[int, np.ndarray]]:
     """The outermost point of each body that carries no other: (body, point in its frame)."""
     found = []
     for i in range(model.n_bodies):
@@ -115,7 +131,7 @@ def tips_of(model):
     return found
 
 
-def scene_of_motion(motion, chain, frames, reactions=False):
+def scene_of_motion(motion: Trajectory, chain: int | tuple[int, ...], frames: int, reactions: bool = False) -> Scene:
     """A scene of a motion at so many times, evenly spaced, with one of its chains in full.
 
     A chain that could not be computed to the end stays where it got to. Raises StateError where there is nothing to
@@ -143,7 +159,7 @@ def scene_of_motion(motion, chain, frames, reactions=False):
     )
 
 
-def _number_of(chain, batch):
+def _number_of(chain: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
     """The number of a chain in its batch, from that or its index."""
     index = np.atleast_1d(chain)
     try:
@@ -154,7 +170,7 @@ def _number_of(chain, batch):
         raise StateError(f"chain is {chain!r}; expected one of a batch of shape {batch}") from None
 
 
-def _between(model, saved, q, qd, t):
+def _between(model: Model, saved: np.ndarray, q: np.ndarray, qd: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Positions (chains, frames, nq) at times t: of saved ones (chains, times, nq), by a cubic in what moves them."""
     q, qd = _held(np.array(q, np.float64), np.array(qd, np.float64))
     if saved.size == 1:
@@ -167,14 +183,14 @@ def _between(model, saved, q, qd, t):
     return model.integrate(q[:, k], moved)
 
 
-def _held(q, qd):
+def _held(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """States without what could not be computed: there each chain stays where it was last."""
     good = np.isfinite(q).all(-1) & np.isfinite(qd).all(-1)
     last = np.maximum.accumulate(np.where(good, np.arange(q.shape[1]), 0), axis=1)[..., None]
     return np.take_along_axis(q, last, 1), np.where(good[..., None], qd, 0.0)
 
 
-def _reactions(motion, t):
+def _reactions(motion: Trajectory, t: np.ndarray) -> np.ndarray | None:
     """Forces (frames, n, 3) that hold the bodies of one chain, in world axes; None where they are not known."""
     try:
         force = motion.reactions[..., :3]

@@ -1,9 +1,18 @@
 """What each body looks like, as triangles: its visuals, or stand-ins made from its joints and its inertia."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..chain import Model
+    from ..model.pose import Pose
+    from ..model.visual import Visual
 
 LINK, JOINT, STRUCTURE = (0.36, 0.55, 0.78), (0.95, 0.62, 0.22), (0.72, 0.74, 0.77)
 SEGMENTS = 20  # around a cylinder
@@ -17,17 +26,18 @@ class Shape:
     body: int
     vertices: np.ndarray
     faces: np.ndarray
-    colour: tuple
+    colour: tuple[float, ...]
     opacity: float = 1.0
 
 
-def shapes_of(model):
+def shapes_of(model: Model) -> list[Shape]:
     """The shapes of a model of one chain."""
     from trimesh import creation
 
-    places = {name: (i, None) for i, name in enumerate(model.body_names)}
+    places: dict[str, tuple[int, Pose | None]] = {name: (i, None) for i, name in enumerate(model.body_names)}
     places |= {name: (frame.body, frame.pose) for name, frame in model._description.frames.items()}
-    found, missing = [], []
+    found: list[Shape] = []
+    missing: list[str] = []
     for name, visuals in model.visuals.items():
         body, pose = places[name]
         for visual in visuals:
@@ -45,11 +55,13 @@ def shapes_of(model):
     return found
 
 
-def _shape(body, mesh, rotation, translation, colour, opacity=1.0):
+def _shape(
+    body: int, mesh: Any, rotation: np.ndarray, translation: np.ndarray, colour: Sequence[float], opacity: float = 1.0
+) -> Shape:
     return Shape(body, mesh.vertices @ rotation.T + translation, np.asarray(mesh.faces), tuple(colour), float(opacity))
 
 
-def _mesh_of(visual, creation, missing):
+def _mesh_of(visual: Visual, creation: Any, missing: list[str]) -> Any:
     """A visual's triangles in its own frame; a file that cannot be read is added to `missing`."""
     size = visual.size
     if visual.shape == "mesh":
@@ -65,7 +77,7 @@ def _mesh_of(visual, creation, missing):
     return ball
 
 
-def _from_file(visual, missing):
+def _from_file(visual: Visual, missing: list[str]) -> Any:
     import trimesh
 
     try:
@@ -77,13 +89,13 @@ def _from_file(visual, missing):
     return mesh
 
 
-def _capsule(creation, radius, length):
+def _capsule(creation: Any, radius: float, length: float) -> Any:
     mesh = creation.capsule(height=length, radius=radius, count=[SEGMENTS, SEGMENTS // 2])
     mesh.vertices[:, 2] -= (mesh.vertices[:, 2].max() + mesh.vertices[:, 2].min()) / 2
     return mesh
 
 
-def extent_of(model):
+def extent_of(model: Model) -> float:
     """How far the mechanism reaches at most, m: along its joints and to its centres of gravity."""
     reach = np.linalg.norm(model.placement_translation, axis=1)
     far = np.zeros(model.n_bodies)
@@ -92,7 +104,7 @@ def extent_of(model):
     return float(max(np.max(far + 2 * np.linalg.norm(model.cg, axis=1)), 1e-3))
 
 
-def ends_of(model, i):
+def ends_of(model: Model, i: int) -> np.ndarray:
     """Points in body i's frame that it reaches to: joints of its children, frames fixed to it, its rod's end."""
     children = model.placement_translation[model.parent == i]
     frames = [frame.pose.translation for frame in model._description.frames.values() if frame.body == i]
@@ -102,13 +114,13 @@ def ends_of(model, i):
     return points[np.linalg.norm(points, axis=1) > 1e-9]
 
 
-def _stand_ins(model, i, creation):
+def _stand_ins(model: Model, i: int, creation: Any) -> list[Shape]:
     """Capsules from the body's joint to where it ends, a box of its inertia where there are none, and its joint."""
     extent = extent_of(model)
     thickness = THINNEST * extent
     found = []
     for end in ends_of(model, i):
-        length = np.linalg.norm(end)
+        length = float(np.linalg.norm(end))
         mesh = _capsule(creation, min(thickness, 0.25 * length), length)
         found.append(_shape(i, mesh, _turn_of_z_to(end / length), end / 2, LINK))
     if not found and model.mass[i] > 0.0:
@@ -129,7 +141,7 @@ def _stand_ins(model, i, creation):
     return [*found, _shape(i, mesh, _turn_of_z_to(axis), np.zeros(3), JOINT)]
 
 
-def _turn_of_z_to(direction):
+def _turn_of_z_to(direction: np.ndarray) -> np.ndarray:
     """A rotation that takes z to a unit vector."""
     x = np.eye(3)[np.argmin(np.abs(direction))]
     x = np.cross(direction, x)
@@ -137,14 +149,14 @@ def _turn_of_z_to(direction):
     return np.column_stack([x, np.cross(direction, x), direction])
 
 
-def box_of_inertia(mass, inertia):
+def box_of_inertia(mass: float, inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Edges (3,) of the even box that has this inertia (3, 3) about its centre, and its axes (3, 3), as columns."""
     moments, axes = np.linalg.eigh(inertia)
     axes[:, 0] *= np.sign(np.linalg.det(axes))
     return np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / mass, 0.0)), axes
 
 
-def ellipsoids_of(model):
+def ellipsoids_of(model: Model) -> list[Shape]:
     """Of every body with mass, the even ellipsoid that has its mass and inertia."""
     from trimesh import creation
 

@@ -1,7 +1,11 @@
 """A scene as nodes of a viser server."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from .scene import Scene
 from .shapes import THINNEST, ellipsoids_of, extent_of, shapes_of
 
 GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
@@ -11,10 +15,12 @@ GHOST_OPACITY = 0.12
 class Stage:
     """Everything that a viewer or a film shows, on a `viser.ViserServer`; `show` moves it to a frame of the scene."""
 
-    def __init__(self, server, scene, layers):
+    def __init__(self, server: Any, scene: Scene, layers: Sequence[str]) -> None:
         self.server, self.scene = server, scene
         self.size = extent_of(scene.model)
-        self.layers = {name: [] for name in ("bodies", "ghosts", "trails", "frames", "centers", "reactions")}
+        self.layers: dict[str, list[Any]] = {
+            name: [] for name in ("bodies", "ghosts", "trails", "frames", "centers", "reactions")
+        }
         self._set_up()
         self._add_bodies()
         self._add_ghosts()
@@ -23,12 +29,12 @@ class Stage:
             self.set_visible(name, name in layers)
         self.show(0)
 
-    def set_visible(self, layer, visible):
+    def set_visible(self, layer: str, visible: bool) -> None:
         """Show or hide a layer."""
         for handle in self.layers[layer]:
             handle.visible = visible
 
-    def show(self, frame, scene=None):
+    def show(self, frame: int, scene: Scene | None = None) -> None:
         """Everything where it is in a frame of the scene, or of another one; ghosts stay where that has none."""
         scene = self.scene if scene is None else scene
         with self.server.atomic():
@@ -46,7 +52,7 @@ class Stage:
             if scene.reactions is not None:
                 self.reactions.points = scene.arrows(frame).astype(np.float32)
 
-    def _set_up(self):
+    def _set_up(self) -> None:
         scene, view = self.server.scene, self.scene
         center, radius = view.ball
         up = view.up
@@ -65,7 +71,7 @@ class Stage:
         )
         scene.add_frame("/world", axes_length=0.15 * self.size, axes_radius=0.006 * self.size)
 
-    def _add_bodies(self):
+    def _add_bodies(self) -> None:
         scene = self.server.scene
         self.nodes = [scene.add_frame(f"/bodies/{i}", show_axes=False) for i in range(self.scene.model.n_bodies)]
         self.shapes = shapes_of(self.scene.model)
@@ -92,7 +98,7 @@ class Stage:
             for shape in ellipsoids_of(self.scene.model)
         ]
 
-    def _add_ghosts(self):
+    def _add_ghosts(self) -> None:
         self.ghosts = []
         count = len(self.scene.translation) - 1
         if not count:
@@ -114,7 +120,7 @@ class Stage:
             self.ghosts.append((shape.body, handle))
         self.layers["ghosts"] = [handle for _, handle in self.ghosts]
 
-    def _add_marks(self):
+    def _add_marks(self) -> None:
         """Centres of gravity, frames, trails, and reactions."""
         scene, view, size = self.server.scene, self.scene, self.size
         from trimesh import creation
@@ -153,11 +159,11 @@ class Stage:
             self.layers["reactions"] = [self.reactions]
 
 
-def _bytes(colour):
+def _bytes(colour: Sequence[float]) -> tuple[int, ...]:
     return tuple(round(255 * channel) for channel in colour)
 
 
-def _segments(way, frame):
+def _segments(way: np.ndarray, frame: int) -> np.ndarray:
     """The way (frames, 3) up to a frame, as segments (at least one, if of no length)."""
     points = way[: max(frame, 1) + 1] if frame else np.repeat(way[:1], 2, axis=0)
     return np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)

@@ -1,23 +1,32 @@
 """The viewer: a page in the browser that plays a motion, or poses a model by hand."""
 
+from __future__ import annotations
+
 import io
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import viser
 
 from ..errors import StateError
-from .scene import LAYERS, checked_layers, scene_at_rest, scene_of_motion
+from .scene import LAYERS, Scene, checked_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
+
+if TYPE_CHECKING:
+    from ..chain import Model
+    from ..simulation import Trajectory
 
 FRAMES_PER_SECOND = 30
 FEWEST, MOST = 90, 900  # frames of a motion, however short or long it is
 LABELS = {"centers": "centres of mass", "ellipsoids": "inertia ellipsoids", "reactions": "joint reactions"}
 
 
-def server_of(host, port, title):
+def server_of(host: str, port: int, title: str) -> viser.ViserServer:
     """A viser server without words of its own."""
     with redirect_stdout(io.StringIO()):  # its own announcement, which `verbose` does not stop
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
@@ -26,7 +35,7 @@ def server_of(host, port, title):
     return server
 
 
-def stop(server):
+def stop(server: viser.ViserServer) -> None:
     """Stop a server, without words of its own."""
     with redirect_stdout(io.StringIO()):
         server.stop()
@@ -38,10 +47,20 @@ class Viewer:
     Made by `Model.view` and `Trajectory.view`.
     """
 
-    def __init__(self, model, motion, q, chain, show, host, port):
+    def __init__(
+        self,
+        model: Model,
+        motion: Trajectory | None,
+        q: npt.ArrayLike | None,
+        chain: int | tuple[int, ...],
+        show: Sequence[str],
+        host: str,
+        port: int,
+    ) -> None:
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._model, self._motion, self._chain = model, motion, chain
+        self._model, self._chain = model, chain
+        self._motion: Any = motion
         layers = checked_layers(show)
         q = np.asarray(model.neutral() if q is None else q, np.float64)
         scene = scene_at_rest(model, q) if motion is None else self._scene_of_chain()
@@ -52,32 +71,32 @@ class Viewer:
         if motion is not None:
             threading.Thread(target=self._play, daemon=True).start()
 
-    def wait(self):
+    def wait(self) -> None:
         """Return when the viewer is closed, or the program is interrupted (Ctrl-C)."""
         try:
             self._closed.wait()
         except KeyboardInterrupt:
             self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Take the page down."""
         if not self._closed.is_set():
             self._closed.set()
             with self._lock:
                 stop(self._server)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Viewer({self._model.name!r}, {'closed' if self._closed.is_set() else self.url})"
 
-    def _scene_of_chain(self):
+    def _scene_of_chain(self) -> Scene:
         duration = self._motion.t[-1] - self._motion.t[0]
         frames = int(np.clip(FRAMES_PER_SECOND * duration, FEWEST, MOST)) if duration > 0.0 else 1
         return scene_of_motion(self._motion, self._chain, frames, reactions=True)
 
     # --- controls -----------------------------------------------------------------------------------------------------
 
-    def _add_controls(self, layers):
-        gui = self._server.gui
+    def _add_controls(self, layers: Sequence[str]) -> None:
+        gui: Any = self._server.gui
         if self._motion is not None:
             self._add_playback(gui)
         with gui.add_folder("Show"):
@@ -90,7 +109,7 @@ class Viewer:
             gui.add_button("To neutral").on_click(lambda _: self._pose(np.zeros(self._model.nv)))
         self._show_on_sliders(self._stage.scene.q[0])
 
-    def _add_playback(self, gui):
+    def _add_playback(self, gui: Any) -> None:
         t = self._stage.scene.t
         duration = float(t[-1] - t[0])
         with gui.add_folder("Motion"):
@@ -104,9 +123,9 @@ class Viewer:
                 chain = gui.add_number("chain", 0, min=0, max=self._motion.status.size - 1, step=1)
                 chain.on_update(lambda event: self._to_chain(int(event.target.value)))
             self._words = gui.add_markdown("")
-        self._time.on_update(lambda event: event.client is not None and self._to_time(event.target.value))
+        self._time.on_update(lambda event: event.client is not None and self._to_time(event.target.value))  # type: ignore[func-returns-value]
 
-    def _add_slider(self, gui, i):
+    def _add_slider(self, gui: Any, i: int) -> Any:
         model = self._model
         turns = model.dof_types[i] != "prismatic"
         reach = np.pi if turns else self._stage.size
@@ -121,10 +140,12 @@ class Viewer:
             (upper - lower) / 500 or 1e-3,
             min(max(0.0, lower), upper),
         )
-        slider.on_update(lambda event: event.client is not None and self._pose([s.value for s in self._sliders]))
+        slider.on_update(
+            lambda event: event.client is not None and self._pose([s.value for s in self._sliders])  # type: ignore[func-returns-value]
+        )
         return slider
 
-    def _pose(self, way):
+    def _pose(self, way: npt.ArrayLike) -> None:
         """Pose the chain by hand, a way (nv,) from its neutral positions; a motion pauses, and ghosts are left out."""
         with self._lock:
             if self._motion is not None:
@@ -134,24 +155,24 @@ class Viewer:
             self._stage.show(0, scene_at_rest(model, q[0]))
             self._show_on_sliders(q[0])
 
-    def _show_on_sliders(self, q):
+    def _show_on_sliders(self, q: np.ndarray) -> None:
         model = self._stage.scene.model
         for slider, value in zip(self._sliders, model.difference(model.neutral()[None], q[None])[0], strict=True):
             slider.value = round(float(np.clip(value, slider.min, slider.max)), 4)
 
     # --- playing ------------------------------------------------------------------------------------------------------
 
-    def _frame_at(self, t):
+    def _frame_at(self, t: float) -> int:
         times = self._stage.scene.t
         return int(np.clip(np.searchsorted(times, t, "right") - 1, 0, times.size - 1))
 
-    def _to_time(self, t):
+    def _to_time(self, t: float) -> None:
         with self._lock:
             self._playing.value = False
             self._stage.show(self._frame_at(t))
             self._show_on_sliders(self._stage.scene.q[self._frame_at(t)])
 
-    def _to_chain(self, chain):
+    def _to_chain(self, chain: int) -> None:
         try:
             scene = scene_of_motion(self._motion, chain, self._stage.scene.t.size, reactions=True)
         except StateError as error:
@@ -162,7 +183,7 @@ class Viewer:
             self._stage.scene = scene
             self._stage.show(self._frame_at(self._time.value))
 
-    def _play(self):
+    def _play(self) -> None:
         """Move on as the clock does, over and over."""
         last = time.perf_counter()
         while not self._closed.wait(1.0 / FRAMES_PER_SECOND):
