@@ -83,61 +83,6 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
     Arrays are read-only; a field given to `vary` has the batch's axes in front.
     """
 
-    # --- what the model is --------------------------------------------------------------------------------------------
-
-    if not TYPE_CHECKING:  # to type checkers `Calculator` declares these, for the other parts to know them
-        name = property(lambda self: self._description.name)
-        body_names = property(lambda self: self._description.body_names)
-        joint_names = property(lambda self: self._description.joint_names)
-        joint_types = property(lambda self: self._description.joint_types)
-        parent = property(lambda self: self._description.parent)
-        placement_rotation = property(lambda self: self._description.placement_rotation)
-        placement_translation = property(lambda self: self._description.placement_translation)
-        axis = property(lambda self: self._description.axis)
-        pitch = property(lambda self: self._description.pitch)
-        mass = property(lambda self: self._description.mass)
-        cg = property(lambda self: self._description.cg)
-        inertia = property(lambda self: self._description.inertia)
-        gravity = property(lambda self: self._description.gravity)
-        rotor_inertia = property(lambda self: self._description.rotor_inertia)
-        gear_ratio = property(lambda self: self._description.gear_ratio)
-        armature = property(lambda self: self.rotor_inertia * self.gear_ratio**2)
-        stiffness = property(lambda self: self._description.stiffness)
-        rest_position = property(lambda self: self._description.rest_position)
-        cubic_stiffness = property(lambda self: self._description.cubic_stiffness)
-        damping = property(lambda self: self._description.damping)
-        friction = property(lambda self: self._description.friction)
-        static_friction = property(lambda self: self._description.static_friction)
-        stribeck_velocity = property(lambda self: self._description.stribeck_velocity)
-        friction_velocity = property(lambda self: self._description.friction_velocity)
-        lower_limit = property(lambda self: self._description.lower_limit)
-        upper_limit = property(lambda self: self._description.upper_limit)
-        limit_stiffness = property(lambda self: self._description.limit_stiffness)
-        limit_damping = property(lambda self: self._description.limit_damping)
-        fluid_density = property(lambda self: self._description.fluid_density)
-        volume = property(lambda self: self._description.volume)
-        buoyancy_center = property(lambda self: self._description.buoyancy_center)
-        added_mass = property(lambda self: self._description.added_mass)
-        added_volume = property(lambda self: self._description.added_volume)
-        linear_damping = property(lambda self: self._description.linear_damping)
-        quadratic_damping = property(lambda self: self._description.quadratic_damping)
-        strip_drag = property(lambda self: self._description.strip_drag)
-        position_limits = property(lambda self: self._description.limits[:, :2])
-        velocity_limit = property(lambda self: self._description.limits[:, 2])
-        effort_limit = property(lambda self: self._description.limits[:, 3])
-        visuals = property(lambda self: dict(self._description.visuals))
-        dof_types = property(lambda self: self._description.dof_types)
-        position_index = property(lambda self: self._dofs.position_index)
-        velocity_index = property(lambda self: self._dofs.velocity_index)
-        nq = property(lambda self: self._position_shape[0])
-        nv = property(lambda self: self._n)
-        n_bodies = property(lambda self: len(self._description.body_names))
-
-    @property
-    def fixed_frames(self) -> dict[str, int]:
-        """Names of the frames on fixed joints, each with the number of the body it is fixed to (-1: the world)."""
-        return {name: frame.body for name, frame in self._description.frames.items()}
-
     @classmethod
     def serial_chain(
         cls,

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Never, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from ..drivers.blocks import memory_size
 from ..errors import StateError
 from ..model.description import VARIABLE_FIELDS, Description, is_in_water
 from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
+from .attributes import Attributes
 
 ndarray = np.ndarray
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
@@ -26,66 +27,12 @@ POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
 #: How far from 1 the length of a quaternion may be.
 UNIT_LENGTH = {FLOAT64: 1e-6, FLOAT32: 1e-5}
 
-if TYPE_CHECKING:
-    from ..model.pose import Found_co, Made
-    from ..model.visual import Visual
 
-    Shown = Made[Never, Found_co]
-
-
-class Calculator:
+class Calculator(Attributes):
     """A model's arrays for the drivers, and the way from arguments through a driver to results."""
 
-    if TYPE_CHECKING:  # what `Model` and its other parts have
-        name: Shown[str]
-        body_names: Shown[tuple[str, ...]]
-        joint_names: Shown[tuple[str, ...]]
-        joint_types: Shown[tuple[str, ...]]
-        parent: Shown[np.ndarray]
-        placement_rotation: Shown[np.ndarray]
-        placement_translation: Shown[np.ndarray]
-        axis: Shown[np.ndarray]
-        pitch: Shown[np.ndarray]
-        mass: Shown[np.ndarray]
-        cg: Shown[np.ndarray]
-        inertia: Shown[np.ndarray]
-        gravity: Shown[np.ndarray]
-        rotor_inertia: Shown[np.ndarray]
-        gear_ratio: Shown[np.ndarray]
-        armature: Shown[np.ndarray]
-        stiffness: Shown[np.ndarray]
-        rest_position: Shown[np.ndarray]
-        cubic_stiffness: Shown[np.ndarray]
-        damping: Shown[np.ndarray]
-        friction: Shown[np.ndarray]
-        static_friction: Shown[np.ndarray]
-        stribeck_velocity: Shown[np.ndarray]
-        friction_velocity: Shown[np.ndarray]
-        lower_limit: Shown[np.ndarray]
-        upper_limit: Shown[np.ndarray]
-        limit_stiffness: Shown[np.ndarray]
-        limit_damping: Shown[np.ndarray]
-        fluid_density: Shown[np.ndarray]
-        volume: Shown[np.ndarray]
-        buoyancy_center: Shown[np.ndarray]
-        added_mass: Shown[np.ndarray]
-        added_volume: Shown[np.ndarray]
-        linear_damping: Shown[np.ndarray]
-        quadratic_damping: Shown[np.ndarray]
-        strip_drag: Shown[np.ndarray]
-        position_limits: Shown[np.ndarray]
-        velocity_limit: Shown[np.ndarray]
-        effort_limit: Shown[np.ndarray]
-        visuals: Shown[dict[str, tuple[Visual, ...]]]
-        dof_types: Shown[tuple[str, ...]]
-        position_index: Shown[np.ndarray]
-        velocity_index: Shown[np.ndarray]
-        nq: Shown[int]
-        nv: Shown[int]
-        n_bodies: Shown[int]
+    if TYPE_CHECKING:  # what the parts of a Model use of each other
 
-        @property
-        def fixed_frames(self) -> dict[str, int]: ...
         def random_state(
             self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
         ) -> tuple[np.ndarray, np.ndarray]: ...
@@ -110,6 +57,14 @@ class Calculator:
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
         self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
         self._for_one: dict[Callable[..., Any], tuple[int, list[np.ndarray]]] = {}
+
+    @property
+    def nq(self) -> int:
+        return self._position_shape[0]
+
+    @property
+    def nv(self) -> int:
+        return self._n
 
     @cached_property
     def in_water(self) -> bool:
