@@ -74,17 +74,17 @@ class Trajectory:
     events: tuple[EventRecord, ...] = ()
     model: Model = None  # type: ignore[assignment]
     forces: tuple[Force, ...] = ()
-    _motors: Callable[[], np.ndarray] = None  # type: ignore[assignment]
+    _motors: Callable[[], np.ndarray] | None = None
 
     @cached_property
     def tau(self) -> np.ndarray:
         """What the motors gave at those times, (..., times, nv): of a prescribed motion, the force it took."""
-        return self._motors()[..., : self.qd.shape[-1]]
+        return self._driven()[..., : self.qd.shape[-1]]
 
     @cached_property
     def qdd(self) -> np.ndarray:
         """Accelerations at those times, (..., times, nv)."""
-        return self._motors()[..., self.qd.shape[-1] :]
+        return self._driven()[..., self.qd.shape[-1] :]
 
     @cached_property
     def reactions(self) -> np.ndarray:
@@ -116,7 +116,14 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
-        return {**self.__dict__, "tau": self.tau, "qdd": self.qdd, "_motors": None}
+        known = {} if self._motors is None else {"tau": self.tau, "qdd": self.qdd}
+        return {**self.__dict__, **known, "_motors": None}
+
+    def _driven(self) -> np.ndarray:
+        """Forces and accelerations, computed from what drove the motion."""
+        if self._motors is None:
+            raise StateError("what drove this trajectory is not known; expected one that simulate returned")
+        return self._motors()
 
     def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
         """The motion of one chain, by its index in the batch."""
@@ -124,7 +131,8 @@ class Trajectory:
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
-        motors = None if self._motors is None else lambda: self._motors()[i]
+        whole = self._motors
+        motors = None if whole is None else lambda: whole()[i]
         forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
         q, qd, model = self.q[i], self.qd[i], self.model.of_chain(i)
         return Trajectory(self.t, q, qd, status, steps, rejections, evaluations, events, model, forces, motors)

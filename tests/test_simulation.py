@@ -1,5 +1,7 @@
 """Trajectories: closed forms, orders of convergence, energy, statuses, and bits that depend only on the chain."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -412,3 +414,11 @@ def test_a_trajectory_has_the_shape_of_its_batch(batch, method):
     assert motion.q.shape == motion.qd.shape == (*batch, 4, 1)
     assert motion.status.shape == motion.steps.shape == batch
     assert motion.success
+
+
+def test_a_trajectory_put_together_by_hand_says_that_its_forces_are_not_known():
+    chain = rb.Model.serial_chain(1)
+    motion = rb.Trajectory(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), *np.zeros((4, 1), int), model=chain)
+    assert pickle.loads(pickle.dumps(motion)).t.size == 1
+    with pytest.raises(rb.StateError, match="what drove this trajectory is not known"):
+        _ = motion.tau
