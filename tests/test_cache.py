@@ -84,3 +84,50 @@ def test_a_folder_that_cannot_be_written_is_said_to_be_so(cache, tmp_path):
     assert result == double
     assert "body_poses cannot be kept in" in warning
     assert "NUMBA_CACHE_DIR" in warning
+
+
+CHILDREN = """
+import multiprocessing
+import numpy as np
+import rbchain as rb
+
+def work(seed):
+    model = rb.Model.serial_chain(2)
+    q, _ = model.random_state(seed, batch=3000)
+    return float(model.body_poses(q).translation.sum())
+
+if __name__ == "__main__":
+    rb.set_num_threads(2)
+    own = [work(seed) for seed in range(3)]
+    for method in ("fork", "spawn", "forkserver"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            assert pool.map_async(work, range(3)).get(200) == own, method
+    print("agree")
+"""
+
+
+def test_children_by_fork_and_by_spawn_compute_what_their_parent_does(cache, tmp_path):
+    """Though a forked child has none of the parent's threads, which had work before."""
+    script = tmp_path / "children.py"
+    script.write_text(CHILDREN)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache[0]), "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout == "agree\n", run.stderr
+
+
+CELL = """
+def push(t, q, qd, numbers, out):
+    out[0] += {force}
+motion = rod.simulate([[0.0]], [[0.0]], 0.01, method="rk4", step=0.01, drives=[rb.UserForces(push)])
+"""
+
+
+def test_a_cell_that_is_changed_and_run_again_acts_anew():
+    """A function of the same name, in the same session, as notebooks have it."""
+    code = "import rbchain as rb\nrod = rb.Model.serial_chain(1, gravity=(0, 0, 0))\n"
+    for force in ("1.0", "2.0"):
+        code += CELL.format(force=force) + "print(round(float(motion.qd[0, -1, 0]), 3))\n"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    first, second = map(float, run.stdout.split())
+    assert second == pytest.approx(2.0 * first, rel=1e-2), run.stderr
