@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..errors import StudyError
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     import xarray
 
     from ..study import Study
-    from ..study.statistics import Statistics
 
 
 def add_study(commands: Any, form: dict[str, Any]) -> None:
@@ -80,26 +77,10 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
 def _run_study(options: argparse.Namespace, study: Study, console: Console) -> int:
     """Run with a bar, then say what came of it."""
     folder = _study_folder(options)
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")]
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        samples = study.description.samples
-        task = progress.add_task(escape(study.description.name), total=samples, rate="compiling, the first time")
-        started: list[float] = []
-        computed = 0
+    from ..study.progress import bar_of
 
-        def advance(count: int, statistics: Statistics) -> None:
-            nonlocal computed
-            progress.advance(task, count)
-            if not started:  # what earlier runs left
-                started.append(time.perf_counter())
-                return
-            computed += count
-            rate = computed / (time.perf_counter() - started[0])
-            failed = f", {statistics.failures:,} failed" if statistics.failures else ""
-            progress.update(task, rate=f"{rate:,.0f} per s{failed}")
-
+    with bar_of(study, console) as advance:
         results = study.run(folder, progress=advance, **_running(options))
-        progress.update(task, total=results.sizes["sample"])
     return _print_study(console, results, folder)
 
 

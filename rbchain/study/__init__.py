@@ -14,6 +14,7 @@ try:
         Uniform,
     )
     from .measures import Measure
+    from .pictures import Results
     from .store import open_dataset
     from .study import Study, run_study
 except ModuleNotFoundError as error:
@@ -33,6 +34,7 @@ __all__ = [
     "Normal",
     "Outputs",
     "Random",
+    "Results",
     "Scipy",
     "Simulation",
     "Sobol",

@@ -14,16 +14,12 @@ import numpy as np
 
 from ..errors import STATUS_SENTENCES
 from .outputs import BAD_PARAMETERS, ENDED_WELL
+from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
 from .store import open_dataset
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.figure import Figure
 
-SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
-MOST_INFLUENTIAL = 4
-GROUPS = 20
-COLOURS = {"bar": "#4878a8", "line": "#b5482f", "band": "#9db9d3", "point": "#30506e"}
 FAILURES_SHOWN = 20
 
 PAGE = Template("""<!DOCTYPE html>
@@ -54,12 +50,12 @@ def write_report(folder: str | Path) -> Path:
     statistics = json.loads(results.attrs.get("statistics", "null"))
     pictures = {}
     sections = [_about_failures(results)]
-    for name in _measures(results):
-        pictures[f"distribution of {name}"] = _distribution(results, name, statistics)
-        pictures[f"influences on {name}"] = _influences(results, name)
+    for name in measures_of(results):
+        pictures[f"distribution of {name}"] = draw_distribution(results, name, statistics)
+        pictures[f"influences on {name}"] = draw_influences(results, name)
     for name in ("q", "qd"):
         if name in results and statistics:
-            pictures[f"{name} over time"] = _bands(results, name, statistics)
+            pictures[f"{name} over time"] = draw_bands(results, name, statistics)
     if statistics:
         sections.insert(0, _table(results, statistics))
     (folder / "report").mkdir(exist_ok=True)
@@ -80,11 +76,6 @@ def write_report(folder: str | Path) -> Path:
         encoding="utf-8",
     )
     return page
-
-
-def _measures(results: xarray.Dataset) -> list[str]:
-    """Names of the outputs that are one number of each sample."""
-    return [str(n) for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
 
 
 def _summary(results: xarray.Dataset, statistics: dict[str, Any] | None) -> str:
@@ -146,96 +137,6 @@ def sentence(status: int) -> str:
     if status == BAD_PARAMETERS:
         return "No chain can have the parameters that were drawn."
     return STATUS_SENTENCES.get(status, "The sample has not been computed.")
-
-
-def _axes(rows: int, columns: int, width: float = 9.0, height: float = 3.2) -> tuple[Figure, np.ndarray]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False).ravel()
-
-
-def _distribution(results: xarray.Dataset, name: str, statistics: dict[str, Any] | None) -> Figure | None:
-    """A histogram, with median and quantiles."""
-    if statistics:
-        counts, edges = (np.array(statistics["of"][name][key], float) for key in ("histogram", "histogram_edges"))
-    else:
-        values = results[name].values
-        counts, edges = np.histogram(values[np.isfinite(values)], 60)
-    if counts.sum() == 0:
-        return None
-    figure, (axes,) = _axes(1, 1)
-    axes.stairs(counts, edges, fill=True, color=COLOURS["bar"])
-    if statistics:
-        found = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
-        for level, style in ((0.05, ":"), (0.5, "-"), (0.95, ":")):
-            axes.axvline(found[level], color=COLOURS["line"], linestyle=style, label=f"{level:.0%}: {found[level]:.5g}")
-        axes.legend(frameon=False)
-    axes.set(xlabel=_label(results[name]), ylabel="samples")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
-
-
-def _influences(results: xarray.Dataset, name: str) -> Figure | None:
-    """The measure against the parameters that explain most of its variance, each alone."""
-    if "parameter" not in results.coords:
-        return None
-    step = max(1, results.sizes["sample"] // SHOWN)
-    values, drawn = results[name][::step].values, results.parameters[::step].values
-    there = np.isfinite(values)
-    values, drawn = values[there], drawn[there]
-    if values.size < 2 * GROUPS or np.ptp(values) == 0:
-        return None
-    shares = {c: explained(drawn[:, c], values) for c in range(drawn.shape[1]) if np.ptp(drawn[:, c]) > 0}
-    most = sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL]
-    if not most:
-        return None
-    figure, all_axes = _axes(1, len(most), height=3.0)
-    for axes, c in zip(all_axes, most, strict=True):
-        axes.plot(drawn[:, c], values, ".", markersize=2, alpha=0.4, color=COLOURS["point"], rasterized=True)
-        axes.set(xlabel=str(results.parameter.values[c]), title=f"explains {shares[c]:.0%} of the variance")
-        axes.title.set_fontsize(9)
-        axes.spines[["top", "right"]].set_visible(False)
-    all_axes[0].set_ylabel(_label(results[name]))
-    return figure
-
-
-def explained(parameter: np.ndarray, values: np.ndarray) -> float:
-    """The share of the variance of `values` that the parameter alone explains: the correlation ratio.
-
-    Samples are sorted by the parameter into GROUPS; what the means of groups of mere chance would vary by is taken off.
-    """
-    groups = np.array_split(values[np.argsort(parameter, kind="stable")], GROUPS)
-    means, sizes = np.array([g.mean() for g in groups]), np.array([g.size for g in groups])
-    between, total = (sizes * (means - values.mean()) ** 2).sum(), ((values - values.mean()) ** 2).sum()
-    by_chance = (total - between) / (values.size - GROUPS) * (GROUPS - 1)
-    return max(0.0, float((between - by_chance) / total))
-
-
-def _bands(results: xarray.Dataset, name: str, statistics: dict[str, Any]) -> Figure:
-    """Median and quantile bands of each coordinate over time."""
-    variable, levels = results[name], statistics["levels"]
-    quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
-    labels, times = results[variable.dims[2]].values, results.time.values
-    columns = min(3, len(labels))
-    figure, all_axes = _axes(-(-len(labels) // columns), columns, height=2.6)
-    for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
-        for low, high, alpha in ((0.05, 0.95, 0.45), (0.25, 0.75, 0.8)):
-            band = quantiles[levels.index(low), :, i], quantiles[levels.index(high), :, i]
-            axes.fill_between(
-                times, *band, color=COLOURS["band"], alpha=alpha, linewidth=0, label=f"{low:.0%}-{high:.0%}"
-            )
-        axes.plot(times, quantiles[levels.index(0.5), :, i], color=COLOURS["line"], label="median")
-        axes.set(xlabel="t (s)", ylabel=f"{name} {label}")
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in all_axes[len(labels) :]:
-        axes.remove()
-    all_axes[0].legend(frameon=False, fontsize=8)
-    return figure
-
-
-def _label(variable: xarray.DataArray) -> Any:
-    return variable.attrs.get("long_name") or variable.name
 
 
 def _provenance(results: xarray.Dataset) -> str:

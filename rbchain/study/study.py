@@ -16,6 +16,7 @@ from ..simulation import Trajectory
 from . import executors
 from .description import checked, read_description
 from .plan import Plan
+from .progress import bar_of
 from .provenance import Log
 from .reach import reach_of
 from .run import MEMORY, chunk_size, run
@@ -90,7 +91,7 @@ class Study:
         scheduler: Any = None,
         chunk: int | None = None,
         memory: float = MEMORY,
-        progress: Callable[[int, Statistics], object] | None = None,
+        progress: Callable[[int, Statistics], object] | bool = False,
     ) -> xarray.Dataset:
         """Simulate all samples, or those that a folder of results lacks.
 
@@ -106,8 +107,9 @@ class Study:
             Samples computed at once, if not as many as `memory` allows, up to 4096.
         memory : float, bytes
             What the chunks on their way may take, however many samples there are; statistics take up to 128 MB more.
-        progress : function(count, statistics), optional
-            Called after each chunk with how many samples that were, and what is known so far.
+        progress : bool or function(count, statistics)
+            True shows a bar, in a terminal or a notebook (which needs ipywidgets for it). A function is called after
+            each chunk with how many samples that were, and what is known so far.
 
         Returns
         -------
@@ -120,6 +122,17 @@ class Study:
         StudyError
             If the folder holds another study: the message names what differs. If it cannot be written.
         """
+        if progress is True:
+            with bar_of(self) as advance:
+                return self.run(
+                    out,
+                    executor=executor,
+                    workers=workers,
+                    scheduler=scheduler,
+                    chunk=chunk,
+                    memory=memory,
+                    progress=advance,
+                )
         plan, compute = self.plan, _executor(executor, workers, scheduler)
         reach = reach_of(plan)
         memory = _number("memory", memory)
@@ -128,7 +141,7 @@ class Study:
             size = min(_whole("chunk", chunk), plan.description.samples)
         if out is None:
             in_memory = InMemory(plan, size)
-            statistics = run(plan, in_memory, compute, progress)
+            statistics = run(plan, in_memory, compute, progress or None)
             return in_memory.dataset(plan, statistics)
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
@@ -136,7 +149,7 @@ class Study:
                 store = Store.open(out, plan) if Store.exists(out) else Store.create(out, plan, size, reach)
                 log = Log(out)
                 log.write(event="started", samples=plan.description.samples)
-                statistics = run(plan, store, compute, progress)
+                statistics = run(plan, store, compute, progress or None)
                 store.keep_statistics(statistics)
                 log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         except OSError as error:
@@ -169,6 +182,29 @@ class Study:
         beside = values[plan.possible(values) & (values != drawn).any(-1)][:1]
         _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_chain(0)
+
+    def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike = 101) -> Trajectory:
+        """The motions of `count` samples (at least 2) from the `first` on: `study.motions().view()`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+        ... )
+        >>> study.motions(4).q.shape
+        (4, 101, 1)
+        """
+        samples = self.description.samples
+        first = _whole("first", first, least=0, most=max(0, samples - 2))
+        count = _whole("count", min(count, samples - first), least=2)
+        try:
+            return self.plan.simulate(self.plan.draw(first, first + count), save_at)[1]
+        except ModelError as error:
+            raise StudyError(
+                f"of samples {first} to {first + count - 1} one is a chain that cannot be: {error}"
+            ) from None
 
     def sensitivity(
         self,

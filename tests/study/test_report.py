@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
+import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.report import explained
+from rbchain.study.pictures import explained
 
 STUDY = """
 name = "two <links>"
@@ -98,3 +99,39 @@ def test_the_share_of_variance_that_is_explained_is_that_of_the_closed_form():
     expected = (4 / 45) / (4 / 45 + 0.04)
     assert abs(explained(x, x**2 + e) - expected) < 0.02
     assert explained(rng.normal(size=40_000), x**2 + e) < 1e-3
+
+
+def small_study(**more):
+    """Pendulums of several lengths, whose motion is kept."""
+    return rb.Study(
+        model=rb.Model.serial_chain(1),
+        samples=60,
+        simulate={"duration": 0.2, "method": "rk4", "step": 0.01, "samples": 5},
+        vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.3, "high": 0.3}}],
+        **more,
+    )
+
+
+def test_results_are_plotted():
+    results = small_study(outputs={"motion": True}).run()
+    assert [a.get_ylabel() for a in results.rbchain.plot().axes] == ["q link1"]
+    with pytest.raises(rb.StudyError, match=r"nothing to plot of 'speed' of a study with \['q', 'qd'\]"):
+        results.rbchain.plot("speed")
+    results = small_study(measures=[{"name": "push", "of": "kinetic_energy", "over": "max"}]).run()
+    assert results.rbchain.plot("push").axes[0].get_ylabel() == "samples"
+    (axes,) = results.rbchain.plot("push", influences=True).axes
+    assert axes.get_xlabel() == "q[link1]"
+
+
+def test_motions_of_samples_are_those_of_the_study():
+    study = small_study(outputs={"motion": True})
+    results, motion = study.run(), study.motions(7, first=20, save_at=5)
+    np.testing.assert_array_equal(motion.q, results.q[20:27])
+    with pytest.raises(rb.StudyError, match="first is 60"):
+        study.motions(5, first=60)
+
+
+def test_a_bar_shows_how_far_a_study_is(capsys):
+    results = small_study().run(progress=True)
+    assert results.sizes["sample"] == 60
+    assert "60/60" in capsys.readouterr().out
