@@ -79,6 +79,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         Frames on fixed joints by name, each with the number of the body it is fixed to (-1: the world).
     visuals : dict
         Of each body or frame that has any, a tuple of `Visual`.
+    drives : tuple
+        What the model's file, or its builder, says that its motors do: `model.simulate(..., drives=model.drives)`.
 
     Arrays are read-only; a field given to `vary` has the batch's axes in front.
     """
@@ -147,6 +149,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
                 frames={},
                 nonphysical_inertia="refuse",
                 limits=np.tile(JointLimits().of_dofs(name, Revolute()), (n, 1)),
+                drives=(),
                 visuals={},
             )
         )

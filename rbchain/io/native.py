@@ -19,6 +19,12 @@
     limits = { lower = -1, upper = 1, velocity = 2, effort = 50 }
     visual = [{ shape = "box", size = [0.2, 0.1, 0.1], placement = { translation = [0.1, 0, 0] } }]
 
+    [[drive]]                       # what motors do: PID, PrescribedPosition and so on, and its fields
+    kind = "PID"
+    joint = "upper"
+    reference = { signal = "sines", amplitude = 0.3, angular_frequency = 2.0 }
+    kp = 20.0
+
     [[frame]]                       # fixed to a body, or to the world
     name = "tool"
     body = "upper"
@@ -33,8 +39,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..actions.tables import DRIVES, action_of, table_of_drive
 from ..chain import Model
-from ..errors import FileFormatError, ModelError
+from ..errors import FileFormatError, ModelError, StateError
 from ..model.builder import ModelBuilder
 from ..model.description import Description
 from ..model.immersion import Immersion
@@ -50,7 +57,18 @@ Part = TypeVar("Part")
 
 FORMAT = "rbchain 1"
 KINDS: dict[str, Callable[..., AnyJoint]] = {joint.kind: joint for joint in JOINTS}
-MODEL_KEYS = ("format", "name", "gravity", "fluid_density", "units", "degrees", "nonphysical_inertia", "body", "frame")
+MODEL_KEYS = (
+    "format",
+    "name",
+    "gravity",
+    "fluid_density",
+    "units",
+    "degrees",
+    "nonphysical_inertia",
+    "body",
+    "drive",
+    "frame",
+)
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
     *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual"),
@@ -117,6 +135,11 @@ def _model(given: Mapping[str, Any]) -> Model:
         pose = _pose(where, _table(where, frame, "placement"), units)
         looks = _visuals(where, frame)
         builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks)
+    for drive in _tables(given, "drive"):
+        try:
+            builder.add_drive(action_of(drive, DRIVES))
+        except StateError as error:
+            raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
     model = builder.build()
     for key in ADDED:
         if any(key in of_body for of_body in added.values()):
@@ -216,6 +239,8 @@ def toml_of(model: Model) -> str:
     if description.nonphysical_inertia != "refuse":
         given["nonphysical_inertia"] = description.nonphysical_inertia
     given["body"] = [_body_of(description, i, first) for i, first in enumerate(model.velocity_index)]
+    if description.drives:
+        given["drive"] = [table_of_drive(drive) for drive in description.drives]
     frames = description.frames.items()
     if frames:
         given["frame"] = [

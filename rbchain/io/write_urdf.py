@@ -150,6 +150,7 @@ def _warn_of_what_is_lost(model: Model) -> None:
         lost.append("limits on one side, and of joints other than revolute and prismatic")
     others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
+    lost += ["drives"] if description.drives else []
     lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
     lost += ["the water"] if model.in_water else []
     lost += ["gravity other than 9.81 m/s^2 along -z"] if (description.gravity != [0.0, 0.0, -9.81]).any() else []

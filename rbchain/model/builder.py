@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..actions.drives import ONE_JOINT, OneJointDrive
 from ..chain import Model
 from ..errors import ModelError
 from . import validation
@@ -80,6 +81,7 @@ class ModelBuilder:
             raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
         self._bodies: dict[str, _Body] = {}
         self._nonphysical: list[str] = []
+        self._drives: list[OneJointDrive] = []
 
     def add_body(
         self,
@@ -187,6 +189,37 @@ class ModelBuilder:
             raise ModelError(f"body {name!r}: {what} has shape {found.shape}; expected () or ({len(joint.dofs)},)")
         return np.broadcast_to(found, len(joint.dofs))
 
+    def add_drive(self, drive: OneJointDrive) -> None:
+        """Add what a joint's motor does, for the model to keep as one of its `drives`.
+
+        Parameters
+        ----------
+        drive : PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID or ComputedTorque
+
+        Raises
+        ------
+        ModelError
+            If it is none of these, or its joint is not there.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+        >>> builder.add_drive(rb.PID("arm", reference=0.5, kp=20.0, kd=4.0))
+        >>> arm = builder.build()
+        >>> motion = arm.simulate([[0.0]], [[0.0]], 3.0, method="rk4", step=0.01, drives=arm.drives)
+        >>> float(motion.q[0, -1, 0].round(2))
+        0.5
+        """
+        if not isinstance(drive, ONE_JOINT):
+            expected = ", ".join(kind.__name__ for kind in ONE_JOINT)
+            raise ModelError(f"drive is {drive!r}; expected one of {expected}")
+        joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
+        if drive.joint not in joints:
+            raise ModelError(f"drive of joint {drive.joint!r}, which is not there; the joints are {joints}")
+        self._drives.append(drive)
+
     def build(self) -> Model:
         """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
         self._check_tree()
@@ -245,6 +278,7 @@ class ModelBuilder:
                 frames={name: frame for name, frame in carriers.items() if name not in names},
                 nonphysical_inertia=self.nonphysical_inertia,
                 limits=np.concatenate([body.limits for body in bodies]),
+                drives=tuple(self._drives),
                 visuals={name: body.visuals for name, body in self._bodies.items() if body.visuals},
             )
         )

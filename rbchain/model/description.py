@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,7 @@ class Description:
     frames: dict[str, Frame]
     nonphysical_inertia: str
     limits: np.ndarray  # (nv, 4), in the order of LIMITS
+    drives: tuple[Any, ...]
     visuals: dict[str, tuple[Visual, ...]]  # of each body or frame that has any
 
 

@@ -74,6 +74,7 @@ class Attributes:
     linear_damping = Shown[np.ndarray]()
     quadratic_damping = Shown[np.ndarray]()
     strip_drag = Shown[np.ndarray]()
+    drives = Shown[tuple[Any, ...]]()
 
     @property
     def armature(self) -> np.ndarray:

@@ -14,9 +14,8 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, model_validator
 from scipy.interpolate import PPoly
 
-from ..actions.drives import ONE_JOINT
 from ..actions.events import Event
-from ..actions.signals import Signal
+from ..actions.tables import DRIVES, action_of
 from ..actions.wrenches import Current, Wrench
 from ..chain import Model
 from ..errors import RbchainError, StudyError
@@ -27,7 +26,6 @@ from .distributions import AnyDistribution, MultivariateNormal, triangle_of_corr
 from .measures import Measure
 from .parameters import PARAMETERS
 
-DRIVES = {kind.__name__: kind for kind in ONE_JOINT}
 FORCES = {"Wrench": Wrench, "Current": Current}
 STRICT = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
@@ -230,33 +228,12 @@ def _action(kinds: Mapping[str, Any]) -> Callable[[Any], Any]:
     def make(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        given = dict(value)
-        kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
-        if kind not in kinds:
-            raise ValueError(f"kind is {kind!r}; expected one of {', '.join(kinds)}")
-        known = {field.name for field in fields(kinds[kind])}
-        unknown = sorted(set(given) - known)
-        if unknown:
-            raise ValueError(f"{kind} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
         try:
-            return kinds[kind](**{name: _signal(v) for name, v in given.items()})
-        except (TypeError, RbchainError) as error:
-            raise ValueError(f"{kind}: {error}") from None
+            return action_of(value, kinds)
+        except RbchainError as error:
+            raise ValueError(str(error)) from None
 
     return make
-
-
-def _signal(value: Any) -> Any:
-    """A Signal of a table such as {signal = "sines", amplitude = 1.0, angular_frequency = 2.0}; else the value."""
-    if isinstance(value, list) and any(isinstance(x, dict) for x in value):
-        return tuple(_signal(x) for x in value)
-    if not isinstance(value, dict):
-        return value
-    given = dict(value)
-    kind = given.pop("signal", None)
-    if kind not in ("constant", "polynomial", "sines", "table"):
-        raise TypeError(f"signal is {kind!r}; expected constant, polynomial, sines or table")
-    return getattr(Signal, kind)(**given)
 
 
 #: Names that outputs and axes of the results have.
@@ -386,11 +363,11 @@ def _words_of(code: types.CodeType) -> list[Any]:
 
 
 def fingerprint(model: Model) -> str:
-    """A hash of everything that a model is, but for its looks."""
+    """A hash of everything that a model is, but for its looks and drives."""
     digest = hashlib.sha256()
     for field in fields(model._description):
         value = getattr(model._description, field.name)
-        if field.name == "visuals":
+        if field.name in ("visuals", "drives"):  # a study has drives of its own
             continue
         if isinstance(value, np.ndarray):
             digest.update(f"{field.name} {value.shape} {value.dtype}".encode() + np.ascontiguousarray(value).tobytes())

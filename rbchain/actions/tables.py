@@ -1,0 +1,78 @@
+"""What acts, as tables of words and numbers: how files say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ..errors import RbchainError, StateError
+from .drives import ONE_JOINT
+from .signals import Signal, as_signal
+
+DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
+SIGNALS: dict[str, Callable[..., Signal]] = {
+    "constant": Signal.constant,
+    "polynomial": Signal.polynomial,
+    "sines": Signal.sines,
+    "table": Signal.table,
+    "pieces": Signal,
+}
+
+
+def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+    """The drive, force or event of a table such as {kind = "PID", joint = "link1", kp = 2.0}.
+
+    Raises StateError where it is of no kind, or has what its kind has not.
+    """
+    given = dict(table)
+    kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
+    if kind not in kinds:
+        raise StateError(f"kind is {kind!r}; expected one of {', '.join(kinds)}")
+    known = {field.name for field in fields(kinds[kind])}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise StateError(f"{kind} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+    try:
+        return kinds[kind](**{name: _signal_of(value) for name, value in given.items()})
+    except (TypeError, RbchainError) as error:
+        raise StateError(f"{kind}: {error}") from None
+
+
+def _signal_of(value: Any) -> Any:
+    """A Signal of a table such as {signal = "sines", amplitude = 1.0, angular_frequency = 2.0}; else the value."""
+    if isinstance(value, list) and any(isinstance(x, dict) for x in value):
+        return tuple(_signal_of(x) for x in value)
+    if not isinstance(value, dict):
+        return value
+    given = dict(value)
+    kind = given.pop("signal", None)
+    if kind not in SIGNALS:
+        raise TypeError(f"signal is {kind!r}; expected one of {', '.join(SIGNALS)}")
+    return SIGNALS[kind](**given)
+
+
+def table_of_drive(drive: Any) -> dict[str, Any]:
+    """The table of a drive of one joint, without what is usual; numbers to the bit."""
+    table = {"kind": type(drive).__name__}
+    for field in fields(drive):
+        value = getattr(drive, field.name)
+        if isinstance(value, (str, bool, int)):
+            found: Any = value
+        elif field.name in ("signal", "reference"):
+            found = _table_of_signal(as_signal(field.name, value))
+        else:
+            found = np.asarray(value, np.float64).tolist()
+        if found != field.default:
+            table[field.name] = found
+    return table
+
+
+def _table_of_signal(signal: Signal) -> Any:
+    if signal.is_constant:
+        return signal.coefficients[..., 0, 0].tolist()
+    pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}
+    pieces |= {"waves": signal.waves.tolist()} if signal.waves.size else {}
+    return {"signal": "pieces", **pieces} | ({"end": signal.end} if np.isfinite(signal.end) else {})
