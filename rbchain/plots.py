@@ -106,10 +106,16 @@ def _phase(motion: Trajectory, figure_class: type[Figure]) -> Figure:
 
 
 def _steps(motion: Trajectory, figure_class: type[Figure]) -> Figure:
-    """How many steps the chains took, and how many were rejected."""
-    figure, panels = _grid(figure_class, 1, 2, height=3.0)
-    for axes, name in zip(panels[0], ("steps", "rejections"), strict=True):
-        counts = getattr(motion, name).ravel()
-        axes.hist(counts, bins=min(60, max(1, np.ptp(counts) + 1)), color=COLOUR)
-        axes.set(xlabel=f"{name} taken" if name == "steps" else name, ylabel="chains")
+    """How many steps the chains took, how long these were in the mean, and how many were rejected."""
+    duration = motion.t[-1] - motion.t[0]
+    numbers = {
+        "steps taken": motion.steps.ravel(),
+        "mean step (s)": duration / np.maximum(motion.steps[motion.status == 0].ravel(), 1),
+        "rejections": motion.rejections.ravel(),
+    }
+    figure, panels = _grid(figure_class, 1, 3, height=3.0)
+    for axes, (name, values) in zip(panels[0], numbers.items(), strict=True):
+        whole = values.dtype.kind == "i" and values.size
+        axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOUR)
+        axes.set(xlabel=name, ylabel="chains")
     return figure
