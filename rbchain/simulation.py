@@ -144,8 +144,9 @@ class Trajectory:
         ----------
         what : str
             "states", every position and velocity over time; "energy", kinetic, potential and total, and how the total
-            changes; "phase", velocities against positions; "steps", how many steps the chains took, how long, and how many were rejected. More than 20 chains
-            are drawn as their median and bands of quantiles (in "phase", 20 of them).
+            changes; "phase", velocities against positions; "steps", how many steps the chains took, how long they were,
+            and how many were rejected. More than 20 chains are drawn as their median and bands of quantiles (in
+            "phase", 20 of them).
 
         Examples
         --------
