@@ -7,10 +7,10 @@ author = "the founders of rbchain"
 release = version = rbchain.__version__
 extensions = [
     "myst_parser",
+    "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",
+    "sphinx-mathjax-offline",  # equations without a network
     "sphinx.ext.viewcode",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
@@ -21,8 +21,4 @@ exclude_patterns = ["_build"]
 templates_path = []
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-napoleon_numpy_docstring = True
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_use_param = False
-napoleon_use_ivar = True
+numpydoc_show_class_members = False

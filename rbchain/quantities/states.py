@@ -83,7 +83,7 @@ class States(Calculator):
 
         Returns
         -------
-        q, qd : (*batch, nq), (*batch, nv) arrays
+        q, qd : (batch..., nq), (batch..., nv) arrays
             Velocities are normally distributed with variance 1.
 
         Examples
