@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .errors import StateError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +25,17 @@ def draw_motion(motion: Trajectory, what: str) -> Figure:
 
     drawings = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
     if what not in drawings:
-        raise ValueError(f"what is {what!r}; expected one of {', '.join(drawings)}")
+        raise StateError(f"what is {what!r}; expected one of {', '.join(drawings)}")
+    if what != "steps":
+        warn_of_few_times(motion)
     return drawings[what](motion, Figure)
+
+
+def warn_of_few_times(motion: Trajectory) -> None:
+    """Say so where a motion was saved at its ends only: what lies between cannot be shown."""
+    if motion.t.size == 2 and motion.steps.max(initial=0) > 1:
+        words = "the motion was saved at its beginning and end only, and is drawn straight between"
+        warnings.warn(f"{words}: give simulate a save_at, such as save_at=101", stacklevel=4)
 
 
 def _grid(figure_class: type[Figure], rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:
@@ -79,11 +91,13 @@ def _energy(motion: Trajectory, figure_class: type[Figure]) -> Figure:
         ("kinetic energy", kinetic),
         ("potential energy", potential),
         ("total energy", total),
-        ("change of it", drift),
+        ("change of total energy", drift),
     )
     for axes, (name, values) in zip(panels.ravel(), named, strict=True):
         _over_time(axes, motion.t, values)
         axes.set(ylabel=f"{name} (J)", xlabel="t (s)")
+    if len(total) > MOST_LINES:
+        panels[0, 0].legend(frameon=False, fontsize=7)
     return figure
 
 

@@ -448,7 +448,11 @@ def _times(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, 
     if save_at is None:
         return np.array([0.0, duration]), slice(None)
     if np.ndim(save_at) == 0:
-        return np.linspace(0.0, duration, _whole("save_at", save_at, least=2)), slice(None)
+        try:
+            return np.linspace(0.0, duration, _whole("save_at", save_at, least=2)), slice(None)
+        except StateError:
+            wanted = "a number of times, at least 2, or the times themselves"
+            raise StateError(f"save_at is {save_at!r}; expected {wanted}") from None
     times = np.array(save_at, dtype=np.float64)
     if times.ndim != 1 or times.size == 0 or not (times[0] >= 0.0 and times[-1] <= duration):
         raise StateError(f"save_at {times.tolist()} is no list of times from 0 to {duration} s")

@@ -1,5 +1,7 @@
 """Drives: what a joint's motor does over time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Events of a motion."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -19,8 +19,20 @@ from ..drivers.threads import get_num_threads
 from .output import EXIT_OK
 
 FEATURES = ("sse2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "yourdfpy", "lxml", "tomli-w")
-EXTRAS = ("pint", "trimesh", "mujoco", "pydantic", "xarray", "zarr", "matplotlib", "SALib", "pandas", "distributed")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "yourdfpy", "lxml", "tomli-w", "lazy-loader")
+EXTRAS = (
+    "pint",
+    "trimesh",
+    "mujoco",
+    "pydantic",
+    "xarray",
+    "zarr",
+    "matplotlib",
+    "SALib",
+    "pandas",
+    "distributed",
+    "viser",
+)
 
 
 def add_doctor(commands: Any, form: dict[str, Any]) -> None:

@@ -48,7 +48,8 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     way, speed = options.spread * rng.standard_normal((2, options.batch, model.nv))
     out = writable(options.out, ending="")
     save_at = int(np.clip(60 * options.duration, 2, 2000))
-    motion = model.simulate(model.integrate(model.neutral(), way), speed, options.duration, save_at=save_at)
+    with console.status("computing; the first time this compiles, for up to a minute"):
+        motion = model.simulate(model.integrate(model.neutral(), way), speed, options.duration, save_at=save_at)
     if not motion.success:
         console.print(motion.message, markup=False)
     if not out:

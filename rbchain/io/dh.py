@@ -1,5 +1,7 @@
 """Chains from Denavit and Hartenberg's tables."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

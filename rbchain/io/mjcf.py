@@ -1,5 +1,7 @@
 """MJCF, read by MuJoCo's own parser (the extra `mjcf`)."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -32,6 +32,8 @@
 A measurement may also have a unit of its own, "5 mm". Whatever is written is read again to the last bit.
 """
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """URDF (the Unified Robot Description Format of ROS), read through yourdfpy; meshes are not needed."""
 
+from __future__ import annotations
+
 import io
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ from ..model.passive import JointForces
 from ..model.pose import Pose
 from ..model.visual import Visual
 from .urdf_visuals import visuals_of
+from .write_urdf import UNLIMITED
 
 #: What is no part of the dynamics, nor of the limits; visuals are read by themselves.
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
@@ -199,12 +202,17 @@ def _limits(joint: Any) -> JointLimits | None:
     said = joint.limit
     if said is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
         return None
-    unlimited = joint.type == "continuous"
+    lower, upper, velocity, effort = (
+        np.inf if x is None or abs(x) >= UNLIMITED else x for x in (said.lower, said.upper, said.velocity, said.effort)
+    )
+    if joint.type == "continuous":
+        lower = upper = np.inf
+    # many files have 0 where nothing is known of velocity or effort
     return JointLimits(
-        lower=-np.inf if unlimited or said.lower is None else said.lower,
-        upper=np.inf if unlimited or said.upper is None else said.upper,
-        velocity=said.velocity or np.inf,
-        effort=said.effort or np.inf,
+        lower=-np.inf if lower == np.inf else lower,
+        upper=upper,
+        velocity=velocity or np.inf,
+        effort=effort or np.inf,
     )
 
 

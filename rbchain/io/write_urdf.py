@@ -1,5 +1,7 @@
 """Writing URDF: links, visuals, joints, limits, damping and friction; what it cannot say is named in a warning."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,12 +13,15 @@ from scipy.spatial.transform import Rotation
 from ..chain import Model
 from ..errors import FileFormatError
 from ..model.description import Description, Frame
+from ..model.limits import LIMITS
 from ..model.passive import PASSIVE_FIELDS, JointForces
 from ..model.visual import Visual
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
 SAID = ("damping", "friction")  # of JointForces, where a joint has one degree of freedom
 ROOT = "world"
+# What stands for a limit that is not there: URDF has no word for it, and readers want a number.
+UNLIMITED = 1e9
 SHAPES = ("box", "cylinder", "sphere", "mesh")  # of visuals
 
 
@@ -86,8 +91,8 @@ def _add_inertia(link: Any, mass: float, cg: np.ndarray, inertia: np.ndarray) ->
 
 def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str) -> None:
     kind, parent = description.joint_types[i], description.parent[i]
-    lower, upper, velocity, effort = description.limits[dof]
-    limited = kind in ("revolute", "prismatic") and np.isfinite((lower, upper)).all()
+    limits = description.limits[dof]
+    limited = kind == "prismatic" or (kind == "revolute" and np.isfinite(limits[:2]).any())
     type_name = "revolute" if limited and kind == "revolute" else TYPES[kind]
     joint = etree.SubElement(robot, "joint", name=description.joint_names[i], type=type_name)
     etree.SubElement(joint, "parent", link=root if parent < 0 else description.body_names[parent])
@@ -99,11 +104,10 @@ def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str
     if description.damping[dof] or description.friction[dof]:
         numbers = {key: repr(float(getattr(description, key)[dof])) for key in ("damping", "friction")}
         etree.SubElement(joint, "dynamics", numbers)
-    if limited or (kind in ("revolute", "prismatic") and np.isfinite((velocity, effort)).any()):
-        said = {"lower": lower, "upper": upper} if limited else {}
-        # a URDF has to say how strong and fast a joint is; where that is not known, 0 is customary
-        said |= {key: x if np.isfinite(x) else 0.0 for key, x in (("effort", effort), ("velocity", velocity))}
-        etree.SubElement(joint, "limit", {key: repr(float(x)) for key, x in said.items()})
+    if limited or (kind == "revolute" and np.isfinite(limits).any()):
+        said = np.nan_to_num(limits, posinf=UNLIMITED, neginf=-UNLIMITED).tolist()
+        names = LIMITS if limited else LIMITS[2:]  # a continuous joint's position has none
+        etree.SubElement(joint, "limit", {name: repr(said[LIMITS.index(name)]) for name in names})
 
 
 def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
@@ -143,11 +147,9 @@ def _warn_of_what_is_lost(model: Model) -> None:
         if key not in SAID and (getattr(description, key) != getattr(JointForces, key)).any()
     ]
     lost += [f"{key} of free joints, and of planar ones its differences" for key in SAID if _is_lost(model, key)]
-    single = np.isin(description.joint_types, ("revolute", "prismatic"))
-    finite = np.isfinite(description.limits)
-    of_single = np.repeat(single, description.dof_counts)
-    if finite[~of_single].any() or (finite[:, 0] != finite[:, 1]).any():
-        lost.append("limits on one side, and of joints other than revolute and prismatic")
+    of_single = np.repeat(np.isin(description.joint_types, ("revolute", "prismatic")), description.dof_counts)
+    if np.isfinite(description.limits[~of_single]).any():
+        lost.append("limits of joints other than revolute and prismatic")
     others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
     lost += ["drives"] if description.drives else []

@@ -1,5 +1,7 @@
 """ModelBuilder: a mechanism put together body by body."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -168,11 +170,13 @@ class ModelBuilder:
             self._expect(name, "immersion", immersion, Immersion)
         limits = JointLimits() if limits is None else limits
         self._expect(name, "limits", limits, JointLimits)
-        ranges, visuals = limits.of_dofs(name, joint), tuple(visuals)
+        ranges = limits.of_dofs(name, joint)
+        if not isinstance(visuals, (list, tuple)):
+            raise ModelError(f"body {name!r}: visuals is {visuals!r}; expected a list of Visual")
         for visual in visuals:
             self._expect(name, "one of visuals", visual, Visual)
         self._bodies[name] = _Body(
-            parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, visuals, joint_name
+            parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name
         )
 
     @staticmethod
@@ -300,7 +304,8 @@ class ModelBuilder:
         for name, body in self._bodies.items():
             parent = body.parent
             if parent is not None and parent not in self._bodies:
-                raise ModelError(f"body {name!r}: parent {parent!r} is unknown; the bodies are {list(self._bodies)}")
+                others = [other for other in self._bodies if other != name]
+                raise ModelError(f"body {name!r}: parent {parent!r} is unknown; the other bodies are {others}")
             if parent is not None and parent not in seen:
                 if self._leads_back(name):
                     raise ModelError(

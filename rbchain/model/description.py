@@ -1,5 +1,7 @@
 """A mechanism as plain arrays, body by body: what a Model is made of."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,6 +4,8 @@ A joint of several degrees of freedom becomes a row of bodies with one each, all
 axes are turned so that its joint's axis becomes z; placements, centres of gravity and tensors turn along.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

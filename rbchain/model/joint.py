@@ -3,6 +3,8 @@
 Each joint is a sequence of `dofs`, its degrees of freedom: motions along or about one axis each.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple

@@ -1,5 +1,7 @@
 """How far, how fast and how hard a joint may go: what is said of it, and does not act."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a joint does by itself: springs, friction, stops."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 

@@ -1,5 +1,7 @@
 """What a mechanism must obey before anything is computed with it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a body looks like: no part of the dynamics."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,8 +28,8 @@ class Visual:
         (no unit) along x, y and z from the file's numbers to metres.
     pose : Pose
         Of the shape's centre, or the mesh's origin, in the body's frame.
-    colour : (4,) sequence, optional
-        Red, green, blue and opacity, each from 0 to 1.
+    colour : (3,) or (4,) sequence, optional
+        Red, green, blue and, if not opaque, opacity, each from 0 to 1.
     file : str
         Of a mesh, the path of an STL, OBJ or Collada file.
 
@@ -57,8 +59,9 @@ class Visual:
         if (self.shape == "mesh") != bool(self.file):
             raise ModelError(f"file of a {self.shape} is {self.file!r}; expected one of a mesh, and of nothing else")
         if self.colour is not None:
-            colour = numbers(self.colour, "colour", (4,))
-            if (colour < 0.0).any() or (colour > 1.0).any():
-                raise ModelError(f"colour is {colour.tolist()}; expected four numbers from 0 to 1")
+            colour = numbers(self.colour, "colour")
+            if colour.shape not in ((3,), (4,)) or (colour < 0.0).any() or (colour > 1.0).any():
+                raise ModelError(f"colour is {colour.tolist()}; expected three or four numbers from 0 to 1")
+            colour = np.append(colour, 1.0)[:4]
             object.__setattr__(self, "colour", tuple(colour.tolist()))
         object.__setattr__(self, "size", tuple(size.tolist()))

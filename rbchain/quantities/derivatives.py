@@ -1,5 +1,7 @@
 """Analytical derivatives of the dynamics."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Forces and accelerations."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -1,5 +1,7 @@
 """Dynamics as a linear function of the inertial parameters, and which of these can be identified."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,6 +59,9 @@ class Identification(Calculator):
         self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
     ) -> np.ndarray:
         """The matrix Y with tau = Y @ inertial_parameters, but for what the rotors take (armature qdd).
+
+        Ten columns for each body, in the order of `inertial_parameters`, which has xz before yy where Pinocchio has
+        them the other way round.
 
         Where chains differ: tau = einsum("...ij,...j", Y, inertial_parameters).
 

@@ -1,5 +1,7 @@
 """Matrices between the joints: mass, Coriolis, centroidal momentum."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

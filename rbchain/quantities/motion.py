@@ -1,5 +1,7 @@
 """Where the bodies are, how they move, and what momentum and energy they have."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -1,5 +1,7 @@
 """The planar two-link manipulator with a payload, in closed form."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any

@@ -113,7 +113,7 @@ def draw_influences(results: xarray.Dataset, name: str) -> Figure | None:
     if values.size < 2 * GROUPS or np.ptp(values) == 0:
         return None
     shares = {c: explained(drawn[:, c], values) for c in range(drawn.shape[1]) if np.ptp(drawn[:, c]) > 0}
-    most = sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL]
+    most = [c for c in sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL] if shares[c] > 0.005]
     if not most:
         return None
     figure, all_axes = _axes(1, len(most), height=3.0)

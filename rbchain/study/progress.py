@@ -22,7 +22,7 @@ def bar_of(study: Study, console: Console | None = None) -> Iterator[Callable[[i
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")]
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         name, samples = escape(study.description.name), study.description.samples
-        task = progress.add_task(name, total=samples, rate="compiling, the first time")
+        task = progress.add_task(name, total=samples, rate="")
         started: list[float] = []
         done = computed = 0
 
@@ -32,6 +32,7 @@ def bar_of(study: Study, console: Console | None = None) -> Iterator[Callable[[i
             progress.advance(task, count)
             if not started:  # what earlier runs left
                 started.append(time.perf_counter())
+                progress.update(task, rate="compiling, the first time" if done < samples else "done before")
                 return
             computed += count
             rate = computed / (time.perf_counter() - started[0])

@@ -29,7 +29,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; marg
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ccc }
 table { border-collapse: collapse; font-size: 0.9rem }
 td, th { padding: 0.2rem 0.8rem; border-bottom: 1px solid #e5e5e5 }
-th { text-align: left } td.number { text-align: right; font-variant-numeric: tabular-nums }
+th { text-align: left } td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 img { max-width: 100% } pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 0.8rem }
 </style></head><body>
 <h1>$title</h1>
@@ -67,7 +67,7 @@ def write_report(folder: str | Path) -> Path:
         (folder / "report" / f"{number}_{name}.png").write_bytes(drawn.getvalue())
         code = base64.b64encode(drawn.getvalue()).decode()
         words = html.escape(title)
-        sections.append(f'<h2>{words.capitalize()}</h2><img alt="{words}" src="data:image/png;base64,{code}">')
+        sections.append(f'<h2>{words}</h2><img alt="{words}" src="data:image/png;base64,{code}">')
     sections.append(_provenance(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])

@@ -22,7 +22,9 @@ class Painting:
         from matplotlib.figure import Figure
 
         self.scene, self.layers = scene, layers
-        self.shapes = shapes_of(scene.model) if "bodies" in layers else []
+        bodies = shapes_of(scene.model)
+        self.ball = scene.ball(bodies)
+        self.shapes = bodies if "bodies" in layers else []
         self.shapes += ellipsoids_of(scene.model) if "ellipsoids" in layers else []
         self.figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI)
         self.axes: Any = self.figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
@@ -43,7 +45,7 @@ class Painting:
         self.turn = np.roll(np.eye(3), 2 - up, axis=0) * (1.0 if self.scene.up[up] > 0.0 else -1.0)
         if self.scene.up[up] < 0.0:
             self.turn[0] *= -1.0  # a turn by half about the first axis, not a reflection
-        center, radius = self.scene.ball
+        center, radius = self.ball
         center = self.turn @ center
         axes = self.axes
         for set_limits, middle in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), center, strict=True):
@@ -109,7 +111,7 @@ class Painting:
     def _marks(self, frame: int) -> list[Any]:
         """Centres of mass, frames and reactions."""
         drawn: list[Any] = []
-        radius = self.scene.ball[1]
+        radius = self.ball[1]
         if "centers" in self.layers:
             masses = self.scene.model.mass
             area = 70 * (masses / max(masses.max(), 1e-300)) ** (2 / 3)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from ..errors import StateError
-from .shapes import ends_of, extent_of
+from ..plots import warn_of_few_times
+from .shapes import Shape, ends_of, extent_of
 
 if TYPE_CHECKING:
     from ..chain import Model
@@ -54,12 +55,19 @@ class Scene:
         g = self.model.gravity
         return -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
 
-    @property
-    def ball(self) -> tuple[np.ndarray, float]:
-        """Centre and radius of a ball around everything at any time."""
-        points = np.concatenate([self.translation.reshape(-1, 3), self.trails.reshape(-1, 3)])
-        low, high = points.min(0), points.max(0)
-        return (low + high) / 2, max(float(np.linalg.norm(high - low)) / 2, 0.5 * extent_of(self.model))
+    def ball(self, shapes: Sequence[Shape]) -> tuple[np.ndarray, float]:
+        """Centre and radius of a ball around everything at any time; `shapes` are the chain's."""
+        points = [self.translation.reshape(-1, 3), self.trails.reshape(-1, 3)]
+        some = slice(None, None, max(1, len(self.t) // 30))
+        for shape in shapes:
+            low, high = shape.vertices.min(0), shape.vertices.max(0)
+            corners = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(3, 8).T
+            if shape.body >= 0:
+                R, p = self.rotation[0, some, shape.body], self.translation[0, some, shape.body]
+                corners = (corners @ np.swapaxes(R, -1, -2) + p[:, None]).reshape(-1, 3)
+            points.append(corners)
+        low, high = (bound(np.concatenate(points), axis=0) for bound in (np.min, np.max))
+        return (low + high) / 2, max(float(np.linalg.norm(high - low)) / 2, 0.1 * extent_of(self.model))
 
     def centers(self, frame: int) -> np.ndarray:
         """Centres of gravity of the chain's bodies (n, 3)."""
@@ -138,6 +146,7 @@ def scene_of_motion(motion: Trajectory, chain: int | tuple[int, ...], frames: in
     show.
     """
     batch, chains = motion.status.shape, motion.status.size
+    warn_of_few_times(motion)
     number = _number_of(chain, batch)
     index = np.unravel_index(number, batch)
     one = motion.of_chain(tuple(int(i) for i in index)) if batch else motion

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def shapes_of(model: Model) -> list[Shape]:
                 colour = (*STRUCTURE, 1.0) if visual.colour is None else visual.colour
                 found.append(_shape(body, mesh, placed.rotation, placed.translation, colour[:3], colour[3]))
     if missing:
-        warnings.warn(f"model {model.name!r}: these meshes cannot be read, and are not shown: {missing}", stacklevel=2)
+        warnings.warn(f"model {model.name!r}: these meshes are not shown: {'; '.join(missing)}", stacklevel=2)
     seen = {shape.body for shape in found}
     for i in range(model.n_bodies):
         if i not in seen:
@@ -83,7 +84,8 @@ def _from_file(visual: Visual, missing: list[str]) -> Any:
     try:
         mesh = trimesh.load_mesh(visual.file)
     except Exception:  # whatever a reader of some format meets: a picture is no reason to stop
-        missing.append(visual.file)
+        there = "cannot be read" if Path(visual.file).exists() else "is not there"
+        missing.append(f"{visual.file} {there}")
         return None
     mesh.apply_scale(visual.size)
     return mesh
@@ -160,7 +162,7 @@ def ellipsoids_of(model: Model) -> list[Shape]:
     """Of every body with mass, the even ellipsoid that has its mass and inertia."""
     from trimesh import creation
 
-    found, least = [], 0.3 * THINNEST * extent_of(model)
+    found, least = [], 1.3 * THINNEST * extent_of(model)
     for i in np.flatnonzero(model.mass > 0.0):
         edges, axes = box_of_inertia(model.mass[i], model.inertia[i])
         ball = creation.icosphere(subdivisions=3)

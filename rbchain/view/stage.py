@@ -9,7 +9,7 @@ from .scene import Scene
 from .shapes import THINNEST, ellipsoids_of, extent_of, shapes_of
 
 GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
-GHOST_OPACITY = 0.12
+GHOST_OPACITY = 0.08
 
 
 class Stage:
@@ -21,6 +21,7 @@ class Stage:
         self.layers: dict[str, list[Any]] = {
             name: [] for name in ("bodies", "ghosts", "trails", "frames", "centers", "reactions")
         }
+        self.shapes = shapes_of(scene.model)
         self._set_up()
         self._add_bodies()
         self._add_ghosts()
@@ -54,7 +55,7 @@ class Stage:
 
     def _set_up(self) -> None:
         scene, view = self.server.scene, self.scene
-        center, radius = view.ball
+        center, radius = view.ball(self.shapes)
         up = view.up
         scene.set_up_direction(up)
         across = np.eye(3)[np.argmin(np.abs(up))]
@@ -69,12 +70,11 @@ class Stage:
         scene.add_grid(
             "/grid", width, width, plane=plane, cell_size=cell / 2, section_size=cell, section_color=(205, 208, 212)
         )
-        scene.add_frame("/world", axes_length=0.15 * self.size, axes_radius=0.006 * self.size)
+        self.world = scene.add_frame("/world", axes_length=0.15 * self.size, axes_radius=0.006 * self.size)
 
     def _add_bodies(self) -> None:
         scene = self.server.scene
         self.nodes = [scene.add_frame(f"/bodies/{i}", show_axes=False) for i in range(self.scene.model.n_bodies)]
-        self.shapes = shapes_of(self.scene.model)
         for k, shape in enumerate(self.shapes):
             parent = f"/bodies/{shape.body}" if shape.body >= 0 else "/base"
             self.layers["bodies"].append(
@@ -146,7 +146,7 @@ class Stage:
                 scene.add_line_segments(f"/trails/{tip}", _segments(way, 0), TRAIL, thickness=0.25 * THINNEST * size)
                 for tip, way in enumerate(np.swapaxes(view.trails, 0, 1))
             ]
-        self.layers |= {"centers": [self.centers], "frames": [self.frames]}
+        self.layers |= {"centers": [self.centers], "frames": [self.frames, self.world]}
         if view.reactions is not None:
             self.reactions = scene.add_arrows(
                 "/reactions",

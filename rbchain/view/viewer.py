@@ -123,6 +123,7 @@ class Viewer:
                 chain = gui.add_number("chain", 0, min=0, max=self._motion.status.size - 1, step=1)
                 chain.on_update(lambda event: self._to_chain(int(event.target.value)))
             self._words = gui.add_markdown("")
+        self._playing.on_update(lambda event: self._follow_on_sliders())
         self._time.on_update(lambda event: event.client is not None and self._to_time(event.target.value))  # type: ignore[func-returns-value]
 
     def _add_slider(self, gui: Any, i: int) -> Any:
@@ -155,6 +156,10 @@ class Viewer:
             self._stage.show(0, scene_at_rest(model, q[0]))
             self._show_on_sliders(q[0])
 
+    def _follow_on_sliders(self) -> None:
+        """Show on the sliders where the motion is."""
+        self._show_on_sliders(self._stage.scene.q[self._frame_at(self._time.value)])
+
     def _show_on_sliders(self, q: np.ndarray) -> None:
         model = self._stage.scene.model
         for slider, value in zip(self._sliders, model.difference(model.neutral()[None], q[None])[0], strict=True):
@@ -182,6 +187,7 @@ class Viewer:
             self._words.content = ""
             self._stage.scene = scene
             self._stage.show(self._frame_at(self._time.value))
+            self._follow_on_sliders()
 
     def _play(self) -> None:
         """Move on as the clock does, over and over."""
