@@ -334,5 +334,7 @@ def test_a_nonphysical_body_that_was_accepted_can_vary():
 @pytest.mark.parametrize("threads", ["0", "-1", "many"])
 def test_a_number_of_threads_that_is_none_is_refused(threads):
     environment = os.environ | {"RBCHAIN_NUM_THREADS": threads}
-    run = subprocess.run([sys.executable, "-c", "import rbchain"], env=environment, capture_output=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", "import rbchain; rbchain.Model"], env=environment, capture_output=True, check=False
+    )
     assert b"RBCHAIN_NUM_THREADS" in run.stderr

@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 
 import rbchain as rb
@@ -191,6 +192,22 @@ def test_limits_and_looks_of_a_urdf_are_kept(tmp_path):
     (found,) = again.visuals["arm"]
     assert (found.shape, found.size, found.colour) == (look.shape, look.size, look.colour)
     assert found.pose.translation.tolist() == [0.0, 0.0, 0.25]
+
+
+def test_a_urdf_says_how_far_every_slide_may_go_and_how_strong_motors_are(tmp_path):
+    """As other readers demand; what is unlimited comes back so, and what is limited on one side only too."""
+    builder = rb.ModelBuilder()
+    builder.add_body("rail", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
+    only_upper = rb.JointLimits(upper=0.5, effort=30.0)
+    builder.add_body("arm", parent="rail", joint=rb.Revolute(), inertia=rb.Inertia(1.0), limits=only_upper)
+    rb.save(builder.build(), tmp_path / "arm.urdf")
+    read = pin.buildModelFromUrdf(str(tmp_path / "arm.urdf"))
+    assert read.nq == 2
+    assert read.upperPositionLimit[1] == 0.5
+    assert read.effortLimit.tolist() == [1e9, 30.0]
+    again = rb.load(tmp_path / "arm.urdf")
+    np.testing.assert_array_equal(again.position_limits, [[-np.inf, np.inf], [-np.inf, 0.5]])
+    np.testing.assert_array_equal(again.effort_limit, [np.inf, 30.0])
 
 
 def test_ranges_and_geoms_of_an_mjcf_are_kept(tmp_path):

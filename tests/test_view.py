@@ -232,3 +232,26 @@ def test_settings_that_cannot_be_are_refused(swing, tmp_path, settings, message)
 def test_an_unknown_kind_of_film_is_refused(swing, tmp_path):
     with pytest.raises(rb.StateError, match=r"expected \.html, \.gif, \.mp4 or \.png; found \.avi"):
         swing.film(tmp_path / "swing.avi")
+
+
+def test_a_motion_saved_at_its_ends_only_is_said_to_be_so(tmp_path):
+    motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0)
+    with pytest.warns(UserWarning, match="saved at its beginning and end only.*give simulate a save_at"):
+        motion.film(tmp_path / "swing.png", fps=2)
+    with pytest.warns(UserWarning, match="saved at its beginning and end only"):
+        motion.plot()
+
+
+def test_a_picture_has_all_of_a_mechanisms_shapes_in_it():
+    """The edges of the picture stay empty, though the visuals reach far beyond joints and centres of mass."""
+    builder = rb.ModelBuilder()
+    looks = [rb.Visual("box", (0.1, 0.1, 4.0), rb.Pose((0, 0, 2.0)), colour=(1, 0, 0))]
+    builder.add_body("pole", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, 0.1)), visuals=looks)
+    figure = builder.build().picture(size=(300, 300))
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    drawn.seek(0)
+    red = np.ptp(matplotlib_image.imread(drawn)[..., :3], axis=-1) > 0.3
+    rows = np.flatnonzero(red.any(1))
+    assert 3 <= rows.min() < 120
+    assert 180 < rows.max() <= 296

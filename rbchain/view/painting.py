@@ -50,7 +50,7 @@ class Painting:
         axes = self.axes
         for set_limits, middle in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), center, strict=True):
             set_limits(middle - 0.85 * radius, middle + 0.85 * radius)
-        axes.set_box_aspect((1, 1, 1), zoom=1.55)
+        axes.set_box_aspect((1, 1, 1), zoom=1.3)
         axes.view_init(elev=22, azim=-58)
         axes.set_axis_off()
         step = 10.0 ** np.floor(np.log10(radius)) / 2
