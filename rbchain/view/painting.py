@@ -12,6 +12,14 @@ DPI = 100
 LIGHT = np.array([0.35, -0.5, 0.8])
 GHOST, TRAIL, CENTER, REACTION = "#5a6e8c", "#e16e28", "#28282d", "#1e9650"
 AXES = ("#d04030", "#30a040", "#3060d0")
+ELEVATION, AZIMUTH = 22.0, -58.0  # of the viewer, degrees
+TO_EYE = np.array(
+    [
+        np.cos(np.radians(ELEVATION)) * np.cos(np.radians(AZIMUTH)),
+        np.cos(np.radians(ELEVATION)) * np.sin(np.radians(AZIMUTH)),
+        np.sin(np.radians(ELEVATION)),
+    ]
+)
 AMBIENT = 0.45  # how bright a surface is that turns away from the light
 
 
@@ -51,7 +59,7 @@ class Painting:
         for set_limits, middle in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), center, strict=True):
             set_limits(middle - 0.85 * radius, middle + 0.85 * radius)
         axes.set_box_aspect((1, 1, 1), zoom=1.3)
-        axes.view_init(elev=22, azim=-58)
+        axes.view_init(elev=ELEVATION, azim=AZIMUTH)
         axes.set_axis_off()
         step = 10.0 ** np.floor(np.log10(radius)) / 2
         reach = np.arange(-np.ceil(1.3 * radius / step), np.ceil(1.3 * radius / step) + 1) * step
@@ -75,6 +83,9 @@ class Painting:
             of_shape = self._turned(points)[shape.faces]
             normals = np.cross(of_shape[:, 1] - of_shape[:, 0], of_shape[:, 2] - of_shape[:, 0])
             normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+            if shape.opacity >= 1.0:  # what turns its back on the viewer is hidden; sorting by depth may show it
+                seen = normals @ TO_EYE > -0.2
+                of_shape, normals = of_shape[seen], normals[seen]
             bright = AMBIENT + (1 - AMBIENT) * np.clip(normals @ LIGHT / np.linalg.norm(LIGHT), 0.0, 1.0)
             corners.append(of_shape)
             of_shapes.append(np.column_stack([bright[:, None] * shape.colour, np.full(len(bright), shape.opacity)]))
