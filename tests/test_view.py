@@ -255,3 +255,20 @@ def test_a_picture_has_all_of_a_mechanisms_shapes_in_it():
     rows = np.flatnonzero(red.any(1))
     assert 3 <= rows.min() < 120
     assert 180 < rows.max() <= 296
+
+
+@pytest.mark.parametrize("limits", [(-1.0, np.inf), (-np.inf, -4.0), (0.5, 0.5), (-np.inf, np.inf)])
+def test_sliders_go_as_far_as_the_joints_may(limits):
+    builder = rb.ModelBuilder()
+    lower, upper = limits
+    limited = rb.JointLimits(lower=lower, upper=upper)
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), limits=limited)
+    viewer = builder.build().view(port=0)
+    try:
+        (slider,) = viewer._sliders
+        assert slider.min <= slider.value <= slider.max
+        assert slider.min < slider.max
+        assert slider.min == (lower if np.isfinite(lower) else slider.min)
+        assert slider.max == (upper if np.isfinite(upper) and upper > lower else slider.max)
+    finally:
+        viewer.close()

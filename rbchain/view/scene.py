@@ -147,7 +147,7 @@ def scene_of_motion(motion: Trajectory, chain: int | tuple[int, ...], frames: in
     """
     batch, chains = motion.status.shape, motion.status.size
     warn_of_few_times(motion)
-    number = _number_of(chain, batch)
+    number = number_of(chain, batch)
     index = np.unravel_index(number, batch)
     one = motion.of_chain(tuple(int(i) for i in index)) if batch else motion
     if not np.isfinite(one.q[0]).all():
@@ -168,7 +168,7 @@ def scene_of_motion(motion: Trajectory, chain: int | tuple[int, ...], frames: in
     )
 
 
-def _number_of(chain: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
+def number_of(chain: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
     """The number of a chain in its batch, from that or its index."""
     index = np.atleast_1d(chain)
     try:

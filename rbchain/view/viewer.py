@@ -14,7 +14,7 @@ import numpy.typing as npt
 import viser
 
 from ..errors import StateError
-from .scene import LAYERS, Scene, checked_layers, scene_at_rest, scene_of_motion
+from .scene import LAYERS, Scene, checked_layers, number_of, scene_at_rest, scene_of_motion
 from .stage import Stage
 
 if TYPE_CHECKING:
@@ -120,7 +120,13 @@ class Viewer:
             usual = 1.0 if 0.5 <= duration <= 120.0 else max(duration, 1e-9) / 10.0
             self._speed = gui.add_number("speed", usual, min=0.0, step=usual / 10)
             if self._motion.status.size > 1:
-                chain = gui.add_number("chain", 0, min=0, max=self._motion.status.size - 1, step=1)
+                chain = gui.add_number(
+                    "chain",
+                    number_of(self._chain, self._motion.status.shape),
+                    min=0,
+                    max=self._motion.status.size - 1,
+                    step=1,
+                )
                 chain.on_update(lambda event: self._to_chain(int(event.target.value)))
             self._words = gui.add_markdown("")
         self._playing.on_update(lambda event: self._follow_on_sliders())
@@ -130,9 +136,10 @@ class Viewer:
         model = self._model
         turns = model.dof_types[i] != "prismatic"
         reach = np.pi if turns else self._stage.size
-        lower, upper = (
-            float(x) for x in np.where(np.isfinite(model.position_limits[i]), model.position_limits[i], (-reach, reach))
-        )
+        lower, upper = model.position_limits[i].tolist()
+        lower = lower if np.isfinite(lower) else min(-reach, upper - reach)
+        upper = upper if np.isfinite(upper) else max(reach, lower + reach)
+        upper = max(upper, lower + 1e-6)  # a slider needs some way to go
         unit = "rad" if turns else "m"
         slider = gui.add_slider(
             f"{model.velocity_labels[i]} ({unit})",
