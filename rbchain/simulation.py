@@ -79,12 +79,12 @@ class Trajectory:
     @cached_property
     def tau(self) -> np.ndarray:
         """What the motors gave at those times, (..., times, nv): of a prescribed motion, the force it took."""
-        return self._driven()[..., : self.qd.shape[-1]]
+        return self._driven[..., : self.qd.shape[-1]]
 
     @cached_property
     def qdd(self) -> np.ndarray:
         """Accelerations at those times, (..., times, nv)."""
-        return self._driven()[..., self.qd.shape[-1] :]
+        return self._driven[..., self.qd.shape[-1] :]
 
     @cached_property
     def reactions(self) -> np.ndarray:
@@ -119,8 +119,9 @@ class Trajectory:
         known = {} if self._motors is None else {"tau": self.tau, "qdd": self.qdd}
         return {**self.__dict__, **known, "_motors": None}
 
+    @cached_property
     def _driven(self) -> np.ndarray:
-        """Forces and accelerations, computed from what drove the motion."""
+        """Forces and accelerations, computed from what drove the motion, once for all chains of it."""
         if self._motors is None:
             raise StateError("what drove this trajectory is not known; expected one that simulate returned")
         return self._motors()
@@ -131,8 +132,7 @@ class Trajectory:
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
-        whole = self._motors
-        motors = None if whole is None else lambda: whole()[i]
+        motors = None if self._motors is None else lambda: self._driven[i]
         forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
         q, qd, model = self.q[i], self.qd[i], self.model.of_chain(i)
         return Trajectory(self.t, q, qd, status, steps, rejections, evaluations, events, model, forces, motors)

@@ -415,3 +415,26 @@ def test_doctor_tells_lanes_threads_cache_and_versions(run):
     assert f"{LANE_WIDTHS['float64']} of float64, {LANE_WIDTHS['float32']} of float32" in output
     assert f"numba {numba.__version__}" in output
     assert "MB" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--out", "swing.html"], "--out writes a film of a swing; expected --duration too"),
+        (["--duration", "nan"], "--duration is nan; expected a positive number"),
+        (["--duration", "1", "--out", "swing.avi"], "--out is swing.avi; expected one of .html"),
+        (["--duration", "1", "--batch", "0"], "--batch is 0"),
+    ],
+)
+def test_view_refuses_what_it_cannot_show(capsys, options, message):
+    assert cli.main(["view", PUMA, *options]) == REFUSED
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_view_writes_a_film(tmp_path, capsys):
+    film = tmp_path / "swing.gif"
+    file = tmp_path / "rod.toml"
+    rb.save(rb.Model.serial_chain(1), file)
+    assert cli.main(["view", str(file), "--duration", "0.1", "--batch", "3", "--out", str(film)]) == DONE
+    assert film.stat().st_size > 1000
+    assert "wrote" in capsys.readouterr().out

@@ -250,3 +250,43 @@ def test_damping_that_urdf_has_no_place_for_is_named(tmp_path):
     builder.add_body("buoy", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0), passive=drag)
     with pytest.warns(UserWarning, match="leaves out: damping of free joints"):
         rb.save(builder.build(), tmp_path / "buoy.urdf")
+
+
+ONE_ARM = """
+<robot name="r">{material}<link name="base"/>
+  <link name="arm">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+    <visual><geometry><sphere radius="1"/></geometry><material name="m"/></visual>
+  </link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="arm"/>{limit}</joint>
+</robot>
+"""
+
+
+@pytest.mark.parametrize("limit", ['<limit lower="1" upper="-1"/>', '<limit velocity="-1"/>'])
+def test_limits_of_a_urdf_that_cannot_be_are_left_out_with_a_warning(tmp_path, limit):
+    (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit=limit, material=""))
+    with pytest.warns(UserWarning, match=r"r.urdf: joint 'j' has limits that cannot be, which are left out"):
+        assert not np.isfinite(rb.load(tmp_path / "r.urdf").position_limits).any()
+
+
+@pytest.mark.parametrize(
+    "material", ['<material name="m"><color/></material>', '<material name="m"><color rgba="a b"/></material>']
+)
+def test_a_material_without_sense_is_no_reason_to_refuse_a_urdf(tmp_path, material):
+    (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit="", material=material))
+    (look,) = rb.load(tmp_path / "r.urdf").visuals["arm"]
+    assert look.colour is None
+
+
+def test_names_of_frames_and_joints_do_not_collide_in_a_urdf(tmp_path):
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), joint_name="tool_fixed")
+    builder.add_body("tool", parent="arm", joint=rb.Fixed())
+    rb.save(builder.build(), tmp_path / "r.urdf")
+    assert rb.load(tmp_path / "r.urdf").joint_names == ("tool_fixed",)
+
+
+def test_limits_are_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        rb.Model.serial_chain(1).position_limits[0, 0] = 1.0

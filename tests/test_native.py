@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.interpolate import PPoly
 
 import rbchain as rb
 from rbchain.actions.signals import as_signal
@@ -98,7 +99,7 @@ def test_everything_a_joint_and_water_do_survives(tmp_path):
             limits=rb.JointLimits(lower=(-1.0, -np.inf), upper=2.5, effort=(30.0, 20.0)),
             visuals=[
                 rb.Visual("capsule", (0.1, 0.3), turned, colour=(0.1, 0.2, 0.3, 0.4)),
-                rb.Visual("mesh", (1e-3, 1e-3, 1e-3), file="part.stl"),
+                rb.Visual("mesh", (1e-3, 1e-3, 1e-3), file="/part.stl"),
             ],
         )
     builder.add_body("tool", parent="body2", joint=rb.Fixed(), placement=turned, inertia=rb.Inertia(0.3))
@@ -114,7 +115,7 @@ def test_a_robot_survives(tmp_path):
 
 
 def test_drives_survive(tmp_path):
-    """Judged by the motions they make, to the bit, and by their numbers."""
+    """To the bit, also numbers of NumPy's, a second degree of freedom, and a signal that ends."""
     builder = rb.ModelBuilder()
     for i in range(4):
         inertia = rb.Inertia.rod(0.5, mass=1.0, cg=(0.25, 0, 0))
@@ -123,9 +124,18 @@ def test_drives_survive(tmp_path):
     builder.add_drive(rb.PrescribedPosition("link1", rb.Signal.table([0, 0.1, 0.3], [0.0, 0.2, 0.1])))
     builder.add_drive(rb.ComputedTorque("link2", 0.1, kp=30.0, kd=10.0, ki=1.0))
     builder.add_drive(rb.PrescribedForce("link3", rb.Signal.polynomial([0.1, 0.2, 0.3]), gravity_compensation=True))
+    builder.add_body(
+        "wrist", parent="link3", joint=rb.Universal((1, 0, 0), (0, 1, 0)), inertia=rb.Inertia.sphere(0.1, mass=1.0)
+    )
+    builder.add_drive(
+        rb.PID("wrist", PPoly([[1.0]], [0.0, 1.0]), kp=np.float64(2.0), dof=np.int64(1), gravity_compensation=np.True_)
+    )
     model = builder.build()
     again = round_trip(model, tmp_path)
     same(model._description, again._description)
+    last = again.drives[-1]
+    assert (last.dof, last.gravity_compensation, as_signal("", last.reference).end) == (1, True, 1.0)
+    assert isinstance(last.dof, int)
     assert 'kind = "ComputedTorque"' in (tmp_path / "model.toml").read_text()
     for a, b in zip(model.drives, again.drives, strict=True):
         one, other = (getattr(x, "signal", None) or getattr(x, "reference", None) for x in (a, b))
@@ -136,6 +146,8 @@ def test_drives_survive(tmp_path):
 @pytest.mark.parametrize(
     ("drive", "message"),
     [
+        ('kind = "PID"\njoint = "upper"\ndof = 7\nreference = 1\nkp = 1', "dof is 7; expected one of 1, from 0 on"),
+        ('kind = ["PID"]\njoint = "upper"', "kind is .*; expected one of Prescribed"),
         ('kind = "PDI"\njoint = "upper"', "drive of joint 'upper': kind is 'PDI'; expected one of PrescribedForce"),
         ('kind = "PID"\njoint = "upper"\ngain = 1', "drive of joint 'upper': PID has no gain; it has dof"),
         ('kind = "PID"\njoint = "elbow"\nreference = 1\nkp = 1', "drive of joint 'elbow', which is not there"),
@@ -193,3 +205,15 @@ def test_a_batch_of_chains_is_not_written(tmp_path):
 def test_an_unknown_ending_is_refused(tmp_path):
     with pytest.raises(rb.FileFormatError, match=r"expected \.toml or \.urdf"):
         rb.save(rb.Model.serial_chain(2), tmp_path / "model.step")
+
+
+def test_a_visual_is_in_the_files_units_and_its_mesh_beside_the_file(tmp_path):
+    look = 'visual = [{ shape = "box", size = [200, 100, 100], placement = { translation = [100, 0, 0] } },'
+    look += ' { shape = "mesh", file = "arm.stl" }]'
+    text = ARM.replace("[0.1, 0, 0]", "[100, 0, 0]").replace('name = "arm"', 'name = "arm"\nunits = "mm-kg-s"') + look
+    box, mesh = read(tmp_path, text).visuals["upper"]
+    np.testing.assert_allclose(box.size, (0.2, 0.1, 0.1))
+    np.testing.assert_allclose(box.pose.translation, (0.1, 0, 0))
+    assert mesh.file == str(tmp_path / "arm.stl")
+    with pytest.raises(rb.FileFormatError, match=r"body 'upper': visual has \['pose'\]"):
+        read(tmp_path, ARM + 'visual = [{ shape = "sphere", size = [1], pose = {} }]')

@@ -29,7 +29,7 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     """
     given = dict(table)
     kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise StateError(f"kind is {kind!r}; expected one of {', '.join(kinds)}")
     known = {field.name for field in fields(kinds[kind])}
     unknown = sorted(set(given) - known)
@@ -37,7 +37,7 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
         raise StateError(f"{kind} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
     try:
         return kinds[kind](**{name: _signal_of(value) for name, value in given.items()})
-    except (TypeError, RbchainError) as error:
+    except (TypeError, ValueError, RbchainError) as error:
         raise StateError(f"{kind}: {error}") from None
 
 
@@ -49,7 +49,7 @@ def _signal_of(value: Any) -> Any:
         return value
     given = dict(value)
     kind = given.pop("signal", None)
-    if kind not in SIGNALS:
+    if not isinstance(kind, str) or kind not in SIGNALS:
         raise TypeError(f"signal is {kind!r}; expected one of {', '.join(SIGNALS)}")
     return SIGNALS[kind](**given)
 
@@ -59,6 +59,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
     table = {"kind": type(drive).__name__}
     for field in fields(drive):
         value = getattr(drive, field.name)
+        value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, bool, int)):
             found: Any = value
         elif field.name in ("signal", "reference"):
@@ -71,7 +72,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
 
 
 def _table_of_signal(signal: Signal) -> Any:
-    if signal.is_constant:
+    if signal.is_constant and not np.isfinite(signal.end):
         return signal.coefficients[..., 0, 0].tolist()
     pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}
     pieces |= {"waves": signal.waves.tolist()} if signal.waves.size else {}

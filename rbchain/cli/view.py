@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 if TYPE_CHECKING:
     from ..chain import Model
     from ..view.viewer import Viewer
+
+ENDINGS = (".html", ".gif", ".mp4", ".png")
 
 
 def add_view(
@@ -42,6 +45,10 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
         raise ValueError("--out writes a film of a swing; expected --duration too")
     if options.duration is None:
         return _watch(model.view(port=options.port), options, console)
+    if not 0.0 < options.duration < np.inf:
+        raise ValueError(f"--duration is {options.duration}; expected a positive number of seconds")
+    if options.out and Path(options.out).suffix not in ENDINGS:
+        raise ValueError(f"--out is {options.out}; expected one of {', '.join(ENDINGS)}")
     if options.batch < 1 or not 0.0 <= options.spread < np.inf:
         raise ValueError(f"--batch is {options.batch}, --spread {options.spread}; expected at least 1 and 0")
     rng = np.random.default_rng(options.seed)

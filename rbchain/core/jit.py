@@ -96,7 +96,10 @@ class _OnlyLinked(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerForCallers(NativeLowering):
-    """Numba's last step, without what only a call from Python or C would need. It takes a third of the time."""
+    """Numba's last step, without what only a call from Python or C would need.
+
+    Nor is the function's environment set, which printing and exceptions with computed words would ask for.
+    """
 
     _name = "lower_for_callers"
 

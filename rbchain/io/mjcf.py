@@ -164,8 +164,11 @@ def _visuals(source: Any, body: int, anchor: np.ndarray) -> list[Visual]:
         if kind in shapes:
             shape, size = shapes[kind](source.geom_size[geom])
             pose = Pose(source.geom_pos[geom] - anchor, _rotation(source.geom_quat[geom]))
-            found.append(Visual(shape, size, pose, source.geom_rgba[geom]))
+            found.append(Visual(shape, size, pose, np.clip(source.geom_rgba[geom], 0.0, 1.0)))
     return found
+
+
+NOT_SHOWN = () if mujoco is None else (int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 
 
 def _warn_of_what_is_ignored(source: Any, path: Path) -> None:
@@ -175,6 +178,8 @@ def _warn_of_what_is_ignored(source: Any, path: Path) -> None:
         "equality constraints": source.neq,
         "limits of joints (kept, but do not act)": int(source.jnt_limited.sum()),
         "contacts of geoms": int(((source.geom_contype != 0) & (source.geom_conaffinity != 0)).sum()),
+        "geoms of the world": int(source.body_geomnum[0]),
+        "meshes and height fields as visuals": int(np.isin(source.geom_type, NOT_SHOWN).sum()),
         "a reference position (ref)": int(np.count_nonzero(source.qpos0[_angles(source)])),
         "fluid": int(source.opt.density > 0.0 or source.opt.viscosity > 0.0),
     }

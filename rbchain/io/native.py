@@ -4,7 +4,7 @@
     name = "arm"
     gravity = [0, 0, -9.81]
     fluid_density = 1000.0          # left out in air
-    units = "mm-kg-s"               # left out in SI; of placements, masses, cgs, inertias, gravity, volumes, densities
+    units = "mm-kg-s"               # left out in SI; of lengths, masses, inertias, gravity, volumes, densities
 
     [[body]]
     name = "upper"
@@ -89,12 +89,12 @@ def load_toml(path: Path) -> Model:
     if given.get("format") != FORMAT:
         raise FileFormatError(f"{path}: format is {given.get('format')!r}; expected {FORMAT!r}")
     try:
-        return _model(given)
+        return _model(given, path.parent)
     except (FileFormatError, ModelError) as error:
         raise type(error)(f"{path}: {error}") from None
 
 
-def _model(given: Mapping[str, Any]) -> Model:
+def _model(given: Mapping[str, Any], folder: Path) -> Model:
     _expect_keys("the model", given, MODEL_KEYS)
     units = _Measures(given)
     builder = ModelBuilder(
@@ -125,7 +125,7 @@ def _model(given: Mapping[str, Any]) -> Model:
             passive=_made(where, JointForces, _table(where, body, "passive")),
             immersion=_immersion(where, immersion, units) if immersion else None,
             limits=_made(where, JointLimits, _table(where, body, "limits")),
-            visuals=_visuals(where, body),
+            visuals=_visuals(where, body, units, folder),
         )
         if joint.kind != "fixed":
             names.append(body.get("name"))
@@ -135,7 +135,7 @@ def _model(given: Mapping[str, Any]) -> Model:
         where = f"frame {frame.get('name')!r}"
         _expect_keys(where, frame, ("name", "body", "placement", "visual"))
         pose = _pose(where, _table(where, frame, "placement"), units)
-        looks = _visuals(where, frame)
+        looks = _visuals(where, frame, units, folder)
         builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks)
     for drive in _tables(given, "drive"):
         try:
@@ -220,12 +220,17 @@ def _immersion(where: str, given: Mapping[str, Any], units: _Measures) -> Immers
     return _made(where, Immersion, fields)
 
 
-def _visuals(where: str, given: Mapping[str, Any]) -> list[Visual]:
+def _visuals(where: str, given: Mapping[str, Any], units: _Measures, folder: Path) -> list[Visual]:
     found = []
     for visual in _tables(given, "visual"):
+        _expect_keys(f"{where}: visual", visual, ("shape", "size", "placement", "colour", "file"))
         fields = dict(visual)
-        pose = _pose(where, _table(where, fields, "placement"), _Measures({}))
+        pose = _pose(where, _table(where, fields, "placement"), units)
         fields.pop("placement", None)
+        if fields.get("shape") != "mesh" and "size" in fields:  # of a mesh these are factors
+            fields["size"] = units("length", fields["size"])
+        if isinstance(fields.get("file"), str) and fields["file"]:
+            fields["file"] = str(folder / fields["file"])
         found.append(_made(where, Visual, {**fields, "pose": pose}))
     return found
 
@@ -299,7 +304,7 @@ def _visuals_of(visuals: Sequence[Visual]) -> dict[str, Any]:
     for visual in visuals:
         table = {"shape": visual.shape, "size": list(visual.size)}
         table |= {"colour": list(visual.colour)} if visual.colour is not None else {}
-        table |= {"file": visual.file} if visual.file else {}
+        table |= {"file": str(Path(visual.file).resolve())} if visual.file else {}
         tables.append(table | _placement_of(visual.pose.translation, visual.pose.rotation))
     return {"visual": tables} if tables else {}
 

@@ -61,7 +61,7 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
             inertia=_inertia(links[joint.child]),
             joint_name=joint.name,
             passive=_passive(joint),
-            limits=_limits(joint),
+            limits=_limits(path, joint),
             visuals=visuals.get(joint.child, ()),
         )
         waiting.extend(children.get(joint.child, [])[::-1])
@@ -197,7 +197,7 @@ def _passive(joint: Any) -> JointForces | None:
     return JointForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
 
 
-def _limits(joint: Any) -> JointLimits | None:
+def _limits(path: Path, joint: Any) -> JointLimits | None:
     """What is said of the joint's range; a continuous joint has none, and what is not said is infinite."""
     said = joint.limit
     if said is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
@@ -207,13 +207,12 @@ def _limits(joint: Any) -> JointLimits | None:
     )
     if joint.type == "continuous":
         lower = upper = np.inf
-    # many files have 0 where nothing is known of velocity or effort
-    return JointLimits(
-        lower=-np.inf if lower == np.inf else lower,
-        upper=upper,
-        velocity=velocity or np.inf,
-        effort=effort or np.inf,
-    )
+    lower = -np.inf if lower == np.inf else lower
+    velocity, effort = velocity or np.inf, effort or np.inf  # many files have 0 where nothing is known of these
+    if lower > upper or velocity < 0.0 or effort < 0.0:
+        warnings.warn(f"{path}: joint {joint.name!r} has limits that cannot be, which are left out", stacklevel=4)
+        return None
+    return JointLimits(lower=lower, upper=upper, velocity=velocity, effort=effort)
 
 
 def _pose(matrix: np.ndarray | None) -> Pose:

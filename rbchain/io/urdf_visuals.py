@@ -1,5 +1,6 @@
 """What the links of a URDF look like. None of it is part of the dynamics, so that a defect is only warned of."""
 
+import contextlib
 import os
 import warnings
 from pathlib import Path
@@ -18,14 +19,18 @@ PACKAGE = "package://"
 
 def visuals_of(path: Path, robot: Any) -> dict[str, list[Visual]]:
     """The visuals of each link that has any, from the file's root element."""
-    colours = {material.get("name"): _colour(material) for material in robot.findall("material")}
+    colours: dict[str, tuple[float, ...] | None] = {}
+    for material in robot.iter("material"):
+        with contextlib.suppress(ValueError, AttributeError, TypeError):
+            name = material.get("name", "")
+            colours[name] = _colour(material) or colours.get(name)
     found: dict[str, list[Visual]] = {}
     unread = []
     for link in robot.findall("link"):
         for element in link.findall("visual"):
             try:
                 found.setdefault(link.get("name"), []).append(_visual(path, element, colours))
-            except (ModelError, ValueError, AttributeError, TypeError):
+            except (ModelError, OSError, ValueError, AttributeError, TypeError):
                 unread.append(link.get("name"))
     if unread:
         warnings.warn(f"{path}: the visuals of these links cannot be read, and are left out: {unread}", stacklevel=4)

@@ -47,9 +47,10 @@ def urdf_of(model: Model) -> str:
             _add_inertia(link, description.mass[i], description.cg[i], description.inertia[i])
         _add_visuals(link, model.visuals.get(name, ()))
         _add_joint(robot, description, i, model.velocity_index[i], root)
+    joints = set(description.joint_names)
     for name, frame in frames.items():
         _add_visuals(etree.SubElement(robot, "link", name=name), model.visuals.get(name, ()))
-        joint = etree.SubElement(robot, "joint", name=f"{name}_fixed", type="fixed")
+        joint = etree.SubElement(robot, "joint", name=_free_name(f"{name}_fixed", joints), type="fixed")
         parent = root if frame.body < 0 else description.body_names[frame.body]
         etree.SubElement(joint, "parent", link=parent)
         etree.SubElement(joint, "child", link=name)
@@ -67,6 +68,14 @@ def _root(body_names: Sequence[str], frames: dict[str, Frame]) -> str:
             return name
     taken = {*body_names, *frames}
     return next(name for name in (ROOT, *(f"{ROOT}_{i}" for i in range(len(taken) + 1))) if name not in taken)
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """The name, or one like it that is not taken; it is, thereafter."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _text(numbers: Iterable[float]) -> str:
@@ -150,6 +159,8 @@ def _warn_of_what_is_lost(model: Model) -> None:
     of_single = np.repeat(np.isin(description.joint_types, ("revolute", "prismatic")), description.dof_counts)
     if np.isfinite(description.limits[~of_single]).any():
         lost.append("limits of joints other than revolute and prismatic")
+    if (description.limits[:, 2:] == 0.0).any():
+        lost.append("limits of velocity and effort that are zero")
     others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
     lost += ["drives"] if description.drives else []

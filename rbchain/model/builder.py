@@ -203,7 +203,7 @@ class ModelBuilder:
         Raises
         ------
         ModelError
-            If it is none of these, or its joint is not there.
+            If it is none of these, or its joint or degree of freedom is not there.
 
         Examples
         --------
@@ -222,6 +222,10 @@ class ModelBuilder:
         joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
         if drive.joint not in joints:
             raise ModelError(f"drive of joint {drive.joint!r}, which is not there; the joints are {joints}")
+        body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
+        if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
+            expected = f"expected one of {len(body.joint.dofs)}, from 0 on"
+            raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")
         self._drives.append(drive)
 
     def build(self) -> Model:

@@ -56,7 +56,7 @@ class Visual:
         size = numbers(given, f"size of a {self.shape}", (SIZES[self.shape],))
         if self.shape != "mesh" and (size <= 0.0).any():
             raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected more than zero")
-        if (self.shape == "mesh") != bool(self.file):
+        if not isinstance(self.file, str) or (self.shape == "mesh") != bool(self.file):
             raise ModelError(f"file of a {self.shape} is {self.file!r}; expected one of a mesh, and of nothing else")
         if self.colour is not None:
             colour = numbers(self.colour, "colour")

@@ -51,7 +51,7 @@ class Calculator(Attributes):
         self._position_shape = (int(self._dofs.position_counts.sum()),)
         self._quaternions = self._dofs.quaternions
         self._topology = topology_of(description)
-        for field in ("parent", "dof_counts", *VARIABLE_FIELDS):
+        for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
         self._shared = self.batch_shape == ()
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}

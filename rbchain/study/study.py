@@ -198,6 +198,8 @@ class Study:
         """
         samples = self.description.samples
         first = _whole("first", first, least=0, most=max(0, samples - 2))
+        if samples < 2:
+            raise StudyError("the study has 1 sample; expected at least 2, or sample(0) for that one")
         count = _whole("count", min(count, samples - first), least=2)
         try:
             return self.plan.simulate(self.plan.draw(first, first + count), save_at)[1]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .scene import Scene
+from .scene import Scene, tips_of
 from .shapes import ellipsoids_of, shapes_of
 
 DPI = 100
@@ -83,7 +83,9 @@ class Painting:
             of_shape = self._turned(points)[shape.faces]
             normals = np.cross(of_shape[:, 1] - of_shape[:, 0], of_shape[:, 2] - of_shape[:, 0])
             normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-            if shape.opacity >= 1.0:  # what turns its back on the viewer is hidden; sorting by depth may show it
+            if (
+                shape.closed and shape.opacity >= 1.0
+            ):  # what turns its back on the viewer is hidden; sorting by depth may show it
                 seen = normals @ TO_EYE > -0.2
                 of_shape, normals = of_shape[seen], normals[seen]
             bright = AMBIENT + (1 - AMBIENT) * np.clip(normals @ LIGHT / np.linalg.norm(LIGHT), 0.0, 1.0)
@@ -106,7 +108,9 @@ class Painting:
             return []
         at = self.scene.translation[1:, frame]
         pairs = [(at[:, parent], at[:, i]) for i, parent in enumerate(self.scene.model.parent) if parent >= 0]
-        pairs += [(at[:, i], at[:, i] + self.scene.rotation[1:, frame, i] @ point) for i, point in self.scene.tips]
+        pairs += [
+            (at[:, i], at[:, i] + self.scene.rotation[1:, frame, i] @ point) for i, point in tips_of(self.scene.model)
+        ]
         lines = self._turned(np.stack([np.concatenate(ends) for ends in zip(*pairs, strict=True)], axis=1))
         found = Line3DCollection(lines, colors=GHOST, linewidths=1.2, alpha=0.25, zorder=1)
         return [self.axes.add_collection3d(found)]

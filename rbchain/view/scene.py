@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..simulation import Trajectory
 
 MOST_GHOSTS = 30
+MOST_STATES = 2_000_000  # of a motion, for reactions to be shown: they are computed for all of its chains
 LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
 USUAL = ("bodies", "ghosts", "trails")
 
@@ -72,11 +73,6 @@ class Scene:
     def centers(self, frame: int) -> np.ndarray:
         """Centres of gravity of the chain's bodies (n, 3)."""
         return self.translation[0, frame] + np.einsum("nij,nj->ni", self.rotation[0, frame], self.model.cg)
-
-    @property
-    def tips(self) -> list[tuple[int, np.ndarray]]:
-        """The outermost point of each body that carries no other: (body, point in its frame)."""
-        return tips_of(self.model)
 
     def axes(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
         """Origins (m, 3) and quaternions (m, 4) of the bodies' frames, and of those fixed to bodies."""
@@ -154,7 +150,7 @@ def scene_of_motion(motion: Trajectory, chain: int | tuple[int, ...], frames: in
         raise StateError(f"chain {chain} has no state to show: already its first is not finite")
     t = np.linspace(motion.t[0], motion.t[-1], frames)
     q = _between(one.model, motion.t, one.q[None], one.qd[None], t)[0]
-    held = _reactions(one, t) if reactions else None
+    held = _reactions(one, t) if reactions and motion.status.size * motion.t.size <= MOST_STATES else None
     if chains == 1:
         return scene_of_states(one.model, q, t, held)
     q_all, qd_all = (x.reshape(chains, *x.shape[len(batch) :]) for x in (motion.q, motion.qd))
@@ -196,7 +192,8 @@ def _held(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """States without what could not be computed: there each chain stays where it was last."""
     good = np.isfinite(q).all(-1) & np.isfinite(qd).all(-1)
     last = np.maximum.accumulate(np.where(good, np.arange(q.shape[1]), 0), axis=1)[..., None]
-    return np.take_along_axis(q, last, 1), np.where(good[..., None], qd, 0.0)
+    goes_on = good & np.concatenate([good[:, 1:], good[:, -1:]], axis=1)
+    return np.take_along_axis(q, last, 1), np.where(goes_on[..., None], qd, 0.0)
 
 
 def _reactions(motion: Trajectory, t: np.ndarray) -> np.ndarray | None:

@@ -29,6 +29,7 @@ class Shape:
     faces: np.ndarray
     colour: tuple[float, ...]
     opacity: float = 1.0
+    closed: bool = True  # has an inside, which nobody sees
 
 
 def shapes_of(model: Model) -> list[Shape]:
@@ -59,7 +60,8 @@ def shapes_of(model: Model) -> list[Shape]:
 def _shape(
     body: int, mesh: Any, rotation: np.ndarray, translation: np.ndarray, colour: Sequence[float], opacity: float = 1.0
 ) -> Shape:
-    return Shape(body, mesh.vertices @ rotation.T + translation, np.asarray(mesh.faces), tuple(colour), float(opacity))
+    vertices = mesh.vertices @ rotation.T + translation
+    return Shape(body, vertices, np.asarray(mesh.faces), tuple(colour), float(opacity), bool(mesh.is_watertight))
 
 
 def _mesh_of(visual: Visual, creation: Any, missing: list[str]) -> Any:
@@ -81,14 +83,18 @@ def _mesh_of(visual: Visual, creation: Any, missing: list[str]) -> Any:
 def _from_file(visual: Visual, missing: list[str]) -> Any:
     import trimesh
 
+    if not Path(visual.file).exists():
+        missing.append(f"{visual.file} is not there")
+        return None
     try:
         mesh = trimesh.load_mesh(visual.file)
+        mesh.apply_scale(visual.size)
+        if not len(mesh.faces):
+            raise ValueError("no faces")
+        return mesh
     except Exception:  # whatever a reader of some format meets: a picture is no reason to stop
-        there = "cannot be read" if Path(visual.file).exists() else "is not there"
-        missing.append(f"{visual.file} {there}")
+        missing.append(f"{visual.file} cannot be read")
         return None
-    mesh.apply_scale(visual.size)
-    return mesh
 
 
 def _capsule(creation: Any, radius: float, length: float) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .scene import Scene
+from .scene import LAYERS, Scene
 from .shapes import THINNEST, ellipsoids_of, extent_of, shapes_of
 
 GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
@@ -17,21 +17,33 @@ class Stage:
 
     def __init__(self, server: Any, scene: Scene, layers: Sequence[str]) -> None:
         self.server, self.scene = server, scene
-        self.size = extent_of(scene.model)
-        self.layers: dict[str, list[Any]] = {
-            name: [] for name in ("bodies", "ghosts", "trails", "frames", "centers", "reactions")
-        }
-        self.shapes = shapes_of(scene.model)
+        self.visible = set(layers)
+        self._build()
+
+    def _build(self) -> None:
+        self.size = extent_of(self.scene.model)
+        self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
+        self.reactions: Any = None
+        self.shapes = shapes_of(self.scene.model)
         self._set_up()
         self._add_bodies()
         self._add_ghosts()
         self._add_marks()
         for name in self.layers:
-            self.set_visible(name, name in layers)
+            self.set_visible(name, name in self.visible)
         self.show(0)
+
+    def replace(self, scene: Scene) -> None:
+        """Show another scene, of the same mechanism or of one with other lengths, masses and shapes."""
+        same = scene.model is self.scene.model
+        self.scene = scene
+        if not same:
+            self.server.scene.reset()
+            self._build()
 
     def set_visible(self, layer: str, visible: bool) -> None:
         """Show or hide a layer."""
+        (self.visible.add if visible else self.visible.discard)(layer)
         for handle in self.layers[layer]:
             handle.visible = visible
 
@@ -50,7 +62,7 @@ class Stage:
             if len(scene.t) > 1:
                 for handle, way in zip(self.layers["trails"], np.swapaxes(scene.trails, 0, 1), strict=True):
                     handle.points = _segments(way, frame)
-            if scene.reactions is not None:
+            if self.reactions is not None and scene.reactions is not None:
                 self.reactions.points = scene.arrows(frame).astype(np.float32)
 
     def _set_up(self) -> None:

@@ -65,8 +65,12 @@ class Viewer:
         q = np.asarray(model.neutral() if q is None else q, np.float64)
         scene = scene_at_rest(model, q) if motion is None else self._scene_of_chain()
         self._server = server_of(host, port, model.name)
-        self._stage = Stage(self._server, scene, layers)
-        self._add_controls(layers)
+        try:
+            self._stage = Stage(self._server, scene, layers)
+            self._add_controls(layers)
+        except BaseException:
+            stop(self._server)
+            raise
         self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self._server.get_port()}"
         if motion is not None:
             threading.Thread(target=self._play, daemon=True).start()
@@ -107,7 +111,8 @@ class Viewer:
         with gui.add_folder("Joints"):
             self._sliders = [self._add_slider(gui, i) for i in range(self._model.nv)]
             gui.add_button("To neutral").on_click(lambda _: self._pose(np.zeros(self._model.nv)))
-        self._show_on_sliders(self._stage.scene.q[0])
+        self._seen = self._stage.scene.q[0]
+        self._show_on_sliders(self._seen)
 
     def _add_playback(self, gui: Any) -> None:
         t = self._stage.scene.t
@@ -120,16 +125,12 @@ class Viewer:
             usual = 1.0 if 0.5 <= duration <= 120.0 else max(duration, 1e-9) / 10.0
             self._speed = gui.add_number("speed", usual, min=0.0, step=usual / 10)
             if self._motion.status.size > 1:
-                chain = gui.add_number(
-                    "chain",
-                    number_of(self._chain, self._motion.status.shape),
-                    min=0,
-                    max=self._motion.status.size - 1,
-                    step=1,
-                )
+                number, last = number_of(self._chain, self._motion.status.shape), self._motion.status.size - 1
+                chain = gui.add_number("chain", number, min=0, max=last, step=1)
                 chain.on_update(lambda event: self._to_chain(int(event.target.value)))
             self._words = gui.add_markdown("")
-        self._playing.on_update(lambda event: self._follow_on_sliders())
+        self._now = float(t[0])
+        self._playing.on_update(lambda event: self._show_on_sliders(self._seen))
         self._time.on_update(lambda event: event.client is not None and self._to_time(event.target.value))  # type: ignore[func-returns-value]
 
     def _add_slider(self, gui: Any, i: int) -> Any:
@@ -148,24 +149,27 @@ class Viewer:
             (upper - lower) / 500 or 1e-3,
             min(max(0.0, lower), upper),
         )
-        slider.on_update(
-            lambda event: event.client is not None and self._pose([s.value for s in self._sliders])  # type: ignore[func-returns-value]
-        )
+        slider.on_update(lambda event: event.client is not None and self._turn(i, event.target.value))  # type: ignore[func-returns-value]
         return slider
 
+    def _turn(self, i: int, value: float) -> None:
+        """Move one degree of freedom by hand; the others stay where they are seen."""
+        with self._lock:
+            model = self._stage.scene.model
+            way = model.difference(model.neutral()[None], self._seen[None])[0]
+            way[i] = value
+            self._pose(way)
+
     def _pose(self, way: npt.ArrayLike) -> None:
-        """Pose the chain by hand, a way (nv,) from its neutral positions; a motion pauses, and ghosts are left out."""
+        """Pose the chain by hand, a way (nv,) from its neutral positions; a motion pauses, ghosts stay."""
         with self._lock:
             if self._motion is not None:
                 self._playing.value = False
             model = self._stage.scene.model
-            q = model.integrate(model.neutral()[None], np.asarray(way, np.float64)[None])
-            self._stage.show(0, scene_at_rest(model, q[0]))
-            self._show_on_sliders(q[0])
-
-    def _follow_on_sliders(self) -> None:
-        """Show on the sliders where the motion is."""
-        self._show_on_sliders(self._stage.scene.q[self._frame_at(self._time.value)])
+            q = model.integrate(model.neutral()[None], np.asarray(way, np.float64)[None])[0]
+            self._stage.show(0, scene_at_rest(model, q))
+            self._seen = q
+            self._show_on_sliders(q)
 
     def _show_on_sliders(self, q: np.ndarray) -> None:
         model = self._stage.scene.model
@@ -178,23 +182,30 @@ class Viewer:
         times = self._stage.scene.t
         return int(np.clip(np.searchsorted(times, t, "right") - 1, 0, times.size - 1))
 
+    def _show_at(self, t: float) -> None:
+        """Show the motion at a time."""
+        self._now = t
+        frame = self._frame_at(t)
+        self._stage.show(frame)
+        self._seen = self._stage.scene.q[frame]
+
     def _to_time(self, t: float) -> None:
         with self._lock:
             self._playing.value = False
-            self._stage.show(self._frame_at(t))
-            self._show_on_sliders(self._stage.scene.q[self._frame_at(t)])
+            self._show_at(t)
+            self._show_on_sliders(self._seen)
 
     def _to_chain(self, chain: int) -> None:
-        try:
-            scene = scene_of_motion(self._motion, chain, self._stage.scene.t.size, reactions=True)
-        except StateError as error:
-            self._words.content = str(error)
-            return
         with self._lock:
+            try:
+                scene = scene_of_motion(self._motion, chain, self._stage.scene.t.size, reactions=True)
+            except StateError as error:
+                self._words.content = str(error)
+                return
             self._words.content = ""
-            self._stage.scene = scene
-            self._stage.show(self._frame_at(self._time.value))
-            self._follow_on_sliders()
+            self._stage.replace(scene)
+            self._show_at(self._now)
+            self._show_on_sliders(self._seen)
 
     def _play(self) -> None:
         """Move on as the clock does, over and over."""
@@ -205,8 +216,7 @@ class Viewer:
                 if self._closed.is_set():
                     return
                 if self._playing.value:
-                    t = self._time.value + self._speed.value * (now - last)
-                    times = self._stage.scene.t
-                    self._time.value = round(float(times[0] if t > times[-1] else t), 4)
-                    self._stage.show(self._frame_at(self._time.value))
+                    t, times = self._now + self._speed.value * (now - last), self._stage.scene.t
+                    self._show_at(float(times[0] if t > times[-1] else t))
+                    self._time.value = self._now
             last = now

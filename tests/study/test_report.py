@@ -102,7 +102,7 @@ def test_the_share_of_variance_that_is_explained_is_that_of_the_closed_form():
 
 
 def small_study(**more):
-    """Pendulums of several lengths, whose motion is kept."""
+    """Pendulums that start at several angles."""
     return rb.Study(
         model=rb.Model.serial_chain(1),
         samples=60,
