@@ -49,6 +49,7 @@ def test_reactions_in_water_that_drags_are_refused():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
-    motion = builder.build().simulate([[0.0]], [[0.0]], 0.1)
+    states = np.zeros((1, 1)), np.zeros((1, 1))
+    motion = rb.Trajectory(np.zeros(1), *states, *np.zeros((4, 1), int), model=builder.build())
     with pytest.raises(rb.StateError, match="reactions in water that drags or flows are not known"):
         _ = motion.reactions
