@@ -13,12 +13,12 @@ from . import simulation
 from .codegen.generate import generate
 from .errors import ModelError
 from .model import validation
-from .model.description import VARIABLE_FIELDS, Description, Frame, water_of
+from .model.description import VARIABLE_FIELDS, Description, water_of
 from .model.inertia import Inertia, inertia_tensor, tensor_of_point
 from .model.joint import Revolute
 from .model.limits import JointLimits
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
-from .model.pose import Pose, numbers, vector3
+from .model.pose import numbers, vector3
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
@@ -300,8 +300,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
         [[5.0], [10.0]]
         """
-        known = body in self.body_names
-        frame = Frame(self.body_names.index(body), Pose()) if known else self._frame(body)
+        frame = self._body_or_frame(body)
         if frame.body < 0:
             raise ModelError(f"payload on {body!r}: it is fixed to the world; expected a body that moves")
         load, R = numbers(mass, "mass"), frame.pose.rotation

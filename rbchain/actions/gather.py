@@ -15,8 +15,6 @@ from ..core import layout, signals, wrenches
 from ..core.rollout import Records
 from ..drivers.trajectories import Actions
 from ..errors import StateError
-from ..model.description import Frame
-from ..model.pose import Pose
 from .drives import (
     ONE_JOINT,
     PID,
@@ -288,8 +286,7 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
     if not isinstance(wrench, Wrench):
         raise StateError(f"a force is {wrench!r}; expected a Wrench or a Current")
     what = f"Wrench on {wrench.body!r}"
-    known = wrench.body in model.body_names
-    frame = Frame(model.body_names.index(wrench.body), Pose()) if known else model._frame(wrench.body)
+    frame = model._body_or_frame(wrench.body)
     body, pose = frame.body, frame.pose
     if body < 0:
         raise StateError(f"{what}: it is fixed to the world; expected a body that moves")

@@ -20,13 +20,11 @@ def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.
     Force, and moment about the origin of the body's frame, in world axes.
     """
     found = np.zeros((*q.shape[:-1], model.n_bodies, 6))
+    origins = model.body_poses(q).translation
     for wrench in forces:
         if not isinstance(wrench, Wrench):
             continue
-        body = wrench.body
-        i = model.body_names.index(body) if body in model.body_names else model.fixed_frames[body]
-        origin = model.body_poses(q).translation[..., i, :]
-        pose = model.frame_poses(q, body)
+        i, pose = model._body_or_frame(wrench.body).body, model.frame_poses(q, wrench.body)
         load = [
             np.stack([np.broadcast_to(signal(t), q.shape[:-1]) for signal in three_signals(name, given)], -1)
             for name, given in (("force", wrench.force), ("moment", wrench.moment))
@@ -35,7 +33,7 @@ def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.
             load = [np.einsum("...ij,...j->...i", pose.rotation, x) for x in load]
         point = np.asarray(wrench.point, np.float64)
         point = point[..., None, :] if point.ndim > 1 else point  # of each chain, at all times
-        arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origin
+        arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origins[..., i, :]
         found[..., i, :3] += load[0]
         found[..., i, 3:] += load[1] + np.cross(arm, load[0])
     return found

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..chain import Model
     from ..view.viewer import Viewer
 
-ENDINGS = (".html", ".gif", ".mp4", ".png")
-
 
 def add_view(
     commands: Any,
@@ -47,8 +45,11 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
         return _watch(model.view(port=options.port), options, console)
     if not 0.0 < options.duration < np.inf:
         raise ValueError(f"--duration is {options.duration}; expected a positive number of seconds")
-    if options.out and Path(options.out).suffix not in ENDINGS:
-        raise ValueError(f"--out is {options.out}; expected one of {', '.join(ENDINGS)}")
+    if options.out:
+        from ..view.film import ENDINGS
+
+        if Path(options.out).suffix not in ENDINGS:
+            raise ValueError(f"--out is {options.out}; expected one of {', '.join(ENDINGS)}")
     if options.batch < 1 or not 0.0 <= options.spread < np.inf:
         raise ValueError(f"--batch is {options.batch}, --spread {options.spread}; expected at least 1 and 0")
     rng = np.random.default_rng(options.seed)

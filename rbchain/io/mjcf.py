@@ -29,10 +29,10 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
     """The model in an MJCF file, as MuJoCo compiles it.
 
     Joints, masses, springs, damping, dry friction, armature, ranges and geoms (as visuals, but for planes, meshes and
-    height fields) are kept, and sites as frames. A body's frame is its
-    joint's: where MuJoCo's joint is not at the body's origin, the frame stands at the joint's anchor. Positions count
-    from the pose in the file (a joint's `ref` is not added). What else acts in MuJoCo is named in a warning. Raises
-    FileFormatError, or ModelError if the mechanism cannot be.
+    height fields) are kept, and sites as frames. A body's frame is its joint's: where MuJoCo's joint is not at the
+    body's origin, the frame stands at the joint's anchor. Positions count from the pose in the file (a joint's `ref` is
+    not added). What else acts in MuJoCo is named in a warning. Raises FileFormatError, or ModelError if the mechanism
+    cannot be.
     """
     if mujoco is None:
         raise FileFormatError(f"{path}: MJCF needs MuJoCo's parser; install rbchain[mjcf]")

@@ -161,6 +161,12 @@ class Motion(Calculator):
         place = frame.pose.rotation @ point + frame.pose.translation
         return self._n if frame.body < 0 else int(self._dofs.last[frame.body]), place
 
+    def _body_or_frame(self, name: str) -> Frame:
+        """The frame of the body, or on the fixed joint, that has this name."""
+        if name in self.body_names:
+            return Frame(self.body_names.index(name), Pose())
+        return self._frame(name)
+
     def _frame(self, name: str) -> Frame:
         """The frame on a fixed joint that has this name."""
         if name not in self._description.frames:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 20_000
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
+ENDINGS = (".html", *WRITERS, ".png")
 
 
 def film(
@@ -36,7 +37,7 @@ def film(
 ) -> list[Path]:
     """Write a motion: see `Trajectory.film`."""
     path, layers = Path(path), checked_layers(show)
-    if path.suffix not in (".html", ".png", *WRITERS):
+    if path.suffix not in ENDINGS:
         raise StateError(f"{path}: expected .html, .gif, .mp4 or .png; found {path.suffix or 'no ending'}")
     for name, value in (("fps", fps), ("speed", speed)):
         if not 0.0 < value < np.inf:

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .scene import Scene, tips_of
+from .scene import CENTER, GHOST, REACTION, TRAIL, Scene, tips_of
 from .shapes import ellipsoids_of, shapes_of
 
 DPI = 100
 LIGHT = np.array([0.35, -0.5, 0.8])
-GHOST, TRAIL, CENTER, REACTION = "#5a6e8c", "#e16e28", "#28282d", "#1e9650"
 AXES = ("#d04030", "#30a040", "#3060d0")
 ELEVATION, AZIMUTH = 22.0, -58.0  # of the viewer, degrees
 TO_EYE = np.array(
@@ -112,7 +111,7 @@ class Painting:
             (at[:, i], at[:, i] + self.scene.rotation[1:, frame, i] @ point) for i, point in tips_of(self.scene.model)
         ]
         lines = self._turned(np.stack([np.concatenate(ends) for ends in zip(*pairs, strict=True)], axis=1))
-        found = Line3DCollection(lines, colors=GHOST, linewidths=1.2, alpha=0.25, zorder=1)
+        found = Line3DCollection(lines, colors=_hex(GHOST), linewidths=1.2, alpha=0.25, zorder=1)
         return [self.axes.add_collection3d(found)]
 
     def _trails(self, frame: int) -> list[Any]:
@@ -120,7 +119,9 @@ class Painting:
             return []
         ways = self._turned(self.scene.trails[: frame + 1])
         return [
-            line for way in np.swapaxes(ways, 0, 1) for line in self.axes.plot(*way.T, color=TRAIL, lw=1.4, zorder=2)
+            line
+            for way in np.swapaxes(ways, 0, 1)
+            for line in self.axes.plot(*way.T, color=_hex(TRAIL), lw=1.4, zorder=2)
         ]
 
     def _marks(self, frame: int) -> list[Any]:
@@ -131,7 +132,7 @@ class Painting:
             masses = self.scene.model.mass
             area = 70 * (masses / max(masses.max(), 1e-300)) ** (2 / 3)
             at = self._turned(self.scene.centers(frame)).T
-            drawn.append(self.axes.scatter(*at, s=area, color=CENTER, depthshade=False, zorder=4))
+            drawn.append(self.axes.scatter(*at, s=area, color=_hex(CENTER), depthshade=False, zorder=4))
         if "frames" in self.layers:
             for origin, turn in zip(self.scene.translation[0, frame], self.scene.rotation[0, frame], strict=True):
                 for axis, colour in zip(turn.T, AXES, strict=True):
@@ -140,5 +141,11 @@ class Painting:
         if "reactions" in self.layers and self.scene.reactions is not None:
             start, end = np.swapaxes(self._turned(self.scene.arrows(frame)), 0, 1)
             way = (end - start).T
-            drawn.append(self.axes.quiver(*start.T, *way, color=REACTION, lw=1.8, arrow_length_ratio=0.2, zorder=6))
+            drawn.append(
+                self.axes.quiver(*start.T, *way, color=_hex(REACTION), lw=1.8, arrow_length_ratio=0.2, zorder=6)
+            )
         return drawn
+
+
+def _hex(colour: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MOST_GHOSTS = 30
 MOST_STATES = 2_000_000  # of a motion, for reactions to be shown: they are computed for all of its chains
 LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
-USUAL = ("bodies", "ghosts", "trails")
+#: Red, green and blue, to 255, of what is no body.
+GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
 
 
 def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
@@ -121,8 +122,13 @@ def scene_at_rest(model: Model, q: np.ndarray) -> Scene:
     if q.shape != (model.nq,):
         raise StateError(f"q has shape {q.shape}; expected ({model.nq},)")
     q, rest = q[None], np.zeros((1, model.nv))
-    held = model.joint_reactions(q, rest, rest)[..., :3]
-    return scene_of_states(model, q, reactions=np.einsum("tnij,tnj->tni", model.body_poses(q).rotation, held))
+    return scene_of_states(model, q, reactions=_forces_in_world(model, q, model.joint_reactions(q, rest, rest)))
+
+
+def _forces_in_world(model: Model, q: np.ndarray, reactions: np.ndarray) -> np.ndarray:
+    """Of reactions (times, n, 6) in body axes the forces (times, n, 3), in world axes."""
+    rotation = model.body_poses(np.asarray(q, np.float64)).rotation
+    return np.einsum("tnij,tnj->tni", rotation, reactions[..., :3])
 
 
 def tips_of(model: Model) -> list[tuple[int, np.ndarray]]:
@@ -199,10 +205,9 @@ def _held(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _reactions(motion: Trajectory, t: np.ndarray) -> np.ndarray | None:
     """Forces (frames, n, 3) that hold the bodies of one chain, in world axes; None where they are not known."""
     try:
-        force = motion.reactions[..., :3]
+        reactions = motion.reactions
     except StateError:
         return None
-    rotation = motion.model.body_poses(np.asarray(motion.q, np.float64)).rotation
-    world = np.nan_to_num(np.einsum("tnij,tnj->tni", rotation, force))
+    world = np.nan_to_num(_forces_in_world(motion.model, motion.q, reactions))
     flat = world.reshape(motion.t.size, -1)
     return np.array([np.interp(t, motion.t, column) for column in flat.T]).T.reshape(t.size, -1, 3)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .scene import LAYERS, Scene
+from .scene import CENTER, GHOST, LAYERS, REACTION, TRAIL, Scene
 from .shapes import THINNEST, ellipsoids_of, extent_of, shapes_of
 
-GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
 GHOST_OPACITY = 0.08
 
 
