@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import simulation
 from .codegen.generate import generate
 from .errors import ModelError
+from .lock_free import cached_property
 from .model import validation
 from .model.description import VARIABLE_FIELDS, Description, water_of
 from .model.inertia import Inertia, inertia_tensor, tensor_of_point
@@ -192,6 +193,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         if len(set(batches.values())) > 1:
             raise ModelError(f"fields differ in their batch axes: {batches}; expected the same for all")
         new = dataclasses.replace(self._description, **changed)
+        if batches and new.nominal is None:
+            new = dataclasses.replace(new, nominal=self._description)
         if not changed.keys().isdisjoint(PASSIVE_FIELDS):
             names = tuple(self.body_names[body] for body in self._dofs.body)
             check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
@@ -211,6 +214,21 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
         own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
         return Model(dataclasses.replace(self._description, **own))
+
+    @cached_property
+    def nominal(self) -> Model:
+        """The model before its samples differed: this one, unless it comes from `vary` with batch axes.
+
+        Controllers use it unless they are told otherwise (`PID`, `ComputedTorque`).
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, mass=3.0)
+        >>> arm.vary(mass=[[2.0], [4.0]]).nominal.mass.tolist()
+        [3.0]
+        """
+        return self if self._description.nominal is None else Model(self._description.nominal)
 
     def _varied_field(self, name: str, value: npt.ArrayLike) -> np.ndarray:
         """One field for `vary`: a private copy of the right shape."""

@@ -1,4 +1,8 @@
-"""What can go wrong, in words."""
+"""Exceptions, and how a sample's simulation ends."""
+
+from enum import IntEnum
+
+from .core import status
 
 
 class RbchainError(Exception):
@@ -6,11 +10,11 @@ class RbchainError(Exception):
 
 
 class ModelError(RbchainError, ValueError):
-    """A mechanism that cannot be: the message names the body and says what was found and what was expected."""
+    """A mechanism that cannot exist, or that a function cannot handle: the message names the body or joint."""
 
 
 class StateError(RbchainError, ValueError):
-    """An argument of a calculation with the wrong shape or type."""
+    """An argument of a calculation with the wrong shape, type or value."""
 
 
 class StudyError(RbchainError, ValueError):
@@ -21,12 +25,49 @@ class FileFormatError(RbchainError, ValueError):
     """A file that cannot be read as what it claims to be."""
 
 
-#: How a chain's motion ended, by the codes in `Trajectory.status`.
-STATUS_SENTENCES = {
-    0: "The motion was computed to its end.",
-    1: "The step became too small to advance the time: the motion is singular or too stiff for the tolerances.",
-    2: "The state or its rate was not finite: the mechanism is singular there, or the motion diverged.",
-    3: "The limit of max_steps was reached before the end of the motion.",
-    4: "An event ended the motion.",
-    5: 'The step is too long for springs, damping or friction: take a shorter one, or method "implicit" or "rk45".',
+class SimulationError(RbchainError, RuntimeError):
+    """Samples that did not reach the end of their simulation, if `simulate` was called with `on_failure="raise"`."""
+
+
+class Status(IntEnum):
+    """How a sample's simulation ended.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Status(4).sentence
+    'An event ended the motion.'
+    """
+
+    DONE = status.DONE
+    STEP_UNDERFLOW = status.STEP_UNDERFLOW
+    NOT_FINITE = status.NOT_FINITE
+    TOO_MANY_STEPS = status.TOO_MANY_STEPS
+    STOPPED = status.STOPPED
+    TOO_STIFF = status.TOO_STIFF
+    USER_FUNCTION_FAILED = status.USER_FUNCTION_FAILED
+
+    @property
+    def sentence(self) -> str:
+        """The status in words."""
+        return _SENTENCES[self]
+
+    @property
+    def success(self) -> bool:
+        """Whether the sample reached the end, or an event that was to end it."""
+        return self in (Status.DONE, Status.STOPPED)
+
+
+_SENTENCES = {
+    Status.DONE: "The motion was computed to its end.",
+    Status.STEP_UNDERFLOW: (
+        "The step became too small to advance the time: the motion is singular or too stiff for the tolerances."
+    ),
+    Status.NOT_FINITE: "The state or its rate was not finite: the mechanism is singular there, or the motion diverged.",
+    Status.TOO_MANY_STEPS: "The limit of max_steps was reached before the end of the motion.",
+    Status.STOPPED: "An event ended the motion.",
+    Status.TOO_STIFF: (
+        'The step is too long for springs, damping or friction: take a shorter one, or method "implicit" or "rk45".'
+    ),
+    Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
 }

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from .actions.controllers import model_arrays
 from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
-from .actions.gather import dof_index, gather
+from .actions.gather import UserCalls, dof_index, gather
 from .actions.loads import loads_on_bodies
 from .actions.signals import as_signal
 from .actions.wrenches import Current, Force
 from .core import drives as drive_codes
-from .core import rollout, tableaus
+from .core import tableaus
 from .core.lanes import LANE_WIDTHS
 from .core.layout import COORDINATE
 from .drivers import threads
-from .drivers.trajectories import Actions, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
-from .errors import STATUS_SENTENCES, StateError
+from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
+from .errors import SimulationError, StateError, Status
+from .lock_free import cached_property
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +42,12 @@ SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
 FIXED = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
 # More steps than anyone would wait for, and few enough to count.
 MOST_STEPS = 1e12
+#: Only a sample that would run almost forever takes so many adaptive steps: ten million of them take some 30 s.
+DEFAULT_MAX_STEPS = 10_000_000
+DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
+DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
+#: Failed calls of user functions whose exceptions are kept.
+MOST_EXCEPTIONS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +58,12 @@ class Trajectory:
     ----------
     t : (times,) array, s
     q, qd : (..., times, nq), (..., times, nv) arrays
-        Positions and velocities at those times; NaN from where a chain's motion could not be computed.
+        Positions and velocities at those times; NaN after the end of a sample that ended early.
     status : (...) array of int
-        How each chain ended: 0 done, 1 step underflow, 2 not finite, 3 too many steps, 4 stopped by an event, 5 too
-        stiff for the step.
+        How each sample ended, a `Status`: 0 done, 1 step underflow, 2 not finite, 3 too many steps, 4 stopped by an
+        event, 5 too stiff for the step, 6 a user function raised an exception.
+    end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
+        Time and state that each sample reached: its last valid state, also if the sample failed.
     steps, rejections, evaluations : (...) arrays of int
         Accepted steps, rejected ones, and evaluations of the dynamics.
     events : tuple of EventRecord
@@ -62,6 +72,9 @@ class Trajectory:
         Whose motions these are.
     forces : tuple
         The wrenches, and the current, that acted.
+    exceptions : dict
+        For each sample whose user function raised an exception, by its index in the batch (a tuple): which function,
+        which exception and when. At most the first thousand samples are kept.
     """
 
     t: np.ndarray
@@ -71,9 +84,13 @@ class Trajectory:
     steps: np.ndarray
     rejections: np.ndarray
     evaluations: np.ndarray
+    end_time: np.ndarray
+    end_q: np.ndarray
+    end_qd: np.ndarray
     events: tuple[EventRecord, ...] = ()
     model: Model = None  # type: ignore[assignment]
     forces: tuple[Force, ...] = ()
+    exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
     _motors: Callable[[], np.ndarray] | None = None
 
     @cached_property
@@ -134,8 +151,27 @@ class Trajectory:
         )
         motors = None if self._motors is None else lambda: self._driven[i]
         forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
-        q, qd, model = self.q[i], self.qd[i], self.model.of_chain(i)
-        return Trajectory(self.t, q, qd, status, steps, rejections, evaluations, events, model, forces, motors)
+        index = tuple(
+            int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
+        )
+        exceptions = {at[len(index) :]: words for at, words in self.exceptions.items() if at[: len(index)] == index}
+        return Trajectory(
+            self.t,
+            self.q[i],
+            self.qd[i],
+            status,
+            steps,
+            rejections,
+            evaluations,
+            self.end_time[i],
+            self.end_q[i],
+            self.end_qd[i],
+            events,
+            self.model.of_chain(i),
+            forces,
+            exceptions,
+            motors,
+        )
 
     def plot(self, what: str = "states") -> Figure:
         """A matplotlib Figure of the motion (extra `plots`).
@@ -251,16 +287,28 @@ class Trajectory:
     @property
     def success(self) -> bool:
         """Whether every chain reached the end of its motion, or an event that was to end it."""
-        return bool(np.isin(self.status, (rollout.DONE, rollout.STOPPED)).all())
+        return bool(np.isin(self.status, [status for status in Status if status.success]).all())
 
     @property
     def message(self) -> str:
-        """How the chains ended, in a sentence for each way that occurred."""
-        codes, counts = np.unique(self.status, return_counts=True)
-        return "\n".join(
-            f"{count} of {self.status.size}: {STATUS_SENTENCES[int(code)]}"
-            for code, count in zip(codes, counts, strict=True)
-        )
+        """How the samples ended, in a sentence for each way that occurred; for failures with the first sample."""
+        lines = []
+        for status in Status:
+            samples = np.flatnonzero(self.status.reshape(-1) == status)
+            if samples.size:
+                first = int(samples[0])
+                words = "" if status.success else self._where_it_failed(first, status)
+                lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{words}")
+        return "\n".join(lines)
+
+    def _where_it_failed(self, sample: int, status: Status) -> str:
+        """The time that a sample reached, and the exception of its user function."""
+        index = tuple(int(k) for k in np.unravel_index(sample, self.status.shape)) if self.status.ndim else ()
+        who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
+        t, end = float(self.end_time[index]), float(self.t[-1])
+        if status is Status.USER_FUNCTION_FAILED:
+            return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
+        return f"{who or ' It'} reached {t:.6g} s of {end:.6g} s."
 
 
 def simulate(
@@ -275,10 +323,12 @@ def simulate(
     forces: Sequence[Force] = (),
     events: Sequence[Event] = (),
     step: float | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
+    rtol: float | None = None,
+    atol: float | None = None,
     save_at: npt.ArrayLike | None = None,
-    max_steps: int = 100_000,
+    max_steps: int = DEFAULT_MAX_STEPS,
+    on_failure: str = "status",
+    boundscheck: bool = False,
 ) -> Trajectory:
     """Motion of a model from a state, computed entirely in compiled code.
 
@@ -308,12 +358,19 @@ def simulate(
     step : float, s
         Of "rk4" and "implicit": between two saved times, equal steps no longer than this.
     rtol, atol : float
-        Of "rk45": the error of a step is kept to atol + rtol abs(y) in the root mean square over the state.
+        Of "rk45": the error of a step is kept to atol + rtol abs(y) in the root mean square over the state. The
+        defaults are 1e-8 and 1e-10, in float32 1e-5 and 1e-7.
     save_at : int or (times,) array, s, optional
         Times to save: that many, evenly spaced from 0 to the end; or these, rising from 0 or later up to `duration`.
         If not given, the beginning and the end.
     max_steps : int
-        Of "rk45": most steps, accepted and rejected, of one chain.
+        Of "rk45": most steps, accepted and rejected, of one sample.
+    on_failure : "status" or "raise"
+        What happens if a sample fails: "status" sets its status in the trajectory and leaves the other samples as they
+        are, bit for bit; "raise" raises a SimulationError with the trajectory's message.
+    boundscheck : bool
+        Whether user functions are compiled with checks of array bounds, for debugging: a function that reads or writes
+        beyond the end of its arrays raises an IndexError. Functions that it calls are not checked.
 
     Returns
     -------
@@ -322,7 +379,11 @@ def simulate(
     Raises
     ------
     StateError
-        If a shape or a setting does not fit. A chain that fails says so in the trajectory's `status`.
+        If a shape or a setting does not fit, or if a user function cannot be compiled.
+    SimulationError
+        If a sample fails and `on_failure` is "raise".
+    KeyboardInterrupt
+        If Ctrl-C is pressed; the simulation stops within a step.
 
     References
     ----------
@@ -338,35 +399,73 @@ def simulate(
     """
     duration = _number("duration", duration, above=0.0)
     times, asked = _times(duration, save_at)
-    driver, settings = _driver(method, step, rtol, atol, max_steps, times)
+    if on_failure not in ("status", "raise"):
+        raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
     tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
     states, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
+    driver, settings = _driver(method, step, rtol, atol, max_steps, times, dtype)
     chains = math.prod(batch)
-    actions = gather(model, batch, duration, dtype, drives, forces, events, method == "implicit")
+    actions, calls = gather(
+        model, batch, duration, dtype, drives, forces, events, method == "implicit", bool(boundscheck)
+    )
     _check_tau(model, actions, states[2])
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
-    tally = np.zeros((chains, 4), np.int64)
-    if dtype == np.float32 and method == "rk45" and atol < SMALLEST_ATOL_FLOAT32:
-        raise StateError(f"atol is {atol!r}; expected at least {SMALLEST_ATOL_FLOAT32} in float32")
     rows = model.nq + model.nv + integrals
+    outcome = Outcome(
+        np.zeros((chains, 4), np.int64), np.zeros(chains), np.empty((chains, rows), dtype), np.zeros(1, np.int64)
+    )
     start: tuple[Any, ...] = (*(x.reshape(chains, x.shape[-1]) if batch else x for x in states), rows)
     saved = (q.reshape(-1), qd.reshape(-1), more.reshape(-1))
     if chains:
         width = LANE_WIDTHS[dtype.name] if batch else 1
-        arguments = (*model._arrays_in(dtype), *settings, start, actions, times, saved, tally)
+        arguments = (*model_arrays(model, actions, dtype), *settings, start, actions, times, saved, outcome)
         sizes = model._topology, start[-1], settings[0].c.size, actions
-        threads.run(driver, [], partial(trajectory_memory, *sizes, width, dtype), arguments, chains, width)
+        new_memory = partial(trajectory_memory, *sizes, width, dtype)
+        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt)
     _put_where_prescribed(model, drives, times, (q, qd), batch)
     asked_states = [x[:, asked] for x in (q, qd, more)]
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
-    status, steps, rejections, evaluations = (tally[:, column].reshape(batch) for column in range(4))
-    records = _event_records(model, actions, events, batch)
-    return Trajectory(
-        times[asked], q, qd, status, steps, rejections, evaluations, records, model, tuple(forces), motors
+    status, steps, rejections, evaluations = (outcome.tally[:, column].reshape(batch) for column in range(4))
+    end_states = outcome.end_states.reshape(*batch, rows)
+    motion = Trajectory(
+        times[asked],
+        q,
+        qd,
+        status,
+        steps,
+        rejections,
+        evaluations,
+        outcome.end_times.reshape(batch),
+        end_states[..., : model.nq],
+        end_states[..., model.nq : model.nq + model.nv],
+        _event_records(model, actions, events, batch),
+        model,
+        tuple(forces),
+        _exceptions(model, actions, calls, batch),
+        motors,
     )
+    if on_failure == "raise" and not motion.success:
+        raise SimulationError(motion.message)
+    return motion
+
+
+def _exceptions(
+    model: Model, actions: Actions | None, calls: UserCalls, batch: tuple[int, ...]
+) -> dict[tuple[int, ...], str]:
+    """Which user function failed for which sample, why and when."""
+    if actions is None:
+        return {}
+    found = {}
+    for count, sample in enumerate(np.flatnonzero(actions.records.failures)):
+        index = tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
+        known = count < MOST_EXCEPTIONS
+        found[index] = calls.failure(actions.records, int(sample), model.nq)
+        if not known:
+            break
+    return found
 
 
 def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
@@ -418,7 +517,7 @@ def _motors(
     states = tuple(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states)
     tau = np.ascontiguousarray(tau.reshape(chains, n))
     size = q.shape[-1] + n + integrals.shape[-1]
-    arguments = (*model._arrays_in(dtype), states, tau, actions, times, found)
+    arguments = (*model_arrays(model, actions, dtype), states, tau, actions, times, found)
     memory = partial(trajectory_memory, model._topology, size, 1, actions, width, dtype)
     threads.run(motor_forces, [], memory, arguments, chains * m, width)
     found[np.isnan(states[0]).any(-1)] = np.nan
@@ -431,7 +530,7 @@ def _event_records(
     """When each event happened."""
     if actions is None:
         return ()
-    counts, times, states = actions.records
+    counts, times, states = actions.records[:3]
     return tuple(
         EventRecord(
             counts[:, e].reshape(batch),
@@ -464,7 +563,13 @@ def _times(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, 
 
 
 def _driver(
-    method: str, step: float | None, rtol: float, atol: float, max_steps: int, times: np.ndarray
+    method: str,
+    step: float | None,
+    rtol: float | None,
+    atol: float | None,
+    max_steps: int,
+    times: np.ndarray,
+    dtype: np.dtype,
 ) -> tuple[Callable[..., None], tuple[Any, ...]]:
     """The driver of a method, and the arguments that set it up."""
     if method in FIXED:
@@ -476,11 +581,29 @@ def _driver(
         raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
-    rtol, atol = _number("rtol", rtol, least=0.0), _number("atol", atol, above=0.0)
-    if rtol >= 1.0 or atol < SMALLEST_ATOL:
-        # where a number passes zero, no error is small enough for a relative tolerance alone
-        raise StateError(f"rtol is {rtol!r} and atol {atol!r}; expected rtol below 1, and atol from {SMALLEST_ATOL} on")
-    return adaptive_steps, (tableaus.DORMAND_PRINCE, (rtol, atol, _whole("max_steps", max_steps, least=1)))
+    return adaptive_steps, (
+        tableaus.DORMAND_PRINCE,
+        (*_tolerances(rtol, atol, dtype), _whole("max_steps", max_steps, least=1)),
+    )
+
+
+def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:
+    """Tolerances that the step control can keep in this precision."""
+    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else _number("rtol", rtol, least=0.0)
+    atol = DEFAULT_ATOL[dtype.name] if atol is None else _number("atol", atol, above=0.0)
+    # where a number passes zero, no error is small enough for a relative tolerance alone
+    smallest = SMALLEST_ATOL if dtype == np.float64 else SMALLEST_ATOL_FLOAT32
+    if rtol >= 1.0 or atol < smallest:
+        raise StateError(
+            f"rtol is {rtol!r} and atol {atol!r}; expected rtol below 1 and atol of at least {smallest} in {dtype.name}"
+        )
+    round_off = float(np.finfo(dtype).eps)
+    if rtol < round_off and (rtol > 0.0 or atol < round_off):
+        raise StateError(
+            f"rtol is {rtol!r} and atol {atol!r}: rtol is below the round-off of {dtype.name}, {round_off:.2g}, which "
+            f"no step can reach; expected rtol of at least {round_off:.2g}, or rtol = 0 and atol of at least that"
+        )
+    return rtol, atol
 
 
 def _number(name: str, value: Any, least: float = -np.inf, above: float = -np.inf) -> float:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from .signals import SignalLike
+
+if TYPE_CHECKING:
+    from ..chain import Model
+
+ControllerModel: TypeAlias = Union[str, "Model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,8 @@ class PrescribedForce:
         Whether the motor also carries the joint's share of gravity, `gravity_forces(q)`.
     limit : float, N m or N
         The most it can give, either way.
+    model : "nominal", "true" or Model
+        The model of the mechanism that computes the gravity forces, as for `PID`.
     """
 
     joint: str
@@ -35,6 +42,7 @@ class PrescribedForce:
     dof: int = 0
     gravity_compensation: bool = False
     limit: npt.ArrayLike = np.inf
+    model: ControllerModel = "nominal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +92,11 @@ class PID:
     gravity_compensation : bool
         Whether it also carries the joint's share of gravity, `gravity_forces(q)`.
     dof : int
+    model : "nominal", "true" or Model
+        The model of the mechanism that the controller uses to compute the gravity forces. "nominal", the default, is
+        `Model.nominal`: in a study the model before dispersion, after `vary` the model before its samples differed.
+        "true" is the simulated model with each sample's own parameters, which no real controller knows. A Model must
+        have the same joints; it may have parameters for each sample. All drives of a simulation use the same model.
 
     Examples
     --------
@@ -103,15 +116,17 @@ class PID:
     limit: npt.ArrayLike = np.inf
     gravity_compensation: bool = False
     dof: int = 0
+    model: ControllerModel = "nominal"
 
 
 @dataclass(frozen=True, eq=False)
 class ComputedTorque:
-    """A motor whose force the mechanism's own equations say: qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e).
+    """A motor whose force follows from a model: qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e).
 
-    It knows the chain's own parameters and what the other motors give, not its friction, springs or wrenches. With all
-    joints driven so, the errors obey linear equations (Luh, Walker and Paul 1980); with some, it is Spong's (1994)
-    partial feedback linearisation. Parameters as for `PID`, the gains per unit of inertia: 1/s^2, 1/s, 1/s^3.
+    The controller uses `model`, as for `PID`, and the torques of the other actuators; it does not know friction,
+    springs or wrenches. If all joints are driven so and the model is exact, the errors obey linear equations (Luh,
+    Walker and Paul 1980); if only some are, this is Spong's (1994) partial feedback linearisation. Parameters as for
+    `PID`, the gains per unit of inertia: 1/s^2, 1/s, 1/s^3.
     """
 
     joint: str
@@ -121,6 +136,7 @@ class ComputedTorque:
     ki: npt.ArrayLike = 0.0
     limit: npt.ArrayLike = np.inf
     dof: int = 0
+    model: ControllerModel = "nominal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +147,9 @@ class UserForces:
     ----------
     function : function(t, q, qd, parameters, out)
         Adds the joint forces (nv,) to `out`, which starts as zero. All arguments but t (s) are flat float64 arrays, of
-        one chain. It is compiled by Numba once in each process, for whatever mechanism; a function under `numba.njit`
-        is taken as it is.
+        one chain. Numba compiles it once in each process; a function under `numba.njit` is taken as it is. If it raises
+        an exception, the sample ends with status USER_FUNCTION_FAILED; `simulate(..., boundscheck=True)` makes it raise
+        an IndexError where it reads or writes beyond the end of an array.
     parameters : (m,) or (..., m) array
         Numbers for it, of all chains or of each.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..core import layout, signals, wrenches
 from ..core.rollout import Records
 from ..drivers.trajectories import Actions
 from ..errors import StateError
+from .controllers import controller_arrays, controllers_model
 from .drives import (
     ONE_JOINT,
     PID,
@@ -27,7 +29,7 @@ from .drives import (
 )
 from .events import Event
 from .signals import Signal, SignalLike, as_signal, three_signals
-from .user_code import address_of
+from .user_code import UserFunction, name_of, user_function
 from .wrenches import Current, Force, Wrench
 
 if TYPE_CHECKING:
@@ -146,23 +148,36 @@ def gather(
     forces: Sequence[Force] = (),
     events: Sequence[Event] = (),
     implicit: bool = False,
-) -> Actions | None:
-    """Actions on a batch of chains of a model over a duration; None if nothing acts but constant joint forces.
+    boundscheck: bool = False,
+) -> tuple[Actions | None, UserCalls]:
+    """Actions on a batch of chains of a model over a duration, and the user functions among them.
 
-    Raises StateError where something names what is not there, is there twice, or has numbers that do not fit.
+    The actions are None if nothing acts but constant joint forces. Raises StateError where something names what is not
+    there, is there twice, or has numbers that do not fit.
     """
     drives, forces = _sequence("drives", drives), _sequence("forces", forces)
     events = _sequence("events", events)
     if not (drives or forces or events or implicit or model._acts_by_itself):
-        return None
+        return None, UserCalls({}, np.zeros((1, 0)))
     numbers = _Numbers(batch)
+    functions: dict[int, UserCall] = {}
     of_time = _Signals(numbers, duration)
     settings = np.zeros(layout.SETTINGS, np.int64)
     settings[[layout.IMPLICIT, layout.FORCED]] = implicit
     words, integrals = _gather_drives(model, drives, of_time, numbers, settings)
+    for drive in drives:
+        if isinstance(drive, UserForces):
+            functions[layout.USER_FORCES] = call = _user_forces(model, drive, numbers, boundscheck)
+            settings[layout.FUNCTION] = call.function.address
+            settings[layout.FUNCTION_NUMBERS], settings[layout.FUNCTION_COUNT] = call.first, call.count
     settings[layout.CURRENT] = _current(model, forces, of_time)
     attached = [_wrench(model, force, of_time, numbers) for force in forces if not isinstance(force, Current)]
-    watched = [_event(model, event, numbers) for event in events]
+    watched = []
+    for e, event in enumerate(events):
+        of_event, called = _event(model, e, event, numbers, boundscheck)
+        watched.append(of_event)
+        if called is not None:
+            functions[layout.FIRST_EVENT + e] = called
     signal_words, tables = of_time.arrays()
     chains, most = math.prod(batch), max([1, *(event.most for event in events)])
     size = model.nq + model.nv + integrals
@@ -170,19 +185,59 @@ def gather(
         np.zeros((chains, len(watched)), np.int64),
         np.full((chains, len(watched), most), np.nan),
         np.full((chains, len(watched), most, size), np.nan, dtype),
+        np.zeros(chains if functions else 0, np.int64),
+        np.zeros((chains if functions else 0, 1 + model.nq + model.nv)),
     )
-    return Actions(
+    given = numbers.rows()
+    controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
+    actions = Actions(
         signal_words,
         words,
         np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
         np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         settings,
         tables,
-        numbers.rows(),
+        given,
         of_time.most_coefficients,
         integrals,
         records,
+        controller,
+        variation,
     )
+    return actions, UserCalls(functions, given)
+
+
+@dataclass(frozen=True, eq=False)
+class UserCall:
+    """A user function of a simulation: what it is for, and where its parameters stand among the numbers."""
+
+    what: str
+    function: UserFunction
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class UserCalls:
+    """The user functions of a simulation by the codes of `Acting.failures`, and the numbers of all chains."""
+
+    functions: dict[int, UserCall]
+    given: np.ndarray
+
+    def failure(self, records: Records, sample: int, nq: int) -> str:
+        """Which function failed for a sample, with which exception and when."""
+        call = self.functions[int(records.failures[sample])]
+        t, *_ = arguments = records.failed_calls[sample]
+        parameters = self.given[min(sample, len(self.given) - 1), call.first : call.first + call.count]
+        exception = call.function.exception(t, arguments[1 : 1 + nq], arguments[1 + nq :], parameters)
+        return f"{call.what} raised {exception} at t = {t:.6g} s"
+
+
+def _user_forces(model: Model, drive: UserForces, numbers: _Numbers, boundscheck: bool) -> UserCall:
+    what = f"UserForces with function {name_of(drive.function)}"
+    first, count = numbers.add_row("parameters of UserForces", drive.parameters)
+    function = user_function("UserForces", drive.function, model.nq, model.nv, count, model.nv, boundscheck)
+    return UserCall(what, function, first, count)
 
 
 def _sequence(name: str, items: Any) -> Sequence[Any]:
@@ -214,9 +269,6 @@ def _gather_drives(
             if user is not None:
                 raise StateError("two UserForces are given; expected at most one function")
             user = drive
-            first, count = numbers.add_row("parameters of UserForces", drive.parameters)
-            settings[layout.FUNCTION] = address_of(drive.function, model.nq, model.nv, count, model.nv)
-            settings[layout.FUNCTION_NUMBERS], settings[layout.FUNCTION_COUNT] = first, count
             continue
         if not isinstance(drive, ONE_JOINT):
             expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces))
@@ -307,7 +359,10 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
     return int(model._dofs.last[body]), axes, first, at
 
 
-def _event(model: Model, event: Event, numbers: _Numbers) -> np.ndarray:
+def _event(
+    model: Model, e: int, event: Event, numbers: _Numbers, boundscheck: bool
+) -> tuple[np.ndarray, UserCall | None]:
+    """Words of event number e, and its function if it has one."""
     if not isinstance(event, Event):
         raise StateError(f"an event is {event!r}; expected an Event")
     if (event.joint is None) == (event.function is None):
@@ -323,8 +378,9 @@ def _event(model: Model, event: Event, numbers: _Numbers) -> np.ndarray:
         words[event_codes.ROW] = -1
         first, count = numbers.add_row("parameters of an event", event.parameters)
         words[event_codes.NUMBERS], words[event_codes.COUNT] = first, count
-        words[event_codes.ADDRESS] = address_of(event.function, model.nq, model.nv, count, 1)
-        return words
+        function = user_function(f"event {e}", event.function, model.nq, model.nv, count, 1, boundscheck)
+        words[event_codes.ADDRESS] = function.address
+        return words, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
     what = f"event of joint {event.joint!r}"
     i = dof_index(model, what, event.joint, event.dof)
     if event.of not in ("position", "velocity"):
@@ -333,4 +389,4 @@ def _event(model: Model, event: Event, numbers: _Numbers) -> np.ndarray:
         raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected a function")
     row = model.nq + i if event.of == "velocity" else int(model._topology[layout.COORDINATE, i])
     words[event_codes.ROW], words[event_codes.NUMBERS] = row, numbers.add(f"{what}: value", event.value)
-    return words
+    return words, None

@@ -1,51 +1,124 @@
-"""A user's functions as addresses that compiled code can call."""
+"""User functions: compiled, called by address from compiled code, and called again to tell what went wrong."""
 
+from __future__ import annotations
+
+import inspect
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 
 from ..core import callbacks
 from ..errors import StateError
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
+ARGUMENTS = ("t", "q", "qd", "parameters", "out")
+#: The ends of Numba's messages that say nothing of the function: candidates, the stack of its own passes.
+NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|- Resolution failure)")
 
 
-def address_of(function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int) -> int:
-    """Address of a user's function for flat arrays of these lengths; compiles it, once."""
+@dataclass(frozen=True, eq=False)
+class UserFunction:
+    """A compiled user function: its address, and a way to call it from Python."""
+
+    address: int
+    call: Callable[..., Any]
+    results: int
+
+    def exception(self, t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> str:
+        """The exception that the function raises for these arguments, as "ZeroDivisionError: division by zero"."""
+        try:
+            self.call(float(t), q.copy(), qd.copy(), parameters.copy(), np.zeros(self.results))
+        except Exception as error:  # whatever a user's function raises
+            return f"{type(error).__name__}: {error}"
+        return "an exception that did not occur again when the function was called with the same arguments"
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name of a function in messages."""
+    name = str(getattr(function, "__name__", function))
+    return "a lambda" if name == "<lambda>" else repr(name)
+
+
+def user_function(
+    what: str, function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int, boundscheck: bool
+) -> UserFunction:
+    """A user's function for flat arrays of these lengths; compiles it, once in each process.
+
+    Raises StateError, with Numba's reason, if it cannot be compiled.
+    """
     if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
-        raise StateError(f"function is {function!r}; expected a {SIGNATURE}")
-    return _compiled(function, nq, nv, parameters, results)
+        raise StateError(f"{what}: function is {function!r}; expected a {SIGNATURE}")
+    plain = getattr(function, "py_func", function)
+    try:
+        inspect.signature(plain).bind(*ARGUMENTS)
+    except TypeError as error:
+        found = f"{plain.__name__}{inspect.signature(plain)}"
+        raise StateError(f"{what}: function is {found}; expected a {SIGNATURE} ({error})") from None
+    return _compiled(what, function, nq, nv, parameters, results, boundscheck)
 
 
 @lru_cache(maxsize=256)
-def _compiled(function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int) -> int:
+def _compiled(
+    what: str, function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int, boundscheck: bool
+) -> UserFunction:
     if numba.config.DISABLE_JIT:
         callbacks.plain_functions[id(function)] = function
-        return id(function)
-    compiled = function if hasattr(function, "py_func") else numba.njit(function)
-    number = types.CPointer(types.float64)
+        return UserFunction(id(function), function, results)
+    compiled = _dispatcher(function, boundscheck)
+    number, numbers = types.CPointer(types.float64), types.Array(types.float64, 1, "C")
 
-    def enter(t: float, q: Any, qd: Any, given: Any, out: Any) -> None:
-        compiled(
-            t,
-            numba.carray(q, (nq,)),
-            numba.carray(qd, (nv,)),
-            numba.carray(given, (parameters,)),
-            numba.carray(out, (results,)),
-        )
+    def enter(t: float, q: Any, qd: Any, given: Any, out: Any) -> int:
+        try:
+            compiled(
+                t,
+                numba.carray(q, (nq,)),
+                numba.carray(qd, (nv,)),
+                numba.carray(given, (parameters,)),
+                numba.carray(out, (results,)),
+            )
+        except Exception:  # noqa: BLE001 (compiled code knows no other)
+            return 1
+        return 0
 
     try:
-        entry = numba.cfunc(types.void(types.float64, number, number, number, number))(enter)
-    except numba.core.errors.NumbaError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise StateError(f"function {function!r} cannot be compiled as a {SIGNATURE}: {reason}") from error
+        compiled.compile((types.float64, numbers, numbers, numbers, numbers))
+        entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
+    except Exception as error:  # Numba has no common class for what it cannot compile
+        raise StateError(
+            f"{what}: Numba cannot compile the function {name_of(function)}: {reason_of(error)}. "
+            f"Expected a {SIGNATURE} of numbers and NumPy arrays that numba.njit accepts"
+        ) from error
     _kept.append(entry)
-    return entry.address
+    return UserFunction(entry.address, compiled, results)
 
 
-# compiled code knows functions by their addresses only
+def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:
+    """The function under Numba; one that is compiled already is taken as it is, unless bounds are to be checked."""
+    if not hasattr(function, "py_func"):
+        return numba.njit(boundscheck=boundscheck or None)(function)
+    if not boundscheck:
+        return function
+    return numba.njit(**{**function.targetoptions, "boundscheck": True})(function.py_func)  # type: ignore[attr-defined]
+
+
+def reason_of(error: Exception) -> str:
+    """The part of Numba's message that concerns the user's function, and its line."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    text = re.sub(r"^Failed in \w+ mode pipeline \(step: [^)]*\)\s*", "", text)
+    text = re.sub(r"^- Resolution failure for [^\n]*\n", "", text)
+    reason = " ".join(NOISE.split(text)[0].split())
+    specific = re.search(r"raised a specific error:\s*\w+: ([^\n]+)", text)
+    place = re.search(r"\bat (\S[^\n]*?) \((\d+)\)", text)
+    words = [reason.rstrip("."), *([specific[1].rstrip(".")] if specific else [])]
+    return "; ".join(words) + (f" ({place[1]}, line {place[2]})" if place and place[1] not in reason else "")
+
+
+# Compiled code knows functions by their addresses only.
 _kept: list[Any] = []

@@ -10,7 +10,20 @@ from .events import NEVER, meet_events, start_events
 from .jit import kernel, overload, routine
 from .kinematics import position_rates
 from .lanes import like
-from .layout import CONSTANT_FORCE, DINV, HARDNESS, SLOPE, STEP_LENGTH, YIELDING, number_of
+from .layout import (
+    CALLABLE,
+    COMPENSATES,
+    COMPUTES,
+    CONSTANT_FORCE,
+    DINV,
+    HARDNESS,
+    RETIRED,
+    SLOPE,
+    STEP_LENGTH,
+    YIELDING,
+    number_of,
+    replace_parameters,
+)
 from .signals import take_signals
 from .wrenches import acts
 
@@ -77,10 +90,66 @@ def take_acting(block, tau, t, chain, lane):
     for j in range(acting.numbers.shape[0]):
         acting.numbers[j, lane] = like(acting.numbers, acting.given[row, j])
     acting.chain[lane] = chain
+    acting.failures[lane] = CALLABLE
+    if acting.settings[COMPENSATES] == 1 or acting.settings[COMPUTES] == 1:
+        replace_parameters(acting.model.parameters, acting.variation, chain, lane)
     for i in range(block.qd.shape[0]):
         acting.joints[YIELDING, i, lane] = like(acting.joints, 0.0)
     acting.time[0, lane] = like(acting.time, t)
     take_signals(acting, lane)
+
+
+# --- user functions ---------------------------------------------------------------------------------------------------
+
+
+def has_failed_call(block, lane):
+    """Whether a user function raised an exception for the sample in a lane."""
+    return block.loads.acting is not None and block.loads.acting.failures[lane] > CALLABLE
+
+
+@overload(has_failed_call, forceinline=True)
+def _overload_has_failed_call(block, lane):
+    if _block_acts(block):
+        return lambda block, lane: block.loads.acting.failures[lane] > CALLABLE
+    return lambda block, lane: False
+
+
+def record_failed_call(block, records, chain, lane):
+    """Keep which user function failed for a sample, and the arguments of that call."""
+    if block.loads.acting is not None:
+        copy_failed_call(block.loads.acting, records, chain, lane)
+
+
+@overload(record_failed_call, forceinline=True)
+def _overload_record_failed_call(block, records, chain, lane):
+    if _block_acts(block):
+        return lambda block, records, chain, lane: copy_failed_call(block.loads.acting, records, chain, lane)
+    return lambda block, records, chain, lane: None
+
+
+@kernel
+def copy_failed_call(acting, records, chain, lane):
+    records.failures[chain] = acting.failures[lane]
+    for j in range(acting.failed_calls.shape[0]):
+        records.failed_calls[chain, j] = acting.failed_calls[j, lane]
+
+
+def retire_lane(block, lane):
+    """Do not call user functions for the sample in a lane any more: it has ended."""
+    if block.loads.acting is not None:
+        block.loads.acting.failures[lane] = RETIRED
+
+
+@overload(retire_lane, forceinline=True)
+def _overload_retire_lane(block, lane):
+    if _block_acts(block):
+        return lambda block, lane: forbid_calls(block.loads.acting, lane)
+    return lambda block, lane: None
+
+
+@kernel
+def forbid_calls(acting, lane):
+    acting.failures[lane] = RETIRED
 
 
 # --- what a step may meet ---------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 import math
 
-from .acting import begin_events, evaluate, pass_events
-from .events import NEVER
+from .acting import begin_events, evaluate, has_failed_call, pass_events, record_failed_call, retire_lane
+from .events import NEVER, state_within
 from .jit import kernel, routine
 from .kinematics import normalize_positions, straighten
 from .lanes import like, select
@@ -11,12 +11,10 @@ from .rollout import (
     ACCEPTED,
     AFTER_REJECTION,
     CHAIN,
-    DONE,
     ERROR,
     EVALUATIONS,
     FRESH,
     IDLE,
-    NOT_FINITE,
     PREVIOUS_ERROR,
     RATE,
     REJECTIONS,
@@ -24,15 +22,13 @@ from .rollout import (
     SIZE,
     STATUS,
     STEP,
-    STEP_UNDERFLOW,
     STEPS,
-    STOPPED,
     TIME,
-    TOO_MANY_STEPS,
     TRIAL,
     H,
     T,
     record_chain,
+    save_end,
     save_lane,
     save_passed,
     take_chain,
@@ -47,6 +43,7 @@ from .runge_kutta import (
     shrinkage_of_step,
     trial_step,
 )
+from .status import DONE, NOT_FINITE, STEP_UNDERFLOW, STOPPED, TOO_MANY_STEPS, USER_FUNCTION_FAILED
 
 
 @kernel
@@ -63,7 +60,7 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
             next_chain += 1
             running += 1
     start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
-    while running > 0:
+    while running > 0 and batch.interrupt[0] == 0:
         attempt_step(block, stepper, tableau, tolerances, k)
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[STATUS, lane] == RUNNING:
@@ -72,7 +69,7 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
         taken = 0
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[STATUS, lane] >= DONE:
-                record_chain(block, stepper, batch, lane)
+                end_lane(block, stepper, tableau, batch, lane)
                 stepper.control[ACCEPTED, lane] = like(stepper.control, 0.0)
                 running -= 1
                 stepper.tally[STATUS, lane] = IDLE
@@ -88,9 +85,23 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
             start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
 
 
+@routine
+def end_lane(block, stepper, tableau, batch, lane):
+    """Report how the sample in a lane ended, and its last valid state."""
+    chain, t = stepper.tally[CHAIN, lane], stepper.clock[T, lane]
+    if stepper.tally[STATUS, lane] == STOPPED:  # the state at the event is in `change`
+        save_end(stepper.change, batch, chain, t, lane)
+    else:
+        save_end(stepper.y, batch, chain, t, lane)
+    if stepper.tally[STATUS, lane] == USER_FUNCTION_FAILED:
+        record_failed_call(block, batch.records, chain, lane)
+    record_chain(block, stepper, batch, lane)
+
+
 @kernel
 def rest_lane(block, stepper, lane):
-    """Let a lane for which no chain is left stand still, where its angles cost no lane beside it anything."""
+    """Park an idle lane at the zero configuration, so that it does not slow down the other lanes."""
+    retire_lane(block, lane)
     stepper.control[H, lane] = like(stepper.y, 0.0)
     for j in range(stepper.y.shape[0]):
         stepper.y[j, lane] = like(stepper.y, 0.0)
@@ -141,7 +152,9 @@ def start_lane(block, stepper, tableau, batch, lane):
     save_lane(block, stepper.y, batch, tally[CHAIN, lane], 0, lane)
     begin_events(block, stepper.y, stepper.clock[T, lane], lane)
     rate, trial, change = float(control[RATE, lane]), float(control[TRIAL, lane]), float(control[ERROR, lane])
-    if not rate < math.inf:
+    if has_failed_call(block, lane):
+        tally[STATUS, lane] = USER_FUNCTION_FAILED
+    elif not rate < math.inf:
         tally[STATUS, lane] = NOT_FINITE
     elif change < math.inf:
         set_step(stepper, batch, first_step(trial, rate, change, tableau.order), lane)
@@ -175,15 +188,23 @@ def judge_step(block, stepper, tableau, batch, tolerances, lane):
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h, end = float(control[ERROR, lane]), clock[STEP, lane], batch.times[batch.times.shape[0] - 1]
     tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    theta = NEVER
+    if error <= 1.0 and not has_failed_call(block, lane):
+        theta = pass_events(block, stepper, tableau, batch.records, clock[T, lane], h, tally[CHAIN, lane], lane)
+    if has_failed_call(block, lane):
+        control[ACCEPTED, lane] = like(control, 0.0)
+        tally[STATUS, lane] = USER_FUNCTION_FAILED
+        return
     if error <= 1.0:
         control[ACCEPTED, lane] = like(control, 1.0)
         tally[STEPS, lane] += 1
         t_new = end if end - clock[T, lane] <= h else clock[T, lane] + h
-        theta = pass_events(block, stepper, tableau, batch.records, clock[T, lane], h, tally[CHAIN, lane], lane)
         if theta < NEVER:
             tally[STATUS, lane] = STOPPED
             t_new = clock[T, lane] + theta * h
         save_passed(block, stepper, tableau, batch, t_new, lane)
+        if theta < NEVER:
+            state_within(block, stepper, tableau, theta, h, lane)
         clock[T, lane] = t_new
         factor = growth_of_step(error, clock[PREVIOUS_ERROR, lane], tableau.order, tally[AFTER_REJECTION, lane] > 0)
         clock[PREVIOUS_ERROR, lane] = max(error, SMALLEST_ERROR)

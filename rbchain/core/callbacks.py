@@ -5,15 +5,22 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from .jit import overload
+from .jit import kernel, overload
 
 #: Under NUMBA_DISABLE_JIT, what an address stands for.
 plain_functions = {}
 
 
 def call(address, t, q, qd, parameters, out):
-    """Call the function at `address` with a time and flat float64 arrays; it writes `out`."""
-    plain_functions[address](t, q, qd, parameters, out)
+    """Call the function at `address` with a time and flat float64 arrays; it writes `out`.
+
+    Return 0, or 1 if the function raised an exception: `out` is then not to be used.
+    """
+    try:
+        plain_functions[address](t, q, qd, parameters, out)
+    except Exception:  # whatever a user's function raises ends the sample with a status, as in compiled code
+        return 1
+    return 0
 
 
 @intrinsic
@@ -21,14 +28,22 @@ def _call(typing_context, address, t, q, qd, parameters, out):
     def codegen(context, builder, sig, values):
         number = ir.DoubleType()
         arrays = [make_array(kind)(context, builder, x).data for kind, x in zip(sig.args[2:], values[2:], strict=True)]
-        signature = ir.FunctionType(ir.VoidType(), [number] + [number.as_pointer()] * 4)
+        signature = ir.FunctionType(ir.IntType(64), [number] + [number.as_pointer()] * 4)
         function = builder.inttoptr(values[0], signature.as_pointer())
-        builder.call(function, [values[1], *arrays])
-        return context.get_dummy_value()
+        return builder.call(function, [values[1], *arrays])
 
-    return types.none(types.int64, types.float64, q, qd, parameters, out), codegen
+    return types.int64(types.int64, types.float64, q, qd, parameters, out), codegen
 
 
 @overload(call)
 def _overload_call(address, t, q, qd, parameters, out):
     return lambda address, t, q, qd, parameters, out: _call(address, t, q, qd, parameters, out)
+
+
+@kernel
+def note_failed_call(acting, code, t, y, lane):
+    """Keep which user function failed in a lane, and the time and state of that call."""
+    acting.failures[lane] = code
+    acting.failed_calls[0, lane] = t
+    for j in range(acting.failed_calls.shape[0] - 1):
+        acting.failed_calls[1 + j, lane] = y[j, lane]

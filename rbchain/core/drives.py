@@ -1,17 +1,18 @@
 """What the joints' motors do over time, and the dynamics under it.
 
-A motor gives a force, or forces a motion: then hybrid dynamics finds what that takes. Controllers reckon with the
-mechanism's own equations in sweeps of their own, in which what disturbs it (friction, wrenches) does not occur.
+A motor gives a force, or forces a motion: then hybrid dynamics finds what that takes. Controllers compute gravity and
+torques in sweeps of their own, with their own model of the mechanism, without friction and wrenches.
 """
 
 from .aba import forward_dynamics
-from .callbacks import call
+from .callbacks import call, note_failed_call
 from .forces import passive_force, passive_slopes
 from .hybrid import hybrid_dynamics
 from .jit import kernel, routine
 from .kinematics import position_rates
 from .lanes import like, select
 from .layout import (
+    CALLABLE,
     COMPENSATES,
     COMPUTED_FORCE,
     COMPUTES,
@@ -31,8 +32,10 @@ from .layout import (
     SLOPE,
     SPEED,
     STEP_LENGTH,
+    USER_FORCES,
     WEIGHT,
     YIELDING,
+    apply_gravity,
 )
 from .signals import ACCELERATION, RATE, VALUE, follow_signals
 
@@ -77,9 +80,12 @@ def move_under_drives(block, y, t, rate, k):
 
 @kernel
 def sweep_under_drives(sweep, block, y, k):
-    """Solve for what a sweep is about, with the joints commanded so."""
+    """Run one sweep: the controllers' sweeps use the controllers' model, the motion that of the mechanism."""
     acting, joints, nq, n = block.loads.acting, block.loads.acting.joints, block.q.shape[0], block.qd.shape[0]
     acting.settings[EXTERNAL] = 1 if sweep == MOTION_SWEEP else 0
+    model = block.model if sweep == MOTION_SWEEP else acting.model
+    if acting.settings[COMPENSATES] == 1 or acting.settings[COMPUTES] == 1:
+        apply_gravity(model, block.work, k)
     for i in range(n):
         command_joint(i, sweep, block, y, k)
     if sweep == MOTION_SWEEP and acting.settings[IMPLICIT] == 1:
@@ -90,7 +96,7 @@ def sweep_under_drives(sweep, block, y, k):
     if sweep == MOTION_SWEEP and acting.settings[FORCED] == 0:
         forward_dynamics(block.model, q, y[nq : nq + n], block.loads, found, block.work, k)
         return
-    hybrid_dynamics(block.model, q, joints[SPEED], block.loads, found, joints[PRESCRIBED], block.work, k)
+    hybrid_dynamics(model, q, joints[SPEED], block.loads, found, joints[PRESCRIBED], block.work, k)
     for i in range(n):
         heed(i, sweep, block, k)
 
@@ -128,6 +134,10 @@ def ask_user(acting, nq, n, y, lane):
     first, count, memory = acting.settings[FUNCTION_NUMBERS], acting.settings[FUNCTION_COUNT], acting.call
     parameters = nq + n
     out = parameters + count
+    for j in range(n):
+        acting.joints[CUSTOM, j, lane] = like(acting.joints, 0.0)
+    if acting.failures[lane] != CALLABLE:
+        return
     for j in range(nq + n):
         memory[j] = y[j, lane]
     for j in range(count):
@@ -135,7 +145,12 @@ def ask_user(acting, nq, n, y, lane):
     for j in range(n):
         memory[out + j] = 0.0
     t = float(acting.time[0, lane])
-    call(acting.settings[FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out:])
+    failed = call(
+        acting.settings[FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out : out + n]
+    )
+    if failed != 0:
+        note_failed_call(acting, USER_FORCES, t, y, lane)
+        return
     for j in range(n):
         acting.joints[CUSTOM, j, lane] = like(acting.joints, memory[out + j])
 

@@ -2,10 +2,11 @@
 
 import math
 
-from .callbacks import call
+from .callbacks import call, note_failed_call
 from .jit import kernel, routine
 from .kinematics import normalize_positions
 from .lanes import like
+from .layout import CALLABLE, FIRST_EVENT
 from .runge_kutta import interpolate
 
 # Rows of `Acting.events`, one column for each event.
@@ -72,6 +73,8 @@ def event_value(e, block, y, t, lane):
     acting, row, at = block.loads.acting, block.loads.acting.events[ROW, e], block.loads.acting.events[NUMBERS, e]
     if row >= 0:
         return float(y[row, lane]) - float(acting.numbers[at, lane])
+    if acting.failures[lane] != CALLABLE:
+        return math.nan
     nq, n, memory = block.q.shape[0], block.qd.shape[0], acting.call
     out = nq + n + acting.events[COUNT, e]
     for j in range(nq + n):
@@ -79,7 +82,12 @@ def event_value(e, block, y, t, lane):
     for j in range(acting.events[COUNT, e]):
         memory[nq + n + j] = acting.numbers[at + j, lane]
     memory[out] = 0.0
-    call(acting.events[ADDRESS, e], t, memory[:nq], memory[nq : nq + n], memory[nq + n : out], memory[out:])
+    failed = call(
+        acting.events[ADDRESS, e], t, memory[:nq], memory[nq : nq + n], memory[nq + n : out], memory[out : out + 1]
+    )
+    if failed != 0:
+        note_failed_call(acting, FIRST_EVENT + e, t, y, lane)
+        return math.nan
     return memory[out]
 
 

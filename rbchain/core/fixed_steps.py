@@ -7,33 +7,40 @@ end, and the positions move with that velocity.
 
 import math
 
-from .acting import begin_events, is_too_stiff, pass_events, set_step_length, watch_stiffness
-from .events import NEVER
+from .acting import (
+    begin_events,
+    has_failed_call,
+    is_too_stiff,
+    pass_events,
+    record_failed_call,
+    retire_lane,
+    set_step_length,
+    watch_stiffness,
+)
+from .events import NEVER, state_within
 from .jit import kernel, routine
 from .kinematics import normalize_positions, position_rates
 from .lanes import like
 from .rollout import (
     CHAIN,
-    DONE,
     EVALUATIONS,
-    NOT_FINITE,
     RUNNING,
     SAVED,
     STATUS,
     STEP,
     STEPS,
-    STOPPED,
     TIME,
-    TOO_STIFF,
     H,
     T,
     evaluate,
     record_chain,
+    save_end,
     save_lane,
     save_passed,
     take_chain,
     take_stages,
 )
+from .status import DONE, NOT_FINITE, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
 @kernel
@@ -44,6 +51,8 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
     for lane in range(stepper.y.shape[1]):
         take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
         stepper.tally[STATUS, lane] = RUNNING
+        if lane >= chains:
+            retire_lane(block, lane)
     running = chains
     for slot in range(1, times.shape[0]):
         length = times[slot] - times[slot - 1]
@@ -56,11 +65,11 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
                 begin_events(block, stepper.y, times[0], lane)
                 save_lane(block, stepper.y, batch, first + lane, 0, lane)
         for index in range(steps):
-            if running == 0:
+            if running == 0 or batch.interrupt[0] != 0:
                 break
             if tableau.order > 1:
                 watch_stiffness(block, stepper.y, k)
-            start_step(block, stepper, tableau, times[slot - 1] + index * (length / steps), length / steps)
+            start_step(block, stepper, tableau, batch, times[slot - 1] + index * (length / steps), length / steps)
             take_stages(block, stepper, tableau, k)
             running = 0
             for lane in range(chains):
@@ -70,8 +79,18 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
             accept_step(block, stepper, tableau, k)
     for lane in range(chains):
         if stepper.tally[STATUS, lane] == RUNNING:
-            stepper.tally[STATUS, lane] = DONE
+            end_sample(block, stepper, batch, DONE, times[times.shape[0] - 1], stepper.y, lane)
         record_chain(block, stepper, batch, lane)
+
+
+@kernel
+def end_sample(block, stepper, batch, status, t, y, lane):
+    """Set the status of a lane's sample, and save its last valid state y at time t."""
+    stepper.tally[STATUS, lane] = status
+    save_end(y, batch, stepper.tally[CHAIN, lane], t, lane)
+    if status == USER_FUNCTION_FAILED:
+        record_failed_call(block, batch.records, stepper.tally[CHAIN, lane], lane)
+    retire_lane(block, lane)
 
 
 @kernel
@@ -86,7 +105,7 @@ def start_interval(block, stepper, t, h, k):
 
 
 @kernel
-def start_step(block, stepper, tableau, t, h):
+def start_step(block, stepper, tableau, batch, t, h):
     """Set the clocks of all lanes; in an implicit step, let the positions move with the velocities of its end."""
     nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
     for lane in range(y.shape[1]):
@@ -99,25 +118,33 @@ def start_step(block, stepper, tableau, t, h):
                 stepper.y_new[nq + i, lane] = y[nq + i, lane] + like(y, h) * rate[nq + i, lane]
             position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
         elif stepper.tally[STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
-            stepper.tally[STATUS, lane] = TOO_STIFF
+            end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
 
 
 @routine
 def end_step(block, stepper, tableau, batch, to_save, lane):
     """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
     tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[T, lane], stepper.clock[STEP, lane]
+    theta = NEVER
     nothing = y_new[0, lane] - y_new[0, lane]
     for j in range(1, y_new.shape[0]):
         nothing = nothing + (y_new[j, lane] - y_new[j, lane])
-    if nothing != like(y_new, 0.0):
-        tally[STATUS, lane] = NOT_FINITE
+    finite = nothing == like(y_new, 0.0)
+    if finite and not has_failed_call(block, lane):
+        theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
+    if has_failed_call(block, lane):
+        end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
+        return
+    if not finite:
+        end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
         return
     tally[STEPS, lane] += 1
     tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
-    theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
     if theta < NEVER:
         tally[STATUS, lane] = STOPPED
         save_passed(block, stepper, tableau, batch, t + theta * h, lane)
+        state_within(block, stepper, tableau, theta, h, lane)
+        end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
     elif to_save:
         normalize_positions(block.model, y_new, lane)
         save_lane(block, y_new, batch, tally[CHAIN, lane], tally[SAVED, lane], lane)

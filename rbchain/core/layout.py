@@ -133,7 +133,10 @@ class Acting(NamedTuple):
 
     `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used; `settings` (SETTINGS,)
     below. `tables` is flat; `given` (chains or 1, m) are the numbers of all chains, `numbers` (m, lanes) those of the
-    chains in the lanes, `chain` (lanes,) which ones these are. The rest is working memory.
+    chains in the lanes, `chain` (lanes,) which ones these are. `failures` (lanes,) holds CALLABLE, RETIRED or the code
+    of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the arguments t, q, qd of that call. `model`
+    is the controllers' model of the mechanism, `variation` its own parameters of each chain, or None. The rest is
+    working memory.
     """
 
     signals: np.ndarray
@@ -151,6 +154,10 @@ class Acting(NamedTuple):
     joints: np.ndarray
     before: np.ndarray
     call: np.ndarray
+    failures: np.ndarray
+    failed_calls: np.ndarray
+    model: FlatModel
+    variation: object
 
 
 # Entries of `Acting.settings`.
@@ -164,6 +171,12 @@ IMPLICIT = 6  # 1 if the step yields to springs and damping with the end of the 
 CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
 FORCED = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
 SETTINGS = 9
+
+# Entries of `Acting.failures`: whether user functions are called for a lane, or the function that failed.
+CALLABLE = 0
+RETIRED = -1  # the sample in this lane has ended
+USER_FORCES = 1
+FIRST_EVENT = 2  # of event e: FIRST_EVENT + e
 
 # Rows of `Acting.joints` (JOINT_ROWS, n, lanes).
 MOTOR = 0  # what the motor gives
@@ -202,6 +215,17 @@ class Variation(NamedTuple):
 
     entries: np.ndarray
     values: np.ndarray
+
+
+@kernel
+def replace_parameters(parameters, variation, chain, lane):
+    """Put the own parameters of a chain into one lane of parameters (n + 1, PARAMETERS, lanes), if chains differ."""
+    if parameters.ndim == 2:
+        return
+    entries, values = variation.entries, variation.values
+    width = values.shape[2]
+    for entry in range(entries.shape[0]):
+        parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]
 
 
 @kernel

@@ -11,11 +11,11 @@ from .acting import evaluate, take_loads
 from .jit import kernel, routine
 from .kinematics import normalize_positions
 from .lanes import like
-from .layout import apply_gravity, number_of
+from .layout import apply_gravity, number_of, replace_parameters
 from .runge_kutta import SMALLEST_ERROR, advance, interpolate
+from .status import STOPPED
 
-# How a chain ends; and the two states of a lane before that.
-DONE, STEP_UNDERFLOW, NOT_FINITE, TOO_MANY_STEPS, STOPPED, TOO_STIFF = 0, 1, 2, 3, 4, 5
+# The states of a lane whose sample has no status yet.
 RUNNING, IDLE = -1, -2
 
 # Rows of `Stepper.control`, in the precision of the states.
@@ -30,21 +30,26 @@ TALLY_ROWS = 7
 
 
 class Records(NamedTuple):
-    """What happened: how often each event, and when and in what state the first times.
+    """Events and failed calls of user functions.
 
     `counts` (chains, events), `times` (chains, events, most), `states` (chains, events, most, rows of the state).
+    `failures` (chains,) is the code of the user function that failed, or 0; `failed_calls` (chains, 1 + nq + nv) holds
+    the arguments t, q, qd of that call. Both are empty if there is no user function.
     """
 
     counts: np.ndarray
     times: np.ndarray
     states: np.ndarray
+    failures: np.ndarray
+    failed_calls: np.ndarray
 
 
 class Batch(NamedTuple):
     """The chains of a call: states and joint forces (chains, ...), their own parameters, and where results go.
 
     `times` (m,) are saved, in `q`, `qd` and `integrals` flat, per chain (m, nq), (m, nv) and (m, integrals); `tally`
-    (chains, 4): status and counts; `records` of events, or None.
+    (chains, 4): status and counts; `end_times` (chains,) and `end_states` (chains, rows of the state): the last valid
+    state; `interrupt` (1,) is not zero once the caller wants all lanes to stop; `records` of events, or None.
     """
 
     q0: np.ndarray
@@ -56,6 +61,9 @@ class Batch(NamedTuple):
     qd: np.ndarray
     integrals: np.ndarray
     tally: np.ndarray
+    end_times: np.ndarray
+    end_states: np.ndarray
+    interrupt: np.ndarray
     records: object
 
 
@@ -117,6 +125,14 @@ def save_passed(block, stepper, tableau, batch, t_new, lane):
     stepper.tally[SAVED, lane] = slot
 
 
+@kernel
+def save_end(y, batch, chain, t, lane):
+    """Save the last valid state of a sample, at time t."""
+    batch.end_times[chain] = t
+    for j in range(y.shape[0]):
+        batch.end_states[chain, j] = y[j, lane]
+
+
 @routine
 def record_chain(block, stepper, batch, lane):
     """Report how a lane's chain ended; what it has not reached is NaN."""
@@ -163,8 +179,5 @@ def take_parameters(block, parameters, variation, chain, lane):
     """Put a chain's own parameters into its lane of the block's, if chains differ."""
     if parameters.ndim == 2:
         return
-    entries, values = variation.entries, variation.values
-    width = values.shape[2]
-    for entry in range(entries.shape[0]):
-        parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]
+    replace_parameters(parameters, variation, chain, lane)
     apply_gravity(block.model, block.work, lane)

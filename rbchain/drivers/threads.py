@@ -1,7 +1,8 @@
 """A batch shared out among threads: drivers hold no lock while they run, and no bit depends on who ran a chain."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
 # Waking another thread costs as much as this many joints do.
@@ -87,9 +88,7 @@ def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
     blocks = -(-chains // width)
     threads = _pool.threads
     threads = max(1, min(threads, blocks, most_threads or threads))
-    pieces = min(threads * PIECES_PER_THREAD, blocks) if threads > 1 else 1
-    bounds = [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]
-    spans = pairwise(bounds)  # shared: whoever is free takes the next
+    spans = pairwise(_bounds(chains, width, threads))  # shared: whoever is free takes the next
 
     def work():
         memory = None
@@ -103,3 +102,40 @@ def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
     work()
     for helper in helpers:
         helper.result()
+
+
+def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt):
+    """`run` for drivers that take long, and that stop once `interrupt[0]` is not zero.
+
+    Python handles Ctrl-C in the main thread, and only while that thread is not in compiled code: so the main thread
+    waits while the workers compute.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        run(driver, [], new_memory, arguments, chains, width)
+        return
+    blocks = -(-chains // width)
+    threads = max(1, min(_pool.threads, blocks))
+    bounds = _bounds(chains, width, threads)
+    spans = pairwise(bounds)
+
+    def work():
+        memory = new_memory()
+        for first, last in spans:
+            if interrupt[0] == 0:
+                driver(memory, *arguments, first, last)
+
+    workers = [_pool.workers(threads).submit(work) for _ in range(threads)]
+    try:
+        for worker in workers:
+            worker.result()
+    except BaseException:  # Ctrl-C, whatever a handler of signals raises, or the error of a worker
+        interrupt[0] = 1
+        wait(workers)
+        raise
+
+
+def _bounds(chains, width, threads):
+    """Where the pieces of a batch begin and end, in whole blocks."""
+    blocks = -(-chains // width)
+    pieces = min(threads * PIECES_PER_THREAD, blocks) if threads > 1 else 1
+    return [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]

@@ -1,18 +1,19 @@
 """Drivers of whole trajectories: a batch of chains from their initial states to the last saved time."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..core.acting import evaluate, take_loads
+from ..core.acting import evaluate, retire_lane, take_loads
 from ..core.adaptive_steps import roll_adaptively
 from ..core.fixed_steps import roll_evenly
 from ..core.jit import driver, kernel
 from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.lanes import like
-from ..core.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads
+from ..core.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads, flat_model
 from ..core.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
@@ -26,11 +27,15 @@ from ..core.rollout import (
 )
 from ..core.signals import COEFFICIENTS
 from ..core.tableaus import Tableau
-from .blocks import block_for, memory_size
+from .blocks import block_for, choose_parameters, memory_size, water_of
 
 
 class Actions(NamedTuple):
-    """What acts on a batch of chains over time, as `core.layout.Acting` has it, and where its events are recorded."""
+    """What acts on a batch of chains over time, as `core.layout.Acting` has it, and where its events are recorded.
+
+    `controller` holds the parameters of the controllers' model, with as many axes as those of the mechanism itself, and
+    `variation` what differs from chain to chain in it, or None.
+    """
 
     signals: np.ndarray
     drives: np.ndarray
@@ -42,6 +47,17 @@ class Actions(NamedTuple):
     most_coefficients: int
     integrals: int
     records: Records
+    controller: np.ndarray
+    variation: object
+
+
+class Outcome(NamedTuple):
+    """How each sample ended, as `core.rollout.Batch` has it, and the flag by which the caller stops all lanes."""
+
+    tally: np.ndarray
+    end_times: np.ndarray
+    end_states: np.ndarray
+    interrupt: np.ndarray
 
 
 def trajectory_memory(topology, state_size, stages, actions, width, dtype):
@@ -59,11 +75,13 @@ def acting_memory(topology, state_size, actions, width, dtype):
     """Memory for what acts in one call: numbers in lanes; signs of events; arguments of a user's function; integers."""
     n, numbers, signals = topology.shape[1], actions.given.shape[1], actions.signals.shape[1]
     rows = numbers + 1 + signals * (3 + COEFFICIENTS + actions.most_coefficients) + JOINT_ROWS * n
+    own = actions.controller.shape[0] * actions.controller.shape[1]
     return (
-        np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((rows + own) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.events.shape[1], width)),
         np.zeros(state_size + numbers + n + 1),
-        np.zeros(width + SETTINGS, np.int64),
+        np.zeros(2 * width + SETTINGS, np.int64),
+        np.zeros((1 + state_size - actions.integrals, width)),
     )
 
 
@@ -84,23 +102,26 @@ def stepper_for(numbers, clock, tally, size, stages):
 
 
 @kernel
-def lay_out_acting(memory, actions, n):
+def lay_out_acting(memory, actions, topology):
     """What acts on the chains of one block of lanes, in its memory."""
-    numbers, before, call, integers = memory
+    numbers, before, call, integers, failed_calls = memory
+    n = topology.shape[1]
     signals, given, coefficients = actions.signals, actions.given, actions.most_coefficients
     width, count, start = before.shape[1], signals.shape[1], aligned_start(numbers)
     time = start + given.shape[1] * width
     values = time + width
     pieces = values + 3 * count * width
     joints = pieces + (COEFFICIENTS + coefficients) * count * width
+    of_lanes = window(numbers, joints + JOINT_ROWS * n * width, (*actions.controller.shape[:2], width))
+    controller = choose_parameters(actions.controller, of_lanes)
     for j in range(SETTINGS):
-        integers[width + j] = actions.settings[j]
+        integers[2 * width + j] = actions.settings[j]
     return Acting(
         signals,
         actions.drives,
         actions.wrenches,
         actions.events,
-        integers[width:],
+        integers[2 * width :],
         actions.tables,
         given,
         integers[:width],
@@ -111,19 +132,23 @@ def lay_out_acting(memory, actions, n):
         window(numbers, joints, (JOINT_ROWS, n, width)),
         before,
         call,
+        integers[width : 2 * width],
+        failed_calls,
+        flat_model(topology, controller, water_of(topology, controller)),
+        actions.variation,
     )
 
 
-def acting_for(memory, actions, n):
+def acting_for(memory, actions, topology):
     """What acts on the chains over time, or None."""
-    return None if actions is None else lay_out_acting(memory, actions, n)
+    return None if actions is None else lay_out_acting(memory, actions, topology)
 
 
 @overload(acting_for, jit_options={"forceinline": True})
-def _overload_acting_for(memory, actions, n):
+def _overload_acting_for(memory, actions, topology):
     if isinstance(actions, types.NoneType):
-        return lambda memory, actions, n: None
-    return lambda memory, actions, n: lay_out_acting(memory, actions, n)
+        return lambda memory, actions, topology: None
+    return lambda memory, actions, topology: lay_out_acting(memory, actions, topology)
 
 
 def records_for(actions):
@@ -139,27 +164,34 @@ def _overload_records_for(actions):
 
 
 @kernel
+def batch_of(start, variation, times, saved, outcome, records):
+    """The samples of a call, and where their results go."""
+    tally, end_times, end_states, interrupt = outcome
+    return Batch(*start[:3], variation, times, *saved, tally, end_times, end_states, interrupt, records)
+
+
+@kernel
 def memory_for(memory, topology, parameters, start, actions, stages):
     """A block of lanes with what acts on its chains, and the integrator's memory for it."""
     numbers, stepper_numbers, clock, counts, acting_numbers = memory
     block = block_for(numbers, topology, parameters, None, 0, start[0])
-    loads = Loads(block.loads.tau, block.loads.wrenches, acting_for(acting_numbers, actions, topology.shape[1]))
+    loads = Loads(block.loads.tau, block.loads.wrenches, acting_for(acting_numbers, actions, topology))
     acted_on = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows)
     return acted_on, stepper_for(stepper_numbers, clock, counts, start[3], stages)
 
 
 @driver
 def fixed_steps(
-    memory, topology, parameters, variation, method, step, start, actions, times, saved, tally, first, last
+    memory, topology, parameters, variation, method, step, start, actions, times, saved, outcome, first, last
 ):
     """`method` in equal steps no longer than `step`; start = (q0, qd0, tau, rows of the state).
 
-    saved = (q, qd, integrals) flat; `actions` an `rbchain.actions.Actions`, or None.
+    saved = (q, qd, integrals) flat; `outcome` an Outcome; `actions` an Actions, or None.
     """
     A, c, error, dense, order = method
     tableau = Tableau(A, c, error, dense, order)
     block, stepper = memory_for(memory, topology, parameters, start, actions, c.shape[0])
-    batch = Batch(*start[:3], variation, times, *saved, tally, records_for(actions))
+    batch = batch_of(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, lane_width(start[0])):
         span = (block_start, min(block_start + lane_width(start[0]), last))
         roll_evenly(block, stepper, tableau, batch, step, span, all_lanes(start[0]))
@@ -167,14 +199,14 @@ def fixed_steps(
 
 @driver
 def adaptive_steps(
-    memory, topology, parameters, variation, method, tolerances, start, actions, times, saved, tally, first, last
+    memory, topology, parameters, variation, method, tolerances, start, actions, times, saved, outcome, first, last
 ):
     """`method` at each chain's own step, tolerances = (rtol, atol, max_steps); the rest as for `fixed_steps`."""
     A, c, error, dense, order = method
     rtol, atol, max_steps = tolerances
     tableau = Tableau(A, c, error, dense, order)
     block, stepper = memory_for(memory, topology, parameters, start, actions, c.shape[0])
-    batch = Batch(*start[:3], variation, times, *saved, tally, records_for(actions))
+    batch = batch_of(start, variation, times, saved, outcome, records_for(actions))
     span, k = (first, last), all_lanes(start[0])
     roll_adaptively(block, stepper, tableau, batch, Tolerances(rtol, atol, max_steps), span, k)
 
@@ -201,6 +233,8 @@ def motor_forces(memory, topology, parameters, variation, states, tau, actions, 
                 y[nq + n + j, lane] = integrals[row, j]
             take_parameters(block, block.model.parameters, variation, row // m, lane)
             take_loads(block, tau, times[row % m], row // m, lane)
+            if not math.isfinite(float(y[0, lane])):  # the sample had ended before
+                retire_lane(block, lane)
             stepper.control[TIME, lane] = like(q, times[row % m])
         evaluate(block, y, stepper.control[TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):

@@ -7,7 +7,6 @@ axes are turned so that its joint's axis becomes z; placements, centres of gravi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from ..core import layout
 from ..core.lane_memory import CACHE_LINE
 from ..core.lanes import LANE_WIDTHS
+from ..lock_free import cached_property
 from .description import VARIABLE_FIELDS, Description, is_in_water
 from .joint import QUATERNION_JOINTS, axes_along
 from .passive import PASSIVE_FIELDS
@@ -322,7 +322,7 @@ def batch_shape_of(description: Description) -> tuple[int, ...]:
 
 
 def variation_of(
-    description: Description, parameters: np.ndarray, dtype: npt.DTypeLike
+    description: Description, parameters: np.ndarray, dtype: npt.DTypeLike, in_water: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Parameters that chains do not share, ordered by blocks of lanes: entries (m, 2) and values (blocks, m, lanes).
 
@@ -347,7 +347,7 @@ def variation_of(
         values.append(padded.reshape(blocks, width))
 
     varied = [f for f, axes in VARIABLE_FIELDS.items() if getattr(description, f).ndim > len(axes)]
-    groups = COLUMNS | WATER_COLUMNS if is_in_water(description) else COLUMNS
+    groups = COLUMNS | WATER_COLUMNS if in_water else COLUMNS
     reached = {name for field in varied if field != "gravity" for name in REACH[field]}
     reached |= set(WATER_TURNED_WITH_AXIS) if "axis" in varied else set()
     for name in sorted(reached & groups.keys()):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..core.layout import PASSIVE, Variation
 from ..drivers import threads
 from ..drivers.blocks import memory_size
 from ..errors import StateError
+from ..lock_free import cached_property
 from ..model.description import VARIABLE_FIELDS, Description, is_in_water
 from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
 from .attributes import Attributes
@@ -275,24 +275,40 @@ class Calculator(Attributes):
         if dtype.itemsize not in self._arrays:
             parameters, variation = self._shared_parameters.copy(), None
             if not self._shared:
-                entries, values = variation_of(self._description, parameters, dtype)
-                variation, parameters = Variation(entries, values), parameters[..., None]
+                variation = Variation(*variation_of(self._description, parameters, dtype, self.in_water))
+                parameters = parameters[..., None]
             self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
         return self._arrays[dtype.itemsize]
+
+    def _parameters_in(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
+        """Parameters and variation in one precision, with the columns of a model in water or without them."""
+        if in_water == self.in_water:
+            return self._arrays_in(dtype)[1:]
+        description = self._description_of_first
+        parameters, variation = parameters_of(description, in_water), None
+        if not self._shared:
+            variation = Variation(*variation_of(self._description, parameters, dtype, in_water))
+            parameters = parameters[..., None]
+        return parameters.astype(dtype), variation
 
     @cached_property
     def _float64_arrays(self) -> tuple[np.ndarray, np.ndarray, Variation | None]:
         return self._arrays_in(FLOAT64)
 
-    @cached_property
-    def _shared_parameters(self) -> np.ndarray:
-        """Parameters of all chains but for what varies, which is that of the first chain here."""
+    @property
+    def _description_of_first(self) -> Description:
+        """The description with the fields that vary as the first sample has them."""
         first = {
             field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
             for field, axes in VARIABLE_FIELDS.items()
             if (value := getattr(self._description, field)).ndim > len(axes)
         }
-        return parameters_of(dataclasses.replace(self._description, **first), self.in_water)
+        return dataclasses.replace(self._description, **first)
+
+    @cached_property
+    def _shared_parameters(self) -> np.ndarray:
+        """Parameters of all chains but for what varies, which is that of the first chain here."""
+        return parameters_of(self._description_of_first, self.in_water)
 
 
 def _precision(arrays: Sequence[np.ndarray]) -> np.dtype:

@@ -21,6 +21,7 @@ from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..io import load
 from ..model.joint import Free
+from ..simulation import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
@@ -186,7 +187,7 @@ class Simulation(BaseModel):
     step: Annotated[float, Field(gt=0.0)] | None = None
     rtol: float = 1e-8
     atol: float = 1e-10
-    max_steps: Annotated[int, Field(ge=1)] = 100_000
+    max_steps: Annotated[int, Field(ge=1)] = DEFAULT_MAX_STEPS
     samples: Annotated[int, Field(ge=2)] = 21
     q: Any = None
     qd: Any = 0.0
@@ -369,6 +370,8 @@ def fingerprint(model: Model) -> str:
         value = getattr(model._description, field.name)
         if field.name in ("visuals", "drives"):  # a study has drives of its own
             continue
+        if field.name == "nominal":  # what controllers know
+            value = "" if value is None else fingerprint(model.nominal)
         if isinstance(value, np.ndarray):
             digest.update(f"{field.name} {value.shape} {value.dtype}".encode() + np.ascontiguousarray(value).tobytes())
         elif isinstance(value, dict):

@@ -87,7 +87,7 @@ def _in_actions(plan: Plan, chains: Chains, plain: Chains) -> list[str]:
     simulate = plan.description.simulate
     settings = (1,), simulate.duration, FLOAT64
     tables = [
-        gather(plan.model, *settings, c.drives, c.forces, plan.events, simulate.method == "implicit")
+        gather(plan.model, *settings, c.drives, c.forces, plan.events, simulate.method == "implicit")[0]
         for c in (chains, plain)
     ]
     return [] if _same(*tables) else ["drives and wrenches"]

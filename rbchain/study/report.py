@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import STATUS_SENTENCES
+from ..errors import Status
 from .outputs import BAD_PARAMETERS, ENDED_WELL
 from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
 from .store import open_dataset
@@ -136,7 +136,7 @@ def sentence(status: int) -> str:
     """What a sample's status says."""
     if status == BAD_PARAMETERS:
         return "No chain can have the parameters that were drawn."
-    return STATUS_SENTENCES.get(status, "The sample has not been computed.")
+    return Status(status).sentence if status in set(Status) else "The sample has not been computed."
 
 
 def _provenance(results: xarray.Dataset) -> str:

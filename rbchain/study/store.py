@@ -10,13 +10,13 @@ import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import StudyError
+from ..lock_free import cached_property
 from .description import differences
 from .outputs import NOT_RUN
 from .provenance import provenance

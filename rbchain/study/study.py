@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..chain import Model
 from ..errors import ModelError, StudyError
+from ..lock_free import cached_property
 from ..simulation import Trajectory
 from . import executors
 from .description import checked, read_description

@@ -1,0 +1,94 @@
+"""The controllers' model: what `PrescribedForce`, `PID` and `ComputedTorque` know of the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core import layout
+from ..core.layout import Variation
+from ..drivers.trajectories import Actions
+from ..errors import StateError
+from .drives import PID, ComputedTorque, Drive, PrescribedForce
+
+if TYPE_CHECKING:
+    from ..chain import Model
+
+NOMINAL, TRUE = "nominal", "true"
+# Rows of the topology in which two models of one mechanism agree; the others follow from them or are not used.
+SAME_TREE = (layout.PARENT, layout.JOINT, layout.POSING, layout.COORDINATE, layout.BODY)
+
+
+def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, ...]) -> Model:
+    """The model that the controllers among the drives use: one for all of them.
+
+    Raises StateError if they name several, or one that is not a model of this mechanism.
+    """
+    found: Model | None = None
+    for drive in drives:
+        if not isinstance(drive, (PrescribedForce, PID, ComputedTorque)):
+            continue
+        what = f"{type(drive).__name__} of joint {drive.joint!r}"
+        needs_model = isinstance(drive, ComputedTorque) or bool(drive.gravity_compensation)
+        if not needs_model:
+            if drive.model != NOMINAL:
+                raise StateError(f"{what}: it has a model but no gravity_compensation; expected both or neither")
+            continue
+        own = _model_of(model, what, drive.model, batch)
+        if found is not None and own is not found:
+            raise StateError(f"{what}: its model is not that of the other drives; expected one model for all of them")
+        found = own
+    return model if found is None else found
+
+
+def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
+    """The model that a drive uses: the nominal one, the true one, or another."""
+    if isinstance(given, str) and given in (NOMINAL, TRUE):
+        return model.nominal if given == NOMINAL else model
+    if not isinstance(given, type(model)):
+        raise StateError(f'{what}: model is {given!r}; expected "nominal", "true" or a Model')
+    if given is model:
+        return model
+    _check_same_tree(model, what, given)
+    if given.batch_shape not in ((), batch):
+        raise StateError(f"{what}: its model has batch shape {given.batch_shape}; expected () or the batch's, {batch}")
+    if given.in_water and not model.in_water:
+        raise StateError(f"{what}: its model is in water, the simulated model is not; expected a model without fluid")
+    return given
+
+
+def _check_same_tree(model: Model, what: str, given: Model) -> None:
+    own, other = model._topology, given._topology
+    if given.joint_names != model.joint_names or own.shape != other.shape:
+        raise StateError(
+            f"{what}: its model has the joints {list(given.joint_names)}; expected those of the simulated model, "
+            f"{list(model.joint_names)}"
+        )
+    if any((own[row] != other[row]).any() for row in SAME_TREE):
+        raise StateError(f"{what}: its model has other parents or joint types; expected those of the simulated model")
+
+
+def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:
+    """Parameters and variation of the controllers' model, with as many axes as those of the simulated model."""
+    if controller is model:
+        _, parameters, variation = model._arrays_in(dtype)
+        return parameters, variation
+    parameters, variation = controller._parameters_in(dtype, model.in_water)
+    return _of_each_sample(parameters, dtype) if model.batch_shape and variation is None else (parameters, variation)
+
+
+def model_arrays(
+    model: Model, actions: Actions | None, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, Variation | None]:
+    """Topology, parameters and variation of the simulated model, with as many axes as those of the controllers'."""
+    topology, parameters, variation = model._arrays_in(dtype)
+    if actions is None or actions.variation is None or variation is not None:
+        return topology, parameters, variation
+    return topology, *_of_each_sample(parameters, dtype)
+
+
+def _of_each_sample(parameters: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, Variation]:
+    """Shared parameters in the form of varied ones: compiled code holds both models in one type."""
+    return parameters[..., None], Variation(np.zeros((0, 2), np.int64), np.zeros((1, 0, 1), dtype))
