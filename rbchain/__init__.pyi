@@ -20,7 +20,7 @@ from .actions.signals import Signal
 from .actions.wrenches import Current, Wrench
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
-from .errors import FileFormatError, ModelError, RbchainError, StateError, StudyError
+from .errors import FileFormatError, ModelError, RbchainError, SimulationError, StateError, Status, StudyError
 from .io import load, save
 from .io.meshes import inertia_of_mesh
 from .model.builder import ModelBuilder
@@ -66,8 +66,10 @@ __all__ = [
     "Revolute",
     "Screw",
     "Signal",
+    "SimulationError",
     "Spherical",
     "StateError",
+    "Status",
     "StudyError",
     "Trajectory",
     "Units",

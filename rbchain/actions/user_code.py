@@ -75,17 +75,14 @@ def _compiled(
     number, numbers = types.CPointer(types.float64), types.Array(types.float64, 1, "C")
 
     def enter(t: float, q: Any, qd: Any, given: Any, out: Any) -> int:
-        try:
-            compiled(
-                t,
-                numba.carray(q, (nq,)),
-                numba.carray(qd, (nv,)),
-                numba.carray(given, (parameters,)),
-                numba.carray(out, (results,)),
-            )
-        except Exception:  # noqa: BLE001 (compiled code knows no other)
-            return 1
-        return 0
+        return callbacks.call_reports_failure(
+            compiled,
+            t,
+            numba.carray(q, (nq,)),
+            numba.carray(qd, (nv,)),
+            numba.carray(given, (parameters,)),
+            numba.carray(out, (results,)),
+        )
 
     try:
         compiled.compile((types.float64, numbers, numbers, numbers, numbers))
@@ -105,7 +102,8 @@ def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:
         return numba.njit(boundscheck=boundscheck or None)(function)
     if not boundscheck:
         return function
-    return numba.njit(**{**function.targetoptions, "boundscheck": True})(function.py_func)  # type: ignore[attr-defined]
+    options = {**function.targetoptions, "boundscheck": True}  # type: ignore[attr-defined]
+    return numba.jit(**{"nopython": True, **options})(function.py_func)  # type: ignore[attr-defined]
 
 
 def reason_of(error: Exception) -> str:

@@ -40,6 +40,34 @@ def _overload_call(address, t, q, qd, parameters, out):
     return lambda address, t, q, qd, parameters, out: _call(address, t, q, qd, parameters, out)
 
 
+@intrinsic
+def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
+    """Call a function under `numba.njit`; 1 if it raised an exception, else 0.
+
+    `try` in compiled code misses exceptions that are raised in object mode, so this reads the status of the call.
+    """
+    arguments = (t, q, qd, parameters, out)
+    compiled = function.dispatcher.get_compile_result(function.get_call_type(typing_context, arguments, {}))
+
+    def codegen(context, builder, sig, values):
+        described = compiled.fndesc
+        context.active_code_library.add_linking_library(compiled.library)
+        entry = context.declare_function(builder.module, described)
+        status, found = context.call_conv.call_function(
+            builder, entry, described.restype, described.argtypes, values[1:]
+        )
+        with builder.if_then(status.is_ok):
+            context.nrt.decref(builder, described.restype, found)
+        with builder.if_then(status.is_python_exc):
+            api = context.get_python_api(builder)
+            lock = api.gil_ensure()
+            api.err_clear()
+            api.gil_release(lock)
+        return builder.zext(status.is_error, ir.IntType(64))
+
+    return types.int64(function, *arguments), codegen
+
+
 @kernel
 def note_failed_call(acting, code, t, y, lane):
     """Keep which user function failed in a lane, and the time and state of that call."""
