@@ -1,0 +1,91 @@
+"""The one way from a caller's numbers to an array: it refuses everything that NumPy would convert with a loss."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+LONGEST_EXCERPT = 200
+UNREADABLE = (TypeError, ValueError, ArithmeticError, RuntimeError)
+
+
+def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: bool = False) -> np.ndarray:
+    """Convert a caller's numbers to a float64 array, which may be `value` itself.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for the error message.
+    value : array_like
+        Real numbers: a scalar, a sequence, or an object that `numpy.asarray` reads, such as those of pandas and xarray.
+    error : type
+        The exception to raise.
+    keep_float32 : bool
+        Whether an array of float32 stays as it is.
+
+    Raises
+    ------
+    error
+        If `value` is or contains a masked array; is complex (even where the imaginary part is zero), boolean, text or
+        ragged; carries a unit; or has a number beyond float64's range.
+
+    Examples
+    --------
+    >>> real_array("mass", [1, 2.5], ValueError)
+    array([1. , 2.5])
+    >>> real_array("mass", [1 + 2j], ValueError)
+    Traceback (most recent call last):
+    ValueError: mass has type complex128; expected real numbers
+    """
+    if type(value) is not np.ndarray:
+        if _has_unit(value):
+            raise error(f"{name} is {_excerpt(value)}, with a unit; expected plain numbers in SI units")
+        try:
+            found = None if _is_masked(value) else np.asarray(value)
+        except UNREADABLE as reason:
+            raise error(f"{name} is {_excerpt(value)}; expected real numbers: {reason}") from None
+        if found is None:
+            raise error(f"{name} is a masked array; expected real numbers without a mask. Fill or drop masked entries")
+        value = found
+    if value.dtype == FLOAT64 or (keep_float32 and value.dtype == FLOAT32):
+        return value
+    if value.dtype.kind not in "fiu" and not _has_real_objects(value):
+        what = f"is {_excerpt(value.tolist())}" if value.dtype.kind in "OUS" else f"has type {value.dtype}"
+        raise error(f"{name} {what}; expected real numbers")
+    try:
+        with np.errstate(over="raise"):
+            return value.astype(np.float64)
+    except UNREADABLE:
+        raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float64's range") from None
+
+
+def _is_masked(value: Any) -> bool:
+    """Whether it is a masked array, or a nested sequence with one in it: NumPy would drop the mask."""
+    if isinstance(value, (list, tuple)):
+        return any(type(x) is not float and _is_masked(x) for x in value)
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def _has_unit(value: Any) -> bool:
+    """Whether it is a quantity of pint, astropy or unyt: NumPy would drop the unit."""
+    in_array = isinstance(value, np.ndarray) and (hasattr(value, "unit") or hasattr(value, "units"))
+    return in_array or (hasattr(value, "magnitude") and hasattr(value, "to_root_units"))
+
+
+def _has_real_objects(value: np.ndarray) -> bool:
+    """Whether an array of objects holds real numbers, such as integers beyond int64."""
+    is_real = (isinstance(x, (Real, Decimal)) and not isinstance(x, bool) for x in value.flat)
+    return value.dtype == object and all(is_real)
+
+
+def _excerpt(value: Any) -> str:
+    """The value for a message, shortened."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not print integers of more than 4300 digits
+        return f"{type(value).__name__} too long to print"
+    return text if len(text) <= LONGEST_EXCERPT else f"{text[:LONGEST_EXCERPT]}..."
