@@ -45,6 +45,7 @@ class Status(IntEnum):
     TOO_MANY_STEPS = status.TOO_MANY_STEPS
     STOPPED = status.STOPPED
     TOO_STIFF = status.TOO_STIFF
+    INVALID_PARAMETERS = status.INVALID_PARAMETERS
     USER_FUNCTION_FAILED = status.USER_FUNCTION_FAILED
 
     @property
@@ -69,5 +70,6 @@ _SENTENCES = {
     Status.TOO_STIFF: (
         'The step is too long for springs, damping or friction: take a shorter one, or method "implicit" or "rk45".'
     ),
+    Status.INVALID_PARAMETERS: "The parameters drawn for the sample are invalid: it was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
 }

@@ -26,6 +26,7 @@ from .drivers import threads
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
+from .real_arrays import real_array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +62,7 @@ class Trajectory:
         Positions and velocities at those times; NaN after the end of a sample that ended early.
     status : (...) array of int
         How each sample ended, a `Status`: 0 done, 1 step underflow, 2 not finite, 3 too many steps, 4 stopped by an
-        event, 5 too stiff for the step, 6 a user function raised an exception.
+        event, 5 too stiff for the step, 7 a user function raised an exception.
     end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
         Time and state that each sample reached: its last valid state, also if the sample failed.
     steps, rejections, evaluations : (...) arrays of int
@@ -84,14 +85,21 @@ class Trajectory:
     steps: np.ndarray
     rejections: np.ndarray
     evaluations: np.ndarray
-    end_time: np.ndarray
-    end_q: np.ndarray
-    end_qd: np.ndarray
     events: tuple[EventRecord, ...] = ()
     model: Model = None  # type: ignore[assignment]
     forces: tuple[Force, ...] = ()
+    end_time: np.ndarray = None  # type: ignore[assignment]
+    end_q: np.ndarray = None  # type: ignore[assignment]
+    end_qd: np.ndarray = None  # type: ignore[assignment]
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
     _motors: Callable[[], np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        """Say NaN where the caller does not know how far the samples came."""
+        shape = self.status.shape
+        for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full((*shape, *numbers), np.nan))
 
     @cached_property
     def tau(self) -> np.ndarray:
@@ -163,12 +171,12 @@ class Trajectory:
             steps,
             rejections,
             evaluations,
-            self.end_time[i],
-            self.end_q[i],
-            self.end_qd[i],
             events,
             self.model.of_chain(i),
             forces,
+            self.end_time[i],
+            self.end_q[i],
+            self.end_qd[i],
             exceptions,
             motors,
         )
@@ -402,7 +410,8 @@ def simulate(
     if on_failure not in ("status", "raise"):
         raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
     single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
-    tau = np.broadcast_to(np.asarray(tau, np.float32 if single else None), np.shape(tau) or (model.nv,))
+    tau = real_array("tau", tau, StateError, keep_float32=True)
+    tau = np.broadcast_to(tau.astype(np.float32) if single else tau, tau.shape or (model.nv,))
     states, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = _driver(method, step, rtol, atol, max_steps, times, dtype)
     chains = math.prod(batch)
@@ -438,12 +447,12 @@ def simulate(
         steps,
         rejections,
         evaluations,
-        outcome.end_times.reshape(batch),
-        end_states[..., : model.nq],
-        end_states[..., model.nq : model.nq + model.nv],
         _event_records(model, actions, events, batch),
         model,
         tuple(forces),
+        outcome.end_times.reshape(batch),
+        end_states[..., : model.nq],
+        end_states[..., model.nq : model.nq + model.nv],
         _exceptions(model, actions, calls, batch),
         motors,
     )
@@ -552,7 +561,7 @@ def _times(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, 
         except StateError:
             wanted = "a number of times, at least 2, or the times themselves"
             raise StateError(f"save_at is {save_at!r}; expected {wanted}") from None
-    times = np.array(save_at, dtype=np.float64)
+    times = real_array("save_at", save_at, StateError)
     if times.ndim != 1 or times.size == 0 or not (times[0] >= 0.0 and times[-1] <= duration):
         raise StateError(f"save_at {times.tolist()} is no list of times from 0 to {duration} s")
     if not (np.diff(times) > 0.0).all():

@@ -103,7 +103,7 @@ def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:
     if not boundscheck:
         return function
     options = {**function.targetoptions, "boundscheck": True}  # type: ignore[attr-defined]
-    return numba.jit(**{"nopython": True, **options})(function.py_func)  # type: ignore[attr-defined]
+    return numba.jit(**{"nopython": True, **options})(function.py_func)
 
 
 def reason_of(error: Exception) -> str:

@@ -77,9 +77,15 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
                     end_step(block, stepper, tableau, batch, index == steps - 1, lane)
                     running += stepper.tally[STATUS, lane] == RUNNING
             accept_step(block, stepper, tableau, k)
+    end_block(block, stepper, batch, chains)
+
+
+@kernel
+def end_block(block, stepper, batch, chains):
+    """Report how the samples of a block ended."""
     for lane in range(chains):
         if stepper.tally[STATUS, lane] == RUNNING:
-            end_sample(block, stepper, batch, DONE, times[times.shape[0] - 1], stepper.y, lane)
+            end_sample(block, stepper, batch, DONE, batch.times[batch.times.shape[0] - 1], stepper.y, lane)
         record_chain(block, stepper, batch, lane)
 
 

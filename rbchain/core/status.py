@@ -1,4 +1,4 @@
-"""How a sample's simulation ends, as the integers that compiled code writes; `rbchain.errors.Status` gives the sentences."""
+"""How a sample's simulation ends: the integers that compiled code writes, of which `errors.Status` is made."""
 
 DONE = 0
 STEP_UNDERFLOW = 1
@@ -6,4 +6,5 @@ NOT_FINITE = 2
 TOO_MANY_STEPS = 3
 STOPPED = 4
 TOO_STIFF = 5
-USER_FUNCTION_FAILED = 6
+INVALID_PARAMETERS = 6  # set by studies
+USER_FUNCTION_FAILED = 7

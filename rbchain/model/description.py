@@ -76,7 +76,7 @@ class Description:
     limits: np.ndarray  # (nv, 4), in the order of LIMITS
     drives: tuple[Any, ...]
     visuals: dict[str, tuple[Visual, ...]]  # of each body or frame that has any
-    nominal: Description | None = None  # before samples differed; None if they do not
+    nominal: Any = None  # the Description before samples differed; None if they do not
 
 
 #: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies, "nv" for

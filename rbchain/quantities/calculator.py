@@ -18,6 +18,7 @@ from ..errors import StateError
 from ..lock_free import cached_property
 from ..model.description import VARIABLE_FIELDS, Description, is_in_water
 from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
+from ..real_arrays import real_array
 from .attributes import Attributes
 
 ndarray = np.ndarray
@@ -37,7 +38,12 @@ class Calculator(Attributes):
             self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
         ) -> tuple[np.ndarray, np.ndarray]: ...
         def forward_dynamics(
-            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+            self,
+            q: npt.ArrayLike,
+            qd: npt.ArrayLike,
+            tau: npt.ArrayLike,
+            wrenches: npt.ArrayLike | None = None,
+            out: np.ndarray | None = None,
         ) -> np.ndarray: ...
         def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
         def _none_like(self, states: npt.ArrayLike) -> np.ndarray: ...
@@ -143,7 +149,9 @@ class Calculator(Attributes):
         arrays, dtype, batch = self._checked(names, states, *wrenches)
         numbers = math.prod(shape)
         rows = numbers + scratch
-        result = np.empty((*batch, *shape), dtype) if out is None else _checked_out(out, (*batch, *shape), dtype)
+        if out is not None:
+            check_out(out, (*batch, *shape), dtype, [*states, *wrenches])
+        result = np.empty((*batch, *shape), dtype) if out is None else out
         chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
         if chains == 0:
             return result
@@ -188,11 +196,7 @@ class Calculator(Attributes):
             place = (slice(None),) * behind + index
             one = [x[place] if has else x for x, has in zip(arguments, along, strict=True)]
             result[place] = self._compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings)
-        if out is None:
-            return result
-        out = _checked_out(out, result.shape, result.dtype)
-        out[:] = result
-        return out
+        return copied_to(out, result, [*states, *wrenches])
 
     def _new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Working memory for a block of lanes and these rows of a driver's own."""
@@ -317,20 +321,30 @@ def _precision(arrays: Sequence[np.ndarray]) -> np.dtype:
 
 
 def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:
-    """An argument as an array, or a StateError that names it."""
-    try:
-        return np.asarray(x)
-    except ValueError as error:
-        raise StateError(f"{name} is no array of numbers: {error}") from None
+    """An argument as an array of float32 or float64, or a StateError that names it."""
+    return real_array(name, x, StateError, keep_float32=True)
 
 
-def _checked_out(out: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The array that a caller has given for the result, if the result fits into it."""
-    if not isinstance(out, np.ndarray):
+def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, arguments: Sequence[Any]) -> None:
+    """Refuse an array for the result that does not fit, or that shares memory with an argument."""
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise StateError(f"out is a {type(out).__name__}; expected an array {shape} of {dtype}")
     if out.shape != shape or out.dtype != dtype or not out.flags.carray:
         order = "" if out.flags.carray else ", not C-contiguous and writeable"
         raise StateError(
             f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and writeable"
         )
+    if any(isinstance(x, np.ndarray) and np.may_share_memory(out, x) for x in arguments):
+        raise StateError(
+            "out shares memory with an argument, which would be overwritten while it is read; expected an array of its "
+            "own. Use out=np.empty(shape)"
+        )
+
+
+def copied_to(out: np.ndarray | None, result: np.ndarray, arguments: Sequence[Any]) -> np.ndarray:
+    """The result, in `out` if that is given."""
+    if out is None:
+        return result
+    check_out(out, result.shape, result.dtype, arguments)
+    out[...] = result
     return out

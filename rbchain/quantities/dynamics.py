@@ -7,14 +7,19 @@ import numpy.typing as npt
 
 from ..drivers import dynamics
 from ..errors import StateError
-from .calculator import Calculator, as_array
+from .calculator import Calculator, as_array, copied_to
 
 
 class Dynamics(Calculator):
     """The part of Model that computes forces and accelerations."""
 
     def forward_dynamics(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Accelerations of the joints under given joint forces, by the articulated-body algorithm.
 
@@ -25,6 +30,9 @@ class Dynamics(Calculator):
             Forces of the joints' motors; of a screw, moment + pitch times force along the axis.
         wrenches : (..., n, 6) array, N and N m, optional
             External load on each body: force, then moment about the origin of the body's frame, both in world axes.
+        out : array, optional
+            The array for the result, of its shape and precision; it must not share memory with the arguments. New
+            memory for a large batch takes time to be touched.
 
         Returns
         -------
@@ -33,8 +41,8 @@ class Dynamics(Calculator):
         Raises
         ------
         StateError
-            If a shape does not fit, or a quaternion is not of unit length (to 1e-6, in float32 to 1e-5; within that it
-            is used at unit length).
+            If a shape does not fit, an argument is not real or is masked, or a quaternion is not of unit length (to
+            1e-6, in float32 to 1e-5; within that it is used at unit length).
 
         References
         ----------
@@ -50,11 +58,16 @@ class Dynamics(Calculator):
         array([-60.])
         """
         return self._compute(
-            dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches
+            dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
         )
 
     def inverse_dynamics(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Joint forces that give the accelerations `qdd`, by the recursive Newton-Euler algorithm.
 
@@ -74,7 +87,7 @@ class Dynamics(Calculator):
         array([5.])
         """
         return self._compute(
-            dynamics.inverse_dynamics, self._velocity_shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches
+            dynamics.inverse_dynamics, self._velocity_shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
         )
 
     def hybrid_dynamics(
@@ -85,6 +98,7 @@ class Dynamics(Calculator):
         qdd: npt.ArrayLike,
         prescribed: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of each joint either the force or the acceleration is given; find the other, in one pass.
 
@@ -96,6 +110,8 @@ class Dynamics(Calculator):
         prescribed : (nv,) or (..., nv) array of bool
             Which accelerations are given: for all chains the same, or for each its own.
         wrenches : (..., n, 6) array, optional
+        out : (..., 2, nv) array, optional
+            The array for both results, as for `forward_dynamics`.
 
         Returns
         -------
@@ -116,17 +132,22 @@ class Dynamics(Calculator):
         >>> qdd.round(6).tolist(), tau.round(6).tolist()
         ([0.0, -60.0], [0.1875, 0.0])
         """
-        prescribed = as_array("prescribed", prescribed)
+        if isinstance(prescribed, np.ma.MaskedArray):
+            raise StateError("prescribed is a masked array; expected an array of bool without a mask")
+        try:
+            prescribed = np.asarray(prescribed)
+        except ValueError as error:
+            raise StateError(f"prescribed is {prescribed!r}; expected an array of bool: {error}") from None
         if prescribed.dtype != bool:
             raise StateError(f"prescribed has type {prescribed.dtype}; expected bool")
         states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")
         states.append(prescribed.astype(np.float32 if single else np.float64))
-        found = self._compute(dynamics.hybrid_dynamics, (2, self._n), names, states, wrenches, scratch=self._n)
+        found = self._compute(dynamics.hybrid_dynamics, (2, self._n), names, states, wrenches, scratch=self._n, out=out)
         return found[..., 0, :], found[..., 1, :]
 
-    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Joint forces that keep the velocities as they are (qdd = 0): Coriolis, centrifugal and gravity, (..., nv).
 
         Examples
@@ -136,9 +157,9 @@ class Dynamics(Calculator):
         >>> bool(abs(arm.bias_forces([1, 2], [3, 4]) - arm.inverse_dynamics([1, 2], [3, 4], [0, 0])).max() == 0)
         True
         """
-        return self.inverse_dynamics(q, qd, self._none_like(qd))
+        return self.inverse_dynamics(q, qd, self._none_like(qd), out=out)
 
-    def gravity_forces(self, q: npt.ArrayLike) -> np.ndarray:
+    def gravity_forces(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Joint forces that hold the mechanism at rest, (..., nv).
 
         Examples
@@ -148,9 +169,9 @@ class Dynamics(Calculator):
         array([5.])
         """
         none = self._none_like(q)
-        return self.inverse_dynamics(q, none, none)
+        return self.inverse_dynamics(q, none, none, out=out)
 
-    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """What springs, damping, friction and stops do at the joints (see `JointForces`), (..., nv).
 
         In water, with the drag of bodies that move through it at rest; a current only `simulate` knows. `simulate` adds
@@ -163,14 +184,19 @@ class Dynamics(Calculator):
         >>> rb.Model.serial_chain(2).vary(damping=[1.0, 2.0]).passive_forces([0.0, 0.0], [1.0, 1.0])
         array([-1., -2.])
         """
-        return self._compute(dynamics.passive_forces, self._velocity_shape, ("q", "qd"), (q, qd))
+        return self._compute(dynamics.passive_forces, self._velocity_shape, ("q", "qd"), (q, qd), out=out)
 
     def _none_like(self, states: npt.ArrayLike) -> np.ndarray:
         """Velocities or accelerations of zero in the precision of other states."""
         return np.zeros(self._n, np.float32 if getattr(states, "dtype", None) == np.float32 else np.float64)
 
     def force_balance_residual(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """What is left of the balance of forces on each body when `forward_dynamics` has found the motion.
 
@@ -191,10 +217,15 @@ class Dynamics(Calculator):
         True
         """
         found = self._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
-        return found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]]
+        return copied_to(out, found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]], (q, qd, tau, wrenches))
 
     def joint_reactions(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """What the joints transmit, and their bearings must bear.
 
@@ -218,10 +249,15 @@ class Dynamics(Calculator):
         [[0.0, 20.0, 0.0, 0.0, 0.0, 5.0]]
         """
         shape = (self.n_bodies, 6)
-        return self._compute(dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches)
+        return self._compute(dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out)
 
     def power(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Rate at which the joint forces, and the wrenches, do work on the mechanism: that of its energy, (...), W.
 
@@ -231,8 +267,8 @@ class Dynamics(Calculator):
         >>> float(rb.Model.serial_chain(2).power([0, 0], [1, 2], [3, 4]))
         11.0
         """
-        (_, qd_ready, tau, *_), _, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
-        power = np.einsum("...i,...i", tau, qd_ready)
-        if wrenches is None:
-            return power
-        return power + np.einsum("...ij,...ij", np.asarray(wrenches), self.body_velocities(q, qd))
+        (_, qd_ready, ready, *_), _, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
+        power = np.einsum("...i,...i", ready, qd_ready)
+        if wrenches is not None:
+            power = power + np.einsum("...ij,...ij", np.asarray(wrenches), self.body_velocities(q, qd))
+        return copied_to(out, power, (q, qd, tau, wrenches))

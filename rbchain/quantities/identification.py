@@ -89,7 +89,9 @@ class Identification(Calculator):
         self._refuse_water("inverse_dynamics_regressor")
         return self._compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
-    def kinetic_energy_regressor(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+    def kinetic_energy_regressor(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """The vector (..., 10 n) whose product with the inertial parameters is the bodies' kinetic energy.
 
         Examples
@@ -101,9 +103,9 @@ class Identification(Calculator):
         """
         shape = (PARAMETERS_OF_BODY * self.n_bodies,)
         self._refuse_water("kinetic_energy_regressor")
-        return self._compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd))
+        return self._compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd), out=out)
 
-    def potential_energy_regressor(self, q: npt.ArrayLike) -> np.ndarray:
+    def potential_energy_regressor(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
 
         Examples
@@ -115,7 +117,7 @@ class Identification(Calculator):
         """
         shape = (PARAMETERS_OF_BODY * self.n_bodies,)
         self._refuse_water("potential_energy_regressor")
-        return self._compute(derivatives.potential_energy_regressor, shape, ("q",), (q,))
+        return self._compute(derivatives.potential_energy_regressor, shape, ("q",), (q,), out=out)
 
     def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
         """The fewest combinations of inertial parameters that inverse dynamics depends on.

@@ -9,14 +9,20 @@ from ..drivers import motion
 from ..errors import ModelError
 from ..model.description import Frame
 from ..model.pose import Pose, vector3
-from .calculator import Calculator
+from .calculator import Calculator, copied_to
 
 
 class Motion(Calculator):
     """The part of Model that computes poses, velocities, Jacobians, momentum and energy."""
 
-    def body_poses(self, q: npt.ArrayLike) -> Pose:
+    def body_poses(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> Pose:
         """Poses of all moving bodies in the world.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : (..., n, 12) array, optional
+            The array for the result, which the Pose then shows: translation, then the rotation matrix row by row.
 
         Returns
         -------
@@ -29,23 +35,39 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
-        poses = self._compute(motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,))
+        poses = self._compute(motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out)
         return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
 
-    def frame_poses(self, q: npt.ArrayLike, frame: str) -> Pose:
+    def frame_poses(self, q: npt.ArrayLike, frame: str, out: np.ndarray | None = None) -> Pose:
         """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        frame : str
+            Name of a body, or of a frame on a fixed joint.
+        out : (..., 12) array, optional
+            The array for the result, as for `body_poses`.
 
         Returns
         -------
         Pose
             `translation` (..., 3) in m, `rotation` (..., 3, 3).
         """
+        pose = self._frame_poses(q, frame)
+        if out is None:
+            return pose
+        rotation = pose.rotation.reshape(*pose.rotation.shape[:-2], 9)
+        rows = copied_to(out, np.concatenate([pose.translation, rotation], -1), (q,))
+        return Pose.computed(rows[..., :3], rows[..., 3:].reshape(*rows.shape[:-1], 3, 3))
+
+    def _frame_poses(self, q: npt.ArrayLike, frame: str) -> Pose:
         if frame in self.body_names:
             bodies, i = self.body_poses(q), self.body_names.index(frame)
             return Pose.computed(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
         fixed = self._frame(frame)
         if fixed.body >= 0:
-            carrier = self.frame_poses(q, self.body_names[fixed.body])
+            carrier = self._frame_poses(q, self.body_names[fixed.body])
             dtype = carrier.translation.dtype
             pose = Pose.computed(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
             return carrier @ pose
@@ -53,7 +75,7 @@ class Motion(Calculator):
         translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
         return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
-    def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+    def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Velocity of the origin of each body's frame, and angular velocity: (..., n, 6), in world axes, m/s and rad/s.
 
         As Pinocchio has it for LOCAL_WORLD_ALIGNED, and the Jacobian of each body's origin times qd.
@@ -64,9 +86,11 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=0.25).body_velocities([0, 0], [2, 1])[1].tolist()
         [0.0, 0.5, 0.0, 0.0, 0.0, 3.0]
         """
-        return self._compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd))
+        return self._compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd), out=out)
 
-    def body_accelerations(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> np.ndarray:
+    def body_accelerations(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """Time derivatives of the `body_velocities`, (..., n, 6): what a point there feels, but for gravity.
 
         Pinocchio calls them classical accelerations, LOCAL_WORLD_ALIGNED.
@@ -77,7 +101,8 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=0.25).body_accelerations([0, 0], [2, 0], [1, 0])[1].tolist()
         [-1.0, 0.25, 0.0, 0.0, 0.0, 1.0]
         """
-        return self._compute(motion.body_accelerations, (self.n_bodies, 6), ("q", "qd", "qdd"), (q, qd, qdd))
+        shape = (self.n_bodies, 6)
+        return self._compute(motion.body_accelerations, shape, ("q", "qd", "qdd"), (q, qd, qdd), out=out)
 
     def jacobian(
         self,
@@ -101,7 +126,7 @@ class Motion(Calculator):
             against the point of the other body that is just there, still in world axes, and the joints that carry both
             do not count.
         out : array, optional
-            Where the result goes, of its shape and precision: new memory for a large batch takes time to be touched.
+            The array for the result, as for `forward_dynamics`.
 
         Returns
         -------
@@ -173,8 +198,16 @@ class Motion(Calculator):
             raise ModelError(f"no body or frame {name!r}; the model has {[*self.body_names, *self.fixed_frames]}")
         return self._description.frames[name]
 
-    def energy(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def energy(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy.
+
+        Parameters
+        ----------
+        q, qd : (..., nq), (..., nv) arrays
+        out : (..., 2) array, optional
+            The array for both results.
 
         Returns
         -------
@@ -190,10 +223,10 @@ class Motion(Calculator):
         >>> float(kinetic), float(potential)
         (2.0, 0.0)
         """
-        kinetic_potential = self._compute(motion.energy, (2,), ("q", "qd"), (q, qd))
+        kinetic_potential = self._compute(motion.energy, (2,), ("q", "qd"), (q, qd), out=out)
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
-    def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+    def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Momentum, and angular momentum about the centre of mass: (..., 6), in world axes, N s and N m s.
 
         The rotors' own spin is not in it. As Pinocchio's `computeCentroidalMomentum`.
@@ -204,9 +237,9 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(1, length=2.0, mass=3.0).momentum([0.0], [1.0]).tolist()
         [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
         """
-        return self._compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6]
+        return copied_to(out, self._compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
 
-    def center_of_mass(self, q: npt.ArrayLike) -> np.ndarray:
+    def center_of_mass(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Centre of mass of the whole mechanism in the world: (..., 3), m.
 
         Examples
@@ -215,4 +248,4 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=2.0).center_of_mass([0.0, 0.0]).tolist()
         [2.0, 0.0, 0.0]
         """
-        return self._compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like(q)))[..., 6:]
+        return copied_to(out, self._compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like(q)))[..., 6:], (q,))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model.flatten import POSING_CODES
-from .calculator import FLOAT32, Calculator
+from .calculator import FLOAT32, Calculator, copied_to
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -104,7 +104,7 @@ class States(Calculator):
             q[..., at : at + 4] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
         return q, rng.normal(size=(*shape, self.nv))
 
-    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray:
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Positions after moving from q for unit time with constant velocities v, which are those of the bodies' axes.
 
         A coordinate with a rate of its own gains v; a spherical joint turns by exp(v); a free one moves along the screw
@@ -128,7 +128,8 @@ class States(Calculator):
         >>> builder.build().integrate([0, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, np.pi]).round(3).tolist()
         [0.0, 0.637, 0.0, 0.0, 0.0, 1.0, 0.0]
         """
-        (q, v), dtype, _ = self._checked_states(("q", "v"), (q, v))
+        given = (q, v)
+        (q, v), dtype, _ = self._checked_states(("q", "v"), given)
         moved = np.empty_like(q)
         own = ~self._dofs.in_quaternion_joint
         moved[..., self._own_coordinates] = q[..., self._own_coordinates] + v[..., own]
@@ -143,9 +144,9 @@ class States(Calculator):
                     slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
                     turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
                 moved[..., at - 3 : at] = q[..., at - 3 : at] + turned + lost
-        return moved.astype(dtype)
+        return copied_to(out, moved.astype(dtype), given)
 
-    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> np.ndarray:
+    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The velocities (..., nv) that take positions q0 to q1 in unit time, turning by no more than half a turn.
 
         The reverse of `integrate`: integrate(q0, difference(q0, q1)) is q1, but for the sign of quaternions.
@@ -156,7 +157,8 @@ class States(Calculator):
         >>> rb.Model.serial_chain(2).difference([0.0, 1.0], [0.5, 3.0])
         array([0.5, 2. ])
         """
-        (q0, q1), dtype, _ = self._checked_states(("q0", "q1"), (q0, q1))
+        given = (q0, q1)
+        (q0, q1), dtype, _ = self._checked_states(("q0", "q1"), given)
         v = np.empty((*q0.shape[:-1], self.nv))
         own = ~self._dofs.in_quaternion_joint
         v[..., own] = (q1 - q0)[..., self._own_coordinates]
@@ -169,7 +171,7 @@ class States(Calculator):
                 moved = (q1 - q0)[..., at - 3 : at]
                 slide = before.inv().apply(moved.reshape(-1, 3)).reshape(moved.shape)
                 v[..., dof - 3 : dof] = np.linalg.solve(_mean_rotation(turn), slide[..., None])[..., 0]
-        return v.astype(dtype)
+        return copied_to(out, v.astype(dtype), given)
 
     def _checked_states(
         self, names: Sequence[str], states: Sequence[npt.ArrayLike]

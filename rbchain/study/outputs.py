@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core import rollout
+from ..errors import Status
 
 if TYPE_CHECKING:
     from ..actions.events import Event
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 NOT_RUN = -1  # the status of a sample whose turn has not come
-ENDED_WELL = (rollout.DONE, rollout.STOPPED)
-BAD_PARAMETERS = 6  # the status of one whose parameters no chain can have
+ENDED_WELL = tuple(int(status) for status in Status if status.success)
+BAD_PARAMETERS = int(Status.INVALID_PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
 
 def _held(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
     """The motion, in which a chain that an event stopped stays in the state it had then."""
-    stopped = motion.status == rollout.STOPPED
+    stopped = motion.status == Status.STOPPED
     if not stopped.any():
         return motion
     q, qd, t = motion.q.copy(), motion.qd.copy(), np.full(stopped.shape, np.inf)
