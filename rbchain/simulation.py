@@ -617,7 +617,8 @@ def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tupl
 
 def _number(name: str, value: Any, least: float = -np.inf, above: float = -np.inf) -> float:
     """A finite number within bounds, or a StateError that names it."""
-    if type(value) is float or (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"):
+    masked = isinstance(value, np.ma.MaskedArray)
+    if type(value) is float or (not masked and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"):
         number = float(value)
         if math.isfinite(number) and number >= least and number > above:
             return number

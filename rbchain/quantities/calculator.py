@@ -334,6 +334,13 @@ def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, argument
         raise StateError(
             f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and writeable"
         )
+    check_overlap(out, arguments)
+
+
+def check_overlap(out: np.ndarray | None, arguments: Sequence[Any]) -> None:
+    """Refuse an array for the result that shares memory with an argument."""
+    if out is None:
+        return
     if any(isinstance(x, np.ndarray) and np.may_share_memory(out, x) for x in arguments):
         raise StateError(
             "out shares memory with an argument, which would be overwritten while it is read; expected an array of its "

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..drivers import dynamics
 from ..errors import StateError
-from .calculator import Calculator, as_array, copied_to
+from .calculator import Calculator, as_array, check_overlap, copied_to
 
 
 class Dynamics(Calculator):
@@ -140,6 +140,7 @@ class Dynamics(Calculator):
             raise StateError(f"prescribed is {prescribed!r}; expected an array of bool: {error}") from None
         if prescribed.dtype != bool:
             raise StateError(f"prescribed has type {prescribed.dtype}; expected bool")
+        check_overlap(out, (prescribed,))
         states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")

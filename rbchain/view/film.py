@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,9 +52,14 @@ def film(
     if path.suffix == ".html":
         return _page(path, scene, layers, fps)
     painting = Painting(scene, layers, size)
-    if path.suffix == ".png":
-        return _pictures(path, painting, frames)
-    return _video(path, painting, frames, fps)
+    # an interrupted film must not look like a complete one: files appear under their names when all are written
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}_") as folder:
+        unfinished = Path(folder) / path.name
+        if path.suffix == ".png":
+            written = _pictures(unfinished, painting, frames)
+        else:
+            written = _video(unfinished, painting, frames, fps)
+        return [file.replace(path.with_name(file.name)) for file in written]
 
 
 def picture(model: Model, q: npt.ArrayLike | None, show: Sequence[str], size: tuple[int, int]) -> Figure:

@@ -1,0 +1,113 @@
+"""`out=`: the array for the result, for every quantity; and arguments that NumPy would read with a loss."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from ..conftest import mechanism
+from ..quantities import ARGUMENTS, arrays_of, computed, random_state, shapes, single, with_argument
+
+BATCH = (11,)
+
+
+def call(model, quantity, state, out):
+    """A quantity with `out`, as computed() gives it."""
+    arguments = [getattr(state, argument) for argument in ARGUMENTS[quantity].split()]
+    return getattr(model, quantity.removeprefix("relative_"))(*arguments, out=out)
+
+
+def out_shape(model, quantity):
+    """The shape of `out` for one state: several results are stacked, a pose is twelve numbers."""
+    own = shapes(model, quantity)
+    if quantity in ("body_poses", "frame_poses"):
+        return (*own[0][:-1], 12)
+    return own[0] if len(own) == 1 else (len(own), *own[0])
+
+
+def parts_of(out, quantity, count):
+    """The results that `out` holds."""
+    if quantity in ("body_poses", "frame_poses"):
+        return out[..., :3], out[..., 3:].reshape(*out.shape[:-1], 3, 3)
+    axis = len(BATCH)
+    return (out,) if count == 1 else tuple(np.moveaxis(out, axis, 0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_out_holds_the_result_to_the_last_bit(quantity, dtype):
+    model = mechanism("every_joint_tree")
+    state = random_state(model, BATCH)
+    state = state if dtype is np.float64 else single(state)
+    expected = computed(model, quantity, state)
+    out = np.full((*BATCH, *out_shape(model, quantity)), np.nan, dtype)
+    found = call(model, quantity, state, out)
+    found = (found.translation, found.rotation) if isinstance(found, rb.Pose) else found
+    for x in found if isinstance(found, tuple) else (found,):
+        assert np.may_share_memory(x, out)
+    for x, y in zip(parts_of(out, quantity, len(expected)), expected, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_an_out_that_does_not_fit_is_refused(quantity):
+    model = mechanism("every_joint_tree")
+    state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
+    fixed = np.zeros(shape)
+    fixed.flags.writeable = False
+    for out in (
+        np.zeros((*shape, 2)),
+        np.zeros(shape, np.float32),
+        np.zeros((2, *shape)).T,
+        fixed,
+        np.ma.zeros(shape),
+        1,
+    ):
+        with pytest.raises(rb.StateError, match=r"^out "):
+            call(model, quantity, state, out)
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_an_out_that_shares_memory_with_an_argument_is_refused(quantity):
+    """Results are written while arguments of other samples are still to be read."""
+    model = mechanism("every_joint_tree")
+    state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
+    for argument in arrays_of(quantity):
+        given = getattr(state, argument)
+        memory = np.zeros(np.prod(shape) + given.nbytes // 8 + 1)
+        out = memory[: np.prod(shape)].reshape(shape)
+        for offset in {0, int(np.prod(shape)) - 1}:
+            overlapping = memory[offset:].view(given.dtype)[: given.size].reshape(given.shape)
+            overlapping[:] = given
+            with pytest.raises(rb.StateError, match="out shares memory with an argument"):
+                call(model, quantity, with_argument(state, argument, overlapping), out)
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_masked_and_complex_arguments_are_refused_by_name(quantity):
+    """NumPy would drop the mask and the imaginary part."""
+    model = mechanism("every_joint_tree")
+    for batch in ((), BATCH):
+        state = random_state(model, batch)
+        for argument in arrays_of(quantity):
+            given = getattr(state, argument)
+            name = "v" if quantity == "integrate" and argument == "qd" else argument
+            name = {"q": "q0", "q1": "q1"}[argument] if quantity == "difference" else name
+            for bad, words in (
+                (np.ma.array(given, mask=np.zeros(given.shape)), "is a masked array"),
+                (np.ma.array(given, mask=np.ones(given.shape)), "is a masked array"),
+                (given + 0j, "has type complex128"),
+                (given + 1e-3j, "has type complex128"),
+            ):
+                with pytest.raises(rb.StateError, match=f"^{name} {words}"):
+                    computed(model, quantity, with_argument(state, argument, bad))
+
+
+@pytest.mark.parametrize("name", ["q0", "qd0", "tau", "save_at", "duration", "step"])
+def test_masked_and_complex_arguments_of_simulate_are_refused_by_name(name):
+    arm = rb.Model.serial_chain(2)
+    given = {"q0": np.zeros((3, 2)), "qd0": np.zeros((3, 2)), "tau": np.zeros((3, 2)), "duration": np.array(0.1)}
+    given |= {"method": "rk4", "step": np.array(0.05), "save_at": np.array([0.0, 0.1])}
+    for bad in (np.ma.array(given[name], mask=np.ones(given[name].shape)), given[name] + 1j):
+        with pytest.raises(rb.StateError, match=f"^{name} "):
+            arm.simulate(**{**given, name: bad})

@@ -1,0 +1,86 @@
+"""Ctrl-C ends what runs, and leaves nothing that looks complete."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+if not hasattr(os, "fork"):
+    pytest.skip("signals are sent as POSIX has them", allow_module_level=True)
+
+#: What would run for hours: SIGINT is sent to it by its own process, half a second after it has begun.
+PREPARE = """
+import os, signal, threading
+import numpy as np
+import rbchain as rb
+
+def interrupted(run):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        run()
+    except KeyboardInterrupt:
+        print("interrupted")
+    else:
+        print("complete")
+
+arm = rb.Model.serial_chain(2)
+"""
+
+
+def output_of(script, folder, **environment):
+    """What a script prints; far less time than it would need is enough to see that it was interrupted."""
+    command = [sys.executable, "-c", PREPARE + script]
+    run = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.split()
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("batch", ["()", "(100,)"])
+@pytest.mark.parametrize(
+    "settings", ["rtol=1e-12", "method='rk4', step=1e-6", "method='rk4', step=1e-6, drives=[rb.PID('link1', 0, kp=1)]"]
+)
+def test_ctrl_c_ends_a_simulation(settings, batch, threads, tmp_path):
+    """The same call works again after it."""
+    script = f"""
+zero = np.zeros(({batch} + (2,)))
+simulate = lambda duration: arm.simulate(zero, zero, duration, {settings}, max_steps=10**9)
+simulate(1e-5)
+interrupted(lambda: simulate(1e5))
+print(simulate(1e-5).success)
+"""
+    assert output_of(script, tmp_path, RBCHAIN_NUM_THREADS=threads) == ["interrupted", "True"]
+
+
+def test_ctrl_c_ends_a_simulation_in_plain_python(tmp_path):
+    script = "interrupted(lambda: arm.simulate([0.0, 0.0], [0.0, 0.0], 1e5, method='rk4', step=1e-3))"
+    assert output_of(script, tmp_path, NUMBA_DISABLE_JIT="1") == ["interrupted"]
+
+
+def test_a_simulation_in_another_thread_is_not_disturbed_by_ctrl_c(tmp_path):
+    """Python handles signals in the main thread."""
+    script = """
+import time
+zero = np.zeros((100, 2))
+arm.simulate(zero, zero, 1e-3)
+found = []
+thread = threading.Thread(target=lambda: found.append(arm.simulate(zero, zero, 20.0, rtol=1e-10)))
+thread.start()
+interrupted(lambda: time.sleep(3600))
+thread.join()
+print(found[0].success)
+"""
+    assert output_of(script, tmp_path) == ["interrupted", "True"]
+
+
+@pytest.mark.parametrize("ending", ["gif", "mp4", "png", "html"])
+def test_ctrl_c_ends_a_film_and_leaves_no_file(ending, tmp_path):
+    script = f"""
+motion = arm.simulate([0.0, 0.0], [0.0, 0.0], 600.0, method="rk4", step=0.01, save_at=60)
+interrupted(lambda: motion.film("swing.{ending}"))
+"""
+    assert output_of(script, tmp_path) == ["interrupted"]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,208 @@
+"""Functions of the user: what fails in them is reported, and harms no other sample."""
+
+import numba
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+BATCH = 21
+DURATION = 0.4
+STEPPERS = pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 0.01}], ids=["rk45", "rk4"])
+COUNTS = ("q", "qd", "tau", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd")
+
+
+def arm():
+    return rb.Model.serial_chain(2)
+
+
+def start():
+    """States of which some, but not all, swing below the angle at which the functions here raise."""
+    q = np.zeros((BATCH, 2))
+    q[:, 0] = np.linspace(-1.2, 2.0, BATCH)
+    return q, np.zeros((BATCH, 2))
+
+
+def raises_below(t, q, qd, parameters, out):
+    """A force that is not defined below an angle, and that is half written when it raises."""
+    out[1] = 1e6
+    if q[0] < parameters[0]:
+        raise ValueError("the angle is too low")
+    out[0] = 0.1
+    out[1] = 0.0
+
+
+def divides(t, q, qd, parameters, out):
+    out[0] = 1.0 / (t // 0.2 - 1.0)
+
+
+def event_raises_below(t, q, qd, parameters, out):
+    if q[0] < parameters[0]:
+        raise RuntimeError("no event there")
+    out[0] = q[1] - 10.0
+
+
+def harmless(t, q, qd, parameters, out):
+    out[0] = 0.1
+
+
+@STEPPERS
+@pytest.mark.parametrize("kind", ["UserForces", "event"])
+def test_a_user_function_that_raises_ends_its_sample_and_leaves_the_others_as_they_are_bit_for_bit(settings, kind):
+    def simulated(samples, level):
+        drive = rb.UserForces(raises_below if kind == "UserForces" else harmless, [level, 0.0])
+        event = rb.Event(function=event_raises_below, parameters=[level if kind == "event" else -99.0], stop=False)
+        q, qd = start()
+        given = {"drives": [drive], "events": [event], "save_at": 5, **settings}
+        return arm().simulate(q[samples], qd[samples], DURATION, **given)
+
+    everyone = np.arange(BATCH)
+    found, free = simulated(everyone, -1.0), simulated(everyone, -99.0)
+    assert free.success
+    failed = found.status == rb.Status.USER_FUNCTION_FAILED
+    assert 3 < failed.sum() < BATCH - 3
+    assert not found.success
+    for name in COUNTS:
+        np.testing.assert_array_equal(getattr(found, name)[~failed], getattr(free, name)[~failed], err_msg=name)
+    alone = simulated(np.flatnonzero(~failed), -1.0)
+    for name in COUNTS:
+        np.testing.assert_array_equal(getattr(found, name)[~failed], getattr(alone, name), err_msg=name)
+    # the trajectory of a sample that failed is right up to its end, and NaN behind it
+    times = found.t[None, :] <= found.end_time[failed, None]
+    np.testing.assert_array_equal(np.isfinite(found.q[failed]).all(-1), times)
+    np.testing.assert_array_equal(found.q[failed][times], free.q[failed][times])
+    began = found.end_time > 0.0
+    assert (found.end_q[failed & began, 0] >= -1.0).all()
+    np.testing.assert_array_equal(found.end_q[~began], start()[0][~began])
+
+
+@STEPPERS
+def test_the_message_names_the_drive_the_exception_and_the_time(settings):
+    q, qd = start()
+    motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(divides)], **settings)
+    assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
+    first = "21 of 21: A user function raised an exception. Sample 0: UserForces with function 'divides' raised "
+    assert motion.message.startswith(first + "ZeroDivisionError: division by zero at t = 0.2")
+    assert motion.exceptions.keys() == {(k,) for k in range(BATCH)}
+    one = motion.of_chain(4)
+    assert one.message.startswith("1 of 1: A user function raised an exception. UserForces with function 'divides'")
+    folded = arm().simulate(
+        q[:20].reshape(4, 5, 2), qd[:20].reshape(4, 5, 2), DURATION, drives=[rb.UserForces(divides)]
+    )
+    assert "Sample (0, 0): UserForces" in folded.message
+    assert folded.of_chain((2, 1)).exceptions.keys() == {()}
+
+
+@STEPPERS
+def test_on_failure_raise_raises_an_error_that_says_the_same(settings):
+    q, qd = start()
+    drives = [rb.UserForces(divides)]
+    motion = arm().simulate(q, qd, DURATION, drives=drives, **settings)
+    with pytest.raises(rb.SimulationError) as raised:
+        arm().simulate(q, qd, DURATION, drives=drives, on_failure="raise", **settings)
+    assert str(raised.value) == motion.message
+    assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], on_failure="raise", **settings).success
+    with pytest.raises(rb.StateError, match="on_failure is 'stop'"):
+        arm().simulate(q, qd, DURATION, on_failure="stop", **settings)
+
+
+def test_exceptions_of_object_mode_are_reported_too():
+    """They leave Python's own error indicator behind, which compiled code does not see."""
+
+    @numba.njit
+    def looks_up(t, q, qd, parameters, out):
+        with numba.objmode(found="float64"):
+            found = {0: 1.0}[round(t)]
+        out[0] = found
+
+    q, qd = start()
+    motion = arm().simulate(q, qd, 1.0, drives=[rb.UserForces(looks_up)])
+    assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
+    assert "raised KeyError: 1 at t = 0.5" in motion.message
+    assert arm().simulate(q, qd, 0.3, drives=[rb.UserForces(looks_up)]).success
+
+
+def test_an_exception_with_computed_words_is_quoted():
+    def says_when(t, q, qd, parameters, out):
+        if t > 0.1:
+            raise ValueError("too late", t)
+
+    motion = arm().simulate(*start(), DURATION, drives=[rb.UserForces(says_when)])
+    assert f"ValueError: ('too late', {float(motion.message.split(', ')[1].split(')')[0])})" in motion.message
+
+
+def test_a_function_that_raises_at_the_start_ends_the_sample_there():
+    def never(t, q, qd, parameters, out):
+        raise ValueError("never")
+
+    q, qd = start()
+    for settings in ({}, {"method": "rk4", "step": 0.01}, {"method": "implicit", "step": 0.01}):
+        for given in ({"drives": [rb.UserForces(never)]}, {"events": [rb.Event(function=never)]}):
+            motion = arm().simulate(q, qd, DURATION, save_at=3, **given, **settings)
+            assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
+            assert (motion.end_time == 0.0).all()
+            np.testing.assert_array_equal(motion.end_q, q)
+            np.testing.assert_array_equal(motion.q[:, 0], q)
+            assert np.isnan(motion.q[:, 1:]).all()
+            assert "raised ValueError: never at t = 0 s" in motion.message
+
+
+def reads_beyond(t, q, qd, parameters, out):
+    out[0] = parameters[3]
+
+
+def writes_beyond(t, q, qd, parameters, out):
+    out[5_000_000] += 1.0
+
+
+@pytest.mark.parametrize("function", [reads_beyond, writes_beyond, numba.njit(reads_beyond), numba.njit(writes_beyond)])
+def test_boundscheck_reports_reads_and_writes_beyond_the_end_of_an_array(function):
+    q, qd = start()
+    for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
+        motion = arm().simulate(q, qd, DURATION, boundscheck=True, **given)
+        assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
+        assert "raised IndexError: index is out of bounds at t = 0 s" in motion.message
+    assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], boundscheck=True).success
+
+
+def unknown_name(t, q, qd, parameters, out):
+    out[0] = stiffness * q[0]  # noqa: F821
+
+
+def unknown_attribute(t, q, qd, parameters, out):
+    out[0] = q.norm()
+
+
+def text(t, q, qd, parameters, out):
+    out[0] = "a" + 1
+
+
+def too_few(t, q, qd, out):
+    out[0] = 1.0
+
+
+def opens_a_class(t, q, qd, parameters, out):
+    class Spring:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (unknown_name, ["'unknown_name'", "name 'stiffness' is not defined"]),
+        (unknown_attribute, ["'unknown_attribute'", "Unknown attribute 'norm'", "test_user_functions.py, line"]),
+        (text, ["'text'", "add", "Literal[str](a)"]),
+        (too_few, ["too_few(t, q, qd, out)", "expected a function(t, q, qd, parameters, out)"]),
+        (opens_a_class, ["'opens_a_class'", "LOAD_BUILD_CLASS"]),
+    ],
+)
+def test_a_function_that_numba_cannot_compile_is_one_error_before_the_simulation(function, words):
+    for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
+        with pytest.raises(rb.StateError) as raised:
+            arm().simulate(*start(), DURATION, **given)
+        message = str(raised.value)
+        assert message.startswith("UserForces: " if "drives" in given else "event 0: ")
+        assert len(message) < 500
+        assert "\n" not in message
+        for word in words:
+            assert word in message
