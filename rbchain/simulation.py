@@ -607,10 +607,10 @@ def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tupl
             f"rtol is {rtol!r} and atol {atol!r}; expected rtol below 1 and atol of at least {smallest} in {dtype.name}"
         )
     round_off = float(np.finfo(dtype).eps)
-    if rtol < round_off and (rtol > 0.0 or atol < round_off):
+    if 0.0 < rtol < round_off:
         raise StateError(
-            f"rtol is {rtol!r} and atol {atol!r}: rtol is below the round-off of {dtype.name}, {round_off:.2g}, which "
-            f"no step can reach; expected rtol of at least {round_off:.2g}, or rtol = 0 and atol of at least that"
+            f"rtol is {rtol!r}, below the round-off of {dtype.name}, which no step can reach; expected at least "
+            f"{round_off:.2g}, or 0 for an absolute tolerance"
         )
     return rtol, atol
 

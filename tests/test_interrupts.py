@@ -79,6 +79,7 @@ print(found[0].success)
 @pytest.mark.parametrize("ending", ["gif", "mp4", "png", "html"])
 def test_ctrl_c_ends_a_film_and_leaves_no_file(ending, tmp_path):
     script = f"""
+import trimesh, viser  # while it is imported, trimesh ignores Ctrl-C
 motion = arm.simulate([0.0, 0.0], [0.0, 0.0], 600.0, method="rk4", step=0.01, save_at=60)
 interrupted(lambda: motion.film("swing.{ending}"))
 """

@@ -60,7 +60,7 @@ def user_function(
         inspect.signature(plain).bind(*ARGUMENTS)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
-        raise StateError(f"{what}: function is {found}; expected a {SIGNATURE} ({error})") from None
+        raise StateError(f"{what}: {found} cannot be compiled as a {SIGNATURE}: {error}") from None
     return _compiled(what, function, nq, nv, parameters, results, boundscheck)
 
 
@@ -89,8 +89,8 @@ def _compiled(
         entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
     except Exception as error:  # Numba has no common class for what it cannot compile
         raise StateError(
-            f"{what}: Numba cannot compile the function {name_of(function)}: {reason_of(error)}. "
-            f"Expected a {SIGNATURE} of numbers and NumPy arrays that numba.njit accepts"
+            f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
+            "Use numbers, NumPy arrays and functions that numba.njit accepts"
         ) from error
     _kept.append(entry)
     return UserFunction(entry.address, compiled, results)
