@@ -26,8 +26,8 @@ JOINTS: dict[str, type[Revolute | Prismatic]] = {"revolute": Revolute, "prismati
 class DHLink:
     """A row of the table, and the link, joint and motor that belong to it.
 
-    The motor's friction is given at its shaft, as tables of geared robots and the robotics toolbox (Corke) have it: B,
-    Tc. The joint feels gear_ratio^2 B as `damping` and abs(gear_ratio) Tc as dry friction (see `JointForces`).
+    The motor's friction is given at its shaft, as in Corke's robotics toolbox, where it is called B and Tc. The joint
+    feels gear_ratio^2 B as `damping` and abs(gear_ratio) Tc as dry friction (see `JointForces`).
 
     Parameters
     ----------
@@ -47,15 +47,14 @@ class DHLink:
     friction : float, N m s/rad or N s/m
         Viscous friction of the joint.
     rotor_inertia : float, kg m^2
-        Of the motor's rotor about its own axis (the toolbox's Jm).
+        Inertia of the motor's rotor about its own axis (Jm).
     gear_ratio : float (rad/m of a prismatic joint)
-        Turns of the rotor per turn of the joint (G). Negative where they turn in opposite directions, which changes
-        nothing here.
+        Turns of the rotor per turn of the joint (G). It may be negative; only its size matters here.
     motor_viscous_friction : float, N m s/rad
-        Of the motor, at its shaft (B).
+        Viscous friction of the motor, at its shaft (B).
     motor_coulomb_friction : float or (2,) array, N m
-        Dry friction of the motor, at its shaft, in the positive and in the negative direction of the joint (Tc): the
-        first not below zero, the second not above. One number c stands for (c, -c).
+        Dry friction of the motor, at its shaft (Tc): the torque that overcomes it at positive velocities of the joint,
+        zero or more, and at negative ones, zero or less. One number c stands for (c, -c).
     limits : JointLimits, optional
         Range of the joint (qlim), velocity and effort at the joint. They are kept, but do not act.
 
@@ -198,6 +197,11 @@ def from_dh(
         Bodies "link1", "link2" ...; the frames of a classic table are "frame1", "frame2" ..., the last of a table also
         "end_effector".
 
+    References
+    ----------
+    Denavit and Hartenberg (1955); Craig (2005), chapter 3; Corke (2017), *Robotics, Vision and Control*, chapters 7 and
+    9, with which the tests compare the Puma 560.
+
     Examples
     --------
     A planar arm of two links of 1 m, stretched out along x:
@@ -206,11 +210,6 @@ def from_dh(
     >>> arm = from_dh([DHLink(1, 0, 0, mass=1, cg=(-0.5, 0, 0), radius=0.1, length=1) for _ in range(2)])
     >>> arm.frame_poses([0.0, 0.0], "end_effector").translation.tolist()
     [2.0, 0.0, 0.0]
-
-    Notes
-    -----
-    The tests build the Puma 560 so (`tests/plain_python/test_puma560.py`), and compare it with the numbers that were
-    published of it.
     """
     if convention not in ("classic", "modified"):
         raise ModelError(f'convention is {convention!r}; expected "classic" or "modified"')
