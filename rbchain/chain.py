@@ -15,7 +15,7 @@ from .errors import ModelError
 from .lock_free import cached_property
 from .model import validation
 from .model.description import VARIABLE_FIELDS, Description, water_of
-from .model.inertia import Inertia, inertia_tensor, tensor_of_point
+from .model.inertia import Inertia, as_arrays, load_arrays, tensor_of_point
 from .model.joint import Revolute
 from .model.limits import JointLimits
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
@@ -120,6 +120,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             raise ModelError(f"n is {n!r}; expected a whole number of links, at least 1")
         length = float(numbers(length, "length"))
         link = Inertia.rod(length, mass=mass, cg=(length / 2, 0, 0)) if inertia is None else inertia
+        if not isinstance(link, Inertia):
+            raise ModelError(f"inertia is {inertia!r}; expected an Inertia")
         names = tuple(f"link{i + 1}" for i in range(n))
         validation.check_mass(names[:1], np.array([link.mass]))
         validation.check_finite(names[:1], "cg", link.cg[None], 1)
@@ -164,8 +166,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `JointForces` and
             `Immersion`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
-            An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz. Fields with batch axes must agree in them.
-            Each field is taken as it is given: a new mass leaves the inertia as it was.
+            An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz; or (nested lists of) `Inertia`, (..., n), which
+            also set `mass` and `cg`. Fields with batch axes must agree in them. Each field is taken as it is given: a
+            new mass leaves the inertia as it was.
 
         Returns
         -------
@@ -184,6 +187,12 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
         (1000, 1)
         """
+        bodies = as_arrays(fields.get("inertia"))
+        if bodies is not None:
+            twice = sorted({"mass", "cg"} & fields.keys())
+            if twice:
+                raise ModelError(f"inertia is made of Inertias, which also set {twice}; expected each field once")
+            fields |= dict(zip(("mass", "cg", "inertia"), bodies, strict=True))
         changed: dict[str, Any] = {name: self._varied_field(name, value) for name, value in fields.items()}
         batches = {
             name: value.shape[: value.ndim - len(VARIABLE_FIELDS[name])]
@@ -289,9 +298,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
     def with_payload(
         self,
         body: str,
-        mass: npt.ArrayLike,
+        mass: npt.ArrayLike | None = None,
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
-        inertia: npt.ArrayLike = (0.0, 0.0, 0.0),
+        inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Model:
         """The model with a rigid load fixed to a body.
 
@@ -302,8 +311,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         mass : float or (...) array, kg
         cg : (3,) or (..., 3) array, m
             Of the load, in the frame of `body`.
-        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2
-            Tensor of the load about its cg, in the axes of `body`.
+        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
+            Tensor of the load about its cg, in the axes of `body`; or an `Inertia` in the frame of `body`, instead of
+            mass and cg.
 
         Returns
         -------
@@ -317,16 +327,16 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         >>> loaded = rod.with_payload("link1", mass=np.array([0.0, 1.0]), cg=(0.5, 0, 0))
         >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
         [[5.0], [10.0]]
+        >>> loaded = rod.with_payload("link1", inertia=rb.Inertia.sphere(0.1, mass=1.0, cg=(0.5, 0, 0)))
+        >>> loaded.gravity_forces(np.zeros(1)).tolist()
+        [10.0]
         """
         frame = self._body_or_frame(body)
         if frame.body < 0:
             raise ModelError(f"payload on {body!r}: it is fixed to the world; expected a body that moves")
-        load, R = numbers(mass, "mass"), frame.pose.rotation
-        if (load < 0.0).any():
-            raise ModelError(f"mass of the payload is {load.tolist()}; expected zero or more")
-        arm = numbers(cg, "cg of the payload") @ R.T + frame.pose.translation
-        tensor = numbers(inertia, "inertia of the payload")
-        tensor = R @ (tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)) @ R.T
+        R = frame.pose.rotation
+        load, center, tensor = load_arrays(f"payload on {body!r}", mass, cg, inertia)
+        arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
         of_all = self.mass[..., frame.body] + load
         own, other = self.mass[..., frame.body, None] * self.cg[..., frame.body, :], load[..., None] * arm
         center = np.where(of_all[..., None] > 0.0, (own + other) / np.where(of_all > 0.0, of_all, 1.0)[..., None], arm)

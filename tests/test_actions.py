@@ -5,7 +5,7 @@ from functools import partial
 import numba
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_simpson, solve_ivp
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.linalg import expm
 from scipy.optimize import brentq
@@ -144,16 +144,36 @@ def test_a_slider_far_above_its_friction_velocity_slows_down_evenly():
     np.testing.assert_allclose(motion.q[..., 0], x0 + v0 * motion.t - sign * 0.75 * motion.t**2, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize(("forwards", "backwards"), [(4.0, 2.0), (1.0, 3.5), (3.0, 0.0), (0.0, 3.0)])
+def test_a_slider_slows_down_by_the_friction_of_its_direction(forwards, backwards):
+    """Coulomb's law in each direction; (friction_velocity / v)^2 / 2 of it is missing, at most 5e-13."""
+    model = slider(
+        friction=(forwards + backwards) / 2, friction_asymmetry=(forwards - backwards) / 2, friction_velocity=1e-6
+    )
+    v0 = np.array([3.0, -3.0, 10.0, -10.0])
+    for settings in BOTH:
+        motion = model.simulate(np.zeros((4, 1)), v0[:, None], 1.0, save_at=5, **settings)
+        slowing = -np.where(v0 > 0, forwards, -backwards)[:, None] / MASS
+        np.testing.assert_allclose(motion.qd[..., 0], v0[:, None] + slowing * motion.t, rtol=0, atol=1e-10)
+        way = v0[:, None] * motion.t + slowing * motion.t**2 / 2
+        np.testing.assert_allclose(motion.q[..., 0], way, rtol=0, atol=1e-10)
+
+
 def test_a_slider_pulled_with_less_than_its_friction_creeps():
     """Where F v / sqrt(v^2 + v0^2) = G: v = v0 G / sqrt(F^2 - G^2)."""
     force = np.array([0.0, 1.0, -2.0])
-    model = slider(friction=3.0, friction_velocity=0.01)
-    motion = model.simulate(np.zeros((3, 1)), columns(0.1, 0.0, 0.2), 1.0, drives=[rb.PrescribedForce("slide", force)])
-    np.testing.assert_allclose(motion.qd[:, -1, 0], 0.01 * force / np.sqrt(9 - force**2), rtol=0, atol=1e-8)
+    for forwards, backwards in ((3.0, 3.0), (2.0, 4.0)):
+        own = {"friction": (forwards + backwards) / 2, "friction_asymmetry": (forwards - backwards) / 2}
+        model, pull = slider(friction_velocity=0.01, **own), rb.PrescribedForce("slide", force)
+        motion = model.simulate(np.zeros((3, 1)), columns(0.1, 0.0, 0.2), 1.0, drives=[pull])
+        friction = np.where(force > 0, forwards, backwards)
+        creep = 0.01 * force / np.sqrt(friction**2 - force**2)
+        np.testing.assert_allclose(motion.qd[:, -1, 0], creep, rtol=0, atol=1e-8)
 
 
-def friction_curve(v, friction, static, stribeck, smooth):
-    return -(friction + (static - friction) / (1 + (v / stribeck) ** 2)) * v / np.hypot(v, smooth)
+def friction_curve(v, friction, static, stribeck, smooth, asymmetry=0.0):
+    size = friction + (static - friction) / (1 + (v / stribeck) ** 2) + asymmetry * np.sign(v)
+    return -size * v / np.hypot(v, smooth)
 
 
 @pytest.mark.parametrize(("friction", "static"), [(1.0, 2.5), (0.0, 2.0), (1.5, 1.5)])
@@ -171,6 +191,46 @@ def test_friction_follows_the_stribeck_curve(friction, static):
 
         expected = reference_motion(rate, [v0], times)
         np.testing.assert_allclose(motion.qd[i, :, 0], expected[:, 0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("asymmetry", [1.0, -0.25, -1.0])
+@pytest.mark.parametrize("static", [1.0, 2.5])
+def test_friction_of_two_directions_follows_the_stribeck_curve_however_it_is_computed(static, asymmetry):
+    """One state, in lanes, each lane with its own, and in float32; in plain Python: `test_one_source`."""
+    numbers = {"friction": 1.0, "static_friction": static, "friction_asymmetry": asymmetry}
+    model = slider(stribeck_velocity=0.2, friction_velocity=0.05, **numbers)
+    v = np.concatenate([-np.logspace(-4, 1, 30), [0.0], np.logspace(-4, 1, 30)])[:, None]
+    expected, q = friction_curve(v, 1.0, static, 0.2, 0.05, asymmetry), np.zeros((61, 1))
+    found = model.passive_forces(q, v)
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=0)
+    assert (found * v <= 0).all()
+    assert np.array_equal(found, [model.passive_forces(q[0], one) for one in v])
+    odd = np.arange(61)[:, None] % 2 == 1
+    each = model.vary(friction_asymmetry=np.where(odd, asymmetry, 0.0)).passive_forces(q, v)
+    without = friction_curve(v, 1.0, static, 0.2, 0.05)
+    np.testing.assert_allclose(each, np.where(odd, expected, without), rtol=1e-14, atol=0)
+    single = model.passive_forces(q.astype(np.float32), v.astype(np.float32))
+    assert single.dtype == np.float32
+    # the friction that is left of 1 - 1 is rounding of 1
+    np.testing.assert_allclose(single, expected, rtol=4e-6, atol=2e-6)
+
+
+def test_friction_of_two_directions_takes_the_energy_that_the_motion_loses():
+    """A triple pendulum: energy at any time is that of the beginning less the work of friction, and never grows."""
+    chain = rb.Model.serial_chain(3, length=0.5, mass=1.0)
+    numbers = {"friction": 0.3, "friction_asymmetry": np.array([0.3, -0.2, 0.1]), "friction_velocity": 0.5}
+    chain = chain.vary(**{name: np.broadcast_to(x, 3) for name, x in numbers.items()})
+    q, qd = np.array([[0.1, 0.5, -0.3], [-2.0, 0.3, 0.2]]), np.array([[0.0, 0.0, 1.0], [2.0, -3.0, 1.0]])
+    count, duration = 4001, 2.0
+    motion = chain.simulate(q, qd, duration, save_at=count, **TIGHT)
+    assert ((motion.qd > 0.1).any(1) & (motion.qd < -0.1).any(1)).any()
+    energy = sum(chain.energy(motion.q, motion.qd))
+    power = (chain.passive_forces(motion.q, motion.qd) * motion.qd).sum(-1)
+    assert (power <= 0).all()
+    lost = cumulative_simpson(power, dx=duration / (count - 1), initial=0.0)
+    scale = np.abs(energy - energy[:, :1]).max()
+    np.testing.assert_allclose(energy - energy[:, :1], lost, rtol=0, atol=1e-6 * scale)
+    assert (np.diff(energy) < 1e-9 * scale).all()
 
 
 def test_a_stop_without_damping_gives_back_what_it_took():
@@ -793,20 +853,22 @@ def test_chains_that_stop_keep_their_past_and_leave_their_neighbours_their_bits(
 # --- the implicit method ----------------------------------------------------------------------------------------------
 
 
-def test_an_implicit_motion_is_that_of_its_recurrence():
+@pytest.mark.parametrize("asymmetry", [0.0, 2.5, -3.0])
+def test_an_implicit_motion_is_that_of_its_recurrence(asymmetry):
     """(m + h D + h^2 K) (v1 - v0) / h = F(x0, v0, t0) - h K v0, x1 = x0 + h v1, with D and K of all that is stiff."""
     k, c, d, f, fs, vs, v0 = 400.0, 50.0, 30.0, 3.0, 4.0, 0.1, 0.01
     hard, dissipation, kp, kd, h = 1e4, 0.5, 100.0, 20.0, 0.01
     model = slider(
         stiffness=k, cubic_stiffness=c, rest_position=0.1, damping=d, friction=f, static_friction=fs, lower_limit=-0.3,
         stribeck_velocity=vs, friction_velocity=v0, upper_limit=0.3, limit_stiffness=hard, limit_damping=dissipation,
+        friction_asymmetry=asymmetry,
     )  # fmt: skip
     x, v = np.array([0.0, 0.25, -0.5, 0.35]), np.array([3.0, 4.0, -1.0, -1.5])
     q, qd, count, limit = x[:, None], v[:, None], 40, np.array([np.inf, np.inf, 60.0, np.inf])
     for n in range(count):
         side, depth = np.sign(x), np.maximum(np.abs(x) - 0.3, 0.0)
         pressing = np.maximum(1 + dissipation * side * v, 0.0)
-        rubbing = f + (fs - f) / (1 + (v / vs) ** 2)
+        rubbing = f + (fs - f) / (1 + (v / vs) ** 2) + asymmetry * np.sign(v)
         control = kp * (0.4 * np.sin(20 * n * h) - x) + kd * (8.0 * np.cos(20 * n * h) - v)
         free = np.abs(control) < limit
         F = np.clip(control, -limit, limit) - k * (x - 0.1) - c * (x - 0.1) ** 3 - d * v

@@ -83,6 +83,7 @@ def test_everything_a_joint_and_water_do_survives(tmp_path):
                 static_friction=0.3,
                 upper_limit=2.0,
                 limit_stiffness=9.0,
+                friction_asymmetry=(0.1, -0.2),
             ),
             immersion=rb.Immersion(
                 volume=0.01,

@@ -102,7 +102,9 @@ forces = [
 ]
 events = [rb.Event("body0", value=q[1, 0] + 1e-3, stop=False)]
 acting = {"drives": drives, "forces": forces, "events": events}
-rough = model.vary(friction=np.full(model.nv, 0.1), static_friction=np.full(model.nv, 0.2))
+dry = {"friction": 0.1, "static_friction": 0.2, "friction_asymmetry": 0.05}
+rough = model.vary(**{name: np.full(model.nv, value) for name, value in dry.items()})
+out["passive"] = rough.passive_forces(q, qd)
 motion = rough.simulate(q[1:2], 0.1 * qd[1:2], 0.02, method="rk4", step=0.005, save_at=3, **acting)
 out |= {"q": motion.q, "qd": motion.qd, "happened": motion.events[0].count}
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)

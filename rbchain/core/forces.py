@@ -8,11 +8,13 @@ import math
 from .jit import kernel
 from .lanes import like, select
 from .layout import (
+    ASYMMETRIC,
     BREAKAWAY,
     CUBIC_STIFFNESS,
     DAMPER,
     DAMPING,
     FRICTION,
+    FRICTION_ASYMMETRY,
     FRICTION_VELOCITY,
     LIMIT_DAMPING,
     LIMIT_STIFFNESS,
@@ -37,11 +39,8 @@ def passive_force(i, model, q, qd, k):
     if kinds & DAMPER:
         force = force - parameter(numbers, i, DAMPING, k) * v
     if kinds & SLIDING:
-        size = parameter(numbers, i, FRICTION, k) + (v - v)
-        if kinds & STRIBECK:
-            size = size + parameter(numbers, i, BREAKAWAY, k) * stribeck_share(i, numbers, v, k)
         v0 = parameter(numbers, i, FRICTION_VELOCITY, k)
-        force = force - size * v / math.sqrt(v * v + v0 * v0)
+        force = force - sliding_friction(i, kinds, numbers, v, k) * v / math.sqrt(v * v + v0 * v0)
     if kinds & SPRING:
         x = q[model.coordinate[i], k] - parameter(numbers, i, REST, k)
         force = force - x * (parameter(numbers, i, STIFFNESS, k) + parameter(numbers, i, CUBIC_STIFFNESS, k) * (x * x))
@@ -62,10 +61,9 @@ def passive_slopes(i, model, q, qd, k):
         slope = slope + parameter(numbers, i, DAMPING, k)
     if kinds & SLIDING:
         v0 = parameter(numbers, i, FRICTION_VELOCITY, k)
-        excess = parameter(numbers, i, BREAKAWAY, k) * stribeck_share(i, numbers, v, k)
         # the Stribeck effect only makes it fall less
         sharp = one / math.sqrt(v * v + v0 * v0)
-        slope = slope + (parameter(numbers, i, FRICTION, k) + excess) * (v0 * v0) * (sharp * sharp * sharp)
+        slope = slope + sliding_friction(i, kinds, numbers, v, k) * (v0 * v0) * (sharp * sharp * sharp)
     if kinds & SPRING:
         x = q[model.coordinate[i], k] - parameter(numbers, i, REST, k)
         cubic = like(v, 3.0) * parameter(numbers, i, CUBIC_STIFFNESS, k) * (x * x)
@@ -77,6 +75,18 @@ def passive_slopes(i, model, q, qd, k):
         hardness = hardness + select(x > zero, hard * pressing, zero)
         slope = slope + select(pressing > zero, hard * x * d, zero)
     return hardness, slope
+
+
+@kernel
+def sliding_friction(i, kinds, numbers, v, k):
+    """Dry friction of joint i before it is regularised, N m or N: f + (fs - f) s(v) + a sgn(v), never below zero."""
+    size = parameter(numbers, i, FRICTION, k) + (v - v)
+    if kinds & STRIBECK:
+        size = size + parameter(numbers, i, BREAKAWAY, k) * stribeck_share(i, numbers, v, k)
+    if kinds & ASYMMETRIC:
+        more = parameter(numbers, i, FRICTION_ASYMMETRY, k) + (v - v)
+        size = size + select(v > v - v, more, -more)
+    return size
 
 
 @kernel

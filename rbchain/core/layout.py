@@ -35,21 +35,22 @@ FRICTION_VELOCITY = 34  # over which the friction changes its sign
 LOWER, UPPER = 35, 36  # where the joint's stops begin
 LIMIT_STIFFNESS = 37
 LIMIT_DAMPING = 38  # by what share a unit of velocity into a stop makes it stiffer
-PARAMETERS = 39
+FRICTION_ASYMMETRY = 39  # what friction has more in the positive direction, and less in the negative, N m or N
+PARAMETERS = 40
 # and of a body in water, whose parameters have more columns
-ADDED_MASS = 39  # 21: about the joint origin, as `inertias.Inertia`: J (6), H (9), M (6)
-DISPLACED = 60  # mass of the displaced fluid, kg
-BUOYANCY_CENTER = 61  # 3: in body axes, m
-DRAG_ROTATION = 64  # 9: of the frame of the drag, in body axes
-DRAG_ORIGIN = 73  # 3: in body axes, m
-LINEAR_DAMPING = 76  # 36: row by row, linear before angular
-QUADRATIC_DAMPING = 112  # 36
-STRIP_FACTOR = 148  # force across per squared velocity and length of the strip, along z of the frame of the drag
-STRIP_LENGTH = 149
-TOTAL_INERTIA = 150  # 21: added mass and rigid body together, as above
-NET_MASS = 171  # mass less that of the displaced fluid, kg
-NET_MOMENT = 172  # 3: first moment of the mass less that of the displaced fluid, kg m
-WET_PARAMETERS = 175
+ADDED_MASS = 40  # 21: about the joint origin, as `inertias.Inertia`: J (6), H (9), M (6)
+DISPLACED = 61  # mass of the displaced fluid, kg
+BUOYANCY_CENTER = 62  # 3: in body axes, m
+DRAG_ROTATION = 65  # 9: of the frame of the drag, in body axes
+DRAG_ORIGIN = 74  # 3: in body axes, m
+LINEAR_DAMPING = 77  # 36: row by row, linear before angular
+QUADRATIC_DAMPING = 113  # 36
+STRIP_FACTOR = 149  # force across per squared velocity and length of the strip, along z of the frame of the drag
+STRIP_LENGTH = 150
+TOTAL_INERTIA = 151  # 21: added mass and rigid body together, as above
+NET_MASS = 172  # mass less that of the displaced fluid, kg
+NET_MOMENT = 173  # 3: first moment of the mass less that of the displaced fluid, kg m
+WET_PARAMETERS = 176
 GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
@@ -71,7 +72,7 @@ REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
 # coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
 OWN, FREE, SPHERICAL, CARRIED = 0, 1, 2, 3
-SPRING, DAMPER, SLIDING, STRIBECK, STOPS = 1, 2, 4, 8, 16
+SPRING, DAMPER, SLIDING, STRIBECK, STOPS, ASYMMETRIC = 1, 2, 4, 8, 16, 32
 DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG = 1, 2, 4
 
 # --- working memory of a body: first row of each ---

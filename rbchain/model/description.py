@@ -55,6 +55,7 @@ class Description:
     upper_limit: np.ndarray
     limit_stiffness: np.ndarray
     limit_damping: np.ndarray
+    friction_asymmetry: np.ndarray
     fluid_density: np.ndarray
     volume: np.ndarray
     buoyancy_center: np.ndarray

@@ -81,6 +81,7 @@ PASSIVE_CODES = {
     layout.SLIDING: ("friction", "static_friction"),
     layout.STRIBECK: ("static_friction",),
     layout.STOPS: ("limit_stiffness",),
+    layout.ASYMMETRIC: ("friction_asymmetry",),
 }
 LIN, ANG = slice(0, 3), slice(3, 6)
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))

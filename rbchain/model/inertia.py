@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -155,6 +155,39 @@ class Inertia:
         cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
         tensor = self.inertia + tensor_of_point(self.mass, self.cg - cg)
         return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
+
+
+def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Masses (...), centres of gravity (..., 3) and tensors (..., 3, 3) of an Inertia, or of nested lists of them.
+
+    None where `inertias` is anything else, such as numbers.
+    """
+    if not isinstance(inertias, (Inertia, list, tuple, np.ndarray)):
+        return None
+    try:
+        found = np.asarray(inertias)
+    except ValueError:  # lists of different lengths
+        return None
+    if found.dtype != object or not found.size or not all(isinstance(one, Inertia) for one in found.flat):
+        return None
+    mass, cg, tensor = (np.array([getattr(one, name) for one in found.flat]) for name in ("mass", "cg", "inertia"))
+    return mass.reshape(found.shape), cg.reshape(*found.shape, 3), tensor.reshape(*found.shape, 3, 3)
+
+
+def load_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mass (...), centre of gravity (..., 3) and tensor (..., 3, 3) of a load: given so, or as `Inertia` alone."""
+    bodies = as_arrays(inertia)
+    if as_arrays(mass) is not None:
+        raise ModelError(f"{what}: mass is an Inertia; expected a number. Pass the Inertia as inertia=")
+    if bodies is None and mass is None:
+        raise ModelError(f"{what}: there is no mass; expected mass, or inertia= as an Inertia")
+    if bodies is not None and (mass is not None or np.any(cg)):
+        raise ModelError(f"{what}: inertia is an Inertia, and mass or cg is given besides; expected one or the other")
+    mass, cg, inertia = (mass, cg, inertia) if bodies is None else bodies
+    mass, cg, tensor = (numbers(x, f"{what}: {name}") for x, name in ((mass, "mass"), (cg, "cg"), (inertia, "inertia")))
+    if (mass < 0.0).any():
+        raise ModelError(f"{what}: mass is {mass.tolist()}; expected zero or more")
+    return mass, cg, tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)
 
 
 def _mass_of(volume: float, mass: float | None, density: float | str | None, *extents: float) -> float:

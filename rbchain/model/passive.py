@@ -20,7 +20,7 @@ class JointForces:
     The joint force, added to what its motor gives, is, at position q and velocity v,
 
         - stiffness (q - rest_position) - cubic_stiffness (q - rest_position)^3 - damping v
-        - [friction + (static_friction - friction) s] v / sqrt(v^2 + friction_velocity^2)
+        - [friction + (static_friction - friction) s + friction_asymmetry sgn(v)] v / sqrt(v^2 + friction_velocity^2)
         - limit_stiffness x max(0, 1 + limit_damping dx/dt)    where q is x above its limit; the reverse below
 
     with s = 1 / (1 + (v / stribeck_velocity)^2).
@@ -37,11 +37,17 @@ class JointForces:
         Where soft stops begin.
     limit_stiffness : N m/rad (N/m)
     limit_damping : s/rad (s/m)
+    friction_asymmetry : N m (N)
+        Difference of dry friction between the two directions: friction is `friction + friction_asymmetry` at positive
+        and `friction - friction_asymmetry` at negative velocities, and static friction differs by as much. So with
+        friction p in the positive and n in the negative direction, `friction` is (p + n) / 2, `friction_asymmetry`
+        (p - n) / 2. At most `friction` in size; zero where friction is the same in both directions.
 
     References
     ----------
     Hess and Soom (1990) for the Stribeck curve; Hunt and Crossley (1975) for the stops, whose damping vanishes with
-    the depth x, so that the force has no jump.
+    the depth x, so that the force has no jump; Armstrong-Helouvry, Dupont and Canudas de Wit (1994) for friction that
+    depends on the direction.
 
     Examples
     --------
@@ -51,6 +57,14 @@ class JointForces:
     ...                  passive=rb.JointForces(stiffness=3.0, damping=2.0))
     >>> builder.build().passive_forces([0.5], [1.0])
     array([-3.5])
+
+    A slide that resists with 3 N forwards and with 2 N backwards:
+
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> builder.add_body("slide", joint=rb.Prismatic(), inertia=rb.Inertia(mass=1.0),
+    ...                  passive=rb.JointForces(friction=2.5, friction_asymmetry=0.5))
+    >>> builder.build().passive_forces([[0.0], [0.0]], [[1.0], [-1.0]]).round(3).ravel().tolist()
+    [-3.0, 2.0]
     """
 
     stiffness: npt.ArrayLike = 0.0
@@ -65,6 +79,7 @@ class JointForces:
     upper_limit: npt.ArrayLike = np.inf
     limit_stiffness: npt.ArrayLike = 0.0
     limit_damping: npt.ArrayLike = 0.0
+    friction_asymmetry: npt.ArrayLike = 0.0
 
     def of_dofs(self, name: str, joint: AnyJoint) -> dict[str, np.ndarray]:
         """Each number as an array (dofs,). Raises ModelError, for the body `name`, where no joint can be so."""
@@ -108,6 +123,9 @@ def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None
     refuse(names, loose, "limit_stiffness", found["limit_stiffness"], "expected more, for there are limits")
     weaker = (found["static_friction"] > 0.0) & (found["static_friction"] < found["friction"])
     refuse(names, weaker, "static_friction", found["static_friction"], "expected no less than the friction")
+    pushing = np.abs(found["friction_asymmetry"]) > found["friction"]
+    expected = "expected at most the friction in size, or friction would drive the joint in one direction"
+    refuse(names, pushing, "friction_asymmetry", found["friction_asymmetry"], expected)
 
 
 def refuse(names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str) -> None:

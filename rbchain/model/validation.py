@@ -32,8 +32,8 @@ def check_symmetric(body_names: Sequence[str], inertia: np.ndarray) -> None:
     _refuse(body_names, skew > 1e-9 * np.abs(inertia).max((-1, -2)), "inertia {} is not symmetric", inertia)
 
 
-def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
-    """Refuse tensors (..., n, 3, 3) that no distribution of mass has."""
+def check_moments(body_names: Sequence[str], inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Refuse tensors (..., n, 3, 3) with a principal moment below zero; the moments (..., n, 3), and their rounding."""
     check_symmetric(body_names, inertia)
     moments = np.linalg.eigvalsh(inertia)
     allowed = ROUNDING_OF_FILES * np.abs(moments).sum(-1) + NOTHING
@@ -43,11 +43,17 @@ def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
         "inertia has the principal moments {}; expected none below zero (positive semi-definite)",
         moments,
     )
+    return moments, allowed
+
+
+def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
+    """Refuse tensors (..., n, 3, 3) that no distribution of mass has."""
+    moments, allowed = check_moments(body_names, inertia)
     _refuse(
         body_names,
         moments[..., 2] > moments[..., 0] + moments[..., 1] + allowed,
         "inertia has the principal moments {}; expected the largest to be at most the sum of the others "
-        "(triangle inequality)",
+        '(triangle inequality). Correct the tensor, or accept it when building: nonphysical_inertia="warn"',
         moments,
     )
 

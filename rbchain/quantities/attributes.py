@@ -66,6 +66,7 @@ class Attributes:
     upper_limit = Shown[np.ndarray]()
     limit_stiffness = Shown[np.ndarray]()
     limit_damping = Shown[np.ndarray]()
+    friction_asymmetry = Shown[np.ndarray]()
     fluid_density = Shown[np.ndarray]()
     volume = Shown[np.ndarray]()
     buoyancy_center = Shown[np.ndarray]()

@@ -80,6 +80,7 @@ PARAMETERS = {
     "upper_limit": Parameter(DOF, dimension=ANGLE),
     "limit_stiffness": Parameter(DOF),
     "limit_damping": Parameter(DOF),
+    "friction_asymmetry": Parameter(DOF, dimension=("moment", "force")),
     "q": Parameter(DOF, dimension=ANGLE, ways=("set", "add")),
     "qd": Parameter(DOF, dimension=("angular_velocity", "velocity")),
     "tau": Parameter(DOF, dimension=("moment", "force")),

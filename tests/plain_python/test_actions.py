@@ -68,6 +68,10 @@ def in_order(words, *parts):
         *[({field: -0.1}, field, "more than zero") for field in ("stribeck_velocity", "friction_velocity")],
         *[({field: np.inf}, field, "finite") for field in ("stiffness", "rest_position", "cubic_stiffness", "damping")],
         *[({field: np.nan}, field, "finite") for field in ("stiffness", "friction", "limit_damping", "upper_limit")],
+        *[({"friction_asymmetry": x}, "friction_asymmetry", "finite") for x in (np.nan, np.inf)],
+        *[({"friction_asymmetry": x}, "friction_asymmetry", "at most the friction") for x in (-1e-9, 1e-9)],
+        ({"friction": 2.0, "friction_asymmetry": -2.1}, "friction_asymmetry", "at most the friction"),
+        ({"static_friction": 2.0, "friction_asymmetry": 1.0}, "friction_asymmetry", "at most the friction"),
         ({"lower_limit": 1.0, "upper_limit": 1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
         ({"lower_limit": 1.0, "upper_limit": -1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
         ({"lower_limit": np.inf, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
@@ -92,8 +96,14 @@ def test_passive_forces_that_no_joint_has_are_refused_with_the_body_and_the_fiel
 
 
 def test_a_varied_field_is_held_against_those_that_the_model_has():
-    limited = slider(lower_limit=-1.0, upper_limit=1.0, limit_stiffness=10.0, friction=1.0)
-    for field, value in (("upper_limit", -2.0), ("limit_stiffness", 0.0), ("static_friction", 0.5)):
+    limited = slider(lower_limit=-1.0, upper_limit=1.0, limit_stiffness=10.0, friction=1.0, friction_asymmetry=-1.0)
+    for field, value in (
+        ("upper_limit", -2.0),
+        ("limit_stiffness", 0.0),
+        ("static_friction", 0.5),
+        ("friction", 0.9),
+        ("friction_asymmetry", 1.1),
+    ):
         with pytest.raises(rb.ModelError, match=f"'slide'.*{field}|'slide'.*lower_limit"):
             limited.vary(**{field: [value]})
         with pytest.raises(rb.ModelError, match=r"'slide' of chain 1\b"):

@@ -5,8 +5,9 @@ import pytest
 
 import rbchain as rb
 from rbchain.io.dh import DHLink, base_pose, from_dh, turn
+from tests.mechanisms import random_inertia
 
-RNG = np.random.default_rng(0)
+RNG, ZERO = np.random.default_rng(0), np.zeros(4)
 
 
 def screw(axis, angle, along):
@@ -133,8 +134,82 @@ def test_three_link_arm_against_an_independent_sum():
         ([[DHLink(1, 0, 0, mass=1, radius=0.1)]], {}, "link 1: radius is 0.1 and length None; expected both"),
         ([[DHLink(1, 0, np.nan)]], {}, "d is"),
         ([[DHLink(1, 0, 0, mass=1)]], {"base_coordinates": (0, 0, 0)}, "base coordinates has shape"),
+        ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), mass=1)]], {}, "link 1: inertia is an Inertia, and mass 1"),
+        ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), cg=(1, 0, 0))]], {}, "link 1: .*Leave out mass and cg"),
+        ([[DHLink(1, 0, 0, mass=1, friction=-1)]], {}, "link 1: friction is -1.0 .*expected zero or more"),
+        ([[DHLink(1, 0, 0, mass=1, friction=1, motor_viscous_friction=-1)]], {}, "motor_viscous_friction -1.0"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=-1)]], {}, "link 1: motor_coulomb_friction is -1.0"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 1))]], {}, "negative direction, zero or less"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(-1, -1))]], {}, "positive direction, zero or more"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 0, -1))]], {}, "motor_coulomb_friction is"),
+        ([[DHLink(1, 0, 0, mass=1, gear_ratio=np.inf)]], {}, "link 1: gear_ratio is inf; expected finite"),
+        ([[DHLink(1, 0, 0, mass=1, rotor_inertia=-1)]], {}, "'link1': rotor_inertia is"),
+        ([[DHLink(1, 0, 0, mass=1, limits=(-1, 1))]], {}, "'link1': limits is .*expected a JointLimits"),
     ],
 )
 def test_what_is_no_table_is_refused(arguments, settings, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         from_dh(*arguments, **settings)
+
+
+@pytest.mark.parametrize("convention", ["classic", "modified"])
+def test_an_inertia_says_as_much_as_mass_cg_and_tensor(convention):
+    rows, inertias = RNG.normal(size=(3, 4)), [random_inertia(RNG) for _ in range(3)]
+    whole = [DHLink(*row, inertia=i, radius=0.1, length=0.5) for row, i in zip(rows, inertias, strict=True)]
+    parts = [
+        DHLink(*row, mass=i.mass, cg=i.cg, inertia=i.inertia, radius=0.1, length=0.5)
+        for row, i in zip(rows, inertias, strict=True)
+    ]
+    one, other = (from_dh(links, convention=convention, fluid_density=1000.0) for links in (whole, parts))
+    for name in ("mass", "cg", "inertia", "volume", "buoyancy_center", "added_volume"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.mass.all()
+    assert one.volume.all()
+
+
+def test_friction_of_the_motor_is_that_of_the_toolbox():
+    """`test_friction` of its tests: B = 3, G = 2, Tc = [2, -1] at 1 to 4 rad/s; the reverse by its formula."""
+    link = DHLink(0, 0, 2, mass=1, gear_ratio=2, motor_viscous_friction=3, motor_coulomb_friction=(2, -1))
+    arm = from_dh([link] * 4).vary(friction_velocity=np.full(4, 1e-9))
+    np.testing.assert_allclose(arm.passive_forces(ZERO, [1, 2, 3, 4]), [-16, -28, -40, -52], rtol=1e-14)
+    np.testing.assert_allclose(arm.passive_forces(ZERO, [-1, -2, -3, -4]), [14, 26, 38, 50], rtol=1e-14)
+
+
+def test_a_gear_multiplies_what_the_motor_has():
+    """Inertia and viscous friction by its square, dry friction by its size; the joint's own viscous friction adds."""
+    motor = {"rotor_inertia": 2e-4, "motor_viscous_friction": 3e-3, "friction": 0.5}
+    links = [
+        DHLink(1, 0, 0, mass=1, gear_ratio=-60, motor_coulomb_friction=0.1, **motor),
+        DHLink(1, 0, 0, joint="prismatic", mass=1, gear_ratio=200, motor_coulomb_friction=(0.0, -0.3), **motor),
+        DHLink(1, 0, 0, mass=1),
+    ]
+    arm = from_dh(links)
+    np.testing.assert_allclose(arm.armature, [2e-4 * 3600, 2e-4 * 40000, 0], rtol=1e-15)
+    np.testing.assert_allclose(arm.damping, [0.5 + 3e-3 * 3600, 0.5 + 3e-3 * 40000, 0], rtol=1e-15)
+    np.testing.assert_allclose(arm.friction, [6.0, 30.0, 0.0], rtol=1e-15)
+    np.testing.assert_allclose(arm.friction_asymmetry, [0.0, -30.0, 0.0], rtol=1e-15)
+
+
+def test_limits_of_a_link_are_kept_and_do_not_act():
+    limits = rb.JointLimits(lower=-1, upper=2, velocity=3, effort=4)
+    arm = from_dh([DHLink(1, 0, 0, mass=1, limits=limits), DHLink(1, 0, 0, mass=1)])
+    np.testing.assert_array_equal(arm.position_limits, [[-1, 2], [-np.inf, np.inf]])
+    assert (arm.velocity_limit[0], arm.effort_limit[0]) == (3, 4)
+    assert not arm.passive_forces([5.0, 0.0], [0.0, 0.0]).any()
+
+
+def test_a_tensor_against_the_triangle_inequality_is_taken_with_a_warning_only_where_asked():
+    links = [DHLink(1, 0, 0, mass=1, inertia=(1, 1, 1)), DHLink(1, 0.3, 0, mass=1, inertia=(1, 1, 2.5))]
+    for settings in ({}, {"nonphysical_inertia": "refuse"}):
+        with pytest.raises(rb.ModelError, match=r"'link2'.*triangle inequality.*nonphysical_inertia"):
+            from_dh(links, **settings)
+    with pytest.warns(UserWarning, match=r"\['link2'\]"):
+        arm = from_dh(links, nonphysical_inertia="warn")
+    np.testing.assert_array_equal(np.linalg.eigvalsh(arm.inertia[1]).round(12), [1, 1, 2.5])
+
+
+@pytest.mark.parametrize("how", ["warn", "refuse"])
+@pytest.mark.parametrize("moments", [(1, 1, -1e-3), (-1, -1, -1), (np.nan, 1, 1)])
+def test_a_negative_principal_moment_is_always_refused(how, moments):
+    with pytest.raises(rb.ModelError, match=r"'link1': inertia.*(none below zero|finite)"):
+        from_dh([DHLink(1, 0, 0, mass=1, inertia=moments)], nonphysical_inertia=how)

@@ -30,6 +30,7 @@ def mechanism():
         rest_position=0.1 * ones,
         limit_stiffness=10 * ones,
         limit_damping=ones,
+        friction_asymmetry=np.full(model.nv, 0.01),
         lower_limit=np.where(ones > 0, -2.0, -np.inf),
         upper_limit=np.where(ones > 0, 2.0, np.inf),
         strip_drag=np.ones(model.n_bodies),
@@ -84,6 +85,8 @@ def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
     if parameter == "friction" and how == "set":  # no more than at rest
         distribution = stats.uniform(0.12, 0.05)
+    if parameter == "friction_asymmetry" and how != "multiply":  # no more than the friction
+        distribution = stats.uniform(0.02, 0.05)
     dispersion = {"parameter": parameter, "of": chosen, "how": how, "distribution": distribution}
     reached = reach_of(plan_of(dispersion, model))
     assert list(reached) == [parameter]

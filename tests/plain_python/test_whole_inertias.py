@@ -1,0 +1,116 @@
+"""An Inertia is taken wherever mass, centre of gravity and tensor of a body are, and means the same."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from tests.mechanisms import random_inertia, random_rotation
+
+RNG = np.random.default_rng(0)
+
+
+def arm():
+    """Two links, and a tool that is turned against the second."""
+    builder = rb.ModelBuilder()
+    builder.add_body("upper", joint=rb.Revolute((0, 1, 0)), inertia=random_inertia(RNG))
+    builder.add_body("lower", parent="upper", joint=rb.Revolute((1, 0, 0)), inertia=random_inertia(RNG))
+    pose = rb.Pose((0.1, 0.2, 0.3), random_rotation(RNG))
+    builder.add_body("tool", parent="lower", joint=rb.Fixed(), placement=pose)
+    return builder.build()
+
+
+def assert_same(one, other):
+    for name in ("mass", "cg", "inertia"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("body", ["lower", "tool"])
+def test_a_payload_may_be_an_inertia(body):
+    model, load = arm(), random_inertia(RNG)
+    assert_same(model.with_payload(body, inertia=load), model.with_payload(body, load.mass, load.cg, load.inertia))
+
+
+def test_a_payload_of_each_sample_may_be_a_list_of_inertias():
+    model, loads = arm(), [random_inertia(RNG) for _ in range(5)]
+    many = model.with_payload("tool", inertia=loads)
+    assert many.batch_shape == (5,)
+    for i, load in enumerate(loads):
+        one = model.with_payload("tool", inertia=load)
+        np.testing.assert_allclose(many.of_chain(i).inertia, one.inertia, rtol=1e-14)
+        np.testing.assert_array_equal(many.of_chain(i).mass, one.mass)
+
+
+def test_a_payload_is_what_a_fixed_body_is():
+    """Against the builder, which joins the bodies by itself."""
+    load, pose = random_inertia(RNG), rb.Pose((0.1, 0.2, 0.3), random_rotation(RNG))
+    rod = rb.Inertia.rod(1.0, mass=2.0)
+    models = []
+    for inertia in (None, load):
+        builder = rb.ModelBuilder()
+        builder.add_body("link", joint=rb.Revolute(), inertia=rod)
+        builder.add_body("tool", parent="link", joint=rb.Fixed(), placement=pose, inertia=inertia)
+        models.append(builder.build())
+    loaded = models[0].with_payload("tool", inertia=load)
+    for name in ("mass", "cg", "inertia"):
+        np.testing.assert_allclose(getattr(loaded, name), getattr(models[1], name), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "there is no mass"),
+        ({"cg": (1, 0, 0)}, "there is no mass"),
+        ({"mass": rb.Inertia(1.0)}, "mass is an Inertia"),
+        ({"mass": rb.Inertia(1.0), "inertia": (1, 1, 1)}, "mass is an Inertia"),
+        ({"mass": 1.0, "inertia": rb.Inertia(1.0)}, "mass or cg is given besides"),
+        ({"cg": (1, 0, 0), "inertia": rb.Inertia(1.0)}, "mass or cg is given besides"),
+        ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "mass or cg is given besides"),
+    ],
+)
+def test_a_payload_is_said_in_one_way(given, sentence):
+    with pytest.raises(rb.ModelError, match=f"payload on 'tool': .*{sentence}"):
+        arm().with_payload("tool", **given)
+
+
+@pytest.mark.parametrize(
+    ("load", "sentence"),
+    [
+        (rb.Inertia(-1.0), "payload on 'tool': mass is -1.0; expected zero or more"),
+        (rb.Inertia(np.nan), "payload on 'tool': mass is nan; expected finite"),
+        (rb.Inertia(1.0, (np.inf, 0, 0)), "payload on 'tool': cg is .*finite"),
+        ([rb.Inertia(1.0), 2.0], "payload on 'tool'"),
+    ],
+)
+def test_a_payload_that_cannot_be_is_refused(load, sentence):
+    with pytest.raises(rb.ModelError, match=sentence):
+        arm().with_payload("tool", inertia=load)
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+def test_bodies_may_vary_as_inertias(batch):
+    model, count = arm(), int(np.prod(batch)) * 2
+    inertias = [random_inertia(RNG) for _ in range(count)]
+    nested = np.array(inertias, dtype=object).reshape(*batch, 2)
+    parts = {name: np.array([getattr(i, name) for i in inertias]) for name in ("mass", "cg", "inertia")}
+    expected = model.vary(**{name: x.reshape(*batch, 2, *x.shape[1:]) for name, x in parts.items()})
+    for given in (nested, nested.tolist()):
+        found = model.vary(inertia=given)
+        assert_same(found, expected)
+        assert found.batch_shape == batch
+
+
+def test_what_is_varied_as_inertias_is_not_varied_twice_nor_anyhow():
+    model, bodies = arm(), [rb.Inertia(1.0, inertia=(1, 1, 1))] * 2
+    with pytest.raises(rb.ModelError, match=r"inertia is made of Inertias, which also set \['mass'\]"):
+        model.vary(inertia=bodies, mass=[1.0, 2.0])
+    with pytest.raises(rb.ModelError, match=r"has shape \(.*; expected \(..., 2"):
+        model.vary(inertia=bodies[0])
+    with pytest.raises(rb.ModelError, match="'lower': inertia has the principal moments"):
+        model.vary(inertia=[bodies[0], rb.Inertia(1.0, inertia=(1, 1, 3))])
+    with pytest.raises(rb.ModelError, match=r"(?s)inertia is .*expected an array of real numbers"):
+        model.vary(inertia=[bodies[0], 1.0])
+
+
+def test_links_of_a_serial_chain_are_inertias():
+    with pytest.raises(rb.ModelError, match=r"inertia is \(1, 1, 1\); expected an Inertia"):
+        rb.Model.serial_chain(2, inertia=(1, 1, 1))
