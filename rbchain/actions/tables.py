@@ -59,6 +59,11 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
     table = {"kind": type(drive).__name__}
     for field in fields(drive):
         value = getattr(drive, field.name)
+        if field.name == "model" and not isinstance(value, str):
+            raise StateError(
+                f"{table['kind']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
+                '"nominal" or "true". Give such a drive to simulate() instead of the model'
+            )
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, bool, int)):
             found: Any = value

@@ -80,8 +80,8 @@ IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": 
 ADDED = ("added_mass", "added_volume")
 
 
-def load_toml(path: Path) -> Model:
-    """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot be."""
+def load_toml(path: Path, with_drives: bool = True) -> Model:
+    """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot exist."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -89,7 +89,7 @@ def load_toml(path: Path) -> Model:
     if given.get("format") != FORMAT:
         raise FileFormatError(f"{path}: format is {given.get('format')!r}; expected {FORMAT!r}")
     try:
-        return _model(given, path.parent)
+        return _model(given if with_drives else {**given, "drive": []}, path.parent)
     except (FileFormatError, ModelError) as error:
         raise type(error)(f"{path}: {error}") from None
 
@@ -138,8 +138,10 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         looks = _visuals(where, frame, units, folder)
         builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks)
     for drive in _tables(given, "drive"):
+        from .controller_models import with_controller_model  # which reads files of this kind itself
+
         try:
-            builder.add_drive(action_of(drive, DRIVES))
+            builder.add_drive(action_of(with_controller_model(drive, folder), DRIVES))
         except StateError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
     model = builder.build()
