@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RbchainError, StateError
+from ..real_arrays import real_array
 from .drives import ONE_JOINT
 from .signals import Signal, as_signal
 
@@ -70,7 +71,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         elif field.name in ("signal", "reference"):
             found = _table_of_signal(as_signal(field.name, value))
         else:
-            found = np.asarray(value, np.float64).tolist()
+            found = real_array(field.name, value, StateError).tolist()
         if found != field.default:
             table[field.name] = found
     return table
