@@ -113,6 +113,7 @@ FEATURES = {
     "actuators without force": {"more": ACTUATORS, "flag": 'actuation="disable"'},
     "a thick fluid": {"option": 'viscosity="2"'},
     "a heavy fluid": {"option": 'density="1000"'},
+    "a fluid without density": {"option": 'density="-1" viscosity="0.3"'},
     "a fluid and gravity compensation": {"option": FLUID, "base": 'gravcomp="0.4"', "arm": 'gravcomp="2"'},
     "the discrete integrator": {"option": 'integrator="discrete"', "elbow": 'damping="2"'},
 }

@@ -20,7 +20,7 @@ class Forces:
 
     `stiffness` (njnt, 3) and `damping` (nv, 3) are the coefficients of the polynomials k0 x + k1 x^2 + k2 x^3 and
     d0 v + d1 abs(v) v + d2 v^3; `friction` and `armature` (nv,) belong to degrees of freedom, `gravcomp` (nbody,) to
-    bodies.
+    bodies; `fluid` has the density (kg/m^3) and the viscosity (Pa s).
     """
 
     def __init__(self, source: Source) -> None:
@@ -44,14 +44,15 @@ class Forces:
         self.lifted_by_actuators = [body for body, joints in by_actuators.items() if joints and all(joints)]
         self.partly_compensated = [body for body, joints in by_actuators.items() if any(joints) and not all(joints)]
         self.gravcomp = np.where(np.isin(np.arange(model.nbody), self.lifted_by_actuators), 0.0, compensation)
-        self.in_fluid = acts and (model.opt.density > 0.0 or model.opt.viscosity > 0.0)
+        self.fluid = acts * np.maximum([model.opt.density, model.opt.viscosity], 0.0)
+        self.in_fluid = bool(self.fluid.any())
         self.free = np.array([j for j in range(model.njnt) if source.joint_type(j) == "free"], int)
 
     @property
     def fluid_density(self) -> float:
         """Density of the model's fluid, kg/m^3; 1 where immersions stand for something else, 0 if there are none."""
-        if self.in_fluid and self._source.model.opt.density > 0.0:
-            return float(self._source.model.opt.density)
+        if self.fluid[0]:
+            return float(self.fluid[0])
         free = self._source.model.jnt_dofadr[self.free]
         return float(self.in_fluid or self.gravcomp.any() or self.armature[free].any())
 
@@ -85,7 +86,7 @@ class Forces:
         if self.gravcomp[body] and mass:
             parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, center))
         if self.in_fluid and mass >= LEAST:
-            linear, quadratic = _box_drag(mass, model.body_inertia[body], model.opt.density, model.opt.viscosity)
+            linear, quadratic = _box_drag(mass, model.body_inertia[body], *self.fluid)
             frame = Pose(center, rotation(model.body_iquat[body]))
             parts.append(Immersion(linear_damping=linear, quadratic_damping=quadratic, frame=frame))
         for joint in self._source.joints(body):
