@@ -55,10 +55,14 @@ def test_children_forked_while_models_are_built_build_their_own():
     stop = threading.Event()
 
     def build():
-        while not stop.is_set():
-            rb.Model.serial_chain(3).vary(mass=[[1.0, 2.0, 3.0]]).position_labels  # noqa: B018
+        rb.Model.serial_chain(3).vary(mass=[[1.0, 2.0, 3.0]]).position_labels  # noqa: B018
 
-    thread = threading.Thread(target=build)
+    def build_many():
+        while not stop.is_set():
+            build()
+
+    build()  # Python itself does not fork well while another thread imports modules
+    thread = threading.Thread(target=build_many)
     thread.start()
     codes = [exit_code_of_child(lambda: rb.Model.serial_chain(4).vary(damping=[1.0] * 4)) for _ in range(20)]
     stop.set()
