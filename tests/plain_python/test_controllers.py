@@ -94,6 +94,18 @@ def test_the_controller_may_be_wrong_about_the_water(knows_water):
         position_at_rest(dry, make(model=wet))
 
 
+def test_in_float32_the_controllers_model_is_float32_too():
+    nominal, drive = slider(), DRIVES["ComputedTorque"][0]()
+    varied, zero = nominal.vary(mass=MASSES[:, None]), np.zeros((3, 1))
+    for model in (nominal, varied):
+        double, single = (
+            model.simulate(x, x, 0.5, drives=[drive], method="rk4", step=0.05) for x in (zero, zero.astype(np.float32))
+        )
+        assert single.tau.dtype == np.float32
+        np.testing.assert_allclose(single.q, double.q, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(single.tau, double.tau, rtol=1e-4)
+
+
 def test_nominal_is_the_model_before_samples_differed():
     arm = rb.Model.serial_chain(2)
     assert arm.nominal is arm
