@@ -20,7 +20,7 @@ from .actions.wrenches import Current, Force
 from .core import drives as drive_codes
 from .core import rollout, tableaus
 from .core.lanes import LANE_WIDTHS
-from .core.layout import COORDINATE
+from .core.layout import COORDINATE, DAMPER, PASSIVE, SLIDING, SPRING
 from .drivers import threads
 from .drivers.trajectories import Actions, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import STATUS_SENTENCES, StateError
@@ -323,6 +323,9 @@ def simulate(
     ------
     StateError
         If a shape or a setting does not fit. A chain that fails says so in the trajectory's `status`.
+    ModelError
+        If the model has `bodies_without_inertia` whose motion is not prescribed. Where only some samples of a model
+        have them, those samples get a status.
 
     References
     ----------
@@ -345,6 +348,7 @@ def simulate(
     chains = math.prod(batch)
     actions = gather(model, batch, duration, dtype, drives, forces, events, method == "implicit")
     _check_tau(model, actions, states[2])
+    _check_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     tally = np.zeros((chains, 4), np.int64)
@@ -377,6 +381,16 @@ def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model._dofs.body[both])]
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
+
+
+def _check_inertia(model: Model, actions: Actions | None, method: str) -> None:
+    """Refuse bodies without inertia, unless their motion is prescribed or an implicit step has damping there."""
+    if not model.bodies_without_inertia or actions is None:
+        model.require_inertia("simulate")
+        return
+    kinds = actions.drives[drive_codes.KIND]
+    yields = (model._topology[PASSIVE] & (SPRING | DAMPER | SLIDING) != 0) | (kinds == drive_codes.PID)
+    model.require_inertia("simulate", np.isin(kinds, drive_codes.FORCED_KINDS), yields & (method == "implicit"))
 
 
 def _put_where_prescribed(
