@@ -71,10 +71,12 @@ def write_report(folder: str | Path) -> Path:
     sections.append(_provenance(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
-    page.write_text(
+    partial = folder / "report.html.partial"
+    partial.write_text(
         PAGE.substitute(title=title, summary=_summary(results, statistics), sections="\n".join(sections)),
         encoding="utf-8",
     )
+    partial.replace(page)
     return page
 
 
@@ -135,7 +137,7 @@ def _about_failures(results: xarray.Dataset) -> str:
 def sentence(status: int) -> str:
     """What a sample's status says."""
     if status == BAD_PARAMETERS:
-        return "No chain can have the parameters that were drawn."
+        return "The parameters that were drawn are invalid."
     return STATUS_SENTENCES.get(status, "The sample has not been computed.")
 
 
