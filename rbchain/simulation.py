@@ -311,10 +311,10 @@ class Trajectory:
 
     def _where_it_failed(self, sample: int, status: Status) -> str:
         """The time that a sample reached, and the exception of its user function."""
-        index = tuple(int(k) for k in np.unravel_index(sample, self.status.shape)) if self.status.ndim else ()
+        index = _index(sample, self.status.shape)
         who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
         t, end = float(self.end_time[index]), float(self.t[-1])
-        if status is Status.USER_FUNCTION_FAILED:
+        if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
             return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
         return f"{who or ' It'} reached {t:.6g} s of {end:.6g} s."
 
@@ -471,14 +471,13 @@ def _exceptions(
     """Which user function failed for which sample, why and when."""
     if actions is None:
         return {}
-    found = {}
-    for count, sample in enumerate(np.flatnonzero(actions.records.failures)):
-        index = tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
-        known = count < MOST_EXCEPTIONS
-        found[index] = calls.failure(actions.records, int(sample), model.nq)
-        if not known:
-            break
-    return found
+    samples = np.flatnonzero(actions.records.failures)[:MOST_EXCEPTIONS]
+    return {_index(int(sample), batch): calls.failure(actions.records, int(sample), model.nq) for sample in samples}
+
+
+def _index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The index in the batch of a sample by its number."""
+    return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
 
 
 def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
