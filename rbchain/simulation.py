@@ -436,7 +436,9 @@ def simulate(
         arguments = (*model_arrays(model, actions, dtype), *settings, start, actions, times, saved, outcome)
         sizes = model._topology, start[-1], settings[0].c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
-        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt)
+        fixed = driver is fixed_steps and not calls.functions  # those of the user may take any time
+        steps = chains * model.nv * (duration / settings[1] + times.size) if fixed else math.inf
+        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt, steps)
     _put_where_prescribed(model, drives, times, (q, qd), batch)
     asked_states = [x[:, asked] for x in (q, qd, more)]
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
