@@ -139,6 +139,14 @@ def shapes(model, name):
     }.get(name, [(v,)])
 
 
+def out_shape(model, name):
+    """Shape of `out` for one chain: several results are stacked, a pose is twelve numbers."""
+    own = shapes(model, name)
+    if name in ("body_poses", "frame_poses"):
+        return (*own[0][:-1], 12)
+    return own[0] if len(own) == 1 else (len(own), *own[0])
+
+
 class Magnitudes:
     """Upper bounds of what the terms of a model's equations amount to, per state: rounding errors are in proportion.
 

@@ -73,7 +73,7 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).solve_mass_matrix([0.0, 0.0], [16.0, 5.0]).round(6).tolist()
         [1.0, 0.0]
         """
-        return self._weightless.forward_dynamics(q, self._none_like(q), tau, out=out)
+        return self._weightless.forward_dynamics(q, self._none_like("q", q), tau, out=out)
 
     def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
