@@ -117,7 +117,7 @@ def check_refusal(call, argument, data):
         computed(model, call.quantity, with_argument(state, argument, wrong[what]))
 
 
-# --- out= ---------------------------------------------------------------------------------------------------------------
+# --- out= -------------------------------------------------------------------------------------------------------------
 
 UNFIT = {
     "of another shape": lambda out: np.zeros((*out.shape, 2), out.dtype),
