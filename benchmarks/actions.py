@@ -50,6 +50,11 @@ def main():
     jointed = arm.vary(**{name: np.full(N, value) for name, value in soft.items()})
     drives = [rb.PID(joint, 0.1, kp=5.0, kd=0.1) for joint in arm.joint_names]
     wave = [rb.PID(joint, rb.Signal.sines(0.1, 3.0), kp=5.0, kd=0.1) for joint in arm.joint_names]
+    varied = arm.vary(mass=arm.mass * np.random.default_rng(1).uniform(0.9, 1.1, (BATCH, N)))
+    computed, computed_true = (
+        [rb.ComputedTorque(joint, 0.1, kp=5.0, kd=0.1, model=model) for joint in arm.joint_names]
+        for model in ("nominal", "true")
+    )
     drag = {"linear_damping": np.ones(6), "quadratic_damping": np.ones(6)}
     wet, dragged = immersed(arm), immersed(arm, **drag)
     contestants = {
@@ -58,6 +63,13 @@ def main():
             q, qd, duration, drives=drives, **settings
         ),
         "the same, following sines": lambda: jointed.simulate(q, qd, duration, drives=wave, **settings),
+        "masses of each sample, constant forces": lambda: varied.simulate(q, qd, duration, **settings),
+        "masses of each sample, computed torque by the true model": lambda: varied.simulate(
+            q, qd, duration, drives=computed_true, **settings
+        ),
+        "masses of each sample, computed torque by the nominal model": lambda: varied.simulate(
+            q, qd, duration, drives=computed, **settings
+        ),
         "water: added mass, buoyancy": lambda: wet.simulate(q, qd, duration, **settings),
         "water with linear and quadratic drag": lambda: dragged.simulate(q, qd, duration, **settings),
     }

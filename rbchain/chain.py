@@ -19,13 +19,14 @@ from .model.inertia import Inertia, as_arrays, load_arrays, tensor_of_point
 from .model.joint import Revolute
 from .model.limits import JointLimits
 from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
-from .model.pose import numbers, vector3
+from .model.pose import positive, vector3
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
 from .quantities.matrices import Matrices
 from .quantities.motion import Motion
 from .quantities.states import States
+from .real_arrays import real_array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +119,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         """
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise ModelError(f"n is {n!r}; expected a whole number of links, at least 1")
-        length = float(numbers(length, "length"))
+        length = positive(length, "length")
         link = Inertia.rod(length, mass=mass, cg=(length / 2, 0, 0)) if inertia is None else inertia
         if not isinstance(link, Inertia):
             raise ModelError(f"inertia is {inertia!r}; expected an Inertia")
@@ -245,11 +246,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             raise ModelError(
                 f"{name!r} is no field that chains may differ in; expected some of {list(VARIABLE_FIELDS)}"
             )
-        try:
-            n, value = self.n_bodies, np.array(value, dtype=np.float64)
-            lengths: dict[str | int, str | int] = {"n": n, "nv": self.nv}
-        except (TypeError, ValueError):
-            raise ModelError(f"{name} is {value!r}; expected an array of real numbers") from None
+        n, value = self.n_bodies, np.array(real_array(name, value, ModelError))
+        lengths: dict[str | int, str | int] = {"n": n, "nv": self.nv}
         trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
         if name == "inertia" and value.shape[-3:] != trailing and value.shape[-2:] == (n, 6):
             value = value[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*value.shape[:-1], 3, 3)
@@ -287,13 +285,13 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         if name == "pitch" and "screw" not in self.dof_types:
             raise ModelError(f"pitch cannot vary: no joint is a screw, they are {sorted(set(self.joint_types))}")
         if name == "placement_rotation":
-            validation.check_rotations(names, value)
+            return validation.check_rotations(names, value)
         if name != "axis":
             return value
         fixed = self._dofs.in_quaternion_joint
         if (value[..., fixed, :] != self.axis[..., fixed, :]).any():
             raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
-        return validation.check_axes(names, value)
+        return validation.check_axes(tuple(self.joint_names[body] for body in self._dofs.body), value)
 
     def with_payload(
         self,

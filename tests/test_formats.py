@@ -1,6 +1,5 @@
-"""URDF that is written, and MJCF that is read: judged by the readers, and by MuJoCo's own dynamics."""
+"""URDF that is written: judged by the readers."""
 
-import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -10,126 +9,6 @@ from tests.mechanisms import ROBOTS, random_tree
 
 URDF_JOINTS = ("revolute", "prismatic", "free", "planar")
 EPS = np.finfo(float).eps
-
-MJCF = """
-<mujoco model="arm">
-  <compiler angle="radian"/>
-  <option gravity="1 -2 -9"><flag contact="disable"/></option>
-  <worldbody>
-    <site name="corner" pos="1 2 3" euler="0.1 0.2 0.3"/>
-    <body name="trunk" pos="0.1 0.2 0.3" euler="0.3 0.2 0.1">
-      {trunk}
-      <inertial pos="0.05 0.02 0.01" euler="0.2 0.1 0.4" mass="3" diaginertia="0.03 0.04 0.05"/>
-      <body name="slider" pos="0.2 0 0.1" euler="0 0.4 0">
-        <joint name="slide" type="slide" axis="1 2 3" armature="0.4" damping="0.7" stiffness="5"/>
-        <inertial pos="0 0.1 0" mass="1" diaginertia="0.01 0.02 0.02"/>
-        <site name="tool" pos="0.3 0.2 0.1"/>
-        <body pos="0 0.3 0">
-          <joint type="hinge" axis="1 0 0" pos="0.02 0.03 0.04" damping="0.2" armature="0.05"/>
-          <joint type="hinge" axis="0 1 0" pos="0.02 0.03 0.04"/>
-          <inertial pos="0.1 0 0" mass="0.7" diaginertia="0.01 0.01 0.015"/>
-        </body>
-      </body>
-      <body name="lid" pos="-0.2 0.1 0">
-        <joint name="ball" type="ball" pos="0.1 0 0.05" damping="0.3"/>
-        <inertial pos="0.1 0.1 0" mass="0.5" diaginertia="0.004 0.005 0.006"/>
-        <body name="handle" pos="0 0 0.2" euler="0.5 0 0">
-          <inertial pos="0 0 0.1" mass="0.2" diaginertia="1e-3 1e-3 1e-3"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-</mujoco>
-"""
-TRUNKS = {
-    "fixed": "",
-    "hinge": '<joint name="waist" axis="0 1 1" pos="0.1 0.2 0.3" damping="0.1" stiffness="3" springref="0.2"/>',
-    "free": "<freejoint/>",
-}
-
-
-def written(tmp_path, text):
-    file = tmp_path / "model.xml"
-    file.write_text(text)
-    return file
-
-
-def to_mujoco(engine, model, q, qd):
-    """q and qd in MuJoCo's order of quaternions, and its linear velocity of free joints in world axes."""
-    qpos, qvel = q.copy(), qd.copy()
-    for j in range(engine.njnt):
-        at, kind = engine.jnt_qposadr[j], mujoco.mjtJoint(engine.jnt_type[j])
-        if kind in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
-            first = at + 3 * (kind == mujoco.mjtJoint.mjJNT_FREE)
-            qpos[first : first + 4] = q[[first + 3, first, first + 1, first + 2]]
-        if kind == mujoco.mjtJoint.mjJNT_FREE:
-            # a free joint's position is in the world for MuJoCo, in its placement frame for rbchain
-            place, turn = model.placement_rotation[0], np.empty(9)
-            mujoco.mju_quat2Mat(turn, qpos[3:7])
-            turn = place @ turn.reshape(3, 3)
-            mujoco.mju_mat2Quat(qpos[3:7], turn.ravel())
-            qpos[:3] = place @ q[:3] + model.placement_translation[0]
-            qvel[:3] = turn @ qd[:3]
-    return qpos, qvel
-
-
-@pytest.mark.parametrize("trunk", TRUNKS)
-def test_an_mjcf_moves_as_mujoco_has_it(tmp_path, trunk):
-    file = written(tmp_path, MJCF.format(trunk=TRUNKS[trunk]))
-    model, engine = rb.load(file), mujoco.MjModel.from_xml_path(str(file))
-    data = mujoco.MjData(engine)
-    rng = np.random.default_rng(0)
-    assert (model.nq, model.nv) == (engine.nq, engine.nv)
-    for _ in range(5):
-        q, qd = model.random_state(rng)
-        data.qpos[:], data.qvel[:] = to_mujoco(engine, model, q, qd)
-        mujoco.mj_forward(engine, data)
-        H = np.zeros((engine.nv, engine.nv))
-        mujoco.mj_fullM(engine, data, H)
-        scale = np.linalg.cond(H) * engine.nv
-        if trunk != "free":  # whose linear velocity is in other axes
-            np.testing.assert_allclose(model.mass_matrix(q), H, atol=100 * EPS * abs(H).max())
-            found = model.forward_dynamics(q, qd, model.passive_forces(q, qd))
-            np.testing.assert_allclose(found, data.qacc, atol=100 * EPS * scale * abs(data.qacc).max())
-        np.testing.assert_allclose(model.energy(q, qd)[0], qd_energy(H, data.qvel), rtol=1e3 * EPS)
-        for name, i in (("corner", 0), ("tool", 1)):
-            pose = model.frame_poses(q, name)
-            np.testing.assert_allclose(pose.translation, data.site_xpos[i], atol=100 * EPS)
-            np.testing.assert_allclose(pose.rotation, data.site_xmat[i].reshape(3, 3), atol=100 * EPS)
-
-
-def qd_energy(H, qvel):
-    return qvel @ H @ qvel / 2
-
-
-def test_names_of_an_mjcf_are_kept(tmp_path):
-    model = rb.load(written(tmp_path, MJCF.format(trunk=TRUNKS["hinge"])))
-    assert model.name == "arm"
-    assert model.body_names[:2] == ("trunk", "slider")
-    assert model.joint_names[:2] == ("waist", "slide")
-    assert {"corner", "tool", "handle"} <= set(model.fixed_frames)
-
-
-def test_what_an_mjcf_has_besides_is_named(tmp_path):
-    text = MJCF.format(trunk='<joint axis="0 1 1" limited="true" range="-1 1"/>')
-    text = text.replace("</mujoco>", '<actuator><motor joint="slide"/></actuator></mujoco>')
-    with pytest.warns(
-        UserWarning, match=r"left out of the model: actuators, limits of joints \(kept, but do not act\)$"
-    ):
-        rb.load(written(tmp_path, text))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<mujoco><worldbody><body/></worldbody>", "model.xml: .*"),
-        (MJCF.format(trunk='<joint axis="1 0 0"/><joint axis="0 1 0" pos="1 0 0"/>'), "body 'trunk' are at different"),
-        (MJCF.format(trunk='<joint axis="1 0 0"/><joint type="ball"/>'), "body 'trunk' has a ball joint and others"),
-    ],
-)
-def test_an_mjcf_that_cannot_be_read_says_why(tmp_path, text, message):
-    with pytest.raises(rb.FileFormatError, match=message):
-        rb.load(written(tmp_path, text))
 
 
 def assert_close(found, expected):
@@ -208,17 +87,6 @@ def test_a_urdf_says_how_far_every_slide_may_go_and_how_strong_motors_are(tmp_pa
     again = rb.load(tmp_path / "arm.urdf")
     np.testing.assert_array_equal(again.position_limits, [[-np.inf, np.inf], [-np.inf, 0.5]])
     np.testing.assert_array_equal(again.effort_limit, [np.inf, 30.0])
-
-
-def test_ranges_and_geoms_of_an_mjcf_are_kept(tmp_path):
-    joint = '<joint axis="0 1 1" ref="0.5" limited="true" range="-1 1" actuatorfrcrange="-3 4"/>'
-    geom = '<geom type="capsule" size="0.1 0.2" pos="0.3 0 0" rgba="1 0 0 0.5" contype="0"/>'
-    with pytest.warns(UserWarning, match="left out"):
-        model = rb.load(written(tmp_path, MJCF.format(trunk=joint + geom)))
-    assert model.position_limits[0].tolist() == [-1.5, 0.5]
-    assert model.effort_limit[0] == 4.0
-    (look,) = model.visuals["trunk"]
-    assert (look.shape, look.size, look.colour) == ("capsule", (0.1, 0.4), (1.0, 0.0, 0.0, 0.5))
 
 
 def test_a_visual_that_cannot_be_read_is_left_out_with_a_warning(tmp_path):

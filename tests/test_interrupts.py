@@ -15,6 +15,9 @@ import os, signal, threading
 import numpy as np
 import rbchain as rb
 
+# a shell starts background jobs with SIGINT ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def interrupted(run):
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:

@@ -184,7 +184,7 @@ def test_units_are_those_of_the_file(tmp_path):
         ("mass =", "mas =", r"body 'upper' has \['mas'\]; expected some of \['name',"),
         ('"revolute"', '"hinge"', "body 'upper': the joint's kind is 'hinge'; expected one of revolute"),
         ("axis", "axes", "body 'upper': .*axes"),
-        ("axis = [0, 0, 1]", "axis = [0, 0, 0]", "no direction"),
+        ("axis = [0, 0, 1]", "axis = [0, 0, 0]", r"joint 'upper': axis is \[0.0, 0.0, 0.0\]; expected a non-zero"),
         ("mass = 2.0", "mass = -2.0", "body 'upper': mass is -2.0"),
         ("[[body]]", "[body]", "expected tables"),
         ("mass = 2.0", 'mass = "2 m"', "mass is '2 m'; expected a mass"),
@@ -218,3 +218,27 @@ def test_a_visual_is_in_the_files_units_and_its_mesh_beside_the_file(tmp_path):
     assert mesh.file == str(tmp_path / "arm.stl")
     with pytest.raises(rb.FileFormatError, match=r"body 'upper': visual has \['pose'\]"):
         read(tmp_path, ARM + 'visual = [{ shape = "sphere", size = [1], pose = {} }]')
+
+
+@pytest.mark.parametrize("digits", [401, 5001])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("mass = 2.0", "mass = {}", "body 'upper': mass is .*float64"),
+        ("axis = [0, 0, 1]", "axis = [0, 0, {}]", "body 'upper': axis is .*float64"),
+        ("mass = 2.0", "mass = 2.0\ngear_ratio = {}", "body 'upper': gear_ratio is .*float64"),
+        ("mass = 2.0", "mass = 2.0\npassive = {{ damping = {} }}", "body 'upper': damping is .*float64"),
+        ("mass = 2.0", "mass = 2.0\nimmersion = {{ added_mass = [0, 0, {}, 0, 0, 0] }}", "body 'upper': added_mass is"),
+    ],
+)
+def test_a_whole_number_beyond_float64_is_refused_in_the_file_where_it_stands(tmp_path, old, new, message, digits):
+    """Of more than 4300 digits, Python reads none: then it is the file that is named."""
+    with pytest.raises(rb.RbchainError, match=message if digits < 4300 else "model.toml: not TOML: .*4300 digits"):
+        read(tmp_path, ARM.replace(old, new.format("1" + "0" * (digits - 1)), 1))
+
+
+def test_added_masses_that_a_fixed_joint_would_lose_are_refused(tmp_path):
+    tool = '\n[[body]]\nname = "tool"\nparent = "upper"\njoint = { kind = "fixed" }\n'
+    assert read(tmp_path, ARM + tool).n_bodies == 1
+    with pytest.raises(rb.FileFormatError, match=r"body 'tool': a fixed joint, and \['added_mass'\]; expected"):
+        read(tmp_path, ARM + tool + "immersion = { added_mass = [1, 1, 1, 0, 0, 0] }")

@@ -174,7 +174,7 @@ def test_degrees_are_radians_by_another_name():
         ({"m1": [1, 2]}, "m1 is .1, 2.; expected a finite positive number"),
         ({"mp": -0.1}, "mp is -0.1; expected a finite number of at least 0"),
         ({"g": np.nan}, "g is nan; expected a finite number"),
-        ({"g": "down"}, "g is 'down'; expected a finite number"),
+        ({"g": "down"}, "g is 'down'; expected real numbers"),
         ({"degrees": "yes"}, "degrees is 'yes'; expected True or False"),
     ],
 )

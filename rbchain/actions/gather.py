@@ -16,6 +16,7 @@ from ..core import layout, signals, wrenches
 from ..core.rollout import Records
 from ..drivers.trajectories import Actions
 from ..errors import StateError
+from ..real_arrays import real_array
 from .controllers import controller_arrays, controllers_model
 from .drives import (
     ONE_JOINT,
@@ -55,26 +56,21 @@ class _Numbers:
 
     def add(self, name: str, value: npt.ArrayLike, least: float = -np.inf, most: float = np.inf) -> int:
         """Column of a number of all chains, or of one for each."""
+        found = real_array(name, value, StateError)
         try:
-            found = np.asarray(value, np.float64)
-            found = np.broadcast_to(found, np.broadcast_shapes(found.shape, self.batch) if found.ndim else ())
-        except (TypeError, ValueError):
-            raise StateError(f"{name} is {value!r}; expected a number, or a batch {self.batch} of them") from None
-        if found.ndim and found.shape != self.batch:
-            raise StateError(f"{name} has shape {np.shape(value)}; expected () or the batch's, {self.batch}")
+            found = np.broadcast_to(found, self.batch if found.ndim else ())
+        except ValueError:
+            raise StateError(f"{name} has shape {found.shape}; expected () or the batch's, {self.batch}") from None
         if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
             bound = "" if least == -np.inf else f" of at least {least:g}"
             bound += "" if most == np.inf else ", finite"
-            raise StateError(f"{name} is {np.asarray(value).tolist()}; expected numbers{bound}")
+            raise StateError(f"{name} is {found.tolist()}; expected numbers{bound}")
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
 
     def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
         """First column of the numbers along the last axis of `values` (..., m), and m."""
-        try:
-            values = np.atleast_1d(np.asarray(values, np.float64))
-        except (TypeError, ValueError):
-            raise StateError(f"{name} is {values!r}; expected an array of numbers") from None
+        values = np.atleast_1d(real_array(name, values, StateError))
         first = len(self.columns)
         for j in range(values.shape[-1]):
             self.add(name, values[..., j])
@@ -348,10 +344,7 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
         raise StateError(f"{what}: the frame is turned against its body; expected the body, or axes of the world")
     components = [*three_signals(f"{what}: force", wrench.force), *three_signals(f"{what}: moment", wrench.moment)]
     first, *_ = [of_time.add(what, component) for component in components]
-    try:
-        point = np.asarray(wrench.point, np.float64)
-    except (TypeError, ValueError):
-        raise StateError(f"{what}: point is {wrench.point!r}; expected (3,) or (..., 3) numbers") from None
+    point = real_array(f"{what}: point", wrench.point, StateError)
     if point.shape[-1:] != (3,):
         raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StateError
+from ..real_arrays import real_array
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
@@ -50,12 +51,13 @@ class Signal:
 
     def __post_init__(self) -> None:
         for name, axes in (("coefficients", 2), ("breaks", 1), ("waves", 2)):
-            found = np.array(getattr(self, name), dtype=np.float64)
+            found = np.array(real_array(f"{name} of a signal", getattr(self, name), StateError))
             if found.ndim < axes or not np.isfinite(found).all():
                 raise StateError(
                     f"{name} of a signal is {found.tolist()}; expected finite numbers of at least {axes} axes"
                 )
             object.__setattr__(self, name, found)
+        object.__setattr__(self, "end", float(real_array("end of a signal", self.end, StateError)))
         pieces = self.coefficients.shape[-2]
         if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
             raise StateError(
@@ -131,7 +133,7 @@ class Signal:
 
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
         """The signal, or a derivative of it, at times (m,): (..., m); at one time: (...)."""
-        t = np.asarray(t, np.float64)
+        t = real_array("t", t, StateError)
         if t.ndim == 0:
             return self(t[None], derivative)[..., 0]
         piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
@@ -166,7 +168,9 @@ def as_signal(name: str, value: SignalLike) -> Signal:
 
 def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
     """Three signals, or numbers along the last axis of an array."""
-    if isinstance(components, np.ndarray):
+    if hasattr(components, "__array__"):
+        if not (isinstance(components, np.ndarray) and components.dtype.kind == "O"):
+            components = real_array(name, components, StateError)
         components = np.moveaxis(components, -1, 0) if components.ndim else ()
     nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
     if nested or not hasattr(components, "__len__") or len(components) != 3:
@@ -175,10 +179,7 @@ def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
-    try:
-        found = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise StateError(f"{name} is {value!r}; expected real numbers") from None
+    found = np.array(real_array(name, value, StateError))
     if found.ndim < least_axes or found.size == 0:
         raise StateError(f"{name} has shape {found.shape}; expected (..., m)")
     if not np.isfinite(found).all():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RbchainError, StateError
+from ..real_arrays import real_array
 from .drives import ONE_JOINT
 from .signals import Signal, as_signal
 
@@ -59,13 +60,18 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
     table = {"kind": type(drive).__name__}
     for field in fields(drive):
         value = getattr(drive, field.name)
+        if field.name == "model" and not isinstance(value, str):
+            raise StateError(
+                f"{table['kind']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
+                '"nominal" or "true". Give such a drive to simulate() instead of the model'
+            )
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, bool, int)):
             found: Any = value
         elif field.name in ("signal", "reference"):
             found = _table_of_signal(as_signal(field.name, value))
         else:
-            found = np.asarray(value, np.float64).tolist()
+            found = real_array(field.name, value, StateError).tolist()
         if found != field.default:
             table[field.name] = found
     return table

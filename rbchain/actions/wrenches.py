@@ -8,6 +8,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import StateError
+from ..real_arrays import real_array
 from .signals import Signal, ThreeSignals, three_signals
 
 
@@ -47,7 +49,7 @@ class Wrench:
     def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
         """The wrench on one chain of a batch."""
         force, moment = (_of_chain(given, i, batch_shape) for given in (self.force, self.moment))
-        point = np.asarray(self.point, np.float64)
+        point = real_array("point", self.point, StateError)
         return Wrench(self.body, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
 
 

@@ -32,10 +32,16 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
     Raises
     ------
     FileFormatError
-        If the file is not what its name says, or is of a kind that rbchain does not read.
+        If the file is not what its name says, is of a kind that rbchain does not read, or is an MJCF with forces that
+        rbchain cannot represent.
     ModelError
         If the mechanism in it cannot be; the message names the body.
     FileNotFoundError
+
+    Warns
+    -----
+    UserWarning
+        Of parts of the file that the model lacks, or that act in another way.
 
     Examples
     --------

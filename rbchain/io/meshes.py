@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import FileFormatError, ModelError
 from ..model.inertia import Inertia
 from ..model.materials import density_of
+from ..model.pose import positive
 
 LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "in": 0.0254}
 ENDINGS = (".stl", ".obj")
@@ -64,8 +65,7 @@ def inertia_of_mesh(
     if (mass is None) == (density is None):
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
     density = None if density is None else density_of(density)
-    if mass is not None and not (np.ndim(mass) == 0 and np.asarray(mass).dtype.kind in "fiu" and 0.0 < mass < np.inf):
-        raise ModelError(f"mass is {mass!r}; expected a positive number in kg")
+    mass = None if mass is None else positive(mass, "mass")
     corners, middle, size = _solid(Path(path))
     found = _trimesh().triangles.mass_properties(corners)
     mass = float(density * found["volume"] * (size * scale) ** 3 if mass is None else mass)
@@ -77,14 +77,10 @@ def _scale(units: float | str) -> float:
     """Metres to a unit of the file."""
     if isinstance(units, str) and units in LENGTHS:
         return LENGTHS[units]
-    if (
-        not isinstance(units, str)
-        and np.ndim(units) == 0
-        and np.asarray(units).dtype.kind in "fiu"
-        and 0.0 < units < np.inf
-    ):
-        return float(units)
-    raise ModelError(f"units is {units!r}; expected a positive number of metres, or one of {', '.join(LENGTHS)}")
+    try:
+        return positive(units, "units")
+    except ModelError as error:
+        raise ModelError(f"{error} (of metres). Names of units do as well: {', '.join(LENGTHS)}") from None
 
 
 def _solid(path: Path) -> tuple[np.ndarray, np.ndarray, float]:

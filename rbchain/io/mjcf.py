@@ -13,181 +13,192 @@ from ..chain import Model
 from ..errors import FileFormatError
 from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
-from ..model.joint import AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
+from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.limits import JointLimits
-from ..model.passive import JointForces
-from ..model.pose import Pose, rotation_matrix
+from ..model.pose import Pose
 from ..model.visual import Visual
-
-try:
-    import mujoco
-except ImportError:
-    mujoco = None
+from .mjcf_differences import differences, refusals
+from .mjcf_forces import Forces
+from .mjcf_source import Source, rotation
 
 
 def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
     """The model in an MJCF file, as MuJoCo compiles it.
 
-    Joints, masses, springs, damping, dry friction, armature, ranges and geoms (as visuals, but for planes, meshes and
-    height fields) are kept, and sites as frames. A body's frame is its joint's: where MuJoCo's joint is not at the
-    body's origin, the frame stands at the joint's anchor. Positions count from the pose in the file (a joint's `ref` is
-    not added). What else acts in MuJoCo is named in a warning. Raises FileFormatError, or ModelError if the mechanism
-    cannot be.
+    Joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid, ranges and geoms (as
+    visuals, but for planes, meshes and height fields) are kept, and sites as frames. A body's frame is its joint's:
+    where MuJoCo's joint is not at the body's origin, the frame stands at the joint's anchor. If a body turns about
+    several points, massless bodies stand between its joints. Positions count from the pose in the file (a joint's `ref`
+    is not added). One warning names what else acts in MuJoCo. Raises FileFormatError if a joint or a body has a force
+    that rbchain cannot represent, or ModelError if the mechanism cannot be.
     """
-    if mujoco is None:
-        raise FileFormatError(f"{path}: MJCF needs MuJoCo's parser; install rbchain[mjcf]")
-    if not path.exists():
-        raise FileNotFoundError(path)
-    try:
-        source = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise FileFormatError(f"{path}: {' '.join(str(error).split())}") from None
-    builder = ModelBuilder(
-        name=source.names.split(b"\0", 1)[0].decode() or path.stem,
-        gravity=source.opt.gravity,
-        nonphysical_inertia=nonphysical_inertia,
-    )
-    anchors = {0: np.zeros(3)}  # of each body's joint, in MuJoCo's body frame
-    names: dict[int, str | None] = {0: None}
-    for body in range(1, source.nbody):
-        _add_body(builder, source, path, body, anchors, names)
-    taken = set(names.values())
-    for site in range(source.nsite):
-        body, name = source.site_bodyid[site], _name(source, "site", site) or f"site{site}"
-        place = Pose(source.site_pos[site] - anchors[body], _rotation(source.site_quat[site]))
-        name = name if name not in taken else f"{name}_site"
-        taken.add(name)
-        builder.add_body(name, parent=names[body], joint=Fixed(), placement=place)
-    _warn_of_what_is_ignored(source, path)
-    return builder.build()
+    source = Source(path)
+    forces = Forces(source)
+    reasons = list(refusals(source, forces))
+    if reasons:
+        raise FileFormatError(f"{path}: rbchain cannot represent this file: {'; '.join(reasons)}")
+    reader = _Reader(source, forces, path.stem, nonphysical_inertia)
+    for body in range(1, source.model.nbody):
+        reader.add_body(body)
+    for site in range(source.model.nsite):
+        reader.add_site(site)
+    found = differences(source, forces)
+    if found:
+        warnings.warn(f"{path}: {'; '.join(found)}", stacklevel=3)
+    return reader.builder.build()
 
 
-def _name(source: Any, kind: str, i: int) -> str | None:
-    return mujoco.mj_id2name(source, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), i)
+class _Names:
+    """Gives names that no other element has."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = set(taken)
+
+    def new(self, wanted: str) -> str:
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._taken.add(name)
+        return name
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken
 
 
-def _rotation(quaternion: np.ndarray) -> np.ndarray:
-    """Matrix of MuJoCo's quaternion [w, x, y, z]."""
-    w, x, y, z = quaternion
-    return rotation_matrix([x, y, z, w])
+class _Reader:
+    """Puts the bodies of a compiled file into a `ModelBuilder`."""
 
-
-def _add_body(
-    builder: ModelBuilder,
-    source: Any,
-    path: Path,
-    body: int,
-    anchors: dict[int, np.ndarray],
-    names: dict[int, str | None],
-) -> None:
-    joints = range(source.body_jntadr[body], source.body_jntadr[body] + source.body_jntnum[body])
-    name = _name(source, "body", body) or f"body{body}"
-    parent = source.body_parentid[body]
-    points = [source.jnt_pos[j] for j in joints]
-    if any(not np.allclose(point, points[0], atol=1e-12) for point in points):
-        raise FileFormatError(f"{path}: the joints of body {name!r} are at different points; expected one point")
-    joint, passive, rotor = _joint(source, path, name, joints)
-    anchor = points[0] if points and joint.kind != "free" else np.zeros(3)
-    R = _rotation(source.body_quat[body])
-    turned = _rotation(source.body_iquat[body])
-    tensor = turned @ np.diag(source.body_inertia[body]) @ turned.T
-    anchors[body], names[body] = anchor, name
-    builder.add_body(
-        name,
-        parent=names[parent],
-        joint=joint,
-        placement=Pose(source.body_pos[body] + R @ anchor - anchors[parent], R),
-        inertia=Inertia(source.body_mass[body], source.body_ipos[body] - anchor, (tensor + tensor.T) / 2),
-        joint_name=(_name(source, "joint", joints[0]) if len(joints) == 1 else None) or name,
-        rotor_inertia=rotor,
-        passive=passive,
-        limits=_limits(source, joint, joints),
-        visuals=_visuals(source, body, anchor),
-    )
-
-
-def _joint(
-    source: Any, path: Path, name: str, joints: Sequence[int]
-) -> tuple[AnyJoint, JointForces | None, np.ndarray | float]:
-    """The joint of a body, its passive forces, and what MuJoCo calls armature."""
-    if not joints:
-        return Fixed(), None, 0.0
-    kinds: dict[Any, Callable[[int], AnyJoint]] = {
-        mujoco.mjtJoint.mjJNT_FREE: lambda j: Free(),
-        mujoco.mjtJoint.mjJNT_BALL: lambda j: Spherical(),
-        mujoco.mjtJoint.mjJNT_SLIDE: lambda j: Prismatic(source.jnt_axis[j]),
-        mujoco.mjtJoint.mjJNT_HINGE: lambda j: Revolute(source.jnt_axis[j]),
-    }
-    made: list[Any] = [kinds[mujoco.mjtJoint(source.jnt_type[j])](j) for j in joints]
-    if len(made) > 1 and not all(isinstance(joint, (Revolute, Prismatic)) for joint in made):
-        raise FileFormatError(
-            f"{path}: body {name!r} has a ball joint and others; expected hinges and slides, or it alone"
+    def __init__(self, source: Source, forces: Forces, stem: str, nonphysical_inertia: str) -> None:
+        self.source, self.forces = source, forces
+        self.builder = ModelBuilder(
+            name=source.model.names.split(b"\0", 1)[0].decode() or stem,
+            gravity=forces.gravity,
+            nonphysical_inertia=nonphysical_inertia,
+            fluid_density=forces.fluid_density,
         )
-    joint: AnyJoint = made[0] if len(made) == 1 else Composite(made)
-    first = source.jnt_dofadr[joints[0]]
-    dofs = slice(first, first + len(joint.dofs))
-    forces = {"damping": source.dof_damping[dofs], "friction": source.dof_frictionloss[dofs]}
-    if joint.kind not in ("free", "spherical"):
-        at = [source.jnt_qposadr[j] for j in joints]
-        forces["stiffness"] = source.jnt_stiffness[list(joints)]
-        forces["rest_position"] = source.qpos_spring[at] - source.qpos0[at]
-    elif source.jnt_stiffness[joints[0]]:
-        warnings.warn(f"{path}: the spring of body {name!r}'s ball or free joint is left out", stacklevel=5)
-    return joint, JointForces(**forces), source.dof_armature[dofs]
+        self._of_bodies = {source.name("body", body) for body in range(source.model.nbody)}
+        self._names = _Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
+        self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
+        #: Of each of MuJoCo's bodies its name in the model, and where in it the model's frame stands.
+        self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
+
+    def add_body(self, body: int) -> None:
+        """Add a body, after a massless body for each point but the last that it turns about."""
+        model, rows = self.source.model, _rows(self.source, body)
+        name = self.source.name("body", body) or self._names.new(f"body{body}")
+        parent, anchor = self._frames[model.body_parentid[body]]
+        place, at = Pose(model.body_pos[body] - anchor, rotation(model.body_quat[body])), np.zeros(3)
+        for count, joints in enumerate(rows[:-1], 1):
+            massless, point = self._names.new(f"{name}_{count}"), _point(self.source, joints)
+            self._add(massless, parent, joints, place @ Pose(point - at))
+            parent, place, at = massless, Pose(), point
+        point, turn = _point(self.source, rows[-1]), rotation(model.body_iquat[body])
+        tensor = turn @ np.diag(model.body_inertia[body]) @ turn.T
+        self._add(
+            name,
+            parent,
+            rows[-1],
+            place @ Pose(point - at),
+            inertia=Inertia(model.body_mass[body], model.body_ipos[body] - point, (tensor + tensor.T) / 2),
+            immersion=self.forces.immersion(body, point),
+            visuals=_visuals(self.source, body, point),
+        )
+        self._frames[body] = name, point
+
+    def _add(self, name: str, parent: str | None, joints: Sequence[int], placement: Pose, **of_body: Any) -> None:
+        """Add a body of rbchain on a row of MuJoCo's joints."""
+        own_name = self.source.name("joint", joints[0]) if len(joints) == 1 else ""
+        of_joint: dict[str, Any] = {}
+        joint = _joint(self.source, joints)
+        if joints:
+            has_angle = joint.kind not in QUATERNION_JOINTS
+            of_joint["rotor_inertia"] = self.forces.rotor_inertia(joints)
+            of_joint["passive"] = self.forces.of_joints(joints, has_angle)
+            of_joint["limits"] = _limits(self.source, joints) if has_angle else None
+        self.builder.add_body(
+            name,
+            parent=parent,
+            joint=joint,
+            placement=placement,
+            joint_name=own_name or self._joint_names.new(name if name not in self._joint_names else f"{name}_joints"),
+            **of_joint,
+            **of_body,
+        )
+
+    def add_site(self, site: int) -> None:
+        """Add a site as a frame."""
+        model, name = self.source.model, self.source.name("site", site)
+        if not name or name in self._of_bodies:
+            name = self._names.new(f"{name}_site" if name else f"site{site}")
+        parent, anchor = self._frames[model.site_bodyid[site]]
+        self.builder.add_body(
+            name,
+            parent=parent,
+            joint=Fixed(),
+            placement=Pose(model.site_pos[site] - anchor, rotation(model.site_quat[site])),
+            joint_name=self._joint_names.new(name),
+        )
 
 
-def _limits(source: Any, joint: AnyJoint, joints: Sequence[int]) -> JointLimits | None:
+def _rows(source: Source, body: int) -> list[list[int]]:
+    """The joints of a body in rows, each of which becomes one joint: about one point, or a ball or free joint alone."""
+    rows: list[list[int]] = [[]]
+    for joint in source.joints(body):
+        row = rows[-1]
+        kinds = {source.joint_type(j) for j in (*row, joint)}
+        points = {tuple(source.model.jnt_pos[j]) for j in (*row, joint) if source.joint_type(j) != "slide"}
+        if row and (kinds & {"ball", "free"} or len(points) > 1):
+            rows.append([joint])
+        else:
+            row.append(joint)
+    return rows
+
+
+def _point(source: Source, joints: Sequence[int]) -> np.ndarray:
+    """Where a row of joints is, in MuJoCo's body: where it turns, as a slide is the same everywhere."""
+    if not joints or source.joint_type(joints[0]) == "free":
+        return np.zeros(3)
+    turning = [joint for joint in joints if source.joint_type(joint) != "slide"]
+    return source.model.jnt_pos[(turning or joints)[0]]
+
+
+def _joint(source: Source, joints: Sequence[int]) -> AnyJoint:
+    """The joint that a row of MuJoCo's joints becomes."""
+    kinds: dict[str, Callable[[int], AnyJoint]] = {
+        "free": lambda j: Free(),
+        "ball": lambda j: Spherical(),
+        "slide": lambda j: Prismatic(source.model.jnt_axis[j]),
+        "hinge": lambda j: Revolute(source.model.jnt_axis[j]),
+    }
+    made: list[Any] = [kinds[source.joint_type(joint)](joint) for joint in joints]
+    return Fixed() if not made else made[0] if len(made) == 1 else Composite(made)
+
+
+def _limits(source: Source, joints: Sequence[int]) -> JointLimits:
     """The ranges of hinges and slides, and what may act on them."""
-    if joint.kind in ("free", "spherical", "fixed"):
-        return None
-    which = list(joints)
-    references = source.qpos0[source.jnt_qposadr[which], None]  # positions count from the pose in the file
-    ranges = source.jnt_range[which] - references
-    lower, upper = np.where(source.jnt_limited[which, None], ranges, (-np.inf, np.inf)).T
-    efforts = np.where(source.jnt_actfrclimited[which], np.abs(source.jnt_actfrcrange[which]).max(1), np.inf)
+    model, which = source.model, list(joints)
+    references = model.qpos0[model.jnt_qposadr[which], None]  # positions count from the pose in the file
+    lower, upper = np.where(model.jnt_limited[which, None], model.jnt_range[which] - references, (-np.inf, np.inf)).T
+    efforts = np.where(model.jnt_actfrclimited[which], np.abs(model.jnt_actfrcrange[which]).max(1), np.inf)
     return JointLimits(lower=lower, upper=upper, effort=efforts)
 
 
-def _visuals(source: Any, body: int, anchor: np.ndarray) -> list[Visual]:
+def _visuals(source: Source, body: int, anchor: np.ndarray) -> list[Visual]:
     """The geoms of a body that are plain shapes; their half lengths are MuJoCo's."""
-    kinds = mujoco.mjtGeom
-    shapes = {
-        kinds.mjGEOM_SPHERE: lambda size: ("sphere", size[:1]),
-        kinds.mjGEOM_CAPSULE: lambda size: ("capsule", (size[0], 2 * size[1])),
-        kinds.mjGEOM_ELLIPSOID: lambda size: ("ellipsoid", size),
-        kinds.mjGEOM_CYLINDER: lambda size: ("cylinder", (size[0], 2 * size[1])),
-        kinds.mjGEOM_BOX: lambda size: ("box", 2 * size),
+    shapes: dict[str, Callable[[np.ndarray], tuple[str, Any]]] = {
+        "sphere": lambda size: ("sphere", size[:1]),
+        "capsule": lambda size: ("capsule", (size[0], 2 * size[1])),
+        "ellipsoid": lambda size: ("ellipsoid", size),
+        "cylinder": lambda size: ("cylinder", (size[0], 2 * size[1])),
+        "box": lambda size: ("box", 2 * size),
     }
-    first, found = source.body_geomadr[body], []
-    for geom in range(first, first + source.body_geomnum[body]):
-        kind = kinds(source.geom_type[geom])
+    model, found = source.model, []
+    first = model.body_geomadr[body]
+    for geom in range(first, first + model.body_geomnum[body]):
+        kind = source.geom_type(geom)
         if kind in shapes:
-            shape, size = shapes[kind](source.geom_size[geom])
-            pose = Pose(source.geom_pos[geom] - anchor, _rotation(source.geom_quat[geom]))
-            found.append(Visual(shape, size, pose, np.clip(source.geom_rgba[geom], 0.0, 1.0)))
+            shape, size = shapes[kind](model.geom_size[geom])
+            pose = Pose(model.geom_pos[geom] - anchor, rotation(model.geom_quat[geom]))
+            found.append(Visual(shape, size, pose, np.clip(model.geom_rgba[geom], 0.0, 1.0)))
     return found
-
-
-NOT_SHOWN = () if mujoco is None else (int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_HFIELD))
-
-
-def _warn_of_what_is_ignored(source: Any, path: Path) -> None:
-    counts = {
-        "actuators": source.nu,
-        "tendons": source.ntendon,
-        "equality constraints": source.neq,
-        "limits of joints (kept, but do not act)": int(source.jnt_limited.sum()),
-        "contacts of geoms": int(((source.geom_contype != 0) & (source.geom_conaffinity != 0)).sum()),
-        "geoms of the world": int(source.body_geomnum[0]),
-        "meshes and height fields as visuals": int(np.isin(source.geom_type, NOT_SHOWN).sum()),
-        "a reference position (ref)": int(np.count_nonzero(source.qpos0[_angles(source)])),
-        "fluid": int(source.opt.density > 0.0 or source.opt.viscosity > 0.0),
-    }
-    found = [name for name, count in counts.items() if count]
-    if found:
-        warnings.warn(f"{path}: left out of the model: {', '.join(found)}", stacklevel=4)
-
-
-def _angles(source: Any) -> list[int]:
-    """Entries of qpos that belong to hinges and slides."""
-    return [source.jnt_qposadr[j] for j in range(source.njnt) if source.jnt_type[j] in (2, 3)]

@@ -35,7 +35,8 @@ A measurement may also have a unit of its own, "5 mm". Whatever is written is re
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,16 +81,16 @@ IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": 
 ADDED = ("added_mass", "added_volume")
 
 
-def load_toml(path: Path) -> Model:
-    """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot be."""
+def load_toml(path: Path, with_drives: bool = True) -> Model:
+    """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot exist."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also of a whole number with more digits than Python reads
         raise FileFormatError(f"{path}: not TOML: {error}") from None
     if given.get("format") != FORMAT:
         raise FileFormatError(f"{path}: format is {given.get('format')!r}; expected {FORMAT!r}")
     try:
-        return _model(given, path.parent)
+        return _model(given if with_drives else {**given, "drive": []}, path.parent)
     except (FileFormatError, ModelError) as error:
         raise type(error)(f"{path}: {error}") from None
 
@@ -103,51 +104,74 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         nonphysical_inertia=given.get("nonphysical_inertia", "refuse"),
         fluid_density=units("density", given.get("fluid_density", 0.0)),
     )
-    added, names = {}, []
+    added: dict[str, list[np.ndarray]] = {key: [] for key in ADDED}
     for body in _tables(given, "body"):
         where = f"body {body.get('name')!r}"
         _expect_keys(where, body, BODY_KEYS)
-        immersion = dict(_table(where, body, "immersion"))
-        joint = _joint(where, _table(where, body, "joint"))
-        builder.add_body(
-            body.get("name"),
-            parent=body.get("parent"),
-            joint=joint,
-            placement=_pose(where, _table(where, body, "placement"), units),
-            inertia=Inertia(
-                units("mass", body.get("mass", 0.0)),
-                units("length", body.get("cg", (0.0, 0.0, 0.0))),
-                units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
-            ),
-            joint_name=body.get("joint_name"),
-            rotor_inertia=body.get("rotor_inertia", 0.0),
-            gear_ratio=body.get("gear_ratio", 1.0),
-            passive=_made(where, JointForces, _table(where, body, "passive")),
-            immersion=_immersion(where, immersion, units) if immersion else None,
-            limits=_made(where, JointLimits, _table(where, body, "limits")),
-            visuals=_visuals(where, body, units, folder),
-        )
-        if joint.kind != "fixed":
-            names.append(body.get("name"))
-            # about the body's origin already, unlike those of an Immersion, which refer to its frame
-            added[body.get("name")] = {key: immersion[key] for key in ADDED if key in immersion}
+        with _naming(where):
+            arguments = _arguments_of(where, body, units, folder)
+            of_body = _added_of(where, body)
+        builder.add_body(**arguments)
+        for key in ADDED if arguments["joint"].kind != Fixed.kind else ():
+            added[key].append(of_body[key])
     for frame in _tables(given, "frame"):
         where = f"frame {frame.get('name')!r}"
         _expect_keys(where, frame, ("name", "body", "placement", "visual"))
-        pose = _pose(where, _table(where, frame, "placement"), units)
-        looks = _visuals(where, frame, units, folder)
+        with _naming(where):
+            pose = _pose(where, _table(where, frame, "placement"), units)
+            looks = _visuals(where, frame, units, folder)
         builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks)
     for drive in _tables(given, "drive"):
+        from .controller_models import with_controller_model  # which reads files of this kind itself
+
         try:
-            builder.add_drive(action_of(drive, DRIVES))
+            builder.add_drive(action_of(with_controller_model(drive, folder), DRIVES))
         except StateError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
     model = builder.build()
-    for key in ADDED:
-        if any(key in of_body for of_body in added.values()):
-            shapes = {name: np.asarray(of_body.get(key, np.zeros(6)), dtype=float) for name, of_body in added.items()}
-            model = model.vary(**{key: np.array([np.diag(x) if x.ndim == 1 else x for x in shapes.values()])})
-    return model
+    changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
+    return model.vary(**changed) if changed else model
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Begin the message of a ModelError with what it is about."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+
+
+def _arguments_of(where: str, body: Mapping[str, Any], units: _Measures, folder: Path) -> dict[str, Any]:
+    """The arguments of `add_body` from the table of a body."""
+    immersion = _table(where, body, "immersion")
+    return {
+        "name": body.get("name"),
+        "parent": body.get("parent"),
+        "joint": _joint(where, _table(where, body, "joint")),
+        "placement": _pose(where, _table(where, body, "placement"), units),
+        "inertia": Inertia(
+            units("mass", body.get("mass", 0.0)),
+            units("length", body.get("cg", (0.0, 0.0, 0.0))),
+            units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
+        ),
+        "joint_name": body.get("joint_name"),
+        "rotor_inertia": body.get("rotor_inertia", 0.0),
+        "gear_ratio": body.get("gear_ratio", 1.0),
+        "passive": _made(where, JointForces, _table(where, body, "passive")),
+        "immersion": _immersion(where, immersion, units) if immersion else None,
+        "limits": _made(where, JointLimits, _table(where, body, "limits")),
+        "visuals": _visuals(where, body, units, folder),
+    }
+
+
+def _added_of(where: str, body: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Added masses (6, 6) of a body: about its origin already, unlike those of an Immersion, which are in its frame."""
+    given = {key: value for key, value in _table(where, body, "immersion").items() if key in ADDED}
+    if given and _table(where, body, "joint").get("kind") == Fixed.kind:
+        raise FileFormatError(f"{where}: a fixed joint, and {list(given)}; expected added masses of bodies that move")
+    immersion = _made(where, Immersion, given)
+    return {key: getattr(immersion, key) for key in ADDED}
 
 
 class _Measures:

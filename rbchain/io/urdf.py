@@ -157,7 +157,8 @@ def _check_elements(path: Path, robot: Any) -> None:
         _check_numbers(path, joint, joint)
         axis = joint.find("axis")
         if axis is not None and not any(map(float, axis.get("xyz").split())):
-            raise FileFormatError(f"{path}: joint {joint.get('name')!r}: the axis is zero; expected a direction")
+            where = f"{path}: joint {joint.get('name')!r}"
+            raise FileFormatError(f"{where}: axis is [0.0, 0.0, 0.0]; expected a non-zero vector")
 
 
 def _expect_children(path: Path, owner: Any, element: Any, tags: Sequence[str]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from lxml import etree
-from scipy.spatial.transform import Rotation
 
 from ..chain import Model
 from ..errors import FileFormatError
@@ -83,10 +82,19 @@ def _text(numbers: Iterable[float]) -> str:
 
 
 def _add_origin(element: Any, translation: np.ndarray, rotation: np.ndarray) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where two angles turn about one axis, any split of them is right
-        angles = Rotation.from_matrix(rotation).as_euler("xyz")
-    etree.SubElement(element, "origin", xyz=_text(translation), rpy=_text(angles))
+    etree.SubElement(element, "origin", xyz=_text(translation), rpy=_text(_angles(rotation)))
+
+
+def _angles(rotation: np.ndarray) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a rotation, URDF's Rz(yaw) Ry(pitch) Rx(roll).
+
+    Close to a pitch of a quarter turn the yaw is of round-off. So roll and pitch are those that remain after just this
+    yaw has been turned back: together, the three are the rotation to round-off.
+    """
+    yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
+    s, c = np.sin(yaw), np.cos(yaw)
+    (along, _, _), (_, cosine, sine), (down, _, _) = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) @ rotation
+    return np.arctan2(-sine, cosine), np.arctan2(-down, along), yaw
 
 
 def _add_inertia(link: Any, mass: float, cg: np.ndarray, inertia: np.ndarray) -> None:

@@ -149,6 +149,7 @@ class ModelBuilder:
         joint_name = name if joint_name is None else joint_name
         if any(joint_name == body.joint_name for body in self._bodies.values()):
             raise ModelError(f"body {name!r}: joint {joint_name!r} is there already; expected a new name")
+        validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
         validation.check_mass((name,), np.array([inertia.mass]))
         validation.check_finite((name,), "cg", inertia.cg[None], 1)
         try:
@@ -237,7 +238,8 @@ class ModelBuilder:
         moving: list[tuple[str, Frame]] = []
         for name, body in self._bodies.items():
             carrier = Frame(-1, Pose()) if body.parent is None else carriers[body.parent]
-            placed = Frame(carrier.body, carrier.pose @ body.placement)
+            place = carrier.pose @ body.placement
+            placed = Frame(carrier.body, Pose(place.translation, place.rotation))
             if isinstance(body.joint, Fixed):
                 carriers[name] = placed
                 if placed.body >= 0:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import ModelError
 from .joint import axes_along
-from .pose import Array, Pose, numbers, unit_axis, vector3
+from .pose import Array, Pose, numbers, positive, unit_axis, vector3
 
 
 def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
@@ -106,13 +106,14 @@ class Immersion:
         a tenth of the body's `mass` (kg), or of the displaced fluid's if that is not given. `drag` is the coefficient
         of strips' drag across.
         """
-        volume = np.pi * _positive("radius", radius) ** 2 * _positive("length", length)
+        radius, length = positive(radius, "radius"), positive(length, "length")
+        volume = np.pi * radius**2 * length
         turning = volume * length**2 / 12
         along = 0.1 * volume if mass is None else 0.0
         return cls(
             volume,
             center,
-            added_mass=(0, 0, 0.0 if mass is None else 0.1 * _positive("mass", mass), 0, 0, 0),
+            added_mass=(0, 0, 0.0 if mass is None else 0.1 * positive(mass, "mass"), 0, 0, 0),
             added_volume=(volume, volume, along, turning, turning, 0),
             frame=Pose(center, axes_along(unit_axis(axis))),
             strip_diameter=2 * radius,
@@ -123,7 +124,7 @@ class Immersion:
     @classmethod
     def sphere(cls, radius: float, *, center: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Self:
         """A sphere: added mass half that of the displaced fluid (Lamb 1932, section 92)."""
-        volume = 4 / 3 * np.pi * _positive("radius", radius) ** 3
+        volume = 4 / 3 * np.pi * positive(radius, "radius") ** 3
         return cls(volume, center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
 
     @classmethod
@@ -133,7 +134,7 @@ class Immersion:
         """An ellipsoid with `semi_axes` (3,) m along its own axes (Lamb 1932, sections 114 and 115)."""
         from scipy.special import elliprd
 
-        squares = np.array([_positive("semi_axes", x) for x in vector3(semi_axes, "semi_axes")]) ** 2
+        squares = np.array([positive(x, "semi_axes") for x in vector3(semi_axes, "semi_axes")]) ** 2
         volume, product = 4 / 3 * np.pi * np.sqrt(squares.prod()), np.sqrt(squares.prod())
         shares = np.array(
             [2 / 3 * product * elliprd(squares[i - 2], squares[i - 1], squares[i]) for i in range(3)]
@@ -179,9 +180,3 @@ class Immersion:
             name: getattr(one, name) + shifted(getattr(two, name), own @ at) for name in ("added_mass", "added_volume")
         }
         return replace(one, volume=volume, center=center, **added)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (np.ndim(value) == 0 and 0.0 < value < np.inf):
-        raise ModelError(f"{name} is {value!r}; expected a positive number")
-    return float(value)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import ModelError
 from .materials import density_of
-from .pose import Array, Pose, numbers, rotation_matrix, unit_axis, vector3
+from .pose import Array, Pose, numbers, positive, rotation_matrix, unit_axis, vector3
 
 
 def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
@@ -83,7 +83,8 @@ class Inertia:
         """A thin uniform rod of `length` m along `axis`. The density of a rod is per length, in kg/m."""
         if isinstance(density, str):
             raise ModelError(f"density of a rod is {density!r}; expected a number, in kg/m, for a rod has no thickness")
-        mass = _mass_of(length, mass, density, length)
+        length = positive(length, "length")
+        mass = _mass_of(length, mass, density)
         direction = unit_axis(axis)
         return cls(mass, cg, mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
 
@@ -101,8 +102,8 @@ class Inertia:
 
         Its density, as that of the other solids, is in kg/m^3, or the name of a material (`density_of`).
         """
-        x, y, z = vector3(size, "size")
-        mass = _mass_of(x * y * z, mass, density, x, y, z)
+        x, y, z = (positive(edge, "size") for edge in vector3(size, "size"))
+        mass = _mass_of(x * y * z, mass, density)
         return cls._turned(mass, cg, mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), rotation)
 
     @classmethod
@@ -117,7 +118,8 @@ class Inertia:
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
         """A uniform solid cylinder of `radius` and `length` m along `axis`."""
-        mass = _mass_of(np.pi * radius**2 * length, mass, density, radius, length)
+        radius, length = positive(radius, "radius"), positive(length, "length")
+        mass = _mass_of(np.pi * radius**2 * length, mass, density)
         direction = unit_axis(axis)
         along, across = mass * radius**2 / 2, mass * (3 * radius**2 + length**2) / 12
         return cls(mass, cg, across * np.eye(3) + (along - across) * np.outer(direction, direction))
@@ -132,7 +134,8 @@ class Inertia:
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
         """A uniform solid sphere of `radius` m."""
-        mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density, radius)
+        radius = positive(radius, "radius")
+        mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density)
         return cls(mass, cg, np.full(3, 0.4 * mass * radius**2))
 
     @classmethod
@@ -190,10 +193,10 @@ def load_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray
     return mass, cg, tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)
 
 
-def _mass_of(volume: float, mass: float | None, density: float | str | None, *extents: float) -> float:
-    """The mass, given or from density and volume, of a shape with these extents."""
+def _mass_of(volume: float, mass: float | None, density: float | str | None) -> float:
+    """The mass, given or from density and volume, of a shape."""
     if (mass is None) == (density is None):
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
-    if not all(0.0 < extent < np.inf for extent in extents):
-        raise ModelError(f"the shape measures {extents} m; expected positive numbers")
-    return float(mass if density is None else density_of(density) * volume)  # type: ignore[arg-type]
+    if density is not None:
+        return density_of(density) * volume
+    return float(numbers(mass, "mass", (), finite=False))  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
-from .pose import Array, numbers, unit_axis
+from .pose import Array, normalized, numbers, vector3
 
 X, Y, Z = np.eye(3)
 
@@ -24,6 +24,11 @@ class Dof(NamedTuple):
     kind: str
     axis: np.ndarray
     pitch: float = 0.0
+
+
+def _direction(axis: npt.ArrayLike) -> np.ndarray:
+    """The axis at length 1; zero as it is, for the builder to refuse with the joint's name."""
+    return normalized(vector3(axis, "axis"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,7 @@ class Revolute:
         return (Dof(self.kind, self.axis),)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
+        object.__setattr__(self, "axis", _direction(self.axis))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,7 @@ class Prismatic:
         return (Dof(self.kind, self.axis),)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
+        object.__setattr__(self, "axis", _direction(self.axis))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ class Screw:
         def __init__(self, axis: npt.ArrayLike, pitch: float) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
+        object.__setattr__(self, "axis", _direction(self.axis))
         object.__setattr__(self, "pitch", float(numbers(self.pitch, "pitch", ())))
 
 
@@ -152,8 +157,8 @@ class Universal:
         return (Dof("revolute", self.first), Dof("revolute", self.second))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", unit_axis(self.first))
-        object.__setattr__(self, "second", unit_axis(self.second))
+        object.__setattr__(self, "first", _direction(self.first))
+        object.__setattr__(self, "second", _direction(self.second))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +175,7 @@ class Planar:
     kind: ClassVar[str] = "planar"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
+        object.__setattr__(self, "axis", _direction(self.axis))
 
     @property
     def dofs(self) -> tuple[Dof, ...]:

@@ -1,8 +1,7 @@
 """What materials weigh."""
 
-import numpy as np
-
 from ..errors import ModelError
+from .pose import positive
 
 #: Densities in kg/m^3 at room temperature: typical values of engineering handbooks (such as Shigley's *Mechanical
 #: Engineering Design*, table A-5, and the CRC *Handbook of Chemistry and Physics*), rounded. Of alloys, plastics and
@@ -91,9 +90,10 @@ def density_of(material: str | float) -> float:
         if density is None:
             raise ModelError(f"material {material!r} is unknown; expected a density in kg/m^3, or one of {_names()}")
         return density
-    if np.ndim(material) == 0 and np.asarray(material).dtype.kind in "fiu" and 0.0 < material < np.inf:
-        return float(material)
-    raise ModelError(f"density is {material!r}; expected a positive number in kg/m^3, or one of {_names()}")
+    try:
+        return positive(material, "density")
+    except ModelError as error:
+        raise ModelError(f"{error} (in kg/m^3). Names of materials do as well: {_names()}") from None
 
 
 def _names() -> str:

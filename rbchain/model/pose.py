@@ -9,6 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..real_arrays import real_array
+
+#: How far from orthogonal a given matrix may be; within that the nearest rotation takes its place.
+NEARLY_ORTHOGONAL = 1e-6
+#: A matrix this close to orthogonal is a rotation to round-off, and stays as it is.
+ORTHOGONAL = 1e-15
 
 Given_contra = TypeVar("Given_contra", contravariant=True)
 Found_co = TypeVar("Found_co", covariant=True)
@@ -28,10 +34,7 @@ Array = Made[npt.ArrayLike, np.ndarray]
 
 def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, finite: bool = True) -> np.ndarray:
     """Real numbers as an array of the model's own, or a ModelError that says what they were for."""
-    try:
-        found = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; expected real numbers") from None
+    found = np.array(real_array(what, value, ModelError))
     if shape is not None and found.shape != shape:
         raise ModelError(f"{what} has shape {found.shape}; expected {shape}")
     if finite and not np.isfinite(found).all():
@@ -44,41 +47,88 @@ def vector3(value: npt.ArrayLike, what: str) -> np.ndarray:
     return numbers(value, what, (3,))
 
 
-def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
-    """Rotation matrix (3, 3) from None (no rotation), a matrix, or a quaternion [x, y, z, w].
+def positive(value: npt.ArrayLike, what: str) -> float:
+    """A positive number, or a ModelError that says what it was for."""
+    found = float(numbers(value, what, ()))
+    if found <= 0.0:
+        raise ModelError(f"{what} is {found}; expected a positive number")
+    return found
 
-    A quaternion is normalised. Raises ModelError unless the result is a proper rotation to 1e-6.
+
+def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
+    """Rotation matrix (3, 3) from None (no rotation), a matrix, or a quaternion [x, y, z, w] of any length but zero.
+
+    Raises ModelError if a matrix is off a rotation by more than 1e-6; closer ones become the nearest rotation.
     """
     if rotation is None:
         return np.eye(3)
     found = numbers(rotation, "rotation")
     if found.shape == (4,):
-        length = np.linalg.norm(found)
-        if not (np.isfinite(length) and length > 0.0):
-            raise ModelError(f"quaternion {found.tolist()} has no direction; expected [x, y, z, w] that is not zero")
-        x, y, z, w = found / length
-        return np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-                [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-            ]
-        )
+        if not found.any():
+            raise ModelError(f"quaternion is {found.tolist()}; expected [x, y, z, w] of non-zero length")
+        x, y, z, w = np.ldexp(found, -_exponent(found))
+        xx, yy, zz, ww = x * x, y * y, z * z, w * w
+        # a quaternion of unit length would carry the round-off of a root into every entry: quarter turns are exact here
+        matrix = [
+            [ww + xx - (yy + zz), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), ww + yy - (xx + zz), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), ww + zz - (xx + yy)],
+        ]
+        return nearest_rotation(np.array(matrix) / (xx + yy + zz + ww))
     if found.shape != (3, 3):
         raise ModelError(f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]")
-    if not (np.abs(found @ found.T - np.eye(3)).max() <= 1e-6 and np.linalg.det(found) > 0.0):
-        raise ModelError(f"rotation {found.tolist()} is not a proper rotation matrix")
+    if not is_rotation(found):
+        raise ModelError(
+            f"rotation is {found.tolist()}; expected a rotation matrix, orthogonal to {NEARLY_ORTHOGONAL:g} and of "
+            "determinant 1"
+        )
+    return nearest_rotation(found)
+
+
+def is_rotation(matrix: np.ndarray) -> np.ndarray:
+    """Which finite matrices (..., 3, 3) are rotations to `NEARLY_ORTHOGONAL` (...)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of matrices that are far from it
+        return (_off_orthogonal(matrix) <= NEARLY_ORTHOGONAL) & (np.linalg.det(matrix) > 0.0)
+
+
+def nearest_rotation(matrix: np.ndarray) -> np.ndarray:
+    """The rotations nearest to matrices (..., 3, 3) that are rotations to `NEARLY_ORTHOGONAL`.
+
+    They are the orthogonal polar factors, by the iteration R (3 - R^T R) / 2 (Bjorck and Bowie 1971), which squares the
+    error. A matrix that is a rotation to round-off is kept to the bit, so that a model survives being written and read.
+    """
+    found = matrix
+    for _ in range(2):
+        off = _off_orthogonal(found)[..., None, None] > ORTHOGONAL
+        found = np.where(off, found @ (3.0 * np.eye(3) - np.swapaxes(found, -1, -2) @ found) / 2.0, found)
     return found
+
+
+def _off_orthogonal(matrix: np.ndarray) -> np.ndarray:
+    return np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)).max((-1, -2))
 
 
 def unit_axis(axis: npt.ArrayLike) -> np.ndarray:
     """The axis at length 1. Raises ModelError if it has no direction."""
     found = vector3(axis, "axis")
-    length = np.linalg.norm(found)
-    if not 0.0 < length < np.inf:
-        raise ModelError(f"axis {found.tolist()} has no direction; expected a vector that is not zero")
-    # an axis of unit length to rounding is kept to the bit, so that a model survives being written and read
-    return found if abs(length - 1.0) <= 4e-16 else found / length
+    if not found.any():
+        raise ModelError(f"axis is {found.tolist()}; expected a non-zero vector")
+    return normalized(found)
+
+
+def normalized(vectors: np.ndarray) -> np.ndarray:
+    """Finite vectors (..., m) at length 1; zero as it is, for the caller to refuse."""
+    exponent = _exponent(vectors)
+    scaled = np.ldexp(vectors, -exponent)
+    length = np.linalg.norm(scaled, axis=-1, keepdims=True)
+    # a vector of unit length to round-off is kept to the bit, so that a model survives being written and read
+    keep = (length == 0.0) | (np.abs(np.ldexp(length, exponent) - 1.0) <= 4e-16)
+    return np.where(keep, vectors, scaled / np.where(keep, 1.0, length))
+
+
+def _exponent(vectors: np.ndarray) -> np.ndarray:
+    """The power of two to take from vectors (..., m), exactly, before they are squared (..., 1)."""
+    return np.frexp(np.abs(vectors).max(-1, keepdims=True))[1]
 
 
 @dataclass(frozen=True, eq=False)

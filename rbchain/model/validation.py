@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ModelError
+from .pose import NEARLY_ORTHOGONAL, is_rotation, nearest_rotation, normalized
 
 # Tensors from files carry about seven digits; a violation beyond this share of the trace is an error of the model.
 ROUNDING_OF_FILES = 1e-6
@@ -58,18 +59,17 @@ def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
     )
 
 
-def check_axes(body_names: Sequence[str], axis: np.ndarray) -> np.ndarray:
-    """Unit axes (..., n, 3). Raises ModelError where one has no direction."""
-    length = np.linalg.norm(axis, axis=-1)
-    _refuse(body_names, ~((length > 0.0) & (length < np.inf)), "axis is {}; expected a vector that is not zero", axis)
-    return np.where(np.abs(length - 1.0)[..., None] <= 4e-16, axis, axis / length[..., None])
+def check_axes(joint_names: Sequence[str], axis: np.ndarray) -> np.ndarray:
+    """Unit axes (..., nv, 3) of degrees of freedom, from finite ones. Raises ModelError where one is zero."""
+    _refuse(joint_names, (axis == 0.0).all(-1), "axis is {}; expected a non-zero vector", axis, owner="joint")
+    return normalized(axis)
 
 
-def check_rotations(body_names: Sequence[str], rotation: np.ndarray) -> None:
-    """Refuse matrices (..., n, 3, 3) that are no proper rotations to 1e-6."""
-    off = np.abs(rotation @ np.swapaxes(rotation, -1, -2) - np.eye(3)).max((-1, -2))
-    bad = ~((off <= 1e-6) & (np.linalg.det(rotation) > 0.0))
-    _refuse(body_names, bad, "placement_rotation is {}; expected a proper rotation matrix", rotation)
+def check_rotations(body_names: Sequence[str], rotation: np.ndarray) -> np.ndarray:
+    """The rotations nearest to matrices (..., n, 3, 3). Raises ModelError where one is no rotation."""
+    sentence = f"placement_rotation is {{}}; expected a rotation matrix, orthogonal to {NEARLY_ORTHOGONAL:g}"
+    _refuse(body_names, ~is_rotation(rotation), sentence, rotation)
+    return nearest_rotation(rotation)
 
 
 def check_finite(body_names: Sequence[str], what: str, values: np.ndarray, components: int) -> None:
@@ -78,10 +78,10 @@ def check_finite(body_names: Sequence[str], what: str, values: np.ndarray, compo
     _refuse(body_names, bad, what + " is {}; expected finite numbers", values)
 
 
-def _refuse(body_names: Sequence[str], bad: np.ndarray, sentence: str, values: np.ndarray) -> None:
-    """Raise for the first body (and chain) where `bad` (..., n) holds."""
+def _refuse(names: Sequence[str], bad: np.ndarray, sentence: str, values: np.ndarray, owner: str = "body") -> None:
+    """Raise for the first body or joint (and chain) where `bad` (..., n) holds."""
     if not bad.any():
         return
-    *chain, body = first = tuple(int(i) for i in np.argwhere(bad)[0])
+    *chain, which = first = tuple(int(i) for i in np.argwhere(bad)[0])
     where = f" of chain {chain[0] if len(chain) == 1 else tuple(chain)}" if chain else ""
-    raise ModelError(f"body {body_names[body]!r}{where}: " + sentence.format(np.asarray(values[first]).tolist()))
+    raise ModelError(f"{owner} {names[which]!r}{where}: " + sentence.format(np.asarray(values[first]).tolist()))

@@ -52,7 +52,8 @@ class Visual:
     def __post_init__(self) -> None:
         if self.shape not in SIZES:
             raise ModelError(f"shape is {self.shape!r}; expected one of {', '.join(SIZES)}")
-        given = self.size if len(self.size) or self.shape != "mesh" else (1.0, 1.0, 1.0)
+        as_it_is = self.shape == "mesh" and isinstance(self.size, (tuple, list)) and not self.size
+        given = (1.0, 1.0, 1.0) if as_it_is else self.size
         size = numbers(given, f"size of a {self.shape}", (SIZES[self.shape],))
         if self.shape != "mesh" and (size <= 0.0).any():
             raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected more than zero")

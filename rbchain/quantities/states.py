@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ..model.flatten import POSING_CODES
+from ..model.joint_order import index_arrays
 from .calculator import FLOAT32, Calculator, copied_to
 
 if TYPE_CHECKING:
@@ -54,6 +55,49 @@ class States(Calculator):
             own = {"free": 3, "spherical": 0}.get(kind, dofs)
             pairs += [(int(q + i), int(v + i)) for i in range(own)]
         return tuple(pairs)
+
+    def joint_order(self, names: Iterable[str], counts: Iterable[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Index arrays that bring states of another library into this model's order of the joints.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The other library's joints in its order. "universe" and frames on fixed joints, which have no coordinates,
+            may be among them.
+        counts : sequence of int, optional
+            How many positions each of these joints has there, such as `nqs` of a Pinocchio model: then joints without
+            any may have any name, and the numbers are checked against this model's.
+
+        Returns
+        -------
+        index_q : (nq,) array of int
+            ``q = other_q[..., index_q]``
+        index_v : (nv,) array of int
+            ``qd = other_qd[..., index_v]``, and so for accelerations and joint forces. The other way, it is
+            ``other_qd = qd[..., np.argsort(index_v)]``.
+
+        Raises
+        ------
+        StateError
+            If a joint is missing, unknown or there twice, or has another number of positions.
+
+        Notes
+        -----
+        The coordinates of a joint keep their order: quaternions have to be [x, y, z, w] there too.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> for arm in ("right", "left"):
+        ...     builder.add_body(arm, joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+        >>> index_q, index_v = builder.build().joint_order(["universe", "left", "right"])
+        >>> np.array([0.1, 0.2])[index_q].tolist()
+        [0.2, 0.1]
+        """
+        counts_of_joints = zip(self._dofs.position_counts, self._dofs.counts, strict=True)
+        own = dict(zip(self.joint_names, counts_of_joints, strict=True))
+        return index_arrays(own, list(self.fixed_frames), list(names), None if counts is None else list(counts))
 
     def neutral(self) -> np.ndarray:
         """Positions (nq,) in which every joint is where its placement puts it: zeros, and quaternions [0, 0, 0, 1].

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..real_arrays import real_array
+
 # Below, SciPy's integrators would take a tolerance of their own.
 SMALLEST_RTOL = 1e-13
 
@@ -217,10 +219,7 @@ class TwoLink:
         """States as arrays of one shape (..., 2), or a ValueError that names the one that does not fit."""
         found = []
         for name, value in states.items():
-            try:
-                array = np.asarray(value, np.float64)
-            except (TypeError, ValueError):
-                raise ValueError(f"{name} is {value!r}; expected real numbers") from None
+            array = real_array(name, value, ValueError)
             if array.shape[-1:] != (2,):
                 raise ValueError(f"{name} has shape {array.shape}; expected (..., 2)")
             if not np.isfinite(array).all():
@@ -238,8 +237,9 @@ class TwoLink:
 
 def _number(name: str, value: Any, least: float | None = None) -> float:
     """A finite number, at least `least` or else positive; or a ValueError that names it."""
-    if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
-        number = float(value)
+    given = real_array(name, value, ValueError)
+    if given.ndim == 0:
+        number = float(given)
         if np.isfinite(number) and (number > 0.0 if least is None else number >= least):
             return number
     bound = "positive number" if least is None else "number" if least == -np.inf else f"number of at least {least:g}"

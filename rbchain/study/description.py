@@ -20,6 +20,7 @@ from ..actions.wrenches import Current, Wrench
 from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..io import load
+from ..io.controller_models import with_controller_model
 from ..model.joint import Free
 from ..simulation import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
@@ -293,6 +294,12 @@ def read_description(path: str | Path) -> Description:
         raise StudyError(f"{path}: no TOML: {error}") from None
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {error.strerror}") from None
+    drives = found.get("drives")
+    if isinstance(drives, list):
+        try:
+            found["drives"] = [with_controller_model(drive, path.parent) for drive in drives]
+        except RbchainError as error:
+            raise StudyError(f"{path}: drives: {error}") from None
     return checked(found, str(path))
 
 

@@ -225,11 +225,33 @@ def test_a_composite_is_of_joints_with_one_degree_of_freedom(joints):
         rb.Composite(joints)
 
 
-@pytest.mark.parametrize("joint", [rb.Planar, rb.Universal, lambda axis: rb.Universal((1, 0, 0), axis)])
-@pytest.mark.parametrize("axis", [(0, 0, 0), (1, 0), (np.nan, 0, 1), "z", (np.inf, 0, 0)])
-def test_an_axis_without_direction_is_refused(joint, axis):
+WITH_AXES = [
+    rb.Revolute,
+    rb.Prismatic,
+    lambda axis: rb.Screw(axis, 0.1),
+    rb.Planar,
+    rb.Universal,
+    lambda axis: rb.Universal((1, 0, 0), axis),
+    lambda axis: rb.Composite([rb.Revolute(), rb.Prismatic(axis)]),
+]
+
+
+@pytest.mark.parametrize("joint", WITH_AXES)
+def test_an_axis_of_zero_is_refused_with_the_joints_name(joint):
+    with pytest.raises(rb.ModelError, match=r"^joint 'elbow': axis is \[0.0, 0.0, 0.0\]; expected a non-zero vector"):
+        rb.ModelBuilder().add_body("forearm", joint=joint((0, 0, 0)), joint_name="elbow")
+
+
+@pytest.mark.parametrize("joint", WITH_AXES)
+@pytest.mark.parametrize("axis", [(1, 0), (np.nan, 0, 1), "z", (np.inf, 0, 0), None, (1, 0, 1j), np.ma.masked_all(3)])
+def test_an_axis_that_is_no_vector_is_refused(joint, axis):
     with pytest.raises(rb.ModelError, match="axis"):
         joint(axis)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e-9, 1.0, 1e9, 1e200])
+def test_the_length_of_an_axis_does_not_matter(size):
+    np.testing.assert_allclose(rb.Revolute((size, 0, 0)).axis, (1, 0, 0), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("what", ["rotor_inertia", "gear_ratio"])

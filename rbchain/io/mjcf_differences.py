@@ -1,0 +1,189 @@
+"""Where rbchain's model of an MJCF differs from MuJoCo's: reasons to refuse the file, and the text of a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from .mjcf_forces import LEAST, Forces
+from .mjcf_source import Source
+
+#: Fields of tendons that exert forces, with the flags that disable these.
+OF_TENDONS = {
+    "tendon_stiffness": ("spring", "passive"),
+    "tendon_stiffnesspoly": ("spring", "passive"),
+    "tendon_damping": ("damper", "passive"),
+    "tendon_dampingpoly": ("damper", "passive"),
+    "tendon_frictionloss": ("frictionloss", "constraint"),
+    "tendon_limited": ("limit", "constraint"),
+    "tendon_armature": (),
+}
+
+
+def refusals(source: Source, forces: Forces) -> Iterator[str]:
+    """Why rbchain cannot move a joint or a body as the file says: what was found, and what is expected instead."""
+    for joint in range(source.model.njnt):
+        for reason in _of_joint(source, forces, joint):
+            yield f"joint {source.label('joint', joint)}: {reason}"
+    for body in range(1, source.model.nbody):
+        for reason in _of_body(source, forces, body):
+            yield f"body {source.label('body', body)}: {reason}"
+    if forces.in_fluid:
+        yield from _of_fluid(source)
+    for flex in _where(source.model.flex_rigid == 0):
+        yield f"flex {source.label('flex', flex)} is deformable; expected rigid bodies only"
+
+
+def _of_joint(source: Source, forces: Forces, joint: int) -> Iterator[str]:
+    model, kind, dofs = source.model, source.joint_type(joint), source.dofs(joint)
+    stiffness, damping = forces.stiffness[joint].tolist(), forces.damping[dofs.start].tolist()
+    if any(damping[1:]):
+        yield f"damping, with that of its actuators, is {damping}; expected one number, as rbchain's damping is linear"
+    if any(stiffness) and kind in ("free", "ball"):
+        yield f"stiffness is {stiffness}; expected 0, as rbchain has springs at hinges and slides only"
+    elif stiffness[1]:
+        yield f"stiffness is {stiffness}; expected 0 as the second number, as rbchain's springs are linear and cubic"
+    yields = source.field("jnt_springyield", model.njnt)[joint]
+    if any(stiffness) and yields:
+        yield f"springyield is {yields}; expected 0, as rbchain has no plastic springs"
+    friction = forces.friction[dofs.start]
+    if kind == "free" and friction:
+        yield f"frictionloss is {friction}; expected 0, as MuJoCo's friction of a free joint acts along world axes"
+
+
+def _of_body(source: Source, forces: Forces, body: int) -> Iterator[str]:
+    if forces.gravcomp[body] < 0.0:
+        yield f"gravcomp is {forces.gravcomp[body]}; expected zero or more"
+    if body in forces.partly_compensated:
+        yield (
+            "actuators compensate its gravity (gravcomp) at some of the joints that carry it; expected "
+            "actuatorgravcomp at all of these joints or none"
+        )
+    if source.model.body_plugin[body] >= 0:
+        yield "a plugin acts on it; expected none, as rbchain does not run MuJoCo's plugins"
+
+
+def _of_fluid(source: Source) -> Iterator[str]:
+    model = source.model
+    if model.opt.wind.any():
+        yield (
+            f"wind is {model.opt.wind.tolist()}; expected zeros, as a model's fluid is at rest: pass "
+            "rbchain.Current(velocity) to simulate(forces=[...])"
+        )
+    moving = model.body_weldid[model.geom_bodyid] > 0
+    for geom in _where((model.geom_fluid[:, 0] > 0.0) & moving):
+        where = f"geom {source.label('geom', geom)} of body {source.label('body', model.geom_bodyid[geom])}"
+        yield f"{where}: fluidshape is ellipsoid; expected none, as rbchain has the fluid forces of inertia boxes only"
+    dragged = (model.body_mass >= LEAST) & (model.body_weldid > 0)
+    for carrier in np.unique(model.body_weldid[dragged]):
+        bodies = _where(dragged & (model.body_weldid == carrier))
+        if len(bodies) > 1:
+            names = _listed(source.label("body", body) for body in bodies)
+            yield f"bodies {names} are fixed to each other in a fluid; expected a single body that has all the drag"
+
+
+def differences(source: Source, forces: Forces) -> list[str]:
+    """What a warning says: the parts of the file that the model lacks, and those that act in another way."""
+    lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces).items() if names]
+    lacking += _lacking_without_names(source)
+    found = [f"left out of the model: {', '.join(lacking)}"] if lacking else []
+    return found + [text.format(_listed(names)) for text, names in _changed(source, forces).items() if names]
+
+
+def _lacking(source: Source, forces: Forces) -> dict[str, list[str]]:
+    """Parts of the mechanism that the model lacks, by name."""
+    model = source.model
+    equalities = [] if source.disabled("equality", "constraint") else _where(model.eq_active0)
+    return {
+        "gravity compensation by actuators of bodies": _bodies(source, forces.lifted_by_actuators),
+        "tendons": [source.label("tendon", i) for i in _acting_tendons(source)],
+        "equality constraints": [_equality(source, i) for i in equalities],
+        "limits of ball joints": _joints(source, _limited(source, ("ball",))),
+    }
+
+
+def _lacking_without_names(source: Source) -> list[str]:
+    """Parts that hardly a file goes without, and whose names would make the warning long."""
+    model, limits = source.model, len(_limited(source, ("slide", "hinge")))
+    actuators = 0 if source.disabled("actuation") else len(model.actuator_trntype)
+    types, affinities = (
+        np.bitwise_or.reduce([*getattr(model, f"geom_{name}"), *getattr(model, f"flex_{name}"), 0])
+        for name in ("contype", "conaffinity")
+    )
+    shapes = {source.geom_type(geom) for geom in range(model.ngeom)}
+    found = {
+        f"actuators ({actuators})": actuators,
+        f"limits of joints ({limits}; kept, but do not act)": limits,
+        "contacts of geoms": (types & affinities or model.npair) and not source.disabled("contact", "constraint"),
+        "geoms of the world": model.body_geomnum[0],
+        "meshes and height fields as visuals": shapes & {"mesh", "hfield", "sdf"},
+    }
+    return [name for name, there in found.items() if there]
+
+
+def _changed(source: Source, forces: Forces) -> dict[str, list[str]]:
+    """Sentences on parts that act in another way than in MuJoCo, with the names of the parts."""
+    model = source.model
+    rough = [j for j in range(model.njnt) if forces.friction[source.dofs(j)].any()]
+    scalar = [j for j in range(model.njnt) if source.joint_type(j) in ("slide", "hinge")]
+    moved = [j for j in scalar if model.qpos0[model.jnt_qposadr[j]]]
+    policies = source.field("tree_sleep_policy", 0)
+    asleep = _where(policies == source.kind("SleepPolicy", "mjSLEEP_INIT"))
+    sleeping = [model.tree_bodyadr[tree] for tree in asleep if source.enabled("sleep")]
+    return {
+        "dry friction of joints {} is regularised: they creep where MuJoCo's stick": _joints(source, rough),
+        "positions of joints {} count from the pose in the file: ref is not added": _joints(source, moved),
+        "mocap bodies {} are fixed where the file has them": _bodies(source, _where(model.body_mocapid >= 0)),
+        "bodies {} are awake from the start, though the file has them asleep": _bodies(source, sleeping),
+    }
+
+
+def _joints(source: Source, which: Iterable[int]) -> list[str]:
+    return [source.label("joint", joint) for joint in which]
+
+
+def _bodies(source: Source, which: Iterable[int]) -> list[str]:
+    return [source.label("body", body) for body in which]
+
+
+def _limited(source: Source, kinds: tuple[str, ...]) -> list[int]:
+    """Joints of these kinds whose limits act in MuJoCo."""
+    if source.disabled("limit", "constraint"):
+        return []
+    return [j for j in _where(source.model.jnt_limited) if source.joint_type(j) in kinds]
+
+
+def _acting_tendons(source: Source) -> list[int]:
+    """Tendons that do something without an actuator's force."""
+    model, acting = source.model, np.zeros(source.model.ntendon, bool)
+    for field, flags in OF_TENDONS.items():
+        if not source.disabled(*flags):
+            acting |= np.array([np.any(values) for values in source.field(field, model.ntendon)], bool)
+    count = len(model.actuator_trntype)
+    for i in _where(model.actuator_trntype == source.kind("Trn", "mjTRN_TENDON")):
+        own = [source.field(f"actuator_{name}", count, 1)[i] for name in ("armature", "damping", "dampingpoly")]
+        acting[model.actuator_trnid[i, 0]] |= any(np.any(value) for value in own)
+    return _where(acting)
+
+
+def _equality(source: Source, i: int) -> str:
+    """An equality constraint by its name, or by its kind and what it couples."""
+    name, model = source.name("equality", i), source.model
+    if name:
+        return repr(name)
+    kind = source.equality_type(i)
+    if kind in ("connect", "weld"):
+        element = "site" if model.eq_objtype[i] == source.kind("Obj", "mjOBJ_SITE") else "body"
+    else:
+        element = kind.removesuffix("vert").removesuffix("strain")
+    coupled = [source.label(element, j) for j in (model.eq_obj1id[i], model.eq_obj2id[i]) if j >= 0]
+    return f"{kind} of {' and '.join(coupled)}"
+
+
+def _where(mask: np.ndarray) -> list[int]:
+    return np.flatnonzero(mask).tolist()
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

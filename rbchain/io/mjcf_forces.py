@@ -1,0 +1,138 @@
+"""Forces in an MJCF that need no actuator: springs, damping, friction, armature, gravity compensation, the fluid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from ..model.immersion import Immersion
+from ..model.passive import JointForces
+from ..model.pose import Pose
+from .mjcf_source import Source, rotation
+
+LEAST = 1e-15  # mjMINVAL: the smallest mass that a fluid acts on, and the smallest square of an edge of its box
+
+
+class Forces:
+    """The passive forces of a file: after its `<flag>`, and with the damping and armature that its actuators add.
+
+    `stiffness` (njnt, 3) and `damping` (nv, 3) are the coefficients of the polynomials k0 x + k1 x^2 + k2 x^3 and
+    d0 v + d1 abs(v) v + d2 v^3; `friction` and `armature` (nv,) belong to degrees of freedom, `gravcomp` (nbody,) to
+    bodies; `fluid` has the density (kg/m^3) and the viscosity (Pa s).
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        model = source.model
+        springs = not source.disabled("spring", "passive")
+        dampers = not source.disabled("damper", "passive")
+        acts = springs or dampers  # without either, MuJoCo skips gravity compensation and the fluid, too
+        armature, damping = _of_actuators(source)
+        self.armature = model.dof_armature + armature
+        damping += np.column_stack([model.dof_damping, source.field("dof_dampingpoly", model.nv, 2)])
+        self.damping = damping * dampers
+        stiffness = np.column_stack([model.jnt_stiffness, source.field("jnt_stiffnesspoly", model.njnt, 2)])
+        self.stiffness = stiffness * springs
+        self.friction = model.dof_frictionloss * (not source.disabled("frictionloss", "constraint"))
+        self.gravity = model.opt.gravity * (not source.disabled("gravity"))
+        compensation = model.body_gravcomp * (model.body_weldid > 0) * (acts and self.gravity.any())
+        compensated = [body for body in range(1, model.nbody) if compensation[body]]
+        by_actuators = {body: _compensating_joints(source, body) for body in compensated}
+        #: Bodies whose gravity actuators compensate, at all joints that carry them or at some.
+        self.lifted_by_actuators = [body for body, joints in by_actuators.items() if joints and all(joints)]
+        self.partly_compensated = [body for body, joints in by_actuators.items() if any(joints) and not all(joints)]
+        self.gravcomp = np.where(np.isin(np.arange(model.nbody), self.lifted_by_actuators), 0.0, compensation)
+        self.fluid = acts * np.maximum([model.opt.density, model.opt.viscosity], 0.0)
+        self.in_fluid = bool(self.fluid.any())
+        self.free = np.array([j for j in range(model.njnt) if source.joint_type(j) == "free"], int)
+
+    @property
+    def fluid_density(self) -> float:
+        """Density of the model's fluid, kg/m^3; 1 where immersions stand for something else, 0 if there are none."""
+        if self.fluid[0]:
+            return float(self.fluid[0])
+        free = self._source.model.jnt_dofadr[self.free]
+        return float(self.in_fluid or self.gravcomp.any() or self.armature[free].any())
+
+    def of_joints(self, joints: Sequence[int], has_angle: bool) -> JointForces:
+        """The passive forces of a joint of rbchain; `has_angle` unless its position is a quaternion."""
+        model, dofs = self._source.model, self.dofs(joints)
+        forces = {"damping": self.damping[dofs, 0], "friction": self.friction[dofs]}
+        if has_angle:
+            which, at = list(joints), model.jnt_qposadr[list(joints)]
+            forces["stiffness"], _, forces["cubic_stiffness"] = self.stiffness[which].T
+            forces["rest_position"] = model.qpos_spring[at] - model.qpos0[at]
+        return JointForces(**forces)
+
+    def dofs(self, joints: Sequence[int]) -> slice:
+        """The degrees of freedom of a row of joints."""
+        return slice(self._source.dofs(joints[0]).start, self._source.dofs(joints[-1]).stop)
+
+    def rotor_inertia(self, joints: Sequence[int]) -> np.ndarray:
+        """Armature of a joint; of a free joint only that of rotations, as the rest is added mass."""
+        found = self.armature[self.dofs(joints)]
+        return np.where(np.arange(found.size) < 3, 0.0, found) if joints[0] in self.free else found
+
+    def immersion(self, body: int, anchor: np.ndarray) -> Immersion | None:
+        """Gravity compensation, fluid and translational armature of a body whose frame stands at `anchor`.
+
+        Gravity compensation is a buoyancy at the centre of mass. MuJoCo adds the armature of a free joint to its
+        translation in world axes: the inertia of a point mass without weight, which is an added mass.
+        """
+        model, parts = self._source.model, []
+        mass, center = model.body_mass[body], model.body_ipos[body] - anchor
+        if self.gravcomp[body] and mass:
+            parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, center))
+        if self.in_fluid and mass >= LEAST:
+            linear, quadratic = _box_drag(mass, model.body_inertia[body], *self.fluid)
+            frame = Pose(center, rotation(model.body_iquat[body]))
+            parts.append(Immersion(linear_damping=linear, quadratic_damping=quadratic, frame=frame))
+        for joint in self._source.joints(body):
+            inertia = self.armature[model.jnt_dofadr[joint]]
+            if joint in self.free and inertia:
+                parts.append(Immersion(added_mass=(inertia,) * 3 + (0.0,) * 3))
+        return reduce(Immersion.joined, parts) if parts else None
+
+
+def _compensating_joints(source: Source, body: int) -> list[bool]:
+    """Whether actuators compensate gravity (actuatorgravcomp) at each of the joints that carry a body."""
+    found: list[bool] = []
+    while body:
+        found += [bool(source.model.jnt_actgravcomp[joint]) for joint in source.joints(body)]
+        body = source.model.body_parentid[body]
+    return found
+
+
+def _of_actuators(source: Source) -> tuple[np.ndarray, np.ndarray]:
+    """Armature (nv,) and damping (nv, 3) that actuators add to joints, also where actuation is disabled."""
+    model, count = source.model, len(source.model.actuator_trntype)
+    armature, damping = np.zeros(model.nv), np.zeros((model.nv, 3))
+    own = source.field("actuator_armature", count)
+    linear, powers = source.field("actuator_damping", count), source.field("actuator_dampingpoly", count, 2)
+    first_output = getattr(model, "actuator_outadr", range(count))
+    of_joints = [source.kind("Trn", f"mjTRN_{name}") for name in ("JOINT", "JOINTINPARENT")]
+    for i in range(count):
+        if model.actuator_trntype[i] in of_joints:
+            dofs = source.dofs(model.actuator_trnid[i, 0])
+            gear = model.actuator_gear[
+                first_output[i], 0
+            ]  # the first counts for all directions of a ball or free joint
+            armature[dofs] += gear**2 * own[i]
+            damping[dofs] += gear**2 * np.array([linear[i], *powers[i]])
+    return armature, damping
+
+
+def _box_drag(mass: float, inertia: np.ndarray, density: float, viscosity: float) -> tuple[np.ndarray, np.ndarray]:
+    """Linear and quadratic drag (6,), [linear, angular], of the box with this mass and principal inertia.
+
+    MuJoCo's documentation, "Fluid forces", inertia model: Stokes drag of a sphere whose diameter is the mean edge, and
+    the drag of the faces.
+    """
+    x, y, z = np.sqrt(np.maximum(LEAST, inertia.sum() - 2 * inertia) / mass * 6.0)
+    diameter = (x + y + z) / 3
+    linear = np.pi * viscosity * np.array([3 * diameter] * 3 + [diameter**3] * 3)
+    faces = np.array([y * z, x * z, x * y]) / 2
+    turning = np.array([x * (y**4 + z**4), y * (x**4 + z**4), z * (x**4 + y**4)]) / 64
+    return linear, density * np.concatenate([faces, turning])

@@ -1,0 +1,61 @@
+"""In a study controllers use the study's model before dispersion, unless it says otherwise."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+GRAVITY, MASS, KP = 10.0, 2.0, 500.0
+STUDY = """
+name = "payload"
+model = "lift.toml"
+samples = 40
+vary = [{{ parameter = "payload", of = "lift", distribution = {{ kind = "uniform", low = 0.0, high = 3.0 }} }}]
+simulate = {{ duration = 10.0, method = "rk4", step = 0.01 }}
+drives = [
+  {{ kind = "PID", joint = "lift", reference = 0.3, kp = {KP}, kd = 120.0, gravity_compensation = true{model} }}
+]
+"""
+
+
+def save_lift(path, mass):
+    builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
+    builder.add_body("lift", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass))
+    rb.save(builder.build(), path)
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [("", MASS), (', model = "nominal"', MASS), (', model = "heavy.toml"', 5.0), (', model = "true"', None)],
+)
+def test_an_unknown_payload_leaves_the_error_that_statics_predict(words, known, tmp_path):
+    """(mass + payload - the mass that the controller knows) g / kp, and none if it knows the payload."""
+    save_lift(tmp_path / "lift.toml", MASS)
+    save_lift(tmp_path / "heavy.toml", 5.0)
+    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=words))
+    study = rb.Study.read(tmp_path / "study.toml")
+    results = study.run(tmp_path / "results")
+    payload = results.parameters.values[:, 0]
+    assert np.ptp(payload) > 1.0
+    unknown = 0.0 if known is None else MASS + payload - known
+    np.testing.assert_allclose(results.q_final.values[:, 0], 0.3 - unknown * GRAVITY / KP, rtol=0, atol=1e-9)
+    _, _, motion = study.sample(7)
+    np.testing.assert_allclose(motion.q[..., -1, 0], results.q_final.values[7, 0], rtol=0, atol=1e-12)
+
+
+def test_a_study_names_a_controllers_model_that_is_not_there(tmp_path):
+    save_lift(tmp_path / "lift.toml", MASS)
+    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', model = "lost.toml"'))
+    with pytest.raises(rb.StudyError, match=r"drives: PID of joint 'lift': model is 'lost.toml'"):
+        rb.Study.read(tmp_path / "study.toml")
+
+
+def test_a_study_with_another_controllers_model_is_another_study(tmp_path):
+    """A store is not continued if what its controllers know has changed."""
+    save_lift(tmp_path / "lift.toml", MASS)
+    save_lift(tmp_path / "known.toml", MASS)
+    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', model = "known.toml"'))
+    rb.Study.read(tmp_path / "study.toml").run(tmp_path / "results")
+    save_lift(tmp_path / "known.toml", 2.5)
+    with pytest.raises(rb.StudyError, match=r"drives\[0\].model"):
+        rb.Study.read(tmp_path / "study.toml").run(tmp_path / "results")

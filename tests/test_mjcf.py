@@ -1,0 +1,553 @@
+"""MJCF that is read: judged by MuJoCo's own dynamics."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.io.mjcf_differences import refusals
+from rbchain.io.mjcf_forces import Forces
+from rbchain.io.mjcf_source import Source
+from tests.mechanisms import random_rotation
+from tests.oracles.mjcf import Engine
+
+EPS = np.finfo(float).eps
+
+MJCF = """
+<mujoco model="arm">
+  <compiler angle="radian"/>
+  <option gravity="1 -2 -9"><flag contact="disable"/></option>
+  <worldbody>
+    <site name="corner" pos="1 2 3" euler="0.1 0.2 0.3"/>
+    <body name="trunk" pos="0.1 0.2 0.3" euler="0.3 0.2 0.1">
+      {trunk}
+      <inertial pos="0.05 0.02 0.01" euler="0.2 0.1 0.4" mass="3" diaginertia="0.03 0.04 0.05"/>
+      <body name="slider" pos="0.2 0 0.1" euler="0 0.4 0">
+        <joint name="slide" type="slide" axis="1 2 3" armature="0.4" damping="0.7" stiffness="5"/>
+        <inertial pos="0 0.1 0" mass="1" diaginertia="0.01 0.02 0.02"/>
+        <site name="tool" pos="0.3 0.2 0.1"/>
+        <body pos="0 0.3 0">
+          <joint type="hinge" axis="1 0 0" pos="0.02 0.03 0.04" damping="0.2" armature="0.05"/>
+          <joint type="hinge" axis="0 1 0" pos="0.02 0.03 0.04"/>
+          <inertial pos="0.1 0 0" mass="0.7" diaginertia="0.01 0.01 0.015"/>
+        </body>
+      </body>
+      <body name="lid" pos="-0.2 0.1 0">
+        <joint name="ball" type="ball" pos="0.1 0 0.05" damping="0.3"/>
+        <inertial pos="0.1 0.1 0" mass="0.5" diaginertia="0.004 0.005 0.006"/>
+        <body name="handle" pos="0 0 0.2" euler="0.5 0 0">
+          <inertial pos="0 0 0.1" mass="0.2" diaginertia="1e-3 1e-3 1e-3"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+TRUNKS = {
+    "fixed": "",
+    "hinge": '<joint name="waist" axis="0 1 1" pos="0.1 0.2 0.3" damping="0.1" stiffness="3" springref="0.2"/>',
+    "free": "<freejoint/>",
+}
+FLOATING = """
+<mujoco>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body><joint type="free" armature="0.5"/><inertial pos="0 0 0" mass="1" diaginertia="0.1 0.2 0.25"/></body>
+  </worldbody>
+</mujoco>
+"""
+#: One body on a joint, and a body that is fixed to it or hinged.
+PAIR = """
+<mujoco>
+  <option {option}><flag contact="disable" {flag}/></option>
+  <worldbody>
+    <body name="base" pos="0.1 0.2 0.3" euler="10 20 30" {base}>
+      {joint}
+      <inertial pos="0.05 0.02 0.01" euler="20 10 40" mass="3" diaginertia="0.03 0.04 0.05"/>
+      <body name="arm" pos="0.2 0 0.1" euler="0 40 0" {arm}>
+        <joint name="elbow" axis="1 2 3" {elbow}/>
+        <inertial pos="0 0.1 0.3" mass="1" diaginertia="0.01 0.02 0.02"/>
+      </body>
+    </body>
+  </worldbody>
+  {more}
+</mujoco>
+"""
+HINGE, SLIDE, FREE, BALL = (
+    '<joint name="root" axis="0 1 1" {}/>',
+    '<joint name="root" type="slide" axis="0 1 1" {}/>',
+    '<joint name="root" type="free" {}/>',
+    '<joint name="root" type="ball" pos="0.1 0.2 0.3" {}/>',
+)
+ACTUATORS = """
+<actuator>
+  <motor joint="root" gear="3" armature="0.02" damping="0.5"/>
+  <motor joint="elbow" gear="-2" armature="0.01"/>
+  <motor joint="elbow" gear="5" armature="0.03" damping="0.1"/>
+</actuator>
+"""
+FLUID = 'density="1.2" viscosity="0.3"'
+#: What each file has, as the fields of PAIR.
+FEATURES = {
+    "no gravity": {"flag": 'gravity="disable"', "base": 'gravcomp="1"'},
+    "no springs": {"flag": 'spring="disable"', "elbow": 'stiffness="2 3 4" damping="0.2"', "base": 'gravcomp="1"'},
+    "no dampers": {"flag": 'damper="disable"', "elbow": 'stiffness="2" damping="0.2 3 4"', "option": FLUID},
+    "neither springs nor dampers": {
+        "flag": 'spring="disable" damper="disable"',
+        "elbow": 'stiffness="2 3" damping="0.2 3"',
+        "base": 'gravcomp="1"',
+        "option": FLUID,
+    },
+    "no constraints": {"flag": 'constraint="disable"', "elbow": 'frictionloss="0.3" range="-1 1"'},
+    "no dry friction": {"flag": 'frictionloss="disable"', "elbow": 'frictionloss="0.3"'},
+    "gravity compensation": {"base": 'gravcomp="0.7"', "arm": 'gravcomp="1.5"'},
+    "gravity compensation by passive joints": {"base": 'gravcomp="1"', "elbow": 'actuatorgravcomp="true"'},
+    "cubic springs": {"elbow": 'stiffness="2 0 4" springref="30" ref="20"'},
+    "a cubic spring alone": {"elbow": 'stiffness="0 0 4" springref="30"'},
+    "armature": {"elbow": 'armature="0.3"'},
+    "actuators": {"more": ACTUATORS},
+    "actuators without force": {"more": ACTUATORS, "flag": 'actuation="disable"'},
+    "a thick fluid": {"option": 'viscosity="2"'},
+    "a heavy fluid": {"option": 'density="1000"'},
+    "a fluid without density": {"option": 'density="-1" viscosity="0.3"'},
+    "a fluid and gravity compensation": {"option": FLUID, "base": 'gravcomp="0.4"', "arm": 'gravcomp="2"'},
+    "the discrete integrator": {"option": 'integrator="discrete"', "elbow": 'damping="2"'},
+}
+JOINTS = {
+    "hinge": HINGE.format('armature="0.2"'),
+    "slide": SLIDE.format('armature="0.2"'),
+    "free": FREE.format('armature="0.2" damping="0.3"'),
+    "ball": BALL.format('armature="0.2" damping="0.3"'),
+}
+#: Joints of one body that do not all turn about one point, with the joints that they become.
+SEVERAL = {
+    "slides and a hinge elsewhere": (
+        '<joint type="slide" axis="1 0 0"/><joint type="slide" pos="1 2 3"/><joint axis="0 1 0" pos="0 0 0.4"/>',
+        ["composite"],
+    ),
+    "hinges at two points": (
+        '<joint axis="1 0 0" pos="0.1 0 0" armature="0.1"/><joint axis="0 1 0" pos="0 0.3 0" stiffness="3" ref="20"/>',
+        ["revolute", "revolute"],
+    ),
+    "hinges almost at one point": (
+        '<joint axis="1 0 0" pos="1 0 0"/><joint axis="0 1 0" pos="1.000001 0 0"/>',
+        ["revolute", "revolute"],
+    ),
+    "hinges at three points": (
+        '<joint axis="1 0 0" pos="0.1 0 0"/><joint pos="0.1 0 0"/><joint axis="0 1 0" pos="0 0.3 0"/>'
+        '<joint type="slide" axis="0 1 1"/><joint axis="0 1 1" pos="0 0.2 0.1"/>',
+        ["composite", "composite", "revolute"],
+    ),
+    "a slide and a ball": (
+        '<joint type="slide" axis="1 0 1"/><joint type="ball" pos="0.1 0.2 0.3" armature="0.1"/>',
+        ["prismatic", "spherical"],
+    ),
+    "slides and a ball": (
+        '<joint type="slide" axis="1 0 1"/><joint type="slide" axis="0 1 0"/><joint type="ball" pos="0 0.2 0"/>'
+        '<joint type="slide" axis="0 1 2" damping="1"/>',
+        ["composite", "spherical", "prismatic"],
+    ),
+}
+
+
+def written(tmp_path, text):
+    file = tmp_path / "model.xml"
+    file.write_text(text)
+    return file
+
+
+def pair(**fields):
+    """A file of two bodies."""
+    unsaid = dict.fromkeys(("option", "flag", "base", "arm", "elbow", "more"), "")
+    return PAIR.format(**{**unsaid, "joint": HINGE.format(""), **fields})
+
+
+def assert_moves_as_in_mujoco(file, states=3):
+    """Accelerations and kinetic energies agree up to round-off times the condition of the mass matrix."""
+    model, engine = rb.load(file), Engine(file)
+    rng = np.random.default_rng(0)
+    assert (model.nq, model.nv) == (engine.model.nq, engine.model.nv)
+    for _ in range(states):
+        q, qd = model.random_state(rng)
+        expected = engine.accelerations(model, q, qd)
+        H = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(engine.model, engine.data, H)
+        found = model.forward_dynamics(q, qd, model.passive_forces(q, qd))
+        scale = np.linalg.cond(H) * model.nv * abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=100 * EPS * scale)
+        moving = engine.data.qvel @ H @ engine.data.qvel / 2
+        np.testing.assert_allclose(model.energy(q, qd)[0], moving, rtol=1e3 * EPS)
+    return model, engine
+
+
+@pytest.mark.parametrize("trunk", TRUNKS)
+def test_an_mjcf_moves_as_mujoco_has_it(tmp_path, trunk):
+    model, engine = assert_moves_as_in_mujoco(written(tmp_path, MJCF.format(trunk=TRUNKS[trunk])))
+    q, qd = model.random_state(1)
+    engine.accelerations(model, q, qd)
+    if trunk != "free":  # whose linear velocity is in other axes
+        H = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(engine.model, engine.data, H)
+        np.testing.assert_allclose(model.mass_matrix(q), H, atol=100 * EPS * abs(H).max())
+    for name, i in (("corner", 0), ("tool", 1)):
+        pose = model.frame_poses(q, name)
+        np.testing.assert_allclose(pose.translation, engine.data.site_xpos[i], atol=100 * EPS)
+        np.testing.assert_allclose(pose.rotation, engine.data.site_xmat[i].reshape(3, 3), atol=100 * EPS)
+
+
+@pytest.mark.filterwarnings("ignore:.*(left out of the model|ref is not added)")
+@pytest.mark.parametrize("joint", JOINTS)
+@pytest.mark.parametrize("feature", FEATURES)
+def test_what_acts_in_an_mjcf_acts_in_the_model(tmp_path, feature, joint):
+    assert_moves_as_in_mujoco(written(tmp_path, pair(joint=JOINTS[joint], **FEATURES[feature])))
+
+
+def test_a_free_body_with_armature_that_turns_flies_straight(tmp_path):
+    model = rb.load(written(tmp_path, FLOATING))
+    spin, velocity = np.array([0.0, 0.0, 3.0]), np.array([2.0, 0.0, 0.0])
+    qdd = model.forward_dynamics(model.neutral(), [*velocity, *spin], np.zeros(6))
+    np.testing.assert_allclose(qdd, [*np.cross(velocity, spin), 0.0, 0.0, 0.0], atol=100 * EPS)
+
+
+@pytest.mark.filterwarnings("ignore:.*ref is not added")
+@pytest.mark.parametrize("joints", SEVERAL)
+def test_a_body_may_have_several_joints_at_different_points(tmp_path, joints):
+    text, kinds = SEVERAL[joints]
+    model, engine = assert_moves_as_in_mujoco(written(tmp_path, pair(joint=text)))
+    assert list(model.joint_types) == [*kinds, "revolute"]
+    assert model.body_names[-2:] == ("base", "arm")
+    assert model.mass[: len(kinds) - 1].tolist() == [0.0] * (len(kinds) - 1)
+    q, qd = model.random_state(1)
+    engine.accelerations(model, q, qd)
+    pose = model.frame_poses(q, "arm")
+    np.testing.assert_allclose(pose.translation, engine.data.body("arm").xpos, atol=100 * EPS)
+    np.testing.assert_allclose(pose.rotation, engine.data.body("arm").xmat.reshape(3, 3), atol=100 * EPS)
+
+
+def random_mjcf(seed):
+    """A tree of bodies with random joints at random points, springs, damping, armature, gravity compensation, fluid."""
+    rng = np.random.default_rng(seed)
+    spec = mujoco.MjSpec()
+    spec.option.gravity, spec.option.viscosity, spec.option.density = rng.normal(size=3), *rng.uniform(0, 1, 2)
+    bodies = []
+    for i in range(6):
+        parent = spec.worldbody if i == 0 or rng.random() < 0.2 else bodies[rng.integers(i)]
+        tensor = np.cov(rng.normal(size=(3, 8))) * 0.1
+        R = random_rotation(rng)
+        quaternion = np.empty(4)
+        mujoco.mju_mat2Quat(quaternion, R.ravel())
+        body = parent.add_body(
+            name=f"body {i}",
+            pos=rng.normal(size=3),
+            quat=quaternion,
+            gravcomp=rng.choice([0.0, 1.0, 1.7]),
+            mass=rng.uniform(0.1, 2),
+            ipos=rng.normal(size=3) * 0.2,
+            fullinertia=(tensor.trace() * np.eye(3) - tensor)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
+            explicitinertial=True,
+        )
+        free = parent is spec.worldbody and rng.random() < 0.5
+        rows = (
+            ["FREE"]
+            if free
+            else [*rng.choice(["SLIDE", "HINGE"], rng.integers(0, 4)), *["BALL"] * int(rng.integers(2))]
+        )
+        for kind in rows or ["HINGE"]:
+            joint = body.add_joint(
+                type=getattr(mujoco.mjtJoint, f"mjJNT_{kind}"),
+                axis=rng.normal(size=3),
+                armature=rng.uniform(0, 0.5),
+                pos=np.zeros(3) if kind == "FREE" else rng.normal(size=3) * 0.3,
+            )
+            joint.damping[0] = rng.uniform(0, 0.5)
+            if kind in ("SLIDE", "HINGE"):
+                joint.stiffness[:] = rng.uniform(0, 2), 0.0, rng.uniform(-1, 1)
+                joint.springref, joint.ref = rng.normal(size=2)
+        bodies.append(body)
+    spec.compile()
+    return spec.to_xml()
+
+
+@pytest.mark.filterwarnings("ignore:.*ref is not added")
+@pytest.mark.parametrize("seed", range(10))
+def test_random_mjcf_move_as_mujoco_has_them(tmp_path, seed):
+    assert_moves_as_in_mujoco(written(tmp_path, random_mjcf(seed)))
+
+
+def robot(name):
+    """A file of Gymnasium's robots."""
+    return Path(find_spec("gymnasium").submodule_search_locations[0]) / "envs" / "mujoco" / "assets" / f"{name}.xml"
+
+
+@pytest.mark.filterwarnings("ignore:.*left out of the model")
+@pytest.mark.parametrize(
+    "name", ["ant", "half_cheetah", "hopper", "humanoid", "inverted_double_pendulum", "pusher", "swimmer", "walker2d"]
+)
+def test_published_robots_move_as_mujoco_has_them(name):
+    assert_moves_as_in_mujoco(robot(name))
+
+
+def test_includes_meshes_defaults_frames_and_copies_are_those_of_mujoco(tmp_path):
+    (tmp_path / "parts").mkdir()
+    corners = [f"{x} {y} {z}" for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.3)]
+    (tmp_path / "parts" / "block.obj").write_text(
+        "\n".join([*(f"v {corner}" for corner in corners), "f 1 2 3", "f 2 4 3", "f 5 7 6", "f 6 7 8", "f 1 5 6",
+                   "f 1 6 2", "f 3 4 8", "f 3 8 7", "f 1 3 7", "f 1 7 5", "f 2 6 8", "f 2 8 4"])
+    )  # fmt: skip
+    (tmp_path / "parts" / "defaults.xml").write_text(
+        '<mujoco><default><joint damping="0.2"/><geom contype="0" conaffinity="0"/><default class="stiff">'
+        '<joint stiffness="3"/></default></default></mujoco>'
+    )
+    text = """
+    <mujoco>
+      <include file="parts/defaults.xml"/>
+      <compiler meshdir="parts"/>
+      <asset><mesh name="block" file="block.obj"/></asset>
+      <worldbody>
+        <replicate count="2" offset="1 0 0">
+          <frame pos="0 0 1" euler="0 90 0">
+            <body name="b" childclass="stiff"><joint name="j"/><geom type="mesh" mesh="block"/></body>
+          </frame>
+        </replicate>
+      </worldbody>
+    </mujoco>"""
+    with pytest.warns(UserWarning, match=r"left out of the model: meshes and height fields as visuals$"):
+        model, _ = assert_moves_as_in_mujoco(written(tmp_path, text))
+    assert model.joint_names == ("j0", "j1")
+    assert model.stiffness.tolist() == [3.0, 3.0]
+    assert model.damping.tolist() == [0.2, 0.2]
+
+
+def test_names_of_an_mjcf_are_kept(tmp_path):
+    model = rb.load(written(tmp_path, MJCF.format(trunk=TRUNKS["hinge"])))
+    assert model.name == "arm"
+    assert model.body_names[:2] == ("trunk", "slider")
+    assert model.joint_names[:2] == ("waist", "slide")
+    assert {"corner", "tool", "handle"} <= set(model.fixed_frames)
+
+
+def test_names_that_bodies_joints_and_sites_share_do_not_collide(tmp_path):
+    text = """
+    <mujoco><worldbody>
+      <body name="w"><joint/><joint axis="1 0 0"/><geom size="1" contype="0"/><site name="w"/><site name="w_site"/>
+        <body name="v"><joint name="w" axis="0 1 0"/><geom size="1" contype="0"/><site/>
+          <body name="body4"><joint name="w_joints"/><geom size="1" contype="0"/>
+            <body><geom size="1" contype="0"/><joint pos="1 0 0"/><joint axis="0 1 0"/></body>
+          </body>
+        </body>
+        <body name="fixed"><body><joint name="fixed"/><geom size="1" contype="0"/></body></body>
+      </body>
+    </worldbody></mujoco>"""
+    model, _ = assert_moves_as_in_mujoco(written(tmp_path, text))
+    assert model.body_names == ("w", "v", "body4", "body4_2_1", "body4_2", "body6")
+    assert model.joint_names == ("w_joints_2", "w", "w_joints", "body4_2_1", "body4_2", "fixed")
+    assert set(model.fixed_frames) == {"w_site", "w_site_2", "site2", "fixed"}
+
+
+def test_ranges_and_geoms_of_an_mjcf_are_kept(tmp_path):
+    joint = '<joint axis="0 1 1" ref="0.5" limited="true" range="-1 1" actuatorfrcrange="-3 4"/>'
+    geom = '<geom type="capsule" size="0.1 0.2" pos="0.3 0 0" rgba="1 0 0 0.5" contype="0"/>'
+    with pytest.warns(UserWarning, match="left out"):
+        model = rb.load(written(tmp_path, MJCF.format(trunk=joint + geom)))
+    assert model.position_limits[0].tolist() == [-1.5, 0.5]
+    assert model.effort_limit[0] == 4.0
+    (look,) = model.visuals["trunk"]
+    assert (look.shape, look.size, look.colour) == ("capsule", (0.1, 0.4), (1.0, 0.0, 0.0, 0.5))
+
+
+COUPLED = """
+<mujoco>
+  <option><flag {flag}/></option>
+  <worldbody>
+    <body name="a" {a}><joint name="ja" {ja}/><geom size="0.1" {geom}/><site name="sa"/></body>
+    <body name="b" {b} pos="1 0 0"><joint name="jb" {jb}/><geom size="0.1" {geom}/><site name="sb"/></body>
+    {mocap}
+  </worldbody>
+  {more}
+</mujoco>
+"""
+TENDON = """
+<tendon>
+  <fixed name="t" {}><joint joint="ja" coef="1"/></fixed>
+  <fixed name="measured"><joint joint="jb" coef="1"/></fixed>
+</tendon>
+"""
+MOTOR = '<actuator><motor joint="ja"/></actuator>'
+WELD = '<equality><weld name="glue" body1="a" body2="b"/></equality>'
+CONSTRAINTS = """
+<equality>
+  <weld body1="a" body2="b"/> <connect site1="sa" site2="sb"/> <connect body1="a" anchor="0 0 0"/>
+  <joint joint1="ja" joint2="jb"/> <joint joint1="jb"/> <tendon tendon1="t"/>
+</equality>
+"""
+LEFT_OUT = "left out of the model: "
+#: Fields of COUPLED, and the warning.
+DIFFERENT = {
+    "actuators": ({"more": MOTOR}, LEFT_OUT + "actuators (1)"),
+    "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; kept, but do not act)"),
+    "limits of a ball": ({"ja": 'type="ball" range="0 1"'}, LEFT_OUT + "limits of ball joints 'ja'"),
+    "contacts": ({"geom": 'contype="1" conaffinity="1"'}, LEFT_OUT + "contacts of geoms"),
+    "tendons": ({"more": TENDON.format('stiffness="1"')}, LEFT_OUT + "tendons 't'"),
+    "polynomial tendons": ({"more": TENDON.format('damping="0 1"')}, LEFT_OUT + "tendons 't'"),
+    "heavy tendons": ({"more": TENDON.format('armature="1"')}, LEFT_OUT + "tendons 't'"),
+    "limited tendons": ({"more": TENDON.format('range="-1 1"')}, LEFT_OUT + "tendons 't'"),
+    "motors that make tendons heavy": (
+        {"more": TENDON.format("") + '<actuator><motor tendon="t" armature="1"/></actuator>'},
+        LEFT_OUT + "tendons 't', actuators (1)",
+    ),
+    "a constraint": ({"more": WELD}, LEFT_OUT + "equality constraints 'glue'"),
+    "constraints without names": (
+        {"more": TENDON.format("") + CONSTRAINTS},
+        LEFT_OUT + "equality constraints weld of 'a' and 'b', connect of 'sa' and 'sb', connect of 'a' and 'world', "
+        "joint of 'ja' and 'jb', joint of 'jb', tendon of 't'",
+    ),
+    "actuators against gravity": (
+        {"b": 'gravcomp="1"', "jb": 'actuatorgravcomp="true"'},
+        LEFT_OUT + "gravity compensation by actuators of bodies 'b'",
+    ),
+    "dry friction": (
+        {"ja": 'frictionloss="1"'},
+        "dry friction of joints 'ja' is regularised: they creep where MuJoCo's stick",
+    ),
+    "a reference": ({"ja": 'ref="1"'}, "positions of joints 'ja' count from the pose in the file: ref is not added"),
+    "a mocap body": ({"mocap": '<body name="m" mocap="true"/>'}, "mocap bodies 'm' are fixed where the file has them"),
+    "a body asleep": (
+        {"b": 'sleep="init"', "flag": 'sleep="enable"'},
+        "bodies 'b' are awake from the start, though the file has them asleep",
+    ),
+    "several": (
+        {"more": WELD + MOTOR, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
+        LEFT_OUT + "equality constraints 'glue', actuators (1); dry friction of joints 'ja', 'jb' is regularised: they "
+        "creep where MuJoCo's stick",
+    ),
+}
+#: What the file has, and has no effect.
+WITHOUT_EFFECT = {
+    "disabled actuators": {"more": MOTOR, "flag": 'actuation="disable"'},
+    "disabled limits": {"ja": 'range="-1 1"', "flag": 'limit="disable"'},
+    "geoms that do not meet": {"geom": 'contype="1" conaffinity="2"'},
+    "disabled contacts": {"geom": 'contype="1" conaffinity="1"', "flag": 'contact="disable"'},
+    "disabled dry friction": {"ja": 'frictionloss="1"', "flag": 'frictionloss="disable"'},
+    "tendons that only measure": {"more": TENDON.format("")},
+    "disabled springs of tendons": {"more": TENDON.format('stiffness="1"'), "flag": 'spring="disable"'},
+    "inactive constraints": {"more": WELD.replace("weld ", 'weld active="false" ')},
+    "disabled constraints": {"more": WELD, "ja": 'range="-1 1" frictionloss="1"', "flag": 'constraint="disable"'},
+    "permission to sleep": {"b": 'sleep="init"'},
+    "a wing that stands still": {
+        "flag": "/></option><option viscosity='1'><flag ",
+        "mocap": '<body gravcomp="-1"><geom size="1" contype="0" conaffinity="0" fluidshape="ellipsoid"/></body>',
+    },
+}
+
+
+def coupled(fields):
+    unsaid = dict.fromkeys(("flag", "a", "b", "ja", "jb", "mocap", "more"), "")
+    return COUPLED.format(**{**unsaid, "geom": 'contype="0" conaffinity="0"', **fields})
+
+
+@pytest.mark.parametrize("part", DIFFERENT)
+def test_what_acts_in_another_way_than_in_mujoco_is_named(tmp_path, part):
+    fields, text = DIFFERENT[part]
+    file = written(tmp_path, coupled(fields))
+    with pytest.warns(UserWarning) as caught:
+        rb.load(file)
+    assert [str(warning.message) for warning in caught] == [f"{file}: {text}"]
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("part", WITHOUT_EFFECT)
+def test_nothing_is_said_of_what_has_no_effect(tmp_path, part):
+    assert_moves_as_in_mujoco(written(tmp_path, coupled(WITHOUT_EFFECT[part])))
+
+
+#: Fields of PAIR, and the reason to refuse the file.
+REFUSED = {
+    "damping": ({"elbow": 'damping="0 3"'}, r"joint 'elbow': damping, .*, is \[0.0, 3.0, 0.0\]; expected one number"),
+    "damping of an actuator": (
+        {"more": '<actuator><motor joint="elbow" gear="2" damping="1 3"/></actuator>'},
+        r"joint 'elbow': damping, with that of its actuators, is \[4.0, 12.0, 0.0\]; expected one number",
+    ),
+    "quadratic springs": (
+        {"elbow": 'stiffness="0 3"'},
+        r"joint 'elbow': stiffness is \[0.0, 3.0, 0.0\]; expected 0 as the second number",
+    ),
+    "springs of a ball": (
+        {"joint": BALL.format('stiffness="2"')},
+        r"joint 'root': stiffness is \[2.0.*\]; expected 0, as",
+    ),
+    "springs of a free body": ({"joint": FREE.format('stiffness="0 2"')}, r"joint 'root': stiffness is \[0.0, 2.0"),
+    "plastic springs": (
+        {"elbow": 'stiffness="2" springyield="0.5"'},
+        "joint 'elbow': springyield is 0.0087.*; expected 0",
+    ),
+    "friction of a free body": (
+        {"joint": FREE.format('frictionloss="0.5"')},
+        "joint 'root': frictionloss is 0.5; expected 0, as MuJoCo's friction of a free joint acts along world axes",
+    ),
+    "a joint without a name": (
+        {"joint": '<joint/><joint axis="1 0 0" damping="0 1"/>'},
+        "joint number 1 of body 'base': damping",
+    ),
+    "gravity increased": (
+        {"base": 'gravcomp="-0.5"'},
+        "body 'base': gravcomp is -0.5; expected zero or more",
+    ),
+    "gravity that actuators compensate in part": (
+        {"arm": 'gravcomp="1"', "elbow": 'actuatorgravcomp="true"'},
+        r"body 'arm': actuators compensate its gravity \(gravcomp\) at some of the joints that carry it; expected",
+    ),
+    "wind": ({"option": FLUID + ' wind="1 0 0"'}, r"wind is \[1.0, 0.0, 0.0\]; expected zeros, .* rbchain.Current"),
+    "lift": (
+        {"option": FLUID, "joint": HINGE.format("") + '<geom name="wing" size="1" fluidshape="ellipsoid"/>'},
+        "geom 'wing' of body 'base': fluidshape is ellipsoid; expected none",
+    ),
+    "drag of two bodies as one": (
+        {
+            "option": FLUID,
+            "joint": HINGE.format("")
+            + '<body name="fin"><geom size="1"/></body><body name="flag"><geom size="1"/></body>',
+        },
+        "bodies 'base', 'fin', 'flag' are fixed to each other in a fluid; expected a single body",
+    ),
+    "a deformable body": (
+        {
+            "joint": '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="1 1 1" dim="2" radius="0.01">'
+            '<elasticity young="1e3" poisson="0.1" thickness="0.01" elastic2d="both"/></flexcomp>'
+        },
+        "flex 'cloth' is deformable; expected rigid bodies only",
+    ),
+    "two reasons": ({"elbow": 'damping="0 3" stiffness="0 3"'}, "joint 'elbow': damping.*; joint 'elbow': stiffness"),
+}
+
+
+@pytest.mark.parametrize("part", REFUSED)
+def test_a_force_that_no_joint_or_body_of_rbchain_has_is_refused(tmp_path, part):
+    fields, reason = REFUSED[part]
+    file = written(tmp_path, pair(**fields))
+    with pytest.raises(rb.FileFormatError, match=re.escape(f"{file}: rbchain cannot represent this file: ") + reason):
+        rb.load(file)
+
+
+def test_a_plugin_of_a_body_is_refused(tmp_path):
+    source = Source(written(tmp_path, pair()))
+    source.model.body_plugin[1] = 0  # MuJoCo 4 comes with no plugin for bodies
+    assert list(refusals(source, Forces(source))) == [
+        "body 'base': a plugin acts on it; expected none, as rbchain does not run MuJoCo's plugins"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"<mujoco><worldbody><body/></worldbody>", "model.xml: .*"),
+        (b'<mujoco model="\xff"><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>', "not UTF-8"),
+    ],
+)
+def test_an_mjcf_that_cannot_be_read_says_why(tmp_path, text, message):
+    (tmp_path / "model.xml").write_bytes(text)
+    with pytest.raises(rb.FileFormatError, match=message):
+        rb.load(tmp_path / "model.xml")
