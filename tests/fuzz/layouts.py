@@ -79,6 +79,7 @@ def not_real_arrays(x):
     """Values that must be refused in place of the array x, by what is wrong with them."""
     endless: list = []
     endless.append(endless)
+    whole = np.where(np.isfinite(x), x, 1.0)
     holes = np.zeros(x.shape, bool)
     holes.flat[:1] = True
     return {
@@ -90,8 +91,8 @@ def not_real_arrays(x):
         "text": x.astype(str),
         "bytes": x.astype("S"),
         "true and false": x > 0,
-        "dates": x.astype("datetime64[s]"),
-        "durations": x.astype("timedelta64[s]"),
+        "dates": whole.astype("datetime64[s]"),
+        "durations": whole.astype("timedelta64[s]"),
         "records": np.zeros(x.shape, [("a", float), ("b", float)]),
         "nothing": None,
         "a list within itself": endless,
