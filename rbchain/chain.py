@@ -43,8 +43,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
     Every state argument is one state, positions `(nq,)`, velocities, accelerations and forces `(nv,)`, or a batch of
     them, `(..., nq)` and `(..., nv)`, of float64; if all are float32, the calculation and its results are. nq and nv
     differ only by the quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a chain
-    that cannot be computed (a singular mechanism, a state that is not finite) gets NaN, accelerations and inverses as a
-    whole, other results where they depend on what is not finite; its neighbours are not affected.
+    that cannot be computed (a singular position, a sample without inertia, a state that is not finite) gets NaN,
+    accelerations and inverses as a whole, other results where they depend on what is not finite; its neighbours are not
+    affected.
 
     Attributes
     ----------
@@ -81,6 +82,10 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         Frames on fixed joints by name, each with the number of the body it is fixed to (-1: the world).
     visuals : dict
         Of each body or frame that has any, a tuple of `Visual`.
+    bodies_without_inertia : tuple
+        Names of the bodies whose motion no mass, inertia or rotor resists in any position, in every sample: forces do
+        not determine their accelerations. `forward_dynamics`, `simulate` and all that needs the inverse of the mass
+        matrix refuse a model with such bodies; kinematics and inverse dynamics work.
     drives : tuple
         What the model's file, or its builder, says that its motors do: `model.simulate(..., drives=model.drives)`.
 
@@ -169,7 +174,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             `Immersion`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
             An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz; or (nested lists of) `Inertia`, (..., n), which
             also set `mass` and `cg`. Fields with batch axes must agree in them. Each field is taken as it is given: a
-            new mass leaves the inertia as it was.
+            new mass leaves the inertia as it was. Masses of zero are allowed: see
+            `bodies_without_inertia`.
 
         Returns
         -------

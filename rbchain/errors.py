@@ -70,6 +70,6 @@ _SENTENCES = {
     Status.TOO_STIFF: (
         'The step is too long for springs, damping or friction: take a shorter one, or method "implicit" or "rk45".'
     ),
-    Status.INVALID_PARAMETERS: "The parameters drawn for the sample are invalid: it was not simulated.",
+    Status.INVALID_PARAMETERS: "The parameters that were drawn are invalid: there is no simulation.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
 }

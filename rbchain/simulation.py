@@ -21,7 +21,7 @@ from .actions.wrenches import Current, Force
 from .core import drives as drive_codes
 from .core import tableaus
 from .core.lanes import LANE_WIDTHS
-from .core.layout import COORDINATE
+from .core.layout import COORDINATE, DAMPER, PASSIVE, SLIDING, SPRING
 from .drivers import threads
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
@@ -388,6 +388,9 @@ def simulate(
     ------
     StateError
         If a shape or a setting does not fit, or if a user function cannot be compiled.
+    ModelError
+        If the model has `bodies_without_inertia` whose motion is not prescribed. If only some samples of a model have
+        them, those samples get a status.
     SimulationError
         If a sample fails and `on_failure` is "raise".
     KeyboardInterrupt
@@ -419,6 +422,7 @@ def simulate(
         model, batch, duration, dtype, drives, forces, events, method == "implicit", bool(boundscheck)
     )
     _check_tau(model, actions, states[2])
+    _check_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     rows = model.nq + model.nv + integrals
@@ -485,6 +489,16 @@ def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model._dofs.body[both])]
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
+
+
+def _check_inertia(model: Model, actions: Actions | None, method: str) -> None:
+    """Refuse bodies without inertia, unless their motion is prescribed or an implicit step has damping there."""
+    if not model.bodies_without_inertia or actions is None:
+        model.require_inertia("simulate")
+        return
+    kinds = actions.drives[drive_codes.KIND]
+    yields = (model._topology[PASSIVE] & (SPRING | DAMPER | SLIDING) != 0) | (kinds == drive_codes.PID)
+    model.require_inertia("simulate", np.isin(kinds, drive_codes.FORCED_KINDS), yields & (method == "implicit"))
 
 
 def _put_where_prescribed(

@@ -41,3 +41,12 @@ def test_every_page_is_in_the_contents():
     for page in (REPOSITORY / "docs").rglob("*.md"):
         name = str(page.relative_to(REPOSITORY / "docs").with_suffix(""))
         assert name == "index" or re.search(rf"^{name}$", contents, re.MULTILINE), name
+
+
+def test_every_test_that_the_page_on_accuracy_names_is_there():
+    page = (REPOSITORY / "docs/accuracy.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", page)
+    assert len(named) > 30
+    for path, test in named:
+        assert (REPOSITORY / path).exists(), path
+        assert not test or f"def {test}(" in (REPOSITORY / path).read_text(encoding="utf-8"), test

@@ -100,3 +100,59 @@ def test_a_thin_rod_that_may_turn_about_itself_is_singular_in_every_orientation(
     q, qd = model.random_state(np.random.default_rng(0), 40)
     assert np.isnan(model.forward_dynamics(q, qd, np.ones(model.nv))).all()
     assert np.isnan(model.mass_matrix_inverse(q)).all()
+
+
+def escapes(t, q, qd, parameters, out):
+    """A force that lets a unit mass reach infinity in finite time: x'' = 100 x^3."""
+    out[0] = parameters[0] * q[0] ** 3
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 1e-3}])
+def test_a_sample_that_fails_says_when_and_where_it_was_last_valid(settings):
+    """With x = 1 and x' = sqrt(50) at the start, x = 1 / (1 - sqrt(50) t); the other two samples rest or stop."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
+    escape, rate = 1.0 / np.sqrt(50.0), np.sqrt(50.0)
+    drives = [rb.UserForces(escapes, [[100.0], [0.0], [0.0]])]
+    stop = rb.Event("slide", value=-0.5)
+    start = [[1.0], [0.0], [0.0]], [[rate], [0.1], [-10.0]]
+    times = np.linspace(0.0, 0.3, 31)
+    motion = builder.build().simulate(*start, 0.3, drives=drives, events=[stop], save_at=times, **settings)
+    assert motion.status[0] in (rb.Status.STEP_UNDERFLOW, rb.Status.NOT_FINITE)
+    assert motion.status[1:].tolist() == [rb.Status.DONE, rb.Status.STOPPED]
+    # RK4 passes the singularity by some of its steps before its numbers overflow
+    assert 0.99 * escape < motion.end_time[0] < escape + (0.02 if settings else 1e-6)
+    assert np.isfinite([motion.end_q[0], motion.end_qd[0]]).all()
+    saved = times <= motion.end_time[0]
+    assert np.isfinite(motion.q[0, saved]).all()
+    assert np.isnan(motion.q[0, ~saved]).all()
+    early = times < 0.7 * escape
+    np.testing.assert_allclose(motion.q[0, early, 0], 1.0 / (1.0 - rate * times[early]), rtol=1e-6)
+    assert motion.end_time[1] == 0.3
+    assert motion.end_q[1] == motion.q[1, -1]
+    np.testing.assert_allclose(motion.end_time[2], 0.05, rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(motion.end_q[2], motion.events[0].q[2, 0])
+    np.testing.assert_array_equal(motion.end_qd[2], motion.events[0].qd[2, 0])
+    assert f"Sample 0 reached {motion.end_time[0]:.6g} s of 0.3 s." in motion.message
+    with pytest.raises(rb.SimulationError, match="Sample 0 reached"):
+        builder.build().simulate(*start, 0.3, drives=drives, on_failure="raise", **settings)
+
+
+def test_a_sample_that_takes_too_many_steps_ends_where_the_motion_was_by_then():
+    chain, start = rb.Model.serial_chain(2), ([[0.1, 0.2]], [[0.0, 0.0]])
+    few = chain.simulate(*start, 5.0, max_steps=40, rtol=1e-10, atol=1e-12)
+    assert few.status[0] == rb.Status.TOO_MANY_STEPS
+    assert 0.0 < few.end_time[0] < 5.0
+    whole = chain.simulate(*start, 5.0, rtol=1e-10, atol=1e-12, save_at=[few.end_time[0]])
+    np.testing.assert_allclose(few.end_q, whole.q[:, 0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(few.end_qd, whole.qd[:, 0], rtol=0, atol=1e-7)
+    assert "The limit of max_steps was reached" in few.message
+
+
+def test_tolerances_below_round_off_are_refused():
+    chain, zero = rb.Model.serial_chain(2), np.zeros((1, 2))
+    for rtol, dtype in ((1e-17, np.float64), (1e-8, np.float32)):
+        state = zero.astype(dtype)
+        with pytest.raises(rb.StateError, match=f"rtol is {rtol}, below the round-off of {np.dtype(dtype).name}"):
+            chain.simulate(state, state, 0.1, rtol=rtol)
+        assert chain.simulate(state, state, 0.1).success

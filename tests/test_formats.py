@@ -63,7 +63,7 @@ def test_limits_and_looks_of_a_urdf_are_kept(tmp_path):
     builder = rb.ModelBuilder()
     limits = rb.JointLimits(lower=-1.0, upper=2.0, velocity=3.0)
     look = rb.Visual("cylinder", (0.1, 0.5), rb.Pose((0, 0, 0.25)), colour=(1.0, 0.5, 0.0, 1.0))
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0), limits=limits, visuals=[look])
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (0.3, 0, 0)), limits=limits, visuals=[look])
     rb.save(builder.build(), tmp_path / "arm.urdf")
     again = rb.load(tmp_path / "arm.urdf")
     assert again.position_limits.tolist() == [[-1.0, 2.0]]
@@ -78,7 +78,7 @@ def test_a_urdf_says_how_far_every_slide_may_go_and_how_strong_motors_are(tmp_pa
     builder = rb.ModelBuilder()
     builder.add_body("rail", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     only_upper = rb.JointLimits(upper=0.5, effort=30.0)
-    builder.add_body("arm", parent="rail", joint=rb.Revolute(), inertia=rb.Inertia(1.0), limits=only_upper)
+    builder.add_body("arm", parent="rail", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), limits=only_upper)
     rb.save(builder.build(), tmp_path / "arm.urdf")
     read = pin.buildModelFromUrdf(str(tmp_path / "arm.urdf"))
     assert read.nq == 2

@@ -1,6 +1,7 @@
 """URDF files: read as Pinocchio reads them, and refused in a sentence when they are not what they claim to be."""
 
 import pickle
+import re
 import sys
 import sysconfig
 import tracemalloc
@@ -107,7 +108,8 @@ def test_an_origin_that_is_not_given_is_the_identity(write):
 
 def test_a_link_without_inertial_is_massless(write):
     extra = '<link name="tip"/>' + JOINT.replace("hinge", "wrist").replace("arm", "tip").replace("base", "arm")
-    assert rb.load(write(changed("</robot>", extra + "</robot>"))).mass.tolist() == [2.5, 0.0]
+    with pytest.warns(UserWarning, match=r"sample.urdf: model 'test': no mass, inertia .* motion of \['tip'\]"):
+        assert rb.load(write(changed("</robot>", extra + "</robot>"))).mass.tolist() == [2.5, 0.0]
 
 
 def test_meshes_are_not_needed(write):
@@ -135,7 +137,8 @@ def test_text_and_path_are_both_taken_and_the_model_can_be_pickled(write):
 
 def test_a_chain_of_two_thousand_links_loads(write):
     """Nothing recurses link by link."""
-    links = "".join(f'<link name="l{i}"/>' for i in range(2001))
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    links = "".join(f'<link name="l{i}">{inertial}</link>' for i in range(2001))
     joints = "".join(
         f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/></joint>' for i in range(2000)
     )
@@ -314,11 +317,31 @@ def test_damping_and_friction_act_at_the_joint(write):
     np.testing.assert_allclose(model.passive_forces([0.3], [1.0]), [-0.6], atol=1e-5)
 
 
+def mimicking(joint):
+    """A robot with a joint "ape" that mimics a joint of this name."""
+    link = LINKS[LINKS.index('<link name="arm">') :].replace('"arm"', '"b"')
+    extra = link + JOINT.replace("hinge", "ape").replace('"arm"', '"b"')
+    extra = extra.replace("</joint>", f'<mimic joint="{joint}" multiplier="2"/></joint>')
+    return changed("</robot>", extra + "</robot>")
+
+
 def test_mimicry_that_is_not_computed_is_named(write):
-    extra = '<link name="b"/>' + JOINT.replace("hinge", "ape").replace('"arm"', '"b"')
-    extra = extra.replace("</joint>", '<mimic joint="hinge" multiplier="2"/></joint>')
     with pytest.warns(UserWarning, match="ape"):
-        rb.load(write(changed("</robot>", extra + "</robot>")))
+        rb.load(write(mimicking("hinge")))
+
+
+@pytest.mark.parametrize("missing", ["hing", "", "ape"])
+def test_mimicry_of_a_joint_that_is_not_there_is_refused(write, missing):
+    """Or of the joint itself."""
+    with pytest.raises(
+        rb.FileFormatError, match=f"sample.urdf: joint 'ape' mimics joint '{missing}'; expected another"
+    ):
+        rb.load(write(mimicking(missing)))
+
+
+def test_mimicry_of_nothing_is_refused(write):
+    with pytest.raises(rb.FileFormatError, match=r"sample.urdf: joint 'ape' mimics joint None; expected another"):
+        rb.load(write(mimicking("hinge").replace('mimic joint="hinge"', "mimic")))
 
 
 # --- the Puma ---------------------------------------------------------------------------------------------------------
@@ -375,7 +398,9 @@ NOTHING_MOVES = {"hector_description/robots/quadrotor_base.urdf", "iris_descript
 NO_URDF = {"ur_description/urdf/ur3.urdf"}  # the empty shell of a xacro macro: it has no link
 #: Loaded, but with massless fingers at the ends of the arms: no acceleration follows from a force on them.
 MASSLESS_TIPS = {"romeo_description/urdf/romeo.urdf", "romeo_description/urdf/romeo_laas_small.urdf"}
-LOADABLE = [name for name in FILES if name not in NOTHING_MOVES | NO_URDF]
+#: Its left fingers mimic joints that have other names in the file.
+MIMICS_NOTHING = {"alex_description/urdf/alex_psyonic_hands.urdf"}
+LOADABLE = [name for name in FILES if name not in NOTHING_MOVES | NO_URDF | MIMICS_NOTHING]
 
 
 def load_published(name):
@@ -387,7 +412,7 @@ def load_published(name):
 
 def test_the_published_robots_are_there():
     assert len(FILES) > 50
-    assert set(FILES) >= NOTHING_MOVES | NO_URDF | MASSLESS_TIPS
+    assert set(FILES) >= NOTHING_MOVES | NO_URDF | MIMICS_NOTHING | MASSLESS_TIPS
 
 
 @pytest.mark.parametrize("name", sorted(NOTHING_MOVES))
@@ -401,6 +426,12 @@ def test_a_robot_in_which_nothing_moves_is_refused_as_such(name):
 def test_the_shell_of_a_macro_is_no_urdf(name):
     assert "<link" not in (ROBOTS / name).read_text()
     with pytest.raises(rb.FileFormatError, match="ur3"):
+        load_published(name)
+
+
+@pytest.mark.parametrize("name", sorted(MIMICS_NOTHING))
+def test_a_robot_that_mimics_missing_joints_is_refused(name):
+    with pytest.raises(rb.FileFormatError, match="'Left_index_q2' mimics joint 'index_q1'; expected another joint"):
         load_published(name)
 
 
@@ -472,10 +503,13 @@ def test_a_published_robot_has_pinocchios_dynamics(name):
     assert np.abs(found - expected).max() <= ROUNDINGS * n * EPS * force_scale(qdd)
 
     if name in MASSLESS_TIPS:
-        massless = np.diag(H) == 0.0
-        assert massless.any()
-        assert np.isnan(model.forward_dynamics(q, qd, tau)[massless]).all()
+        massless = [name for name, diagonal in zip(model.body_names, np.diag(H), strict=True) if diagonal == 0.0]
+        assert massless
+        assert list(model.bodies_without_inertia) == massless
+        with pytest.raises(rb.ModelError, match=re.escape(f"resists the motion of {massless}")):
+            model.forward_dynamics(q, qd, tau)
         return
+    assert model.bodies_without_inertia == ()
     found, expected = model.forward_dynamics(q, qd, tau), engine.forward_dynamics(q, qd, tau)
     assert np.isfinite(found).all()
     amplification = np.linalg.norm(np.linalg.inv(H), np.inf)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +50,8 @@ def add_study(commands: Any, form: dict[str, Any]) -> None:
     ):
         verb = verbs.add_parser(name, parents=parents, help=words, **form)
         subject = _study if file in parents else (lambda options: options.folder)
-        verb.set_defaults(command=action, subject=subject, when_interrupted="the same command goes on from here")
+        again = "run the same command again" + (" to resume" if running in parents else "")
+        verb.set_defaults(command=action, subject=subject, when_interrupted=again)
         if name == "sample":
             verb.add_argument("number", metavar="K", type=int, help="which sample, from 0 on")
             verb.add_argument("--out", metavar="FILE.npz", help="where to save t, q, qd and what was drawn")
@@ -60,9 +64,7 @@ def add_study(commands: Any, form: dict[str, Any]) -> None:
 def _study(options: argparse.Namespace) -> Study:
     from .. import Study
 
-    study = Study.read(options.file)
-    study.plan  # noqa: B018 - its errors, and the model's warnings, come before anything is run
-    return study
+    return Study.read(options.file)
 
 
 def _study_folder(options: argparse.Namespace) -> Path:
@@ -79,9 +81,23 @@ def _run_study(options: argparse.Namespace, study: Study, console: Console) -> i
     folder = _study_folder(options)
     from ..study.progress import bar_of
 
-    with bar_of(study, console) as advance:
+    with _warnings_said(), bar_of(study, console) as advance:
         results = study.run(folder, progress=advance, **_running(options))
     return _print_study(console, results, folder)
+
+
+@contextlib.contextmanager
+def _warnings_said() -> Iterator[None]:
+    """Within this, warnings are lines on stderr, without the place in the code."""
+    errors = Console(stderr=True, highlight=False)
+
+    def say(message: Warning | str, *place: Any) -> None:
+        errors.print(f"rbchain: warning: {message}", markup=False, soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = say
+        yield
 
 
 def _resume_study(options: argparse.Namespace, study: Study, console: Console) -> int:
@@ -89,7 +105,7 @@ def _resume_study(options: argparse.Namespace, study: Study, console: Console) -
 
     folder = _study_folder(options)
     if not Store.exists(folder):
-        raise StudyError(f"{folder}: no study was begun there; `rbchain study run` begins one")
+        raise StudyError(f"{folder}: there are no results to resume; `rbchain study run` begins a study")
     return _run_study(options, study, console)
 
 
@@ -161,7 +177,8 @@ def _sensitivity(options: argparse.Namespace, study: Study, console: Console) ->
     measures = [m.name for m in study.description.measures]
     measure = options.measure or (measures[0] if measures else None)
     folder = _study_folder(options) / f"sensitivity-{options.method}"
-    found = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
+    with _warnings_said():
+        found = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
     table = Table(title=f"{escape(str(measure))}: {options.method}, {found.attrs['motions']:,} motions")
     names = [str(name) for name in found]
     for column in ("parameter", *names):

@@ -147,8 +147,13 @@ def _check_elements(path: Path, robot: Any) -> None:
         for inertial in link.findall("inertial"):
             _expect_children(path, link, inertial, ("mass", "inertia"))
             _check_numbers(path, link, inertial)
+    joints = {joint.get("name") for joint in robot.findall("joint")}
     for joint in robot.findall("joint"):
         _expect_children(path, joint, joint, ("parent", "child"))
+        for mimic in joint.findall("mimic"):
+            if mimic.get("joint") not in joints - {joint.get("name")}:
+                found = f"joint {joint.get('name')!r} mimics joint {mimic.get('joint')!r}"
+                raise FileFormatError(f"{path}: {found}; expected another joint of the file")
         if joint.get("type") not in (*JOINTS, *WITHOUT_AXIS):
             found = f"joint {joint.get('name')!r} is {joint.get('type')!r}"
             raise FileFormatError(f"{path}: {found}; expected one of {[*JOINTS, *WITHOUT_AXIS]}")

@@ -18,6 +18,7 @@ from .immersion import Immersion
 from .inertia import Inertia
 from .joint import JOINTS, AnyJoint, Fixed
 from .limits import JointLimits
+from .massless import remedies
 from .passive import PASSIVE_FIELDS, JointForces
 from .pose import Pose, numbers, vector3
 from .visual import Visual
@@ -230,7 +231,10 @@ class ModelBuilder:
         self._drives.append(drive)
 
     def build(self) -> Model:
-        """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree."""
+        """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree.
+
+        Warns of bodies whose motion no inertia resists (`Model.bodies_without_inertia`).
+        """
         self._check_tree()
         carriers: dict[str, Frame] = {}
         inertias: list[Inertia] = []
@@ -250,12 +254,7 @@ class ModelBuilder:
                 moving.append((name, placed))
                 inertias.append(body.inertia)
                 immersions.append(body.immersion)
-        if self._nonphysical:
-            warnings.warn(
-                f"model {self.name!r}: no body can have the inertia (not positive semi-definite, or against the "
-                f"triangle inequality) of {self._nonphysical}; it is used as it is",
-                stacklevel=2,
-            )
+        self._warn_of_nonphysical_inertia()
         if not moving:
             raise ModelError(
                 f"model {self.name!r} has no body that moves; expected at least one joint that is not fixed"
@@ -264,7 +263,7 @@ class ModelBuilder:
         bodies = [self._bodies[name] for name in names]
         joints = [body.joint for body in bodies]
         dofs = [dof for joint in joints for dof in joint.dofs]
-        return Model(
+        model = Model(
             Description(
                 name=self.name,
                 body_names=tuple(names),
@@ -292,6 +291,25 @@ class ModelBuilder:
                 visuals={name: body.visuals for name, body in self._bodies.items() if body.visuals},
             )
         )
+        if model.bodies_without_inertia:
+            warnings.warn(remedies(self.name, model.bodies_without_inertia), stacklevel=2)
+        return model
+
+    def _warn_of_nonphysical_inertia(self) -> None:
+        found = {name: validation.has_negative_moment(self._bodies[name].inertia.inertia) for name in self._nonphysical}
+        negative, others = ([name for name in found if found[name] is which] for which in (True, False))
+        if negative:
+            warnings.warn(
+                f"model {self.name!r}: the inertia of {negative} has a negative principal moment. It is used as it is, "
+                "so that kinetic energy can be negative, and accelerations wrong in sign or NaN. Correct the inertia",
+                stacklevel=3,
+            )
+        if others:
+            warnings.warn(
+                f"model {self.name!r}: no body can have the inertia of {others}, whose largest principal moment is "
+                "more than the sum of the others (triangle inequality). It is used as it is",
+                stacklevel=3,
+            )
 
     def _immersed(self, name: str, carrier: Immersion | None, pose: Pose) -> Immersion | None:
         """The immersion of a body together with that of one fixed to it."""

@@ -247,9 +247,8 @@ def _water_columns(d: Description, name: str, F: np.ndarray) -> np.ndarray:
     """Columns of water for the bodies (..., n, width), whose joints' axes F (..., n, 3, 3) takes z to."""
     back = np.swapaxes(F, -1, -2)
     density = d.fluid_density[..., None]
-    wet = (density > 0.0)[..., None, None]  # a chain without a fluid has nothing of one
     if name in ("added", "total"):
-        A = wet * d.added_mass + density[..., None, None] * d.added_volume
+        A = added_matrices(d)
         if name == "total":
             A = A + _rigid_matrices(d)
         J, H, M = (back @ A[..., rows, columns] @ F for rows, columns in ((ANG, ANG), (ANG, LIN), (LIN, LIN)))
@@ -273,8 +272,14 @@ def _water_columns(d: Description, name: str, F: np.ndarray) -> np.ndarray:
         return (density / 2 * d.strip_drag * d.strip_diameter)[..., None]
     if name == "strip_length":
         return d.strip_length[..., None]
-    matrix = wet * getattr(d, name)
+    matrix = (density > 0.0)[..., None, None] * getattr(d, name)  # a chain without a fluid has nothing of one
     return matrix.reshape(*matrix.shape[:-2], 36)
+
+
+def added_matrices(d: Description) -> np.ndarray:
+    """Added masses of each body about its origin, (..., n, 6, 6), linear before angular; zero without a fluid."""
+    density = d.fluid_density[..., None, None, None]
+    return (density > 0.0) * d.added_mass + density * d.added_volume
 
 
 def _rigid_matrices(d: Description) -> np.ndarray:

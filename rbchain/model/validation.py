@@ -59,6 +59,12 @@ def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
     )
 
 
+def has_negative_moment(inertia: np.ndarray) -> bool:
+    """Whether a tensor (3, 3) has a principal moment below zero, beyond the round-off of files."""
+    moments = np.linalg.eigvalsh(inertia)
+    return bool(moments[0] < -(ROUNDING_OF_FILES * np.abs(moments).sum() + NOTHING))
+
+
 def check_axes(joint_names: Sequence[str], axis: np.ndarray) -> np.ndarray:
     """Unit axes (..., nv, 3) of degrees of freedom, from finite ones. Raises ModelError where one is zero."""
     _refuse(joint_names, (axis == 0.0).all(-1), "axis is {}; expected a non-zero vector", axis, owner="joint")

@@ -14,10 +14,11 @@ from ..core.lanes import LANE_WIDTHS
 from ..core.layout import PASSIVE, Variation
 from ..drivers import threads
 from ..drivers.blocks import memory_size
-from ..errors import StateError
+from ..errors import ModelError, StateError
 from ..lock_free import cached_property
 from ..model.description import VARIABLE_FIELDS, Description, is_in_water
 from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
+from ..model.massless import bodies_without_inertia, remedies
 from ..real_arrays import real_array
 from .attributes import Attributes
 
@@ -87,6 +88,23 @@ class Calculator(Attributes):
         """Whether there is a fluid that takes energy from what moves in it."""
         fields = (self._description.linear_damping, self._description.quadratic_damping, self._description.strip_drag)
         return self.in_water and any(field.any() for field in fields)
+
+    @cached_property
+    def bodies_without_inertia(self) -> tuple[str, ...]:
+        return bodies_without_inertia(self._description)
+
+    def require_inertia(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> None:
+        """Raise a ModelError if no inertia determines the accelerations that `what` asks for.
+
+        But for `held` (nv,) degrees of freedom, whose accelerations are given, and `resisted` (nv,) ones, which
+        something else than inertia resists.
+        """
+        if self.bodies_without_inertia:
+            bodies = bodies_without_inertia(self._description, held, resisted)
+            if bodies:
+                raise ModelError(
+                    f"{what}: {remedies(self.name, bodies)}. Kinematics and inverse dynamics need no inertia there"
+                )
 
     def _refuse_water(self, what: str) -> None:
         if self.in_water:

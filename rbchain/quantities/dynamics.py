@@ -44,6 +44,8 @@ class Dynamics(Calculator):
         StateError
             If a shape does not fit, an argument is not real or is masked, or a quaternion is not of unit length (to
             1e-6, in float32 to 1e-5; within that it is used at unit length).
+        ModelError
+            If the model has `bodies_without_inertia`, in all its samples. A sample alone gets NaN.
 
         References
         ----------
@@ -58,6 +60,8 @@ class Dynamics(Calculator):
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
+        if self.bodies_without_inertia:
+            self.require_inertia("forward_dynamics")
         return self._compute(
             dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
         )
@@ -134,6 +138,9 @@ class Dynamics(Calculator):
         ([0.0, -60.0], [0.1875, 0.0])
         """
         prescribed = bool_array("prescribed", prescribed, StateError)
+        if self.bodies_without_inertia and prescribed.shape[-1:] == self._velocity_shape:
+            for held in np.unique(prescribed.reshape(-1, prescribed.shape[-1]), axis=0):
+                self.require_inertia("hybrid_dynamics", held)
         check_overlap(out, (prescribed,))
         states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
@@ -211,6 +218,7 @@ class Dynamics(Calculator):
         >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
         True
         """
+        self.require_inertia("force_balance_residual")
         found = self._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
         return copied_to(out, found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]], (q, qd, tau, wrenches))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
 from scipy.interpolate import PPoly
 
 from ..actions.events import Event
@@ -26,20 +26,20 @@ from ..simulation import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
+from .numbers import Described, real_numbers, refuse_unreal
 from .parameters import PARAMETERS
 
+MOST_SAMPLES = 10**15  # of a study: a million per second take thirty years
+MOST_TIMES = 10**7  # of a motion
 FORCES = {"Wrench": Wrench, "Current": Current}
-STRICT = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 #: One name, or several.
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
 
 
-class Chain(BaseModel):
+class Chain(Described):
     """The classical chain of equal links, as `Model.serial_chain` makes it."""
-
-    model_config = STRICT
 
     n: Annotated[int, Field(ge=1)]
     length: Annotated[float, Field(gt=0.0)] = 0.25
@@ -47,22 +47,22 @@ class Chain(BaseModel):
     gravity: tuple[float, float, float] = (0.0, -10.0, 0.0)
 
 
-class ModelSource(BaseModel):
+class ModelSource(Described):
     """Where the mechanism comes from, in a file: a URDF `file`, or a `serial_chain`.
 
     `free_base` lets a URDF's root float; `values` are what fields of the model are before anything varies, as for
     `Model.vary`: one number for all bodies or joints, or the whole field.
     """
 
-    model_config = STRICT
-
     file: Path | None = None
     serial_chain: Chain | None = None
     free_base: bool = False
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = Field(default={})
 
     @model_validator(mode="after")
     def _one(self) -> Self:
+        for name, value in self.values.items():
+            refuse_unreal(f"values.{name}", value)
         if (self.file is None) == (self.serial_chain is None):
             raise ValueError("expected either file or serial_chain")
         if self.free_base and self.file is None:
@@ -82,7 +82,7 @@ class ModelSource(BaseModel):
         return model.vary(**{n: np.broadcast_to(v, shape[n]) if n in shape else v for n, v in self.values.items()})
 
 
-class Dispersion(BaseModel):
+class Dispersion(Described):
     """One thing that varies from sample to sample.
 
     Parameters
@@ -112,8 +112,6 @@ class Dispersion(BaseModel):
     name : str
         In the results; the parameter's, if not given.
     """
-
-    model_config = STRICT
 
     parameter: str
     of: Annotated[Names, Field(min_length=1)] = ("*",)
@@ -151,37 +149,30 @@ class Dispersion(BaseModel):
         return [PARAMETERS[self.parameter].components.index(c) for c in self.components or ()]
 
 
-class Correlation(BaseModel):
+class Correlation(Described):
     """How several numbers hang together: the correlation matrix of their normal scores (a Gaussian copula).
 
     Of normally distributed numbers it is their correlation matrix itself. `of` names them as the results do, for
     instance "mass[link1]" and "cg[link1].x".
     """
 
-    model_config = STRICT
-
     of: tuple[str, ...]
     matrix: Any
 
     @model_validator(mode="after")
     def _correlated(self) -> Self:
-        try:
-            matrix = np.array(self.matrix, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError("matrix: expected real numbers") from None
+        matrix = real_numbers("matrix", self.matrix)
         if matrix.shape != (len(self.of),) * 2:
             raise ValueError(f"matrix has shape {matrix.shape}; expected ({len(self.of)}, {len(self.of)})")
         triangle_of_correlation(matrix)
         return self
 
 
-class Simulation(BaseModel):
+class Simulation(Described):
     """The motion that every chain makes: the arguments of `Model.simulate`.
 
     `samples` is how many evenly spaced times of it are looked at, by measures, extremes and `Outputs.motion`.
     """
-
-    model_config = STRICT
 
     duration: Annotated[float, Field(gt=0.0)]
     method: Literal["rk45", "rk4", "implicit"] = "rk45"
@@ -189,7 +180,7 @@ class Simulation(BaseModel):
     rtol: float = 1e-8
     atol: float = 1e-10
     max_steps: Annotated[int, Field(ge=1)] = DEFAULT_MAX_STEPS
-    samples: Annotated[int, Field(ge=2)] = 21
+    samples: Annotated[int, Field(ge=2, le=MOST_TIMES)] = 21
     q: Any = None
     qd: Any = 0.0
     tau: Any = 0.0
@@ -200,24 +191,20 @@ class Simulation(BaseModel):
         return {name: getattr(self, name) for name in names}
 
 
-class Outputs(BaseModel):
+class Outputs(Described):
     """What of each motion is kept, beside the measures: its final state, its extremes over time, and all of it."""
-
-    model_config = STRICT
 
     final: bool = True
     extremes: bool = False
     motion: bool = False
 
 
-class StopWhen(BaseModel):
+class StopWhen(Described):
     """End a study early: once a confidence interval is narrow enough.
 
     `measure` names the one whose mean it is of, or is "failure rate"; `half_width` is in the measure's unit. Looked at
     after each thousand and twenty-four samples, in their order, so that it ends at the same one however it is run.
     """
-
-    model_config = STRICT
 
     measure: str
     half_width: Annotated[float, Field(gt=0.0)]
@@ -246,14 +233,12 @@ RESERVED = {
 }
 
 
-class Description(BaseModel):
+class Description(Described):
     """All that defines a study: what `study.toml` holds."""
-
-    model_config = STRICT
 
     name: str = "study"
     model: Annotated[Model | ModelSource, BeforeValidator(lambda x: {"file": x} if isinstance(x, (str, Path)) else x)]
-    samples: Annotated[StrictInt, Field(ge=1)]
+    samples: Annotated[StrictInt, Field(ge=1, le=MOST_SAMPLES)]
     seed: Annotated[StrictInt, Field(ge=0, lt=1 << 63)] = 0
     design: AnyDesign = Random()
     vary: tuple[Dispersion, ...] = ()
@@ -290,10 +275,10 @@ def read_description(path: str | Path) -> Description:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StudyError(f"there is no file {str(path)!r}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{path}: no TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # what is no TOML, no UTF-8, or a number of too many digits
+        raise StudyError(f"{path}: the file is not valid TOML: {error}") from None
     except OSError as error:
-        raise StudyError(f"{path}: cannot be read: {error.strerror}") from None
+        raise StudyError(f"{path}: the file cannot be read ({error.strerror})") from None
     drives = found.get("drives")
     if isinstance(drives, list):
         try:
@@ -312,9 +297,17 @@ def checked(given: Mapping[str, Any], source: str = "study") -> Description:
         for problem in error.errors():
             place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_tag(x))
             words = problem["msg"].removeprefix("Value error, ")
-            found = "" if problem["type"] in ("missing", "value_error") else f" (found {problem['input']!r:.80})"
+            found = "" if problem["type"] in ("missing", "value_error") else f" (found {_shown(problem['input'])})"
             lines.append(f"{place.lstrip('.') or 'the study'}: {words}{found}")
         raise StudyError(f"{source}: " + "; ".join(dict.fromkeys(lines))) from None
+
+
+def _shown(value: Any) -> str:
+    """A value in at most eighty characters."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # which Python raises for a whole number of more than 4300 digits
+        return "a number of thousands of digits"
 
 
 def _is_tag(part: str | int) -> bool:

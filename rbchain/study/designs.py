@@ -4,22 +4,23 @@ Random numbers come from a counter, not from a state that runs on: Philox (Salmo
 random numbers: as easy as 1, 2, 3"), whose counter is the number of the sample.
 """
 
+import math
 import warnings
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 from scipy.stats import qmc
+
+from .numbers import Described
 
 WORDS = 4  # of 64 bits that one count of Philox gives
 OF_VALUES, OF_STRATA = 0, 1  # second half of the key: which use the numbers are for
 SMALLEST = 2.0**-54  # no design gives 0 or 1, where a distribution may have no value
 
 
-class Design(BaseModel):
+class Design(Described):
     """What all designs share."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def check(self, samples: int, columns: int) -> None:
         """A ValueError where the design cannot have so many samples."""
@@ -75,9 +76,10 @@ class Factorial(Design):
 
     def check(self, samples: int, columns: int) -> None:
         if samples != self.levels**columns:
+            amount = f" = {self.levels**columns}" if columns * math.log10(self.levels) < 15 else ""
             raise ValueError(
-                f"samples is {samples}; expected {self.levels**columns}, all combinations of {self.levels} levels of "
-                f"{columns} numbers"
+                f"samples is {samples}; expected {self.levels}^{columns}{amount}, all combinations of {self.levels} "
+                f"levels of {columns} numbers"
             )
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:

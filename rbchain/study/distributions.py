@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from scipy import stats
+
+from .numbers import Described, real_numbers, refuse_unreal
 
 
 def _read_only(values: npt.ArrayLike) -> np.ndarray:
-    found = np.array(values, dtype=np.float64)
+    found = real_numbers("the list", values)
     if found.size == 0 or not np.isfinite(found).all():
         raise ValueError(f"expected finite numbers, found {found.tolist()}")
     found.flags.writeable = False
@@ -36,10 +38,8 @@ Positive = Annotated[Quantity, AfterValidator(_positive)]
 Numbers = Annotated[Any, BeforeValidator(_read_only)]
 
 
-class Distribution(BaseModel):
+class Distribution(Described):
     """What all distributions share."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
     def in_si(self, convert: Callable[[str], float]) -> Self:
         """The distribution once `convert` has made numbers of its strings."""
@@ -203,7 +203,14 @@ class Scipy(Distribution):
     kind: Literal["scipy"] = "scipy"
     name: str
     args: tuple[float, ...] = ()
-    kwds: dict[str, float] = {}
+    kwds: dict[str, float] = Field(default={})
+
+    @field_validator("kwds", mode="before")
+    @classmethod
+    def _real_keywords(cls, kwds: Any) -> Any:
+        for name, value in kwds.items() if isinstance(kwds, dict) else ():
+            refuse_unreal(f"kwds.{name}", value)
+        return kwds
 
     @model_validator(mode="after")
     def _exists(self) -> Self:
@@ -229,7 +236,14 @@ class Given(Distribution):
     distribution: Any
 
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
-        return np.asarray(self.distribution.ppf(u), np.float64)
+        try:
+            found = self.distribution.ppf(u)
+        except Exception as error:
+            raise ValueError(f"its ppf raised {type(error).__name__}: {error}") from error
+        values = real_numbers("the result of its ppf", found)
+        if values.shape != np.shape(u):
+            raise ValueError(f"its ppf returned shape {values.shape} for {np.shape(u)}; expected the same shape")
+        return values
 
 
 def _frozen(value: Any) -> Any:

@@ -5,13 +5,19 @@ None of them changes a bit: a chunk is what its samples are, whoever computes it
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import pickle
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drivers import threads
@@ -31,16 +37,9 @@ MOST_ATTEMPTS = 3  # at a chunk whose worker dies
 
 
 def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:
-    """In this process, on all its threads; the next chunk is computed while the last one is stored."""
-    with ThreadPoolExecutor(1) as ahead:
-        waiting: deque[tuple[int, Future[dict[str, np.ndarray]]]] = deque()
-        for chunk, first, last in spans:
-            waiting.append((chunk, ahead.submit(plan.compute, first, last)))
-            if len(waiting) > 1:
-                earlier, computed = waiting.popleft()
-                yield earlier, computed.result()
-        for chunk, computed in waiting:
-            yield chunk, computed.result()
+    """In this process, on all its threads."""
+    for chunk, first, last in spans:
+        yield chunk, plan.compute(first, last)
 
 
 _plan: Any = None  # of this worker process
@@ -51,42 +50,80 @@ def _settle(plan: Plan) -> None:
     global _plan  # noqa: PLW0603 - a process pool has no other way to give its workers something once
     _plan = plan
     threads.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process once its parent has gone, even by SIGKILL."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _compute(first: int, last: int) -> dict[str, np.ndarray]:
     return _plan.compute(first, last)
 
 
+class _Workers(SpawnContext):
+    """Starts processes that Ctrl-C does not reach, and ends them at once when told to."""
+
+    def __init__(self) -> None:
+        self.started: list[BaseProcess] = []
+
+    def Process(self, *arguments: Any, **settings: Any) -> BaseProcess:  # type: ignore[override]
+        self.started.append(SpawnProcess(*arguments, **settings))
+        return self.started[-1]
+
+    @staticmethod
+    @contextlib.contextmanager
+    def sheltered() -> Iterator[None]:
+        """Within this, processes are started with SIGINT blocked: it is for their parent to end them."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def end(self) -> None:
+        """Kill all of them, whatever they are at."""
+        for process in self.started:
+            if process.pid is not None:
+                process.kill()
+
+
 def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> Generator[Computed, None, None]:
-    """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
+    """In several processes, one thread each. If one dies, all are replaced, and their chunks begun anew."""
     _check_it_travels(plan)
     workers = workers or threads.get_num_threads()
-    context = multiprocessing.get_context("spawn")
-    todo = deque(spans)
-    attempts: dict[int, int] = {}
-    while todo:
+    todo, attempts = iter(spans), Counter[int]()
+    running: dict[Future[dict[str, np.ndarray]], Span] = {}
+    begun: list[Span] = []
+    while True:
+        context = _Workers()
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=(plan,))
-        running: dict[Future[dict[str, np.ndarray]], Span] = {}
         try:
-            while todo or running:
-                while todo and len(running) < workers + 1:
-                    chunk, first, last = todo.popleft()
-                    running[pool.submit(_compute, first, last)] = (chunk, first, last)
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
+            while True:
+                for span in islice(todo, workers + 1 - len(running)):
+                    begun = [span]
+                    with context.sheltered():
+                        running[pool.submit(_compute, *span[1:])] = span
+                begun = []
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
                     outputs = future.result()
-                    chunk, *_ = running.pop(future)
-                    yield chunk, outputs
+                    yield running.pop(future)[0], outputs
         except BrokenProcessPool:
-            for span in sorted(running.values(), reverse=True):
-                attempts[span[0]] = attempts.get(span[0], 0) + 1
-                if attempts[span[0]] >= MOST_ATTEMPTS * workers:
-                    raise StudyError(
-                        f"the worker processes died {attempts[span[0]]} times at chunk {span[0]}"
-                    ) from None
-                todo.appendleft(span)
+            lost = sorted({*running.values(), *begun})  # a pool may break while it takes a chunk
+            attempts.update(chunk for chunk, *_ in lost)
+            chunk, most = attempts.most_common(1)[0]
+            if most >= MOST_ATTEMPTS * workers:
+                raise StudyError(f"the worker processes died {most} times at chunk {chunk}") from None
+            todo, running = chain(lost, todo), {}
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            context.end()
+            pool.shutdown(cancel_futures=True)
 
 
 def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[Computed, None, None]:
@@ -106,9 +143,9 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
         client = Client(scheduler, timeout=20) if own else scheduler
     except (OSError, ValueError) as error:
         raise StudyError(f"scheduler {scheduler!r} cannot be reached: {error}") from None
+    running: dict[Any, tuple[int, Any]] = {}
     try:
         spans = iter(spans)
-        running: dict[Any, tuple[int, Any]] = {}
         done = as_completed(with_results=True)
 
         def submit() -> None:
@@ -127,6 +164,8 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             yield chunk, outputs
             submit()
     finally:
+        if running:
+            client.cancel([future for _, future in running.values()])
         if own:
             client.close()
 

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ..actions.wrenches import Force, Wrench
 from ..chain import Model
 from ..errors import StudyError
 from ..simulation import Trajectory
+from .numbers import Described, real_numbers
 
 #: What is asked of a series of numbers over time.
 OVER = {
@@ -28,7 +29,7 @@ def kept_up(series: np.ndarray) -> np.ndarray:
     return np.take_along_axis(series, times, -1)
 
 
-class Measure(BaseModel):
+class Measure(Described):
     """A number of each chain's motion.
 
     Parameters
@@ -48,8 +49,6 @@ class Measure(BaseModel):
     unit : str
         For the plots.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[^/\\.][^/\\]*$")]
     of: Literal[
@@ -118,7 +117,7 @@ class Measure(BaseModel):
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:
         """The number of each chain (chains,)."""
-        series = np.asarray(getattr(self, f"_{self.of}")(model, motion), dtype=np.float64)
+        series = real_numbers("the result of its function", getattr(self, f"_{self.of}")(model, motion))
         chains, times = motion.qd.shape[:2]
         if series.shape not in ((chains,), (chains, times)):
             raise StudyError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import importlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,8 @@ import numpy.typing as npt
 from pydantic import ValidationError
 from scipy.stats import norm
 
-from ..actions.gather import gather
+from ..actions.drives import ONE_JOINT
+from ..actions.gather import dof_index, gather
 from ..chain import Model
 from ..errors import ModelError, RbchainError, StateError, StudyError
 from ..model.units import SI, Units
@@ -25,6 +27,7 @@ from .description import Description, Dispersion, ModelSource, in_words
 from .designs import Table
 from .distributions import Distribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
+from .numbers import real_numbers
 from .outputs import no_outputs_of, outputs_of, variables_of
 from .parameters import FLOAT64, MODEL, PARAMETERS, Chains, Target, targets_of
 from .tables import read_design
@@ -50,6 +53,8 @@ class Plan:
         Before anything varies.
     columns : tuple of str
         Names of the numbers that are drawn.
+    places : list of str
+        Where in the description each of them has its distribution.
     variables : tuple of Variable
         What is kept of every sample.
     """
@@ -74,10 +79,10 @@ class Plan:
             self.checked("design", description.design.check, description.samples, len(self.columns))
         self.variables = tuple(variables_of(self))
 
-    def checked(self, place: str, call: Callable[..., Result], *arguments: Any) -> Result:
+    def checked(self, place: str, call: Callable[..., Result], *arguments: Any, **settings: Any) -> Result:
         """A call whose errors say where in the description they come from."""
         try:
-            return call(*arguments)
+            return call(*arguments, **settings)
         except ValidationError as error:
             words = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
             raise StudyError(f"{place}: {words}") from None
@@ -89,9 +94,10 @@ class Plan:
         q = model.neutral() if simulate.q is None else simulate.q
         states = []
         for name, value, size in (("q", q, model.nq), ("qd", simulate.qd, model.nv), ("tau", simulate.tau, model.nv)):
+            numbers = self.checked("simulate", real_numbers, name, value)
             try:
-                state = np.broadcast_to(np.asarray(value, dtype=np.float64), size)
-            except (TypeError, ValueError):
+                state = np.broadcast_to(numbers, size)
+            except ValueError:
                 raise StudyError(f"simulate.{name} is {value!r}; expected {size} numbers") from None
             if not np.isfinite(state).all():
                 raise StudyError(f"simulate.{name} is {state.tolist()}; expected finite numbers")
@@ -105,19 +111,44 @@ class Plan:
             raise StudyError(f"simulate.step: method {simulate.method!r} needs one")
         if simulate.method == "rk45" and simulate.step is not None:
             raise StudyError('simulate.step: method "rk45" chooses its own steps; expected none')
-        actions = self.drives, self.forces, self.events
-        self.checked(
-            "drives, forces or events",
-            lambda: gather(self.model, (1,), simulate.duration, FLOAT64, *actions, simulate.method == "implicit"),
-        )
+        self.checked("simulate", self._check_settings)
+        kinds = {"drives": self.drives, "forces": self.forces, "events": self.events}
+        for kind, actions in kinds.items():
+            for i, action in enumerate(actions):
+                self.checked(f"{kind}[{i}]", self._gathered, **{kind: (action,)})
+            self.checked(kind, self._gathered, **{kind: actions})
+        self._refuse_driven("simulate.tau", np.flatnonzero(self.tau))
+
+    def _refuse_driven(self, place: str, forced: Container[int]) -> None:
+        """A StudyError where a degree of freedom has both a drive and a constant joint force."""
+        for i, drive in enumerate(self.drives):
+            if isinstance(drive, ONE_JOINT) and dof_index(self.model, "drive", drive.joint, drive.dof) in forced:
+                raise StudyError(
+                    f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a joint force; expected one "
+                    "of them"
+                )
+
+    def _gathered(self, **actions: Sequence[Any]) -> object:
+        simulate = self.description.simulate
+        implicit = simulate.method == "implicit"
+        return gather(self.model, (1,), simulate.duration, FLOAT64, **actions, implicit=implicit)
+
+    def _check_settings(self) -> None:
+        """Simulate no sample at all, which looks at the settings and compiles nothing."""
+        simulate, model = self.description.simulate, self.model
+        none = np.zeros((0, model.nq)), np.zeros((0, model.nv))
+        model.simulate(*none, simulate.duration, save_at=self.times, **simulate.settings())
 
     def _lay_out_columns(self) -> None:
         """Give every number that is drawn its column, and its distribution."""
         self.draws: list[Draws] = []
         self._distributions: list[Distribution] = []
+        self.places: list[str] = []
         names, units, correlations, start = [], [], [], 0
         for i, dispersion in enumerate(self.description.vary):
             targets = self.checked(f"vary[{i}].of", targets_of, self, dispersion.parameter, dispersion.of)
+            if dispersion.parameter == "tau":
+                self._refuse_driven(f"vary[{i}].of", [target.index for target in targets])
             width = max(1, len(dispersion.components or ()))
             for t, target in enumerate(targets):
                 if t > 0 and dispersion.shared:
@@ -130,6 +161,7 @@ class Plan:
                 label = dispersion.name if alone else f"{dispersion.name}[{target.name}]"
                 names += [f"{label}.{c}" for c in dispersion.components] if dispersion.components else [label]
                 units += [self._unit(dispersion, target)] * width
+                self.places += [f"vary[{i}].distribution"] * width
                 if isinstance(distribution, MultivariateNormal):
                     self._distributions += [distribution.component(c) for c in range(width)]
                     correlations.append((list(range(start, start + width)), distribution.correlation))
@@ -175,16 +207,24 @@ class Plan:
             "parameter": len(self.columns),
             "position": self.model.nq,
             "velocity": self.model.nv,
-            "time": self.times.size,
+            "time": self.description.simulate.samples,
             "event": len(self.events),
         }
 
     def bytes_per_sample(self) -> int:
         """About what a sample takes in memory while it is computed: results, states looked at, and its own chain."""
-        sizes, model = self.sizes(), self.model
-        kept = sum(8 * int(np.prod([sizes[d] for d in v.dims])) for v in self.variables)
-        looked_at = 8 * self.times.size * 8 * (model.nq + model.nv + 6 * model.n_bodies)
-        return kept + looked_at + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
+        model = self.model
+        looked_at = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
+        return self._kept_per_sample + looked_at + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
+
+    @property
+    def _kept_per_sample(self) -> int:
+        sizes = self.sizes()
+        return sum(np.dtype(v.dtype).itemsize * math.prod(sizes[d] for d in v.dims) for v in self.variables)
+
+    def stored_bytes(self) -> int:
+        """What the results of all samples take before they are compressed."""
+        return self.description.samples * self._kept_per_sample
 
     # --- samples ------------------------------------------------------------------------------------------------------
 
@@ -208,7 +248,11 @@ class Plan:
             # term by term: a matrix product may add in another order for another number of samples
             mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
             points[:, columns] = norm.cdf(mixed)
-        return np.stack([d.ppf(points[:, c]) for c, d in enumerate(self._distributions)], -1)
+        draws = [
+            self.checked(place, distribution.ppf, points[:, c])
+            for c, (place, distribution) in enumerate(zip(self.places, self._distributions, strict=True))
+        ]
+        return np.stack(draws, -1)
 
     def chains(self, values: np.ndarray) -> Chains:
         """The chains of these draws (m, columns): their model, states and actions, as `Chains` has them."""
@@ -251,12 +295,14 @@ class Plan:
 
     def compute_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """All outputs of the samples with these values (m, columns), by name."""
-        try:
-            return outputs_of(self, values)
-        except (ModelError, StateError):
-            possible = self.possible(values)
-            if possible.all():
-                raise
+        possible = np.isfinite(values).all(-1)
+        if possible.all():
+            try:
+                return outputs_of(self, values)
+            except (ModelError, StateError):
+                possible = self.possible(values)
+                if possible.all():
+                    raise
         found = no_outputs_of(self, values)
         if possible.any():
             for name, of_possible in self.compute_values(values[possible]).items():
@@ -265,6 +311,10 @@ class Plan:
 
     def possible(self, values: np.ndarray) -> np.ndarray:
         """Which of these draws (m, columns) make chains that can be: (m,) of bool."""
+        finite = np.isfinite(values).all(-1)
+        if not finite.all():
+            finite[finite] = self.possible(values[finite])
+            return finite
         try:
             chains, simulate = self.chains(values), self.description.simulate
             chains.build()

@@ -25,9 +25,16 @@ def reach_of(plan: Plan) -> dict[str, str]:
     Raises
     ------
     StudyError
-        If one changes nothing, wherever in its distribution, or makes no chain that can be.
+        If one changes nothing, wherever in its distribution, or if all of its draws are invalid.
     """
     values, found = plan.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1)), {}
+    infinite = np.argwhere(~np.isfinite(values))
+    if infinite.size:
+        at, column = infinite[0]
+        raise StudyError(
+            f"{plan.places[column]}: the draw of {plan.columns[column]!r} at the probability {QUANTILES[at]:g} is "
+            f"{values[at, column]}; expected finite numbers"
+        )
     for i, dispersion in enumerate(plan.description.vary):
         reached: dict[str, None] = {}
         refusal = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Status
-from .outputs import BAD_PARAMETERS, ENDED_WELL
+from .outputs import ENDED_WELL
 from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
 from .store import open_dataset
 
@@ -71,10 +71,12 @@ def write_report(folder: str | Path) -> Path:
     sections.append(_provenance(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
-    page.write_text(
+    partial = folder / "report.html.partial"
+    partial.write_text(
         PAGE.substitute(title=title, summary=_summary(results, statistics), sections="\n".join(sections)),
         encoding="utf-8",
     )
+    partial.replace(page)
     return page
 
 
@@ -134,8 +136,6 @@ def _about_failures(results: xarray.Dataset) -> str:
 
 def sentence(status: int) -> str:
     """What a sample's status says."""
-    if status == BAD_PARAMETERS:
-        return "No chain can have the parameters that were drawn."
     return Status(status).sentence if status in set(Status) else "The sample has not been computed."
 
 

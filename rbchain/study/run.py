@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ..errors import StudyError
@@ -37,39 +39,60 @@ def run(
 ) -> Statistics:
     """Compute what is missing in the store; returns the Statistics of all of it.
 
+    This thread computes a chunk, or waits for it, while another one stores the chunk before. So Ctrl-C, which reaches
+    this thread only, does not wait for a computation.
+    """
+    books = _Books(plan, store)
+    if progress is not None:
+        progress(sum(last - first for first, last in map(store.bounds, store.finished)), books.statistics)
+    books.catch_up()
+    missing = (chunk for chunk in range(store.chunks) if not store.is_finished(chunk))
+    computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
+    kept: Future[int] | None = None
+
+    def wait_for_books() -> None:
+        if kept is not None:
+            samples = kept.result()
+            if progress is not None:
+                progress(samples, books.statistics)
+
+    with ThreadPoolExecutor(1) as bookkeeper, contextlib.closing(computed):
+        while books.ended is None and (found := next(computed, None)) is not None:
+            wait_for_books()
+            kept = bookkeeper.submit(books.keep, *found) if books.ended is None else None
+        wait_for_books()
+    if books.ended is not None:
+        store.end_at(books.ended)
+    elif books.next == store.chunks:
+        books.statistics.finish()
+    else:
+        raise StudyError(f"chunk {books.next} was not computed, though nothing failed; run the same command again")
+    return books.statistics
+
+
+class _Books:
+    """What is stored, and the statistics of it.
+
     Statistics follow the samples in their order, for their sums, and the decision to stop, to be the same however the
     chunks come in; a chunk that comes too early waits in the store.
     """
-    statistics, names = Statistics(plan), [v.name for v in plan.variables]
-    enough = is_narrow_enough(plan.description.stop_when)
-    chunks, upto, ended = store.chunks, 0, None
-    missing = [chunk for chunk in range(chunks) if not store.is_finished(chunk)]
-    finished = set(range(chunks)) - set(missing)
-    computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
 
-    def catch_up(own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> bool:
-        """Statistics of all chunks that follow without a gap; whether that is enough."""
-        nonlocal upto, ended
-        while upto in finished and ended is None:
-            ended = statistics.add(outputs if outputs is not None and upto == own else store.read(upto, names), enough)
-            upto += 1
-        return ended is not None
+    def __init__(self, plan: Plan, store: Store | InMemory) -> None:
+        self.store, self.statistics = store, Statistics(plan)
+        self.names = [variable.name for variable in plan.variables]
+        self.enough = is_narrow_enough(plan.description.stop_when)
+        self.next = 0
+        self.ended: int | None = None  # after so many samples, if that is enough
 
-    if progress is not None:
-        progress(sum(store.bounds(chunk)[1] - store.bounds(chunk)[0] for chunk in finished), statistics)
-    try:
-        if not catch_up():
-            for chunk, outputs in computed:
-                store.write(chunk, outputs)
-                finished.add(chunk)
-                if progress is not None:
-                    progress(len(outputs["status"]), statistics)
-                if catch_up(chunk, outputs):
-                    break
-    finally:
-        computed.close()
-    if ended is None:
-        statistics.finish()
-    else:
-        store.end_at(ended)
-    return statistics
+    def keep(self, chunk: int, outputs: dict[str, np.ndarray]) -> int:
+        """Store a chunk, and add it to the statistics once it is its turn; returns how many samples it has."""
+        self.store.write(chunk, outputs)
+        self.catch_up(chunk, outputs)
+        return len(outputs["status"])
+
+    def catch_up(self, own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> None:
+        """Add all chunks that follow without a gap, until that is enough."""
+        while self.ended is None and self.store.is_finished(self.next):
+            at_hand = outputs if self.next == own and outputs is not None else self.store.read(self.next, self.names)
+            self.ended = self.statistics.add(at_hand, self.enough)
+            self.next += 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StudyError
+from .capacity import in_units, memory_there
 from .designs import SMALLEST, Random
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ def indices(
         raise StudyError("nothing varies in this study")
     if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 2:
         raise StudyError(f"samples is {samples!r}; expected a whole number of at least 2")
+    needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
+    if needed > memory_there():
+        raise StudyError(
+            f"samples is {samples:,}: the design takes {in_units(needed)} of memory, and this machine has "
+            f"{in_units(memory_there())}; choose fewer samples"
+        )
     sampled, analysed = _methods(method)
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
     points = sampled(problem, samples, study.description.seed)

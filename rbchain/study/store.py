@@ -1,7 +1,7 @@
 """Where results are kept: a Zarr group that xarray opens, a chunk of it for every chunk of the study.
 
-A chunk's status is written last, and every file appears whole or not at all (it is renamed into its place): so what has
-a status is finished, and whatever interrupts a run leaves nothing to mend.
+The checksums of a chunk's files are written last, and every file appears whole or not at all (it is renamed into its
+place). A chunk with checksums is finished, so a run that was killed leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -16,9 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StudyError
-from ..lock_free import cached_property
+from .capacity import refuse_beyond_disk, refuse_beyond_memory
+from .checksums import Damage, digest_of, read_sealed, write_sealed
 from .description import differences
-from .outputs import NOT_RUN
+from .inspection import Findings, damaged_chunks, in_words, inspect
+from .layout import (
+    CHECKSUMS,
+    FOLDER,
+    FORMAT,
+    LOCK,
+    OF_CHECKS,
+    coordinates_of,
+    document_of,
+    file_of,
+    identity_of,
+    lay_out,
+    record_of,
+)
 from .provenance import provenance
 
 if TYPE_CHECKING:
@@ -27,120 +41,108 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .statistics import Statistics
 
-FOLDER, LOCK = "results.zarr", ".lock"
-FORMAT = 1
+UNFINISHED = ".unfinished"
 
 
-class Store:
-    """The results of one study in a folder; made by `Store.create` or `Store.open`."""
+class Chunked:
+    """Samples in chunks of `chunk`, the last of which may be shorter."""
 
-    def __init__(self, folder: str | Path) -> None:
-        import zarr
+    samples: int
+    chunk: int
+    finished: set[int]
 
-        self.folder = Path(folder)
-        try:
-            self.group: Any = zarr.open_group(self.folder / FOLDER, mode="r+")
-            self.attributes: dict[str, Any] = dict(self.group.attrs)
-            self.chunk = int(self.attributes["chunk"])
-            self.samples = self.group["status"].shape[0]  # type: ignore[union-attr]
-            self.attributes["study"]
-        except (KeyError, ValueError, OSError) as error:
-            raise StudyError(f"{self.folder / FOLDER} is no store of a study, or is damaged ({error!r})") from None
-
-    @classmethod
-    def exists(cls, folder: str | Path) -> bool:
-        """Whether there is one."""
-        return (Path(folder) / FOLDER / "zarr.json").is_file()
-
-    @classmethod
-    def create(cls, folder: str | Path, plan: Plan, chunk: int, reach: dict[str, str]) -> Store:
-        """A new one, which appears in its folder once it is whole."""
-        import zarr
-
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = folder / (FOLDER + ".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        samples, sizes = plan.description.samples, plan.sizes()
-        attributes = {
-            "format": FORMAT,
-            "title": plan.description.name,
-            "samples": samples,
-            "chunk": chunk,
-            "study": json.dumps(plan.words()),
-            "provenance": json.dumps(provenance()),
-            "reach": json.dumps(reach),
-        }
-        group = zarr.create_group(unfinished, attributes=attributes)
-        for variable in plan.variables:
-            shape = tuple(sizes[d] for d in variable.dims)
-            group.create_array(
-                variable.name,
-                shape=(samples, *shape),
-                chunks=(chunk, *(max(1, size) for size in shape)),
-                dtype=np.dtype(variable.dtype),
-                fill_value=NOT_RUN if variable.name == "status" else np.nan if variable.dtype is np.float64 else 0,
-                dimension_names=("sample", *variable.dims),
-                attributes={"units": variable.units, "long_name": variable.label or variable.name},
-                config={"write_empty_chunks": True},
-            )
-        for name, dim, labels, units in _coordinates(plan):
-            values = labels.astype(np.dtypes.StringDType()) if labels.dtype.kind == "U" else labels
-            group.create_array(name, data=values, dimension_names=(dim,), attributes={"units": units})
-        unfinished.rename(folder / FOLDER)
-        return cls(folder)
-
-    @classmethod
-    def open(cls, folder: str | Path, plan: Plan) -> Store:
-        """The one that is there, if it is of this very study; a StudyError names what has changed."""
-        store = cls(folder)
-        changed = differences(json.loads(store.attributes["study"]), json.loads(json.dumps(plan.words())))
-        if changed:
-            raise StudyError(
-                f"{store.folder}: this study is another one than that whose results are there: "
-                + "; ".join(changed[:5])
-                + " (give another folder, or delete this one)"
-            )
-        for left in (store.folder / FOLDER).rglob("*.partial"):  # of a write that was cut off
-            left.unlink(missing_ok=True)
-        return store
-
-    def bounds(self: Store | InMemory, chunk: int) -> tuple[int, int]:
+    def bounds(self, chunk: int) -> tuple[int, int]:
         """First sample of a chunk, and the one behind its last."""
         return chunk * self.chunk, min((chunk + 1) * self.chunk, self.samples)
 
     @property
-    def chunks(self: Store | InMemory) -> int:
+    def chunks(self) -> int:
         """How many there are."""
         return -(-self.samples // self.chunk)
 
+
+class Store(Chunked):
+    """The results of one study in a folder; made by `Store.create` or `Store.open`.
+
+    Attributes
+    ----------
+    finished : set of int
+        Chunks of which all results are there.
+    repaired : list of Damage
+        Files that were damaged when the store was opened, and were restored or are to be computed again.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, findings: Findings) -> None:
+        import zarr
+
+        self.folder, self.plan, self.finished = folder, plan, findings.finished
+        self.repaired: list[Damage] = findings.damage
+        self.group: Any = zarr.open_group(folder / FOLDER, mode="r+")
+        self.chunk, self.samples = int(self.group.attrs["chunk"]), int(self.group["status"].shape[0])
+        self.identity = identity_of(self.group.attrs["study"])
+
+    @classmethod
+    def exists(cls, folder: str | Path) -> bool:
+        """Whether there is one."""
+        return (Path(folder) / FOLDER).is_dir()
+
+    @classmethod
+    def create(cls, folder: str | Path, plan: Plan, chunk: int, reach: dict[str, str]) -> Store:
+        """A new one, which appears in its folder once it is whole."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_beyond_disk(plan, folder)
+        shutil.rmtree(folder / CHECKSUMS, ignore_errors=True)
+        with _laid_out(folder, plan, chunk, _attributes(plan, chunk, reach)) as unfinished:
+            (folder / CHECKSUMS).mkdir()
+            (unfinished / FOLDER).rename(folder / FOLDER)
+        return cls(folder, plan, Findings(folder))
+
+    @classmethod
+    def open(cls, folder: str | Path, plan: Plan, reach: dict[str, str]) -> Store:
+        """The one that is there, if it is of this very study, without its damaged files.
+
+        Raises
+        ------
+        StudyError
+            If the results are of another study: the message names what differs.
+        """
+        folder = Path(folder)
+        findings = inspect(folder, identity_of(json.dumps(plan.words())))
+        _refuse_another_study(findings, plan)
+        for left in (*folder.glob("*.partial"), *(folder / FOLDER).rglob("*.partial")):  # of a write that was cut off
+            left.unlink(missing_ok=True)
+        if findings.damage:
+            _drop(findings, plan)
+            _restore(findings, plan, reach)
+        return cls(folder, plan, findings)
+
+    def repair_in_words(self) -> str:
+        """Which files were damaged, and how many samples are lost with them."""
+        lost = [last - first for first, last in map(self.bounds, damaged_chunks(self.repaired))]
+        return f"{in_words(self.folder, self.repaired)}. rbchain restores them and recomputes {sum(lost):,} samples"
+
     def is_finished(self, chunk: int) -> bool:
         """Whether all results of a chunk are there."""
-        store = self.folder / FOLDER
-        return all((store / name / "c" / f"{chunk}{further}").is_file() for name, further in self._files)
-
-    @cached_property
-    def _files(self) -> list[tuple[str, str]]:
-        """Of each array along the samples its name, and what the names of its chunks' files end with; status first."""
-        found: list[tuple[str, str]] = []
-        for name, array in self.group.arrays():
-            if array.metadata.dimension_names[0] == "sample" and 0 not in array.shape:
-                found.append((name, "/0" * (len(array.shape) - 1)))
-        return sorted(found, key=lambda of_array: of_array[0] != "status")
+        return chunk in self.finished
 
     def write(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
-        """Keep the results of a chunk, its status last."""
+        """Keep the results of a chunk, then their checksums."""
         first, last = self.bounds(chunk)
         try:
             for name, values in outputs.items():
                 if values.size and name != "status":
                     self.group[name][first:last] = values
             self.group["status"][first:last] = outputs["status"]
+            files = [file_of(variable, chunk) for variable in self.plan.variables if outputs[variable.name].size]
+            digests = {file: digest_of(self.folder / file) for file in files}
+            write_sealed(self.folder, record_of(chunk), {"study_sha256": self.identity, "files": digests})
         except OSError as error:
             raise StudyError(
                 f"{self.folder}: the results cannot be written ({error.strerror or error}); "
-                "once they can, the same command goes on from here"
+                "once they can, run the same command again to resume"
             ) from error
+        self.finished.add(chunk)
 
     def read(self, chunk: int, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Results of a finished chunk by name."""
@@ -148,21 +150,92 @@ class Store:
         return {name: self.group[name][first:last] for name in names}
 
     def end_at(self, samples: int) -> None:
-        """Make these all the samples there are: the study stopped early. The status last, as for a chunk."""
-        if samples == self.samples:
-            return
-        for name, _ in reversed(self._files):
-            array = self.group[name]
-            array.resize((samples, *array.shape[1:]))
+        """Make these all the samples there are: the study stopped early."""
+        beyond = -(-samples // self.chunk)
+        places = [self.folder / CHECKSUMS] + [self.folder / FOLDER / v.name / "c" for v in self.plan.variables]
+        for path in [path for place in places if place.is_dir() for path in place.iterdir()]:
+            if path.stem.isdecimal() and int(path.stem) >= beyond:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for variable in self.plan.variables:
+            document = read_sealed(self.folder, document_of(variable.name))
+            document["shape"][0] = samples
+            write_sealed(self.folder, document_of(variable.name), document)
         self.samples = samples
 
     def keep_statistics(self, statistics: Statistics) -> None:
         """The last thing written: statistics of everything, and how many samples failed."""
-        self.group.attrs["statistics"] = json.dumps(statistics.in_words())
+        document = read_sealed(self.folder, document_of(""))
+        document["attributes"]["statistics"] = json.dumps(statistics.in_words())
+        write_sealed(self.folder, document_of(""), document)
 
     def dataset(self) -> xarray.Dataset:
         """The results as xarray has them: read when looked at."""
-        return open_dataset(self.folder)
+        return _dataset_in(self.folder)
+
+
+def _attributes(plan: Plan, chunk: int, reach: dict[str, str]) -> dict[str, Any]:
+    """What the whole group says of itself."""
+    return {
+        "format": FORMAT,
+        "title": plan.description.name,
+        "samples": plan.description.samples,
+        "chunk": chunk,
+        "study": json.dumps(plan.words()),
+        "provenance": json.dumps(provenance()),
+        "reach": json.dumps(reach),
+    }
+
+
+@contextlib.contextmanager
+def _laid_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) -> Iterator[Path]:
+    """A folder beside the results with all arrays of the study, from which they are moved into their places."""
+    unfinished = folder / UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    lay_out(unfinished, plan, chunk, attributes)
+    yield unfinished
+    shutil.rmtree(unfinished)
+
+
+def _refuse_another_study(findings: Findings, plan: Plan) -> None:
+    """A StudyError unless the results are of this study."""
+    if findings.attributes is not None:
+        changed = differences(json.loads(findings.attributes["study"]), json.loads(json.dumps(plan.words())))
+        if changed:
+            raise StudyError(
+                f"{findings.folder} holds the results of another study: {'; '.join(changed[:5])}. Choose another "
+                "folder, or delete this one"
+            )
+    elif not findings.arrays:
+        raise StudyError(
+            f"{findings.folder / document_of('')} is damaged, and no other file shows that the results are of this "
+            "study. Choose another folder, or delete this one"
+        )
+
+
+def _drop(findings: Findings, plan: Plan) -> None:
+    """Remove all files of damaged chunks, their checksums first: their samples are not done."""
+    for chunk in damaged_chunks(findings.damage):
+        for file in (record_of(chunk), *(file_of(variable, chunk) for variable in plan.variables)):
+            (findings.folder / file).unlink(missing_ok=True)
+
+
+def _restore(findings: Findings, plan: Plan, reach: dict[str, str]) -> None:
+    """Write the description of the results anew, all samples planned, and no statistics yet."""
+    folder, chunk = findings.folder, findings.chunk
+    if chunk is None:
+        raise StudyError(
+            f"{folder}: every file that says how many samples a chunk has is damaged; delete the folder, and run the "
+            "study again"
+        )
+    attributes = findings.attributes or _attributes(plan, chunk, reach)
+    kept = {name: value for name, value in attributes.items() if name not in (*OF_CHECKS, "statistics")}
+    (folder / CHECKSUMS).mkdir(exist_ok=True)
+    with _laid_out(folder, plan, chunk, kept) as unfinished:
+        for path in sorted(path for path in unfinished.rglob("*") if path.is_file()):
+            place = folder / path.relative_to(unfinished)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
 
 
 @contextlib.contextmanager
@@ -178,23 +251,23 @@ def alone(folder: str | Path) -> Iterator[None]:
         yield
 
 
-class InMemory:
+class InMemory(Chunked):
     """Results that are kept nowhere: what `Store` is, without a folder."""
 
     def __init__(self, plan: Plan, chunk: int) -> None:
+        refuse_beyond_memory(plan)
         sizes = plan.sizes()
-        self.samples, self.chunk = plan.description.samples, chunk
+        self.samples, self.chunk, self.finished = plan.description.samples, chunk, set()
         self.arrays = {v.name: np.empty((self.samples, *(sizes[d] for d in v.dims)), v.dtype) for v in plan.variables}
 
-    bounds, chunks = Store.bounds, Store.chunks
-
     def is_finished(self, chunk: int) -> bool:
-        return False
+        return chunk in self.finished
 
     def write(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
         first, last = self.bounds(chunk)
         for name, values in outputs.items():
             self.arrays[name][first:last] = values
+        self.finished.add(chunk)
 
     def read(self, chunk: int, names: Sequence[str]) -> dict[str, np.ndarray]:
         first, last = self.bounds(chunk)
@@ -212,35 +285,31 @@ class InMemory:
             v.name: (("sample", *v.dims), self.arrays[v.name], {"units": v.units, "long_name": v.label or v.name})
             for v in plan.variables
         }
-        coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in _coordinates(plan)}
+        coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in coordinates_of(plan)}
         attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.in_words())}
         return xarray.Dataset(variables, coordinates, attributes)
 
 
 def open_dataset(folder: str | Path) -> xarray.Dataset:
-    """The results in a folder as an `xarray.Dataset`, read when looked at."""
+    """The results in a folder as an `xarray.Dataset`, whose values are read when they are looked at.
+
+    Every file is compared with its checksum first, which takes about a second for 2 GB. Plain xarray opens
+    `results.zarr` too; it detects changed values, but reads those of a missing file as NaN or -1.
+
+    Raises
+    ------
+    StudyError
+        If a file is damaged or missing: the message names it, and says how to repair the results.
+    """
+    inspect(folder).refuse_damage()
+    return _dataset_in(Path(folder))
+
+
+def _dataset_in(folder: Path) -> xarray.Dataset:
     import xarray
 
-    path = Path(folder) / FOLDER
-    if not Store.exists(folder):
-        raise StudyError(f"{folder}: there are no results of a study")
-    found = xarray.open_zarr(path, chunks=None, mask_and_scale=False, consolidated=False)
+    found = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
+    for described in (found, *found.variables.values()):
+        for name in OF_CHECKS:
+            described.attrs.pop(name, None)
     return found.set_coords([name for name, variable in found.items() if "sample" not in variable.dims])
-
-
-def _coordinates(plan: Plan) -> list[tuple[str, str, np.ndarray, str]]:
-    """Labels along the axes, and what is measured there: name, axis, values, unit."""
-    model = plan.model
-    found: list[tuple[str, str, Any, str]] = [
-        ("parameter", "parameter", plan.columns, ""),
-        ("parameter_units", "parameter", plan.units, ""),
-        ("position", "position", model.position_labels, ""),
-        ("position_units", "position", model.position_units, ""),
-        ("velocity", "velocity", model.velocity_labels, ""),
-        ("velocity_units", "velocity", model.velocity_units, ""),
-    ]
-    if plan.description.outputs.motion:
-        found.append(("time", "time", plan.times, "s"))
-    if plan.events:
-        found.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(plan.events)], ""))
-    return [(name, dim, np.asarray(values), units) for name, dim, values, units in found if len(values)]

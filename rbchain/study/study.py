@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,10 +13,9 @@ import numpy.typing as npt
 
 from ..chain import Model
 from ..errors import ModelError, StudyError
-from ..lock_free import cached_property
 from ..simulation import Trajectory
 from . import executors
-from .description import checked, read_description
+from .description import Description, checked, read_description
 from .plan import Plan
 from .progress import bar_of
 from .provenance import Log
@@ -43,7 +43,7 @@ class Study:
     Raises
     ------
     StudyError
-        If the description does not fit; it names the key.
+        If the description is wrong, by itself or for this model: the message names the key.
 
     Examples
     --------
@@ -66,19 +66,24 @@ class Study:
     """
 
     def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
-        self.description, self.folder = checked(keys), Path(folder)
+        self._bind(checked(keys), Path(folder))
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
         """The study that a TOML file describes; files that it names are beside it."""
         study = cls.__new__(cls)
-        study.description, study.folder = read_description(path), Path(path).parent
+        description = read_description(path)
+        try:
+            study._bind(description, Path(path).parent)
+        except StudyError as error:
+            raise StudyError(f"{path}: {error}") from None
         return study
 
-    @cached_property
-    def plan(self) -> Plan:
-        """The study bound to its model."""
-        return Plan(self.description, self.folder)
+    def _bind(self, description: Description, folder: Path) -> None:
+        """Check the description with its model: every error that needs no sample to show is raised here."""
+        self.description, self.folder = description, folder
+        self.plan = Plan(description, folder)
+        self.reach = reach_of(self.plan)
 
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
@@ -100,7 +105,7 @@ class Study:
         ----------
         out : path, optional
             Folder of the results; in memory only, if not given. Where there are results of this very study in it, the
-            run goes on with what is missing.
+            run goes on with what is missing, and repairs damaged files.
         executor : "local", "processes" or "dask"
             In this process on all threads; in `workers` processes; or on the dask cluster of `scheduler`, an address or
             a `distributed.Client`. The results are the same to the last bit.
@@ -122,6 +127,11 @@ class Study:
         ------
         StudyError
             If the folder holds another study: the message names what differs. If it cannot be written.
+
+        Warns
+        -----
+        UserWarning
+            If files in the folder were damaged: the message names them. rbchain computes their samples again.
         """
         if progress is True:
             with bar_of(self) as advance:
@@ -135,7 +145,6 @@ class Study:
                     progress=advance,
                 )
         plan, compute = self.plan, _executor(executor, workers, scheduler)
-        reach = reach_of(plan)
         memory = _number("memory", memory)
         size = chunk_size(plan, memory)
         if chunk is not None:
@@ -147,9 +156,13 @@ class Study:
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
             with alone(out):
-                store = Store.open(out, plan) if Store.exists(out) else Store.create(out, plan, size, reach)
+                exists = Store.exists(out)
+                store = Store.open(out, plan, self.reach) if exists else Store.create(out, plan, size, self.reach)
                 log = Log(out)
                 log.write(event="started", samples=plan.description.samples)
+                if store.repaired:
+                    log.write(event="repaired", files=[str(damage) for damage in store.repaired])
+                    warnings.warn(store.repair_in_words(), stacklevel=2)
                 statistics = run(plan, store, compute, progress or None)
                 store.keep_statistics(statistics)
                 log.write(event="finished", samples=statistics.count, failures=statistics.failures)
@@ -177,7 +190,7 @@ class Study:
         try:
             model = plan.chains(drawn).build(only=0)
         except ModelError as error:
-            raise StudyError(f"sample {k} draws a chain that cannot be: {error}") from None
+            raise StudyError(f"sample {k} has invalid parameters: {error}") from None
         # in company, as in the study, if one of its neighbours can be
         values = plan.draw(max(0, k - 4), min(samples, k + 5))
         beside = values[plan.possible(values) & (values != drawn).any(-1)][:1]
@@ -206,7 +219,7 @@ class Study:
             return self.plan.simulate(self.plan.draw(first, first + count), save_at)[1]
         except ModelError as error:
             raise StudyError(
-                f"of samples {first} to {first + count - 1} one is a chain that cannot be: {error}"
+                f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}"
             ) from None
 
     def sensitivity(
@@ -249,6 +262,6 @@ def _whole(name: str, value: Any, least: int = 1, most: int | None = None) -> in
 
 def _number(name: str, value: Any) -> float:
     """A finite number above zero, or a StudyError that names it."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 < value < np.inf:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and 0 < value < np.inf:
         return float(value)
     raise StudyError(f"{name} is {value!r}; expected a finite number above 0")

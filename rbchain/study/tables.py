@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import StudyError
+from .numbers import real_numbers
 
 
 def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
@@ -30,17 +31,23 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
     if missing:
         raise StudyError(f"design.file: {path.name} has no column {missing[0]!r}; it has {list(table)}")
     try:
-        values = np.stack([np.asarray(table[name], np.float64) for name in columns], -1)
-    except (TypeError, ValueError):
-        raise StudyError(f"design.file: {path.name}: expected numbers in all of {list(columns)}") from None
-    if values.ndim != 2:
-        raise StudyError(f"design.file: {path.name}: expected one number for each sample in all of {list(columns)}")
+        values = np.stack([_column(table, name) for name in columns], -1)
+    except ValueError as error:
+        raise StudyError(f"design.file: {path.name}: {error}") from None
     if len(values) < samples:
         raise StudyError(f"design.file: {path.name} has {len(values)} rows; samples is {samples}")
     bad = np.argwhere(~np.isfinite(values))
     if bad.size:
         raise StudyError(f"design.file: {path.name}: row {bad[0][0]} of {columns[bad[0][1]]!r} is not finite")
     return values[:samples]
+
+
+def _column(table: Mapping[str, Any], name: str) -> np.ndarray:
+    """The numbers of a column."""
+    values = real_numbers(f"column {name!r}", table[name])
+    if values.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {values.shape}; expected one number for each sample")
+    return values
 
 
 def _read(path: Path, columns: Sequence[str]) -> Mapping[str, Any]:

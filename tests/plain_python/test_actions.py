@@ -149,7 +149,7 @@ def test_passive_forces_come_as_joint_forces(passive):
 def test_each_degree_of_freedom_has_its_own_passive_forces():
     builder = rb.ModelBuilder()
     passive = PASSIVE(stiffness=(1.0, 2.0, 3.0), damping=(4.0, 5.0, 6.0), rest_position=(0.1, 0.2, 0.3))
-    builder.add_body("body", joint=rb.Planar(), inertia=rb.Inertia(1.0), passive=passive)
+    builder.add_body("body", joint=rb.Planar(), inertia=rb.Inertia.sphere(0.1, mass=1.0), passive=passive)
     model = builder.build()
     found = model.passive_forces([1.0, 1.0, 1.0], [0.5, -0.5, 0.25])
     np.testing.assert_allclose(found, [-0.9 - 2.0, -1.6 + 2.5, -2.1 - 1.5], rtol=1e-15)

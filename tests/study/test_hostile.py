@@ -31,7 +31,7 @@ axis = "y"
 """
 
 WRONG = {
-    "no TOML": ("samples = 10", "samples = = 10", r"no TOML: Invalid value \(at line 3"),
+    "no TOML": ("samples = 10", "samples = = 10", r"study.toml: the file is not valid TOML: Invalid value \(at line 3"),
     "an unknown key": ("samples = 10", "samples = 10\nsample = 3", r"sample: Extra inputs are not permitted"),
     "an unknown key within": ('axis = "y"', 'axes = "y"', r"measures\[0\].axes: Extra inputs are not permitted"),
     "a missing key": ("samples = 10", "", "samples: Field required"),
@@ -80,7 +80,7 @@ WRONG = {
     "a factorial of another size": (
         "samples = 10",
         'samples = 10\ndesign = "factorial"',
-        "design: samples is 10; expected 9",
+        r"design: samples is 10; expected 3\^2 = 9",
     ),
     "an unknown design": ("samples = 10", 'samples = 10\ndesign = "magic"', "design: .*'magic'"),
     "a stop without measure": (
@@ -102,7 +102,7 @@ WRONG = {
     "a drive of no joint": (
         "samples = 10",
         'samples = 10\ndrives = [{ kind = "PID", joint = "knee", reference = 0, kp = 1 }]',
-        "drives, forces or events: .*'knee'",
+        r"drives\[0\]: .*'knee'",
     ),
     "an unknown word of a drive": (
         "samples = 10",
@@ -184,7 +184,7 @@ def test_a_full_disk_is_said_and_the_study_goes_on_once_there_is_room(arm, tmp_p
 
     with monkeypatch.context() as patch:
         patch.setattr(zarr.Array, "__setitem__", full_after_some)
-        with pytest.raises(rb.StudyError, match=r"No space left on device.*once they can, the same command goes on"):
+        with pytest.raises(rb.StudyError, match=r"No space left on device.*once they can, run the same command again"):
             study(arm).run(tmp_path, chunk=20)
     results, expected = study(arm).run(tmp_path, chunk=20), study(arm).run()
     assert all(np.array_equal(results[name], expected[name]) for name in expected)
@@ -234,26 +234,17 @@ def test_two_runs_do_not_work_on_one_study(arm, tmp_path):
     study(arm).run(tmp_path, progress=begin_another)
 
 
-def test_a_chunk_that_was_deleted_is_computed_again_and_a_damaged_store_is_said(arm, tmp_path):
-    expected = study(arm).run(tmp_path, chunk=20).q_final.values.copy()
-    (tmp_path / "results.zarr" / "q_final" / "c" / "1" / "0").unlink()
-    assert np.array_equal(study(arm).run(tmp_path).q_final, expected)
-    (tmp_path / "results.zarr" / "zarr.json").write_text("{}")
-    with pytest.raises(rb.StudyError, match="is no store of a study, or is damaged"):
-        study(arm).run(tmp_path)
-
-
 def test_measurements_of_a_screw_are_angles():
     builder = rb.ModelBuilder()
     builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia.sphere(0.1, mass=1.0))
     keys = {"model": builder.build(), "samples": 2, "simulate": {"duration": 0.1}}
     for unit, good in (("deg", True), ("mm", False)):
-        given = rb.Study(**keys, vary=[{"parameter": "q", "distribution": {"kind": "normal", "std": f"1 {unit}"}}])
+        vary = [{"parameter": "q", "distribution": {"kind": "normal", "std": f"1 {unit}"}}]
         if good:
-            assert given.plan.units == ("rad",)
+            assert rb.Study(**keys, vary=vary).plan.units == ("rad",)
         else:
-            with pytest.raises(rb.StudyError, match="expected an angle"):
-                _ = given.plan
+            with pytest.raises(rb.StudyError, match=r"vary\[0\].distribution: .*expected an angle"):
+                rb.Study(**keys, vary=vary)
 
 
 def test_a_folder_that_cannot_be_is_refused(arm, tmp_path):
@@ -283,4 +274,4 @@ def test_a_function_that_gives_the_wrong_shape_is_named(arm):
     with pytest.raises(rb.StudyError, match=r"measures\[0\], 'odd': its function gives shape \(3,\)"):
         study(arm, measures=measures).run()
     with pytest.raises(rb.StudyError, match=r"measures\[0\].function is 'nowhere:f'; expected 'module:name'"):
-        _ = study(arm, measures=[{"name": "odd", "of": "function", "function": "nowhere:f"}]).plan
+        study(arm, measures=[{"name": "odd", "of": "function", "function": "nowhere:f"}])

@@ -46,12 +46,15 @@ def drives(model):
 
 def plan_of(dispersion, model=None, **keys):
     model = model or mechanism()
+    driven = drives(model) if len(model.joint_names) > 3 else []
+    tau = np.full(model.nv, 0.1)
+    tau[[model.velocity_index[model.joint_names.index(drive.joint)] for drive in driven]] = 0.0
     given = {
         "model": model,
         "samples": 20,
         "vary": [dispersion],
-        "simulate": {"duration": 0.1, "qd": 0.5, "tau": 0.1},
-        "drives": drives(model) if len(model.joint_names) > 3 else [],
+        "simulate": {"duration": 0.1, "qd": 0.5, "tau": tau},
+        "drives": driven,
         "forces": [rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0))), rb.Current((0.1, 0.0, 0.2))]
         if model.in_water
         else [],
@@ -63,6 +66,8 @@ def of(model, parameter):
     """Something that has the parameter."""
     if parameter == "pitch":
         return [name for name, kind in zip(model.joint_names, model.joint_types, strict=True) if kind == "screw"]
+    if parameter == "tau":
+        return f"{model.joint_names[1]}.*"  # without a drive
     return model.joint_names[0] if parameter in (*OF_POSITION, "axis") else "*"
 
 

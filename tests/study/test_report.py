@@ -50,7 +50,7 @@ def folder(tmp_path):
 def test_a_study_from_the_command_line(folder, capsys):
     file, out = str(folder / "study.toml"), str(folder / "out")
     assert cli.main(["study", "resume", file, "--out", out]) == output.EXIT_REFUSED
-    assert "no study was begun there" in capsys.readouterr().err
+    assert "there are no results to resume" in capsys.readouterr().err
     assert cli.main(["study", "run", file, "--out", out, "--chunk", "100"]) == output.EXIT_SOME_FAILED
     said = capsys.readouterr().out
     assert re.search(r"300 samples, (\d+) failed", said)

@@ -189,7 +189,7 @@ def test_an_interrupt_leaves_a_store_to_go_on_with_and_says_so(tmp_path):
     running.send_signal(signal.SIGINT)
     said = running.communicate()[0].decode()
     assert running.returncode == 130
-    assert "interrupted; the same command goes on from here" in said
+    assert "interrupted; run the same command again to resume" in said
     assert "Traceback" not in said
     arguments, settings = command(tmp_path, "status", "out")
     assert "not finished" in subprocess.run(arguments, **settings, check=True).stdout.decode()
@@ -269,7 +269,7 @@ def test_a_sample_beside_impossible_ones_can_be_looked_at(arm):
         if status[k] == 0:
             assert study.sample(k)[2].success
         else:
-            with pytest.raises(rb.StudyError, match=f"sample {k} draws a chain that cannot be: body 'link1'"):
+            with pytest.raises(rb.StudyError, match=f"sample {k} has invalid parameters: body 'link1'"):
                 study.sample(k)
 
 
