@@ -78,7 +78,7 @@ UNITS = st.builds(Units, *(st.integers(-size, size) for size in (60, 40, 40)))
 def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity):
     (model, words), (other, same_words) = built(builder_of(tree)), built(in_units(tree, units))
     assert words == same_words
-    if words and "dynamics" in quantity:
+    if words and quantity in ("forward_dynamics", "mass_matrix_inverse"):
         return
     state = random_state(model, (2,), tree.seed)
     expected = result_in_units(model, quantity, computed(model, quantity, state), units)
