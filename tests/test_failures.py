@@ -94,12 +94,18 @@ def test_a_free_body_without_inertia_is_nan_and_its_neighbours_are_not():
 )
 @pytest.mark.parametrize("cg", [(0, 0, 0), (0.3, 0, 0)])
 def test_a_thin_rod_that_may_turn_about_itself_is_singular_in_every_orientation(joint, cg):
+    """As a sample beside a sound one: a model all of whose samples are such rods is refused."""
     builder = rb.ModelBuilder()
-    builder.add_body("rod", joint=joint, inertia=rb.Inertia.rod(1.0, mass=2.0, cg=cg, axis=(1, 0, 0)))
-    model = builder.build()
-    q, qd = model.random_state(np.random.default_rng(0), 40)
-    assert np.isnan(model.forward_dynamics(q, qd, np.ones(model.nv))).all()
-    assert np.isnan(model.mass_matrix_inverse(q)).all()
+    builder.add_body("rod", joint=joint, inertia=rb.Inertia(2.0, cg, (1, 1, 1)))
+    rod, ball = rb.Inertia.rod(1.0, mass=2.0, axis=(1, 0, 0)).inertia, np.eye(3)
+    model = builder.build().vary(inertia=np.array([*[rod] * 40, ball])[:, None])
+    q, qd = model.random_state(np.random.default_rng(0), 41)
+    accelerations, inverses = model.forward_dynamics(q, qd, np.ones(model.nv)), model.mass_matrix_inverse(q)
+    assert np.isnan(accelerations[:40]).all()
+    assert np.isnan(inverses[:40]).all()
+    assert np.isfinite(accelerations[40]).all()
+    with pytest.raises(rb.ModelError, match=r"resists the motion of \['rod'\]"):
+        model.of_chain(7).forward_dynamics(q[7], qd[7], np.ones(model.nv))
 
 
 def escapes(t, q, qd, parameters, out):

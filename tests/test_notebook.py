@@ -36,7 +36,7 @@ def test_joints_are_drawn_where_they_stand():
 
 def test_names_are_no_markup():
     builder = rb.ModelBuilder(name="<b>&")
-    builder.add_body("</td><script>", joint=rb.Revolute(), inertia=rb.Inertia(1.0))
+    builder.add_body("</td><script>", joint=rb.Revolute(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
     assert "<script>" not in html_of(builder.build())
     assert "</td><script>" in "".join(etree.fromstring(html_of(builder.build())).itertext())
 

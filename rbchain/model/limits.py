@@ -30,7 +30,8 @@ class JointLimits:
     --------
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()
-    >>> builder.add_body("door", joint=rb.Revolute(), limits=rb.JointLimits(lower=0.0, upper=2.0))
+    >>> door = rb.Inertia.box((1, 0.05, 2), mass=20)
+    >>> builder.add_body("door", joint=rb.Revolute(), inertia=door, limits=rb.JointLimits(lower=0.0, upper=2.0))
     >>> builder.build().position_limits
     array([[0., 2.]])
     """

@@ -38,7 +38,7 @@ class Visual:
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()
     >>> look = rb.Visual("box", (0.4, 0.1, 0.1), rb.Pose((0.2, 0, 0)), colour=(0.9, 0.5, 0.1, 1.0))
-    >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(mass=1.0), visuals=[look])
+    >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(0.4, mass=1.0), visuals=[look])
     >>> builder.build().visuals["arm"][0].shape
     'box'
     """

@@ -242,6 +242,17 @@ def test_an_axis_of_zero_is_refused_with_the_joints_name(joint):
         rb.ModelBuilder().add_body("forearm", joint=joint((0, 0, 0)), joint_name="elbow")
 
 
+def test_a_sample_with_an_axis_of_zero_is_refused_with_the_joints_name():
+    builder = rb.ModelBuilder()
+    builder.add_body("forearm", joint=rb.Universal(), joint_name="elbow", inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    axes = np.tile([[1.0, 0, 0], [0, 1, 0]], (4, 1, 1))
+    axes[2, 1] = 0.0
+    with pytest.raises(
+        rb.ModelError, match=r"^joint 'elbow' of chain 2: axis is \[0.0, 0.0, 0.0\]; expected a non-zero"
+    ):
+        builder.build().vary(axis=axes)
+
+
 @pytest.mark.parametrize("joint", WITH_AXES)
 @pytest.mark.parametrize("axis", [(1, 0), (np.nan, 0, 1), "z", (np.inf, 0, 0), None, (1, 0, 1j), np.ma.masked_all(3)])
 def test_an_axis_that_is_no_vector_is_refused(joint, axis):
