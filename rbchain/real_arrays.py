@@ -57,6 +57,15 @@ def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: b
         raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float64's range") from None
 
 
+def float32_array(name: str, value: np.ndarray, error: type[Exception]) -> np.ndarray:
+    """Round an array to float32, or raise an `error` that names it if a number is beyond the range."""
+    try:
+        with np.errstate(over="raise"):
+            return value.astype(np.float32)
+    except FloatingPointError:
+        raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float32's range") from None
+
+
 def bool_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
     """Convert a caller's truth values to an array of bool, or raise an `error` that names the argument."""
     found = _unmasked(name, value, error, "an array of bool")

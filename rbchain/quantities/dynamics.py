@@ -272,9 +272,10 @@ class Dynamics(Calculator):
         """
         given = (q, qd, tau, wrenches)
         (q, qd, tau, *_), dtype, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
-        power = np.einsum("...i,...i", tau, qd)
-        if wrenches is not None:
-            # the sum's order, and so its rounding, is that of the numbers in memory
-            loads = np.ascontiguousarray(as_array("wrenches", wrenches), dtype)
-            power = power + np.einsum("...ij,...ij", loads, self.body_velocities(q, qd))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite stays in its sample
+            power = np.einsum("...i,...i", tau, qd)
+            if wrenches is not None:
+                # the sum's order, and so its rounding, is that of the numbers in memory
+                loads = np.ascontiguousarray(as_array("wrenches", wrenches), dtype)
+                power = power + np.einsum("...ij,...ij", loads, self.body_velocities(q, qd))
         return copied_to(out, power, given)

@@ -29,7 +29,7 @@ from .layouts import LAYOUTS, TYPES, not_real_arrays
 MODEL = "every_joint_tree"
 NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}
 NOT_FINITE = (np.nan, np.inf, -np.inf)
-EXTREME = (*NOT_FINITE, 1e300, -1e300, 1e155, -1e17, 5e-324, -1e-310, -0.0)
+EXTREME = (*NOT_FINITE, 1.7e308, -1e300, 1e155, 3e38, -1e17, 5e-324, -1e-310, -0.0)
 
 
 class Call(NamedTuple):

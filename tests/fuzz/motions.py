@@ -83,7 +83,9 @@ def events(draw, model):
     for _ in range(draw(st.integers(0, 2), label="events")):
         name = draw(st.sampled_from(joints), label="joint")
         kind = model.joint_types[joints.index(name)]
-        of = "velocity" if kind in ("free", "spherical") else draw(st.sampled_from(("position", "velocity")), label="of")
+        of = (
+            "velocity" if kind in ("free", "spherical") else draw(st.sampled_from(("position", "velocity")), label="of")
+        )
         value = draw(st.sampled_from((0.0, 0.1, -0.5)), label="value")
         stop, most = draw(st.booleans(), label="stop"), draw(st.sampled_from((1, 3)), label="most")
         found.append(rb.Event(name, value=value, of=of, stop=stop, most=most))
@@ -188,7 +190,19 @@ def check_events(found, duration):
 
 def check_same(one, other, samples):
     """The motions of some samples are the same to the last bit, with what drove them."""
-    for name in ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "tau", "qdd"):
+    for name in (
+        "q",
+        "qd",
+        "status",
+        "steps",
+        "rejections",
+        "evaluations",
+        "end_time",
+        "end_q",
+        "end_qd",
+        "tau",
+        "qdd",
+    ):
         np.testing.assert_array_equal(getattr(one, name)[samples], getattr(other, name)[samples], err_msg=name)
     for record, same in zip(one.events, other.events, strict=True):
         np.testing.assert_array_equal(record.count[samples], same.count[samples])

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from .calls import arguments_of, calls, check_angles, check_extreme_values, check_layouts, check_out
 from .cases import cases
 
-QUANTITIES = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "body_poses", "energy", "power", "difference")
+QUANTITIES = (
+    *("forward_dynamics", "inverse_dynamics", "mass_matrix", "body_poses", "frame_poses", "energy", "power"),
+    *("integrate", "difference"),
+)
 # A register has up to 16 lanes.
 SEVERAL = [(2,), (7,), (8,), (9,), (16,), (17,), (33,), (3, 5)]
 

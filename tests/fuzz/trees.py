@@ -37,7 +37,9 @@ def trees(draw, kinds=KINDS, most=6, dry=False):
     """Strategy for trees of up to `most` bodies, at least one of which moves."""
     count, flags = draw(st.integers(1, most)), st.booleans()
     bodies = [
-        Body(draw(st.integers(-1, i - 1)), draw(st.sampled_from(kinds)), draw(flags) or draw(flags), *draw_many(draw, 3))
+        Body(
+            draw(st.integers(-1, i - 1)), draw(st.sampled_from(kinds)), draw(flags) or draw(flags), *draw_many(draw, 3)
+        )
         for i in range(count)
     ]
     if all(body.kind == "fixed" for body in bodies):

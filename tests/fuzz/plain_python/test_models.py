@@ -55,7 +55,9 @@ def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists
         assert (eigenvalues[:, 0] <= 1e-12 * eigenvalues[:, -1]).all()
         with pytest.raises(rb.ModelError) as refused:
             model.forward_dynamics(q, qd, tau, wrenches)
-        assert all(any(repr(name) in line for line in (str(refused.value), *words)) for name in model.bodies_without_inertia)
+        assert all(
+            any(repr(name) in line for line in (str(refused.value), *words)) for name in model.bodies_without_inertia
+        )
         return
     assert not words
     sizes = Magnitudes(model, state)
