@@ -44,13 +44,7 @@ def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: b
     if type(value) is not np.ndarray:
         if _has_unit(value):
             raise error(f"{name} is {_excerpt(value)}, with a unit; expected plain numbers in SI units")
-        try:
-            found = None if _is_masked(value) else np.asarray(value)
-        except UNREADABLE as reason:
-            raise error(f"{name} is {_excerpt(value)}; expected real numbers: {reason}") from None
-        if found is None:
-            raise error(f"{name} is a masked array; expected real numbers without a mask. Fill or drop masked entries")
-        value = found
+        value = _unmasked(name, value, error, "real numbers")
     if value.dtype == FLOAT64 or (keep_float32 and value.dtype == FLOAT32):
         return value
     if value.dtype.kind not in "fiu" and not _has_real_objects(value):
@@ -61,6 +55,34 @@ def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: b
             return value.astype(np.float64)
     except UNREADABLE:
         raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float64's range") from None
+
+
+def float32_array(name: str, value: np.ndarray, error: type[Exception]) -> np.ndarray:
+    """Round an array to float32, or raise an `error` that names it if a number is beyond the range."""
+    try:
+        with np.errstate(over="raise"):
+            return value.astype(np.float32)
+    except FloatingPointError:
+        raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float32's range") from None
+
+
+def bool_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
+    """Convert a caller's truth values to an array of bool, or raise an `error` that names the argument."""
+    found = _unmasked(name, value, error, "an array of bool")
+    if found.dtype != bool:
+        raise error(f"{name} has type {found.dtype}; expected bool")
+    return found
+
+
+def _unmasked(name: str, value: Any, error: type[Exception], expected: str) -> np.ndarray:
+    """The array that NumPy makes of a value, unless there is a mask that NumPy would drop."""
+    try:
+        found = None if _is_masked(value) else np.asarray(value)
+    except UNREADABLE as reason:
+        raise error(f"{name} is {_excerpt(value)}; expected {expected}: {reason}") from None
+    if found is None:
+        raise error(f"{name} is a masked array; expected {expected} without a mask. Fill or drop masked entries")
+    return found
 
 
 def _is_masked(value: Any) -> bool:

@@ -26,7 +26,7 @@ from .drivers import threads
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
-from .real_arrays import real_array
+from .real_arrays import float32_array, real_array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -412,9 +412,12 @@ def simulate(
     times, asked = _times(duration, save_at)
     if on_failure not in ("status", "raise"):
         raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
-    single = all(np.asarray(x).dtype == np.float32 for x in (q0, qd0))
-    tau = real_array("tau", tau, StateError, keep_float32=True)
-    tau = np.broadcast_to(tau.astype(np.float32) if single else tau, tau.shape or (model.nv,))
+    q0, qd0, tau = (
+        real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
+    )
+    if q0.dtype == qd0.dtype == np.float32:
+        tau = float32_array("tau", tau, StateError)
+    tau = np.broadcast_to(tau, tau.shape or (model.nv,))
     states, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = _driver(method, step, rtol, atol, max_steps, times, dtype)
     chains = math.prod(batch)

@@ -5,12 +5,22 @@ from functools import cache
 
 import pytest
 
+from .fuzz import cases
 from .mechanisms import CHUNKS, MECHANISMS, random_trees
 from .quantities import Magnitudes, random_state
 
 STATES_PER_TREE = 3
 # Begun first, so that none of them is left to one worker while the others have nothing more to do.
 LONGEST = ("test_one_source", "test_plain_python", "test_actions", "test_quantities", "test_run", "test_simulation")
+
+
+def pytest_addoption(parser):
+    """`--fuzz N`: how many random cases the tests in `fuzz` run."""
+    parser.addoption("--fuzz", type=int, default=cases.DEFAULT, metavar="N", help="random cases in all (default: 2000)")
+
+
+def pytest_configure(config):
+    cases.set_total(config.getoption("fuzz"))
 
 
 def pytest_collection_modifyitems(items):

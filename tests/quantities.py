@@ -139,6 +139,14 @@ def shapes(model, name):
     }.get(name, [(v,)])
 
 
+def out_shape(model, name):
+    """Shape of `out` for one chain: several results are stacked, a pose is twelve numbers."""
+    own = shapes(model, name)
+    if name in ("body_poses", "frame_poses"):
+        return (*own[0][:-1], 12)
+    return own[0] if len(own) == 1 else (len(own), *own[0])
+
+
 class Magnitudes:
     """Upper bounds of what the terms of a model's equations amount to, per state: rounding errors are in proportion.
 
@@ -153,8 +161,10 @@ class Magnitudes:
         self.length = 1.0 + levers + np.linalg.norm(model.cg, axis=-1).max()
         self.rate = 1.0 + np.abs(state.qd).sum(-1)
         self.acceleration = np.abs(state.qdd).sum(-1) + 2.0 * self.rate**2
-        self.inertia = model.mass.sum() * self.length**2 + np.abs(model.inertia).sum() + model.armature.sum()
-        self.weight = model.mass.sum() * np.linalg.norm(model.gravity) * self.length
+        added = np.abs(model.added_mass + model.fluid_density * model.added_volume).sum() if model.in_water else 0.0
+        self.inertia = (model.mass.sum() + added) * self.length**2 + np.abs(model.inertia).sum() + model.armature.sum()
+        heavy = model.mass.sum() + model.fluid_density * model.volume.sum()
+        self.weight = heavy * np.linalg.norm(model.gravity) * self.length
         self.load = self.length * np.linalg.norm(state.wrenches, axis=-1).sum(-1)
         self.force = self.inertia * self.acceleration + self.weight + self.load
         self.energy = self.inertia * self.rate**2 + self.weight

@@ -21,7 +21,7 @@ BIAS_64, BIAS_32 = 6755399441055744.0, 12582912.0
 
 def sincos(x):
     """Sine and cosine of `x` in radians: within 2 ulp for |x| <= 1e5, the C library's beyond, NaN for inf and NaN."""
-    return math.sin(x), math.cos(x)
+    return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
 
 
 @overload(sincos)

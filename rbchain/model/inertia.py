@@ -165,13 +165,13 @@ def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
     None where `inertias` is anything else, such as numbers.
     """
-    if not isinstance(inertias, (Inertia, list, tuple, np.ndarray)):
+    if not isinstance(inertias, (Inertia, list, tuple, np.ndarray)) or getattr(inertias, "dtype", object) != object:
         return None
     try:
-        found = np.asarray(inertias)
+        found = np.asarray(inertias, dtype=object)  # which converts no number
     except ValueError:  # lists of different lengths
         return None
-    if found.dtype != object or not found.size or not all(isinstance(one, Inertia) for one in found.flat):
+    if not found.size or not all(isinstance(one, Inertia) for one in found.flat):
         return None
     mass, cg, tensor = (np.array([getattr(one, name) for one in found.flat]) for name in ("mass", "cg", "inertia"))
     return mass.reshape(found.shape), cg.reshape(*found.shape, 3), tensor.reshape(*found.shape, 3, 3)

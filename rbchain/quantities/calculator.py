@@ -47,7 +47,7 @@ class Calculator(Attributes):
             out: np.ndarray | None = None,
         ) -> np.ndarray: ...
         def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
-        def _none_like(self, states: npt.ArrayLike) -> np.ndarray: ...
+        def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
 
     def __init__(self, description: Description) -> None:
         self._description = description
@@ -295,23 +295,27 @@ class Calculator(Attributes):
     def _arrays_in(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
         if dtype.itemsize not in self._arrays:
-            parameters, variation = self._shared_parameters.copy(), None
-            if not self._shared:
-                variation = Variation(*variation_of(self._description, parameters, dtype, self.in_water))
-                parameters = parameters[..., None]
-            self._arrays[dtype.itemsize] = (self._topology, parameters.astype(dtype), variation)
+            self._arrays[dtype.itemsize] = (self._topology, *self._converted(dtype, self.in_water))
         return self._arrays[dtype.itemsize]
 
     def _parameters_in(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
         """Parameters and variation in one precision, with the columns of a model in water or without them."""
-        if in_water == self.in_water:
-            return self._arrays_in(dtype)[1:]
-        description = self._description_of_first
-        parameters, variation = parameters_of(description, in_water), None
-        if not self._shared:
-            variation = Variation(*variation_of(self._description, parameters, dtype, in_water))
-            parameters = parameters[..., None]
-        return parameters.astype(dtype), variation
+        return self._arrays_in(dtype)[1:] if in_water == self.in_water else self._converted(dtype, in_water)
+
+    def _converted(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
+        """Parameters and variation in one precision. Raises ModelError where they are beyond its range."""
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                parameters, variation = parameters_of(self._description_of_first, in_water), None
+                if not self._shared:
+                    variation = Variation(*variation_of(self._description, parameters, dtype, in_water))
+                    parameters = parameters[..., None]
+                return parameters.astype(dtype), variation
+        except FloatingPointError:
+            raise ModelError(
+                f"model {self._description.name!r}: parameters, or products such as rotor_inertia gear_ratio^2, are "
+                f"beyond the range of {dtype.name}; expected numbers up to {np.finfo(dtype).max:.1e} in size"
+            ) from None
 
     @cached_property
     def _float64_arrays(self) -> tuple[np.ndarray, np.ndarray, Variation | None]:
@@ -326,11 +330,6 @@ class Calculator(Attributes):
             if (value := getattr(self._description, field)).ndim > len(axes)
         }
         return dataclasses.replace(self._description, **first)
-
-    @cached_property
-    def _shared_parameters(self) -> np.ndarray:
-        """Parameters of all chains but for what varies, which is that of the first chain here."""
-        return parameters_of(self._description_of_first, self.in_water)
 
 
 def _precision(arrays: Sequence[np.ndarray]) -> np.dtype:

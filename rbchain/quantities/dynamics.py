@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ..drivers import dynamics
 from ..errors import StateError
+from ..real_arrays import bool_array
 from .calculator import Calculator, as_array, check_overlap, copied_to
 
 
@@ -136,14 +137,7 @@ class Dynamics(Calculator):
         >>> qdd.round(6).tolist(), tau.round(6).tolist()
         ([0.0, -60.0], [0.1875, 0.0])
         """
-        if isinstance(prescribed, np.ma.MaskedArray):
-            raise StateError("prescribed is a masked array; expected an array of bool without a mask")
-        try:
-            prescribed = np.asarray(prescribed)
-        except ValueError as error:
-            raise StateError(f"prescribed is {prescribed!r}; expected an array of bool: {error}") from None
-        if prescribed.dtype != bool:
-            raise StateError(f"prescribed has type {prescribed.dtype}; expected bool")
+        prescribed = bool_array("prescribed", prescribed, StateError)
         if self.bodies_without_inertia and prescribed.shape[-1:] == self._velocity_shape:
             for held in np.unique(prescribed.reshape(-1, prescribed.shape[-1]), axis=0):
                 self.require_inertia("hybrid_dynamics", held)
@@ -165,7 +159,7 @@ class Dynamics(Calculator):
         >>> bool(abs(arm.bias_forces([1, 2], [3, 4]) - arm.inverse_dynamics([1, 2], [3, 4], [0, 0])).max() == 0)
         True
         """
-        return self.inverse_dynamics(q, qd, self._none_like(qd), out=out)
+        return self.inverse_dynamics(q, qd, self._none_like("qd", qd), out=out)
 
     def gravity_forces(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Joint forces that hold the mechanism at rest, (..., nv).
@@ -176,7 +170,7 @@ class Dynamics(Calculator):
         >>> rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0)).gravity_forces([0.0])
         array([5.])
         """
-        none = self._none_like(q)
+        none = self._none_like("q", q)
         return self.inverse_dynamics(q, none, none, out=out)
 
     def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
@@ -194,9 +188,9 @@ class Dynamics(Calculator):
         """
         return self._compute(dynamics.passive_forces, self._velocity_shape, ("q", "qd"), (q, qd), out=out)
 
-    def _none_like(self, states: npt.ArrayLike) -> np.ndarray:
-        """Velocities or accelerations of zero in the precision of other states."""
-        return np.zeros(self._n, np.float32 if getattr(states, "dtype", None) == np.float32 else np.float64)
+    def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray:
+        """Velocities or accelerations of zero in the precision of an argument."""
+        return np.zeros(self._n, np.float32 if as_array(name, states).dtype == np.float32 else np.float64)
 
     def force_balance_residual(
         self,
@@ -276,8 +270,12 @@ class Dynamics(Calculator):
         >>> float(rb.Model.serial_chain(2).power([0, 0], [1, 2], [3, 4]))
         11.0
         """
-        (_, qd_ready, ready, *_), _, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
-        power = np.einsum("...i,...i", ready, qd_ready)
-        if wrenches is not None:
-            power = power + np.einsum("...ij,...ij", np.asarray(wrenches), self.body_velocities(q, qd))
-        return copied_to(out, power, (q, qd, tau, wrenches))
+        given = (q, qd, tau, wrenches)
+        (q, qd, tau, *_), dtype, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite stays in its sample
+            power = np.einsum("...i,...i", tau, qd)
+            if wrenches is not None:
+                # the sum's order, and so its rounding, is that of the numbers in memory
+                loads = np.ascontiguousarray(as_array("wrenches", wrenches), dtype)
+                power = power + np.einsum("...ij,...ij", loads, self.body_velocities(q, qd))
+        return copied_to(out, power, given)

@@ -75,7 +75,7 @@ class Matrices(Calculator):
         [1.0, 0.0]
         """
         self.require_inertia("solve_mass_matrix")
-        return self._weightless.forward_dynamics(q, self._none_like(q), tau, out=out)
+        return self._weightless.forward_dynamics(q, self._none_like("q", q), tau, out=out)
 
     def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.

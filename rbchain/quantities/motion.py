@@ -248,4 +248,5 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=2.0).center_of_mass([0.0, 0.0]).tolist()
         [2.0, 0.0, 0.0]
         """
-        return copied_to(out, self._compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like(q)))[..., 6:], (q,))
+        found = self._compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like("q", q)))
+        return copied_to(out, found[..., 6:], (q,))

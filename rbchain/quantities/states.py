@@ -174,21 +174,27 @@ class States(Calculator):
         """
         given = (q, v)
         (q, v), dtype, _ = self._checked_states(("q", "v"), given)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite stays in its sample
+            moved = self._moved(q, v).astype(dtype)
+        return copied_to(out, moved, given)
+
+    def _moved(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         moved = np.empty_like(q)
         own = ~self._dofs.in_quaternion_joint
         moved[..., self._own_coordinates] = q[..., self._own_coordinates] + v[..., own]
         for at, dof, free in self._quaternion_joints():
-            lost = _nan_where_not_finite(v[..., dof : dof + 3]) + _nan_where_not_finite(q[..., at : at + 4])
-            turn = np.where(np.isnan(lost), 0.0, v[..., dof : dof + 3])
+            turn = v[..., dof : dof + 3]
+            angle = np.linalg.norm(turn, axis=-1, keepdims=True)  # overflows where no rotation can be computed
+            lost = _nan_where_not_finite(angle) + _nan_where_not_finite(q[..., at : at + 4])
+            turn = np.where(np.isnan(lost), 0.0, turn)
             before = _rotation(q[..., at : at + 4])
             after = (before * _rotation_by(turn)).as_quat().reshape(*q.shape[:-1], 4)
             moved[..., at : at + 4] = after + lost
             if free:
-                with np.errstate(invalid="ignore"):  # of chains whose velocity is not finite
-                    slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
-                    turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
+                slide = (_mean_rotation(turn) @ v[..., dof - 3 : dof, None])[..., 0]
+                turned = before.apply(slide.reshape(-1, 3)).reshape(slide.shape)
                 moved[..., at - 3 : at] = q[..., at - 3 : at] + turned + lost
-        return copied_to(out, moved.astype(dtype), given)
+        return moved
 
     def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The velocities (..., nv) that take positions q0 to q1 in unit time, turning by no more than half a turn.
@@ -203,6 +209,11 @@ class States(Calculator):
         """
         given = (q0, q1)
         (q0, q1), dtype, _ = self._checked_states(("q0", "q1"), given)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite stays in its sample
+            v = self._difference(q0, q1).astype(dtype)
+        return copied_to(out, v, given)
+
+    def _difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         v = np.empty((*q0.shape[:-1], self.nv))
         own = ~self._dofs.in_quaternion_joint
         v[..., own] = (q1 - q0)[..., self._own_coordinates]
@@ -215,7 +226,7 @@ class States(Calculator):
                 moved = (q1 - q0)[..., at - 3 : at]
                 slide = before.inv().apply(moved.reshape(-1, 3)).reshape(moved.shape)
                 v[..., dof - 3 : dof] = np.linalg.solve(_mean_rotation(turn), slide[..., None])[..., 0]
-        return copied_to(out, v.astype(dtype), given)
+        return v
 
     def _checked_states(
         self, names: Sequence[str], states: Sequence[npt.ArrayLike]

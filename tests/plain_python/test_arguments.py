@@ -1,6 +1,7 @@
 """Every quantity for every shape of batch, both precisions, and chains that differ."""
 
 import numpy as np
+import pandas
 import pytest
 
 import rbchain as rb
@@ -186,3 +187,29 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
         if quantity == "force_balance_residual":  # zero but for rounding
             allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
         assert_within(x, y, allowed)
+
+
+def test_power_takes_wrenches_of_any_type_and_layout():
+    """It multiplied them as they came: objects stayed objects, and float64 wrenches met velocities of float32."""
+    model = mechanism("every_joint_tree")
+    state = random_state(model, (3,))
+    q, qd, tau, wrenches = (getattr(single(state), name) for name in ("q", "qd", "tau", "wrenches"))
+    expected = model.power(q, qd, tau, wrenches)
+    assert expected.dtype == np.float32
+    assert np.array_equal(model.power(q, qd, tau, wrenches[..., ::-1].copy()[..., ::-1]), expected)
+    in_float64 = model.power(*(x.astype(float) for x in (q, qd, tau, wrenches)))
+    for loads in (wrenches.astype(object), wrenches.astype(float), wrenches.tolist()):
+        found = model.power(q, qd, tau, loads)
+        assert found.dtype == np.float64
+        assert np.array_equal(found, in_float64)
+
+
+@pytest.mark.parametrize("quantity", ["gravity_forces", "center_of_mass", "solve_mass_matrix", "bias_forces"])
+def test_float32_in_any_container_gives_float32(quantity):
+    """Velocities or accelerations that are zero because they are not given have the precision of those that are."""
+    model = mechanism("every_joint_tree")
+    state = single(random_state(model, (3,)))
+    (expected,) = computed(model, quantity, state)
+    (found,) = computed(model, quantity, map_state(lambda x: pandas.DataFrame(x) if x.ndim == 2 else x, state))
+    assert found.dtype == np.float32
+    assert np.array_equal(found, expected)

@@ -147,6 +147,21 @@ def test_what_is_prescribed_is_a_bool_for_each_velocity(prescribed, words):
     assert all(word in message for word in replaced), message
 
 
+def test_truth_values_with_a_mask_or_of_no_shape_are_refused():
+    """Also masked rows in a list, whose masks NumPy drops."""
+    model = mechanism("every_joint_tree")
+    state, row = random_state(model, (3,)), np.ma.zeros(model.nv, bool)
+    for prescribed, words in (
+        (row, "masked array"),
+        ([row] * 3, "masked array"),
+        ([[True], [True, False]], "an array of bool"),
+    ):
+        assert re.match(
+            f"prescribed is .*{words}",
+            refusal(model, "hybrid_dynamics", with_argument(state, "prescribed", prescribed)),
+        )
+
+
 # --- bodies and points ------------------------------------------------------------------------------------------------
 
 WITH_BODY = ["jacobian", "relative_jacobian", "jacobian_derivative", "relative_jacobian_derivative"]

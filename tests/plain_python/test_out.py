@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 
 from ..conftest import mechanism
-from ..quantities import ARGUMENTS, arrays_of, computed, random_state, shapes, single, with_argument
+from ..quantities import ARGUMENTS, arrays_of, computed, out_shape, random_state, single, with_argument
 
 BATCH = (11,)
 
@@ -15,14 +15,6 @@ def call(model, quantity, state, out):
     """A quantity with `out`, as computed() gives it."""
     arguments = [getattr(state, argument) for argument in ARGUMENTS[quantity].split()]
     return getattr(model, quantity.removeprefix("relative_"))(*arguments, out=out)
-
-
-def out_shape(model, quantity):
-    """The shape of `out` for one state: several results are stacked, a pose is twelve numbers."""
-    own = shapes(model, quantity)
-    if quantity in ("body_poses", "frame_poses"):
-        return (*own[0][:-1], 12)
-    return own[0] if len(own) == 1 else (len(own), *own[0])
 
 
 def parts_of(out, quantity, count):

@@ -1,0 +1,38 @@
+"""How many random cases each test runs, and how Hypothesis makes them."""
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, Phase, settings
+
+#: Cases of all tests together, unless `--fuzz N` says otherwise.
+DEFAULT = 2000
+SUPPRESSED = [
+    HealthCheck.too_slow,  # a case may build a model, simulate it, and run a study
+    HealthCheck.data_too_large,  # a case of a file draws its whole text
+    HealthCheck.large_base_example,  # the same
+    HealthCheck.function_scoped_fixture,  # tmp_path: each case overwrites its files
+]
+_total = DEFAULT
+
+
+def set_total(total: int) -> None:
+    """Set how many cases all tests run together; tests that are imported later see it."""
+    global _total  # noqa: PLW0603 - decorators read it when pytest imports the tests
+    _total = total
+
+
+def cases(*, percent: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for this share of all cases.
+
+    Cases are always the same ones (`derandomize`): a larger total adds cases, and a case that failed once fails until
+    the code is corrected. A case has no time limit, because a busy machine would fail it.
+    """
+    return settings(
+        max_examples=max(1, round(_total * percent / 100)),
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],  # without the one that traces lines, which takes twice the time
+        print_blob=True,
+        suppress_health_check=SUPPRESSED,
+    )

@@ -1,0 +1,39 @@
+"""Arguments of every quantity: layouts, types, overlap, masks, and numbers that are not finite or extreme."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...quantities import ARGUMENTS
+from ..calls import (
+    arguments_of,
+    calls,
+    check_layouts,
+    check_out,
+    check_refusal,
+)
+from ..cases import cases
+
+# Compiled numbers do not warn; Python's, which stand for them here, do.
+pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
+BATCHES = [(), (1,), (3,), (2, 2), (1, 1, 2)]
+ANY_CALL = calls(list(ARGUMENTS), BATCHES)
+OF_ANY_NUMBER = calls(list(ARGUMENTS), [*BATCHES, (0,), (2, 0)])
+
+
+@cases(percent=10)
+@given(OF_ANY_NUMBER, st.data())
+def test_layouts_and_types_of_memory_change_no_bit(call, data):
+    check_layouts(call, data)
+
+
+@cases(percent=10)
+@given(ANY_CALL, st.data())
+def test_what_is_no_array_of_real_numbers_is_refused_by_name(call, data):
+    check_refusal(call, data.draw(arguments_of(call)), data)
+
+
+@cases(percent=5)
+@given(ANY_CALL, st.data())
+def test_out_holds_the_result_or_is_refused(call, data):
+    check_out(call, data)

@@ -1,0 +1,167 @@
+"""Random trees, their parameters, and the numbers that enter them."""
+
+import inspect
+import re
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rbchain as rb
+
+from ...quantities import Magnitudes, assert_within, computed, random_state
+from ...test_native import same
+from ...test_numbers_that_are_refused import ENTRIES, TAKEN
+from ..cases import cases
+from ..layouts import LAYOUTS, not_real_arrays
+from ..trees import (
+    Units,
+    arguments_of_bodies,
+    builder_of,
+    in_units,
+    result_in_units,
+    state_in_units,
+    trees,
+)
+
+pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
+IN_UNITS = (
+    *("forward_dynamics", "inverse_dynamics", "gravity_forces", "mass_matrix", "mass_matrix_inverse", "energy"),
+    *("power", "momentum", "joint_reactions", "center_of_mass", "body_velocities"),
+)
+
+
+def built(builder):
+    """The model, and its warnings' words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = builder.build()
+    return model, [str(warning.message) for warning in caught]
+
+
+@cases(percent=10)
+@given(trees())
+def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists(tree):
+    model, words = built(builder_of(tree))
+    state = random_state(model, (2,), tree.seed)
+    q, qd, tau, wrenches = state.q, state.qd, state.tau, state.wrenches
+    eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
+    assert np.isfinite(model.inverse_dynamics(q, qd, state.qdd, wrenches)).all()
+    if model.bodies_without_inertia:
+        assert (eigenvalues[:, 0] <= 1e-12 * eigenvalues[:, -1]).all()
+        with pytest.raises(rb.ModelError) as refused:
+            model.forward_dynamics(q, qd, tau, wrenches)
+        assert all(
+            any(repr(name) in line for line in (str(refused.value), *words)) for name in model.bodies_without_inertia
+        )
+        return
+    assert not words
+    sizes = Magnitudes(model, state)
+    given = model.inverse_dynamics(q, qd, state.qdd, wrenches)
+    found = model.forward_dynamics(q, qd, given, wrenches)
+    assert_within(found, state.qdd, 2 * sizes.rounding * sizes.inverse * sizes.force)
+    kinetic, _ = model.energy(q, qd)
+    expected = np.einsum("...i,...ij,...j", qd, model.mass_matrix(q), qd) / 2
+    assert_within(kinetic, expected, 2 * sizes.rounding * sizes.energy)
+    state.qdd = model.forward_dynamics(q, qd, tau, wrenches)
+    sizes = Magnitudes(model, state)
+    assert_within(model.force_balance_residual(q, qd, tau, wrenches), 0.0, 2 * sizes.rounding * sizes.force)
+
+
+UNITS = st.builds(Units, *(st.integers(-size, size) for size in (60, 40, 40)))
+
+
+@cases(percent=5)
+@given(trees(), UNITS, st.sampled_from(IN_UNITS))
+def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity):
+    (model, words), (other, same_words) = built(builder_of(tree)), built(in_units(tree, units))
+    assert words == same_words
+    if words and quantity in ("forward_dynamics", "mass_matrix_inverse"):
+        return
+    state = random_state(model, (2,), tree.seed)
+    expected = result_in_units(model, quantity, computed(model, quantity, state), units)
+    found = computed(other, quantity, state_in_units(model, state, units))
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+# --- what enters a model ----------------------------------------------------------------------------------------------
+
+NUMBERS = (0.0, -0.0, -1.0, 1e-320, 1e300, -1e300, np.nan, np.inf, -np.inf, 10**400, -(10**30))
+#: Of what is no array of a body's numbers, shapes: some entries take arrays of any.
+SHAPES = {"one number", "one number too many", "no numbers"}
+MAY_BE_INFINITE = r"JointLimits|_limit$|PID: limit|Signal: end"
+
+
+def refusal(call, given):
+    """The words of the error, or None."""
+    try:
+        call(given)
+    except rb.RbchainError as error:
+        return str(error)
+
+
+@cases(percent=8)
+@given(st.sampled_from(sorted(ENTRIES)), st.data())
+def test_numbers_are_taken_in_any_layout_or_refused_by_name(entry, data):
+    """In another layout of memory, as another number, or as something that is no array of numbers."""
+    call, name, good = ENTRIES[entry]
+    good = np.asarray(good, float)
+    kind = data.draw(st.sampled_from(("layout", "number", "no array")))
+    if kind == "layout" and good.ndim:
+        layout = LAYOUTS[data.draw(st.sampled_from(sorted(LAYOUTS)))]
+        assert refusal(call, layout(good)) == refusal(call, good)
+        return
+    if kind == "no array":
+        wrong = not_real_arrays(np.atleast_1d(good))
+        taken = {words for words, of in (("nothing", "None"), ("text", "text")) if entry in TAKEN[of]}
+        given = wrong[data.draw(st.sampled_from(sorted(set(wrong) - SHAPES - taken)))]
+    else:
+        numbers = good.astype(object)
+        numbers.flat[data.draw(st.integers(0, good.size - 1))] = data.draw(st.sampled_from(NUMBERS))
+        given = numbers.tolist()
+    words = refusal(call, given)
+    if words is not None:
+        assert name in words
+    else:
+        assert kind != "no array"
+        assert np.isfinite(np.array(given, float)).all() or re.search(MAY_BE_INFINITE, entry)
+
+
+ADDED = sorted(set(inspect.signature(rb.ModelBuilder.add_body).parameters) - {"self"})
+JUNK = {
+    **{repr(x): x for x in (None, 0, -1, np.nan, "text", "", b"", [], {}, (), 1j, True, 10**400, (1, 2))},
+    **{f"a {type(x).__name__}": x for x in (np.zeros((2, 2)), rb.Pose(), rb.Inertia(1.0), rb.Free(), rb.JointForces())},
+    "a class": rb.Revolute,
+    "a function": print,
+    "a list of lists": [[]],
+    "a name with a quote": "a'b",
+    "a name with every kind of white space": " \t\n\u2028",
+    "a name that UTF-8 does not have": "\ud800",
+}
+
+
+@cases(percent=6)
+@given(trees(most=3), st.sampled_from(ADDED), st.sampled_from(sorted(JUNK)), st.data())
+def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, argument, what, data):
+    """The file of rbchain's own keeps every bit, so a value that was misread would show."""
+    builder = rb.ModelBuilder(fluid_density=1000.0 * tree.in_water)
+    given = arguments_of_bodies(tree)
+    i = data.draw(st.integers(0, len(given) - 1), label="body")
+    given[i][argument] = JUNK[what]
+    try:
+        for arguments in given:
+            builder.add_body(**arguments)
+        model, _ = built(builder)
+    except rb.ModelError as error:
+        assert argument in str(error) or repr(given[i]["name"]) in str(error) or repr(JUNK[what]) in str(error), error
+        return
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of bodies without inertia, as before
+        rb.save(model, Path(folder) / "model.toml")
+        found = rb.load(Path(folder) / "model.toml")
+    same(found._description, model._description)

@@ -1,0 +1,41 @@
+"""Arguments in compiled code: single states, lanes and their tails, in both precisions.
+
+Each quantity is compiled four times here, as other tests do too; `plain_python` has the other quantities.
+"""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .calls import arguments_of, calls, check_angles, check_extreme_values, check_layouts, check_out
+from .cases import cases
+
+QUANTITIES = (
+    *("forward_dynamics", "inverse_dynamics", "mass_matrix", "body_poses", "frame_poses", "energy", "power"),
+    *("integrate", "difference"),
+)
+# A register has up to 16 lanes.
+SEVERAL = [(2,), (7,), (8,), (9,), (16,), (17,), (33,), (3, 5)]
+
+
+@cases(percent=5)
+@given(calls(QUANTITIES, [(), (1,), *SEVERAL, (0,), (3, 0)]), st.data())
+def test_layouts_and_types_of_memory_change_no_bit(call, data):
+    check_layouts(call, data)
+
+
+@cases(percent=3)
+@given(calls(QUANTITIES, [(), (1,), *SEVERAL]), st.data())
+def test_out_holds_the_result_or_is_refused(call, data):
+    check_out(call, data)
+
+
+@cases(percent=8)
+@given(calls(QUANTITIES, SEVERAL), st.data())
+def test_extreme_values_stay_in_their_sample(call, data):
+    check_extreme_values(call, data.draw(arguments_of(call)), data)
+
+
+@cases(percent=4)
+@given(calls(("forward_dynamics", "mass_matrix", "body_poses"), [(1,), (7,), (9,)]), st.data())
+def test_angles_of_any_size_are_those_within_a_turn(call, data):
+    check_angles(call, data)
