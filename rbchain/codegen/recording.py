@@ -133,8 +133,12 @@ def negate(a: Number) -> Number:
 class Mathematics:
     """What the kernels call of `math`, for recorded numbers too."""
 
-    inf, pi = math.inf, math.pi
-    isfinite = staticmethod(math.isfinite)
+    inf, nan, pi = math.inf, math.nan, math.pi
+
+    @staticmethod
+    def isfinite(x: Any) -> bool:
+        """Whether a number is finite; recorded ones stand for finite numbers."""
+        return isinstance(x, Recorded) or math.isfinite(x)
 
     def sin(self, x: Number) -> Number:
         return _node("sin", x) if isinstance(x, Recorded) else math.sin(x)
