@@ -306,7 +306,7 @@ class ModelBuilder:
         if self._negative:
             warnings.warn(
                 f"model {self.name!r}: the inertia of {self._negative} has a negative principal moment. It is used as "
-                "it is, and kinetic energy can be negative, and accelerations wrong in sign or NaN. Correct the inertia",
+                "it is: kinetic energy can be negative, and accelerations wrong in sign or NaN. Correct the inertia",
                 stacklevel=3,
             )
         others = [name for name in self._nonphysical if name not in self._negative]
