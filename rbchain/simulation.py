@@ -311,10 +311,10 @@ class Trajectory:
 
     def _where_it_failed(self, sample: int, status: Status) -> str:
         """The time that a sample reached, and the exception of its user function."""
-        index = tuple(int(k) for k in np.unravel_index(sample, self.status.shape)) if self.status.ndim else ()
+        index = _index(sample, self.status.shape)
         who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
         t, end = float(self.end_time[index]), float(self.t[-1])
-        if status is Status.USER_FUNCTION_FAILED:
+        if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
             return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
         return f"{who or ' It'} reached {t:.6g} s of {end:.6g} s."
 
@@ -439,7 +439,9 @@ def simulate(
         arguments = (*model_arrays(model, actions, dtype), *settings, start, actions, times, saved, outcome)
         sizes = model._topology, start[-1], settings[0].c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
-        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt)
+        fixed = driver is fixed_steps and not calls.functions  # those of the user may take any time
+        steps = chains * model.nv * (duration / settings[1] + times.size) if fixed else math.inf
+        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt, steps)
     _put_where_prescribed(model, drives, times, (q, qd), batch)
     asked_states = [x[:, asked] for x in (q, qd, more)]
     motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
@@ -474,14 +476,13 @@ def _exceptions(
     """Which user function failed for which sample, why and when."""
     if actions is None:
         return {}
-    found = {}
-    for count, sample in enumerate(np.flatnonzero(actions.records.failures)):
-        index = tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
-        known = count < MOST_EXCEPTIONS
-        found[index] = calls.failure(actions.records, int(sample), model.nq)
-        if not known:
-            break
-    return found
+    samples = np.flatnonzero(actions.records.failures)[:MOST_EXCEPTIONS]
+    return {_index(int(sample), batch): calls.failure(actions.records, int(sample), model.nq) for sample in samples}
+
+
+def _index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The index in the batch of a sample by its number."""
+    return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
 
 
 def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:

@@ -180,12 +180,21 @@ SINGULAR = ARM.replace("</robot>", '<link name="tip"/><joint name="wrist" type="
 SINGULAR += '<parent link="{link}"/><child link="tip"/></joint></robot>'
 
 
+@pytest.mark.filterwarnings("ignore:.*no mass, inertia or rotor resists")
+def test_a_mechanism_without_inertia_is_refused_by_the_name_of_its_body(run, arm, tmp_path):
+    code, _, errors = run("simulate", arm(text=SINGULAR), "--batch", 3, "--duration", 0.1)
+    assert code == REFUSED
+    assert "resists the motion of ['tip']" in " ".join(errors.split())
+
+
 def test_chains_that_cannot_be_computed_are_counted_and_make_the_exit_code_1(run, arm, tmp_path):
-    out = tmp_path / "x.npz"
-    code, output, _ = run("simulate", arm(text=SINGULAR), "--batch", 3, "--duration", 0.1, "--out", out)
+    """A damper that a step of this length cannot follow."""
+    out, stiff = tmp_path / "x.npz", ARM.replace("</joint>", '<dynamics damping="1e6"/></joint>')
+    given = "simulate", arm(text=stiff), "--batch", 3, "--duration", 0.1, "--method", "rk4", "--step", 0.01
+    code, output, _ = run(*given, "--out", out)
     assert code == SOME_FAILED
     assert number(output, "failures") == 3
-    assert "singular" in output
+    assert "too long for springs, damping or friction" in " ".join(output.split())
     with np.load(out) as saved:
         assert (saved["status"] != 0).all()
         assert np.isnan(saved["q"][:, -1]).all()

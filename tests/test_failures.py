@@ -162,3 +162,13 @@ def test_tolerances_below_round_off_are_refused():
         with pytest.raises(rb.StateError, match=f"rtol is {rtol}, below the round-off of {np.dtype(dtype).name}"):
             chain.simulate(state, state, 0.1, rtol=rtol)
         assert chain.simulate(state, state, 0.1).success
+
+
+def test_a_long_simulation_at_a_tight_tolerance_ends_where_it_should():
+    """More than a hundred thousand steps are nothing unusual; the energy of the pendulum shows that they were right."""
+    pendulum, start = rb.Model.serial_chain(1), ([[0.3]], [[0.0]])
+    motion = pendulum.simulate(*start, 2000.0, rtol=1e-10, atol=1e-12)
+    assert motion.success
+    assert motion.steps[0] > 100_000
+    energy = np.sum(pendulum.energy(motion.q, motion.qd), 0)[0]
+    assert abs(energy[1] - energy[0]) < 1e-5 * pendulum.mass[0] * 10.0 * 0.25

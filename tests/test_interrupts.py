@@ -41,10 +41,15 @@ def output_of(script, folder, **environment):
     return run.stdout.split()
 
 
-@pytest.mark.parametrize("threads", ["1", "2"])
-@pytest.mark.parametrize("batch", ["()", "(100,)"])
 @pytest.mark.parametrize(
-    "settings", ["rtol=1e-12", "method='rk4', step=1e-6", "method='rk4', step=1e-6, drives=[rb.PID('link1', 0, kp=1)]"]
+    ("settings", "batch", "threads"),
+    [
+        ("rtol=1e-12", "(100,)", "2"),
+        ("rtol=1e-12", "(100,)", "1"),
+        ("method='rk4', step=1e-6", "(100,)", "2"),
+        ("method='rk4', step=1e-6", "()", "1"),
+        ("method='rk4', step=1e-6, drives=[rb.PID('link1', 0, kp=1)]", "(100,)", "2"),
+    ],
 )
 def test_ctrl_c_ends_a_simulation(settings, batch, threads, tmp_path):
     """The same call works again after it."""

@@ -22,6 +22,7 @@ from .quantities import (
 )
 
 FLOATING = ["free_body", "ball_chain", "floating_tree", "every_joint_tree", "every_joint_forest"]
+BALL = rb.Inertia.sphere(0.1, mass=1.0)
 
 
 # --- positions --------------------------------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def test_the_numbers_of_positions_and_velocities_are_those_of_the_joints():
     for kind in JOINTS:
         joint = JOINTS[kind](rng)
         builder = rb.ModelBuilder()
-        builder.add_body("first", joint=rb.Revolute())
+        builder.add_body("first", joint=rb.Revolute(), inertia=random_inertia(rng))
         builder.add_body("second", parent="first", joint=joint, inertia=random_inertia(rng))
         builder.add_body("third", parent="second", joint=rb.Revolute(), inertia=random_inertia(rng))
         model = builder.build()
@@ -64,7 +65,7 @@ def test_the_degrees_of_freedom_are_described():
     }
     for i, (name, joint) in enumerate(joints.items()):
         count = (6, 3, 3, 2, 2)[i]
-        motors = {"rotor_inertia": np.arange(count) + 1.0, "gear_ratio": -2.0} if i else {}
+        motors = {"rotor_inertia": np.arange(count) + 1.0, "gear_ratio": -2.0} if i else {"inertia": BALL}
         builder.add_body(name, parent=list(joints)[i - 1] if i else None, joint=joint, **motors)
     model = builder.build()
     slides, turns = ["prismatic"] * 3, ["revolute"] * 3
@@ -84,7 +85,7 @@ def test_a_planar_joint_slides_in_the_plane_normal_to_its_axis():
     rng = np.random.default_rng(0)
     for axis in (*rng.normal(size=(20, 3)), (0, 0, -1), (1, 0, 0), (0, -1, 0), (1e-9, 0, -1)):
         builder = rb.ModelBuilder()
-        builder.add_body("body", joint=rb.Planar(axis))
+        builder.add_body("body", joint=rb.Planar(axis), inertia=BALL)
         directions = builder.build().axis
         np.testing.assert_allclose(directions @ directions.T, np.eye(3), atol=8 * np.finfo(float).eps)
         np.testing.assert_allclose(directions[2], np.array(axis) / norm(axis), atol=4 * np.finfo(float).eps)

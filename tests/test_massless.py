@@ -328,3 +328,12 @@ def test_a_file_with_an_inertia_of_no_body_gets_a_warning_that_says_why(tmp_path
         rb.ModelBuilder().add_body(
             "arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(*moments[:1], 1, moments[1]))
         )
+
+
+def test_a_file_with_a_tiny_negative_moment_gets_a_warning_and_is_taken(tmp_path):
+    """As the iCub's: zero that has been through a calculation."""
+    path = tmp_path / "r.urdf"
+    path.write_text(LINK.format(-5e-20, -5e-20).replace('iyy="1"', 'iyy="0"'))
+    with pytest.warns(UserWarning, match=r"the inertia of \['arm'\] has a negative principal moment"):
+        assert np.isfinite(rb.load(path).forward_dynamics([0.0], [0.0], [0.0])).all()
+    rb.load(path, nonphysical_inertia="refuse")

@@ -100,7 +100,9 @@ ENTRIES = {
     "with_payload: mass": (lambda x: ARM.with_payload("link1", x), "payload on 'link1'", 1.0),
     "with_payload: cg": (lambda x: ARM.with_payload("link1", 1.0, cg=x), "payload on 'link1': cg", [0.0, 0.0, 1.0]),
     "with_payload: inertia": (
-        lambda x: ARM.with_payload("link1", 1.0, inertia=x), "payload on 'link1': inertia", np.eye(3)
+        lambda x: ARM.with_payload("link1", 1.0, inertia=x),
+        "payload on 'link1': inertia",
+        np.eye(3),
     ),
     "serial_chain: length": (lambda x: rb.Model.serial_chain(1, length=x), "length", 1.0),
     "serial_chain: mass": (lambda x: rb.Model.serial_chain(1, mass=x), "mass", 1.0),

@@ -15,6 +15,9 @@ from rbchain.real_arrays import real_array
 UNITS = pint.UnitRegistry()
 CYCLE: list = []
 CYCLE.append(CYCLE)
+# where NumPy's longest numbers are longer than float64
+BEYOND = np.finfo(np.longdouble).max
+LONG = [(np.full(2, BEYOND), "expected numbers within float64.s range")] if np.finfo(float).max < BEYOND else []
 
 
 class WithUnit(np.ndarray):
@@ -45,7 +48,7 @@ class WithUnit(np.ndarray):
         (np.datetime64("2026-01-01"), "type datetime64.*; expected real numbers"),
         (10**400, "is 1000.*; expected numbers within float64's range"),
         ([1.0, 10**5000], "expected numbers within float64's range"),
-        (np.full(2, np.finfo(np.longdouble).max), "expected numbers within float64's range"),
+        *LONG,
         (2.2 * UNITS.pound, "pound.*with a unit; expected plain numbers in SI units"),
         ([2.2 * UNITS.pound], "pound"),
         (np.ones(2).view(WithUnit), "with a unit; expected plain numbers in SI units"),

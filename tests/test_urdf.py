@@ -437,6 +437,20 @@ def test_a_robot_that_mimics_missing_joints_is_refused(name):
         load_published(name)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        ("tiago_description/robots/tiago.urdf", "base_antenna_left_link"),
+        ("icub_description/robots/icub.urdf", "r_hip_2"),
+        ("romeo_description/urdf/romeo_laas_small.urdf", "LHipPitch_link"),
+    ],
+)
+def test_links_of_published_robots_with_a_negative_moment_are_named(name, link):
+    with pytest.warns(UserWarning, match=rf"the inertia of \[.*'{link}'.*\] has a negative principal moment"):
+        rb.load(ROBOTS / name)
+
+
 class Engine:
     """Pinocchio's own reading of the file, in rbchain's numbering of the joints."""
 

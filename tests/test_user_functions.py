@@ -147,6 +147,24 @@ def test_a_function_that_raises_at_the_start_ends_the_sample_there():
             assert "raised ValueError: never at t = 0 s" in motion.message
 
 
+def test_torques_are_nan_where_the_function_raises_for_a_saved_state():
+    """It was called at other times, and did not raise there."""
+
+    def not_there(t, q, qd, parameters, out):
+        if t == 0.15:
+            raise ValueError("not there")
+        out[0] = 0.1
+
+    settings = {"method": "rk4", "step": 0.1, "save_at": [0.0, 0.15, 0.2]}
+    motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], **settings)
+    # a step of rk4 evaluates at its beginning, middle and end; 0.15 is a saved time, so steps are 0.075 and 0.05 long
+    assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
+    motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], save_at=[0.0, 0.15, 0.2])
+    assert motion.success
+    assert np.isnan(motion.tau[:, 1]).all()
+    assert np.isfinite(motion.tau[:, [0, 2]]).all()
+
+
 def reads_beyond(t, q, qd, parameters, out):
     out[0] = parameters[3]
 

@@ -96,7 +96,7 @@ def _warnings_said() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = say
+        warnings.showwarning = say  # type: ignore[assignment]
         yield
 
 

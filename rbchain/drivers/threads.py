@@ -8,6 +8,8 @@ from itertools import pairwise
 # Waking another thread costs as much as this many joints do.
 JOINTS_PER_THREAD = 4096
 PIECES_PER_THREAD = 4
+# Steps of single degrees of freedom that take some 50 ms, a thousand times as long as to hand them to a worker.
+BRIEF = 500_000
 
 
 def _available_cores():
@@ -104,19 +106,18 @@ def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
         helper.result()
 
 
-def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt):
+def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt, steps):
     """`run` for drivers that take long, and that stop once `interrupt[0]` is not zero.
 
     Python handles Ctrl-C in the main thread, and only while that thread is not in compiled code: so the main thread
-    waits while the workers compute.
+    waits while the workers compute. It does not wait for less than `BRIEF` steps of single degrees of freedom; `steps`
+    is their number, or infinite where it is not known.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if steps < BRIEF or threading.current_thread() is not threading.main_thread():
         run(driver, [], new_memory, arguments, chains, width)
         return
-    blocks = -(-chains // width)
-    threads = max(1, min(_pool.threads, blocks))
-    bounds = _bounds(chains, width, threads)
-    spans = pairwise(bounds)
+    threads = max(1, min(_pool.threads, -(-chains // width)))
+    spans = pairwise(_bounds(chains, width, threads))
 
     def work():
         memory = new_memory()

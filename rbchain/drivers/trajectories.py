@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..core.acting import evaluate, retire_lane, take_loads
+from ..core.acting import evaluate, has_failed_call, retire_lane, take_loads
 from ..core.adaptive_steps import roll_adaptively
 from ..core.fixed_steps import roll_evenly
 from ..core.jit import driver, kernel
@@ -238,6 +238,7 @@ def motor_forces(memory, topology, parameters, variation, states, tau, actions, 
             stepper.control[TIME, lane] = like(q, times[row % m])
         evaluate(block, y, stepper.control[TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
+            failed = has_failed_call(block, lane)
             for j in range(n):
-                found[block_start + lane, j] = joints[MOTOR, j, lane]
-                found[block_start + lane, n + j] = rate[nq + j, lane]
+                found[block_start + lane, j] = like(q, math.nan) if failed else joints[MOTOR, j, lane]
+                found[block_start + lane, n + j] = like(q, math.nan) if failed else rate[nq + j, lane]

@@ -84,6 +84,7 @@ class ModelBuilder:
             raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
         self._bodies: dict[str, _Body] = {}
         self._nonphysical: list[str] = []
+        self._negative: list[str] = []  # bodies with a negative principal moment
         self._drives: list[OneJointDrive] = []
 
     def add_body(
@@ -151,14 +152,7 @@ class ModelBuilder:
         if any(joint_name == body.joint_name for body in self._bodies.values()):
             raise ModelError(f"body {name!r}: joint {joint_name!r} is there already; expected a new name")
         validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
-        validation.check_mass((name,), np.array([inertia.mass]))
-        validation.check_finite((name,), "cg", inertia.cg[None], 1)
-        try:
-            validation.check_inertia((name,), inertia.inertia[None])
-        except ModelError:
-            if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
-                raise
-            self._nonphysical.append(name)
+        self._check_inertia(name, inertia)
         rotor = self._of_dofs(name, joint, "rotor_inertia", rotor_inertia)
         if (rotor < 0.0).any():
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
@@ -180,6 +174,19 @@ class ModelBuilder:
         self._bodies[name] = _Body(
             parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name
         )
+
+    def _check_inertia(self, name: str, inertia: Inertia) -> None:
+        """Refuse mass properties that no body can have, or note that they are such."""
+        validation.check_mass((name,), np.array([inertia.mass]))
+        validation.check_finite((name,), "cg", inertia.cg[None], 1)
+        try:
+            validation.check_inertia((name,), inertia.inertia[None])
+        except ModelError:
+            if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
+                raise
+            self._nonphysical.append(name)
+        if self.nonphysical_inertia == "warn" and validation.has_negative_moment(inertia.inertia):
+            self._negative.append(name)
 
     @staticmethod
     def _expect(name: str, what: str, value: object, kind: type) -> None:
@@ -296,14 +303,13 @@ class ModelBuilder:
         return model
 
     def _warn_of_nonphysical_inertia(self) -> None:
-        found = {name: validation.has_negative_moment(self._bodies[name].inertia.inertia) for name in self._nonphysical}
-        negative, others = ([name for name in found if found[name] is which] for which in (True, False))
-        if negative:
+        if self._negative:
             warnings.warn(
-                f"model {self.name!r}: the inertia of {negative} has a negative principal moment. It is used as it is, "
-                "so that kinetic energy can be negative, and accelerations wrong in sign or NaN. Correct the inertia",
+                f"model {self.name!r}: the inertia of {self._negative} has a negative principal moment. It is used as "
+                "it is: kinetic energy can be negative, and accelerations wrong in sign or NaN. Correct the inertia",
                 stacklevel=3,
             )
+        others = [name for name in self._nonphysical if name not in self._negative]
         if others:
             warnings.warn(
                 f"model {self.name!r}: no body can have the inertia of {others}, whose largest principal moment is "

@@ -165,9 +165,8 @@ def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
     None where `inertias` is anything else, such as numbers.
     """
-    if not isinstance(inertias, (Inertia, list, tuple, np.ndarray)):
-        return None
-    if isinstance(inertias, np.ndarray) and inertias.dtype.kind != "O":
+    numbers_only = isinstance(inertias, np.ndarray) and inertias.dtype.kind != "O"
+    if numbers_only or not isinstance(inertias, (Inertia, list, tuple, np.ndarray)):
         return None
     try:
         found = np.asarray(inertias, dtype=object)  # which converts no number

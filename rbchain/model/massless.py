@@ -41,16 +41,16 @@ def bodies_without_inertia(
     dofs = dofs_of(description)
     nothing = np.zeros(dofs.body.size, bool)
     held, resisted = (nothing if given is None else given for given in (held, resisted))
-    in_doubt = np.reshape(_may_be_free(description, dofs) & ~held & ~resisted, (-1, nothing.size))
-    if in_doubt.size == 0 or not in_doubt.any(-1).all():
-        return ()
     varied = {name: values for name in INERTIAL_FIELDS if (values := _of_samples(description, name)) is not None}
-    count, free = max([1, *map(len, varied.values())]), nothing
+    count, free = max(map(len, varied.values()), default=1), nothing
     # the first sample by itself, as mostly it is sound, or there is no other
     for start, end in [(0, 1), *((k, k + SAMPLES_AT_ONCE) for k in range(1, count, SAMPLES_AT_ONCE))]:
         fields: dict[str, Any] = {name: values[start:end] for name, values in varied.items()}
         part = replace(description, **fields)
-        found = _free_dofs(part, dofs, held, resisted) & (in_doubt[start:end] if len(in_doubt) > 1 else in_doubt)
+        in_doubt = _may_be_free(part, dofs) & ~held & ~resisted
+        if count == 0 or not in_doubt.any(-1).all():
+            return ()
+        found = np.atleast_2d(_free_dofs(part, dofs, held, resisted) & in_doubt)
         if not found.any(-1).all():
             return ()
         free = found[0] if start == 0 else free

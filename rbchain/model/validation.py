@@ -60,9 +60,9 @@ def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
 
 
 def has_negative_moment(inertia: np.ndarray) -> bool:
-    """Whether a tensor (3, 3) has a principal moment below zero, beyond the round-off of files."""
+    """Whether a tensor (3, 3) has a principal moment below zero, beyond the round-off of files, however small it is."""
     moments = np.linalg.eigvalsh(inertia)
-    return bool(moments[0] < -(ROUNDING_OF_FILES * np.abs(moments).sum() + NOTHING))
+    return bool(moments[0] < -ROUNDING_OF_FILES * np.abs(moments).sum())
 
 
 def check_axes(joint_names: Sequence[str], axis: np.ndarray) -> np.ndarray:

@@ -10,13 +10,12 @@ import multiprocessing
 import os
 import pickle
 import signal
-import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
-from multiprocessing.context import SpawnContext, SpawnProcess
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,88 +41,106 @@ def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:
         yield chunk, plan.compute(first, last)
 
 
-_plan: Any = None  # of this worker process
+class _Worker:
+    """A process that computes chunks, and a pipe to it alone: if it is killed, nothing else waits for it."""
 
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.span: Span | None = None
+        self.process: BaseProcess | None = None
 
-def _settle(plan: Plan) -> None:
-    """Make a worker process one: the plan it works by, and one thread, for there are other workers."""
-    global _plan  # noqa: PLW0603 - a process pool has no other way to give its workers something once
-    _plan = plan
-    threads.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    def start(self) -> None:
+        """Make the process and the pipe, in a thread: Ctrl-C, which only the main thread sees, cannot cut that off."""
+        with ThreadPoolExecutor(1) as starter:
+            starter.submit(self._start).result()
 
+    def _start(self) -> None:
+        resource_tracker.ensure_running()  # here, because it unblocks SIGINT
+        # a process inherits the signals that are blocked: Ctrl-C is for its parent, which ends it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        context = multiprocessing.get_context("spawn")
+        self.pipe, its_pipe = context.Pipe()
+        process = context.Process(target=_serve, args=(its_pipe, self.plan))
+        process.start()
+        self.process = process
+        its_pipe.close()
 
-def _end_with_parent() -> None:
-    """End this process once its parent has gone, even by SIGKILL."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    def begin(self, span: Span | None) -> None:
+        """Give it a chunk to compute, if there is one."""
+        self.span = span
+        if span is not None:
+            with contextlib.suppress(OSError):  # of a process that has died, as the pipe's end says too
+                self.pipe.send(span[1:])
 
-
-def _compute(first: int, last: int) -> dict[str, np.ndarray]:
-    return _plan.compute(first, last)
-
-
-class _Workers(SpawnContext):
-    """Starts processes that Ctrl-C does not reach, and ends them at once when told to."""
-
-    def __init__(self) -> None:
-        self.started: list[BaseProcess] = []
-
-    def Process(self, *arguments: Any, **settings: Any) -> BaseProcess:  # type: ignore[override]
-        self.started.append(SpawnProcess(*arguments, **settings))
-        return self.started[-1]
-
-    @staticmethod
-    @contextlib.contextmanager
-    def sheltered() -> Iterator[None]:
-        """Within this, processes are started with SIGINT blocked: it is for their parent to end them."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    def outputs(self) -> dict[str, np.ndarray] | None:
+        """The outputs of its chunk, or the error in its place; None if the process has died."""
         try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            found = self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def end(self) -> None:
-        """Kill all of them, whatever they are at."""
-        for process in self.started:
-            if process.pid is not None:
-                process.kill()
+        """Kill it, whatever it is at."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.pipe.close()
+
+
+def _serve(pipe: Connection, plan: Plan) -> None:
+    """Compute chunks in a worker process until the pipe's other end is closed."""
+    threads.set_num_threads(1)  # for there are other workers
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            first, last = pipe.recv()
+            try:
+                found: Any = plan.compute(first, last)
+            except Exception as error:
+                found = error if _can_travel(error) else StudyError(f"{type(error).__name__}: {error}")
+            pipe.send(found)
+
+
+def _can_travel(value: Any) -> bool:
+    """Whether another process gets a value back as it is."""
+    try:
+        pickle.loads(pickle.dumps(value))
+    except Exception:  # of classes that are not rbchain's own
+        return False
+    return True
 
 
 def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> Generator[Computed, None, None]:
-    """In several processes, one thread each. If one dies, all are replaced, and their chunks begun anew."""
+    """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
     _check_it_travels(plan)
-    workers = workers or threads.get_num_threads()
     todo, attempts = iter(spans), Counter[int]()
-    running: dict[Future[dict[str, np.ndarray]], Span] = {}
-    begun: list[Span] = []
-    while True:
-        context = _Workers()
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=(plan,))
-        try:
-            while True:
-                for span in islice(todo, workers + 1 - len(running)):
-                    begun = [span]
-                    with context.sheltered():
-                        running[pool.submit(_compute, *span[1:])] = span
-                begun = []
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    outputs = future.result()
-                    yield running.pop(future)[0], outputs
-        except BrokenProcessPool:
-            lost = sorted({*running.values(), *begun})  # a pool may break while it takes a chunk
-            attempts.update(chunk for chunk, *_ in lost)
-            chunk, most = attempts.most_common(1)[0]
-            if most >= MOST_ATTEMPTS * workers:
-                raise StudyError(f"the worker processes died {most} times at chunk {chunk}") from None
-            todo, running = chain(lost, todo), {}
-        finally:
-            context.end()
-            pool.shutdown(cancel_futures=True)
+    staff: list[_Worker] = []
+    try:
+        for span in islice(todo, workers or threads.get_num_threads()):
+            staff.append(_Worker(plan))
+            staff[-1].start()
+            staff[-1].begin(span)
+        while at_work := {worker: worker.span for worker in staff if worker.span is not None}:
+            ready = wait([worker.pipe for worker in at_work])
+            for worker, span in at_work.items():
+                if worker.pipe not in ready:
+                    continue
+                outputs = worker.outputs()
+                if outputs is not None:
+                    worker.begin(next(todo, None))
+                    yield span[0], outputs
+                    continue
+                attempts[span[0]] += 1
+                if attempts[span[0]] == MOST_ATTEMPTS:
+                    raise StudyError(f"the worker processes died {MOST_ATTEMPTS} times at chunk {span[0]}")
+                worker.end()
+                worker.start()
+                worker.begin(span)
+    finally:
+        for worker in staff:
+            worker.end()
 
 
 def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[Computed, None, None]:

@@ -69,14 +69,20 @@ class Findings:
         samples = sum(last - first for first, last in map(self.bounds, damaged_chunks(self.damage)))
         raise StudyError(
             f"{in_words(self.folder, self.damage)}. To repair the results, run the study into this folder again "
-            f"(`rbchain study run FILE --out {self.folder}`); rbchain restores the damaged files and recomputes "
-            f"{samples:,} samples"
+            f"(`rbchain study run FILE --out {self.folder}`); {repair_in_words(samples)}"
         )
 
 
 def damaged_chunks(damage: Iterable[Damage]) -> list[int]:
     """The chunks that have damaged files, in their order."""
     return sorted({found.chunk for found in damage if found.chunk is not None})
+
+
+def repair_in_words(samples: int) -> str:
+    """What a run does about damaged files with so many samples."""
+    if samples == 0:
+        return "rbchain restores the damaged files and keeps all samples"
+    return f"rbchain restores the damaged files and recomputes {samples:,} {'samples' if samples > 1 else 'sample'}"
 
 
 def in_words(folder: Path, damage: list[Damage]) -> str:

@@ -128,10 +128,10 @@ class Plan:
                     "of them"
                 )
 
-    def _gathered(self, **actions: Sequence[Any]) -> object:
+    def _gathered(self, drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
         simulate = self.description.simulate
         implicit = simulate.method == "implicit"
-        return gather(self.model, (1,), simulate.duration, FLOAT64, **actions, implicit=implicit)
+        return gather(self.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
     def _check_settings(self) -> None:
         """Simulate no sample at all, which looks at the settings and compiles nothing."""

@@ -19,7 +19,7 @@ from ..errors import StudyError
 from .capacity import refuse_beyond_disk, refuse_beyond_memory
 from .checksums import Damage, digest_of, read_sealed, write_sealed
 from .description import differences
-from .inspection import Findings, damaged_chunks, in_words, inspect
+from .inspection import Findings, damaged_chunks, in_words, inspect, repair_in_words
 from .layout import (
     CHECKSUMS,
     FOLDER,
@@ -77,9 +77,10 @@ class Store(Chunked):
 
         self.folder, self.plan, self.finished = folder, plan, findings.finished
         self.repaired: list[Damage] = findings.damage
-        self.group: Any = zarr.open_group(folder / FOLDER, mode="r+")
-        self.chunk, self.samples = int(self.group.attrs["chunk"]), int(self.group["status"].shape[0])
-        self.identity = identity_of(self.group.attrs["study"])
+        group: Any = zarr.open_group(folder / FOLDER, mode="r+")
+        self.group = group
+        self.chunk, self.samples = int(group.attrs["chunk"]), int(group["status"].shape[0])
+        self.identity = identity_of(group.attrs["study"])
 
     @classmethod
     def exists(cls, folder: str | Path) -> bool:
@@ -120,7 +121,7 @@ class Store(Chunked):
     def repair_in_words(self) -> str:
         """Which files were damaged, and how many samples are lost with them."""
         lost = [last - first for first, last in map(self.bounds, damaged_chunks(self.repaired))]
-        return f"{in_words(self.folder, self.repaired)}. rbchain restores them and recomputes {sum(lost):,} samples"
+        return f"{in_words(self.folder, self.repaired)}; {repair_in_words(sum(lost))}"
 
     def is_finished(self, chunk: int) -> bool:
         """Whether all results of a chunk are there."""

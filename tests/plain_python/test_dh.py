@@ -169,7 +169,9 @@ def test_an_inertia_says_as_much_as_mass_cg_and_tensor(convention):
 
 def test_friction_of_the_motor_is_that_of_the_toolbox():
     """`test_friction` of its tests: B = 3, G = 2, Tc = [2, -1] at 1 to 4 rad/s; the reverse by its formula."""
-    link = DHLink(0, 0, 2, mass=1, gear_ratio=2, motor_viscous_friction=3, motor_coulomb_friction=(2, -1))
+    link = DHLink(
+        0, 0, 2, mass=1, inertia=(1, 1, 1), gear_ratio=2, motor_viscous_friction=3, motor_coulomb_friction=(2, -1)
+    )
     arm = from_dh([link] * 4).vary(friction_velocity=np.full(4, 1e-9))
     np.testing.assert_allclose(arm.passive_forces(ZERO, [1, 2, 3, 4]), [-16, -28, -40, -52], rtol=1e-14)
     np.testing.assert_allclose(arm.passive_forces(ZERO, [-1, -2, -3, -4]), [14, 26, 38, 50], rtol=1e-14)

@@ -1,6 +1,7 @@
 """Running studies: the same bits however they are run, interrupted, and gone on with; and closed forms."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from scipy import integrate, stats
 from scipy.special import ellipk
 
 import rbchain as rb
-from rbchain.study import executors, open_dataset
+from rbchain.study import open_dataset
 from rbchain.study.run import chunk_size
 from rbchain.study.sensitivity import indices
 from rbchain.study.store import Store
@@ -98,23 +99,41 @@ def test_a_cluster_changes_no_bit_even_when_a_worker_is_killed(arm):
     assert killed
 
 
-def test_a_process_that_is_killed_is_replaced_and_changes_no_bit(arm, monkeypatch):
-    study, pools = swinging(arm, samples=400), []
-
-    class Watched(executors.ProcessPoolExecutor):
-        def __init__(self, *arguments, **settings):
-            super().__init__(*arguments, **settings)
-            pools.append(self)
+def test_a_process_that_is_killed_is_replaced_and_changes_no_bit(arm):
+    study, killed = swinging(arm, samples=400), []
 
     def kill_one(count, statistics):
-        if len(pools) == 1 and count == 20 and statistics.count == 0:
-            for pid in list(pools[0]._processes)[:1]:
-                os.kill(pid, signal.SIGKILL)
+        if count and len(killed) < 2:
+            killed.append(multiprocessing.active_children()[0].pid)
+            os.kill(killed[-1], signal.SIGKILL)
 
-    monkeypatch.setattr(executors, "ProcessPoolExecutor", Watched)
     found = study.run(chunk=20, executor="processes", workers=2, progress=kill_one)
-    assert len(pools) > 1
+    assert len(killed) == 2
     check_same(found, study.run())
+    assert not multiprocessing.active_children()
+
+
+def die(model, motion):
+    """A measure whose process does not live to see its end."""
+    os._exit(1)
+
+
+class Odd(Exception):
+    """An error that no pickle can make again."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def odd(model, motion):
+    raise Odd(1, 2)
+
+
+def test_processes_that_die_or_fail_end_the_study_with_an_error(arm):
+    for function, words in ((die, "the worker processes died 3 times at chunk 0"), (odd, "Odd: 1")):
+        measures = [{"name": "x", "of": "function", "function": function}]
+        with pytest.raises(rb.StudyError, match=words):
+            swinging(arm, measures=measures).run(executor="processes", workers=1)
 
 
 STUDY = """
@@ -151,9 +170,10 @@ def command(folder, *words):
 
 
 def files_of(folder):
-    """Every file of a store by its name within it."""
-    store = folder / "results.zarr"
-    return {str(path.relative_to(store)): path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    """Every file of the results by its name within the folder."""
+    places = (folder / "results.zarr", folder / "checksums")
+    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_a_study_that_was_killed_ends_in_the_store_of_one_that_was_not(tmp_path):
@@ -173,26 +193,62 @@ def test_a_study_that_was_killed_ends_in_the_store_of_one_that_was_not(tmp_path)
                 assert running.poll() is None, "it was too fast to be killed"
                 time.sleep(0.002)
             running.send_signal(signal.SIGKILL)
-        finished.append(sum(name.startswith("status/c/") for name in files_of(out)))
+        finished.append(sum(name.startswith("checksums/") for name in files_of(out)))
     assert finished[-1] < 80
     subprocess.run(arguments, **settings, check=True)
     assert files_of(out) == expected
 
 
-def test_an_interrupt_leaves_a_store_to_go_on_with_and_says_so(tmp_path):
-    (tmp_path / "study.toml").write_text(STUDY.format(samples=200_000, std=0.05, more=""))
-    arguments, settings = command(tmp_path, "run", "study.toml", "--out", "out", "--chunk", "500")
-    running = subprocess.Popen(arguments, **settings)
-    while not (tmp_path / "out" / "results.zarr" / "status" / "c" / "0").exists():
-        assert running.poll() is None
-        time.sleep(0.01)
-    running.send_signal(signal.SIGINT)
-    said = running.communicate()[0].decode()
+@pytest.fixture(scope="module")
+def cluster():
+    """A dask cluster of one worker in a process of its own."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made:
+        yield made
+
+
+@pytest.mark.parametrize("executor", ["local", "processes", "dask"])
+def test_ctrl_c_ends_a_study_that_the_same_command_resumes(executor, tmp_path, request):
+    """As a terminal does it: SIGINT to the command and to all processes that it has started."""
+    words = ["run", "study.toml", "--out", "out", "--chunk", "200", "--executor", executor]
+    if executor == "dask":
+        words += ["--scheduler", request.getfixturevalue("cluster").scheduler_address]
+    for folder in ("undisturbed", "interrupted"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "study.toml").write_text(STUDY.format(samples=10_000, std=0.05, more=""))
+    arguments, settings = command(tmp_path / "undisturbed", *words)
+    subprocess.run(arguments, **settings, check=True)
+    arguments, settings = command(tmp_path / "interrupted", *words)
+    out = tmp_path / "interrupted" / "out"
+    running = subprocess.Popen(arguments, **settings, start_new_session=True)
+    while not list((out / "checksums").glob("*.json")):
+        assert running.poll() is None, running.communicate()[0]
+        time.sleep(0.002)
+    os.killpg(running.pid, signal.SIGINT)
+    said = running.communicate(timeout=60)[0].decode()
     assert running.returncode == 130
-    assert "interrupted; run the same command again to resume" in said
+    assert said.count("rbchain: interrupted; run the same command again to resume") == 1
     assert "Traceback" not in said
-    arguments, settings = command(tmp_path, "status", "out")
-    assert "not finished" in subprocess.run(arguments, **settings, check=True).stdout.decode()
+    wait_for_the_end_of(running.pid)
+    status, settings = command(tmp_path / "interrupted", "status", "out")
+    assert "not finished" in subprocess.run(status, **settings, check=True).stdout.decode()
+    assert len(list((out / "checksums").iterdir())) < 50
+    arguments, settings = command(tmp_path / "interrupted", *words)
+    subprocess.run(arguments, **settings, check=True)
+    assert files_of(out) == files_of(tmp_path / "undisturbed" / "out")
+
+
+def wait_for_the_end_of(group):
+    """Until no process of a group is left."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    pytest.fail("a process outlives the command that started it")
 
 
 def test_another_study_is_refused_by_the_name_of_what_changed(arm, rod, tmp_path):
