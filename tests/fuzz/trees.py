@@ -1,5 +1,6 @@
 """Random trees of bodies, with all that a body may have, and the same trees in other units."""
 
+import warnings
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -96,6 +97,18 @@ def builder_of(tree):
     for given in arguments_of_bodies(tree):
         builder.add_body(**given)
     return builder
+
+
+def built(tree):
+    """The model of a tree, and its warnings' words."""
+    return model_and_words(builder_of(tree))
+
+
+def model_and_words(builder):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = builder.build()
+    return model, [str(warning.message) for warning in caught]
 
 
 # --- the same tree in other units -------------------------------------------------------------------------------------

@@ -21,8 +21,9 @@ from ..layouts import LAYOUTS, not_real_arrays
 from ..trees import (
     Units,
     arguments_of_bodies,
-    builder_of,
+    built,
     in_units,
+    model_and_words,
     result_in_units,
     state_in_units,
     trees,
@@ -35,18 +36,10 @@ IN_UNITS = (
 )
 
 
-def built(builder):
-    """The model, and its warnings' words."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = builder.build()
-    return model, [str(warning.message) for warning in caught]
-
-
 @cases(percent=10)
 @given(trees())
 def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists(tree):
-    model, words = built(builder_of(tree))
+    model, words = built(tree)
     state = random_state(model, (2,), tree.seed)
     q, qd, tau, wrenches = state.q, state.qd, state.tau, state.wrenches
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
@@ -78,7 +71,7 @@ UNITS = st.builds(Units, *(st.integers(-size, size) for size in (60, 40, 40)))
 @cases(percent=5)
 @given(trees(), UNITS, st.sampled_from(IN_UNITS))
 def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity):
-    (model, words), (other, same_words) = built(builder_of(tree)), built(in_units(tree, units))
+    (model, words), (other, same_words) = built(tree), model_and_words(in_units(tree, units))
     assert words == same_words
     if words and quantity in ("forward_dynamics", "mass_matrix_inverse"):
         return
@@ -156,7 +149,7 @@ def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, a
     try:
         for arguments in given:
             builder.add_body(**arguments)
-        model, _ = built(builder)
+        model, _ = model_and_words(builder)
     except rb.ModelError as error:
         assert argument in str(error) or repr(given[i]["name"]) in str(error) or repr(JUNK[what]) in str(error), error
         return

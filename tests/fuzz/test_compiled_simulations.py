@@ -1,0 +1,72 @@
+"""Simulations in compiled lanes: statuses, neighbours, energy. Two steppers are compiled, as for other tests."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import rbchain as rb
+
+from ..quantities import Magnitudes
+from .cases import cases
+from .motions import Motion, check_ends, check_events, check_same, motions, with_hazard
+from .trees import built, trees
+
+DURATION = 0.3
+
+
+@st.composite
+def models(draw, most=4):
+    """Strategy for models in air, of which each body resists its motion."""
+    model, words = built(draw(trees(most=most, dry=True)))
+    assume(not words)
+    return model
+
+
+@cases(percent=6)
+@given(models(), st.sampled_from([(2,), (7,), (9,), (17,), (3, 5)]), st.data())
+def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch, data):
+    clean = motions(data.draw, model, batch, DURATION, steps=500)
+    if not (clean.settings["drives"] or clean.settings["forces"] or clean.settings["events"]):
+        clean.settings["events"] = [never_of(model)]  # the type of arguments for which the steppers are compiled
+    sample = data.draw(st.tuples(*(st.integers(0, size - 1) for size in batch)), label="sample")
+    spoilt = with_hazard(data.draw, clean, sample)
+    found, expected = spoilt.simulate(), clean.simulate()
+    for motion, result in ((spoilt, found), (clean, expected)):
+        check_ends(motion, result)
+        check_events(result)
+    others = np.ones(batch, bool)
+    others[sample] = False
+    check_same(found, expected, others)
+
+
+def never_of(model):
+    """An event that never occurs."""
+    return rb.Event(model.joint_names[0], value=1e300, of="velocity")
+
+
+@cases(percent=4)
+@given(trees(most=4, dry=True), st.integers(-3, 2), st.sampled_from([1e-4, 1e-7, 1e-10]), st.booleans())
+def test_a_tree_without_drives_or_friction_keeps_its_energy(tree, speed, rtol, hangs):
+    """Each step adds an error that the step control allows; the exact motion keeps the energy thereafter."""
+    bodies = tuple(body._replace(has_passive_forces=False) for body in tree.bodies)
+    model, words = built(tree._replace(bodies=bodies))
+    assume(not words)
+    q, qd = model.random_state(tree.seed, (9,))
+    settings = {"duration": DURATION, "rtol": rtol, "atol": 1e-3 * rtol, "max_steps": 5000, "save_at": 7}
+    motion = Motion(model, q, qd * 10.0**speed * hangs, settings | {"events": [never_of(model)], "drives": []})
+    found = motion.simulate()
+    check_ends(motion, found)
+    nothing = np.zeros((*found.qd.shape[:-1], model.n_bodies, 6))
+    done = np.isfinite(found.q).all((-2, -1))
+    state = SimpleNamespace(q=found.q[done], qd=found.qd[done], qdd=0 * found.qd[done], wrenches=nothing[done])
+    sizes = Magnitudes(model, state)
+    y = np.concatenate([state.q, state.qd], -1)
+    # a step's error in an entry, if that entry had all of it, and what an error of 1 in every entry does to the energy
+    of_step = np.sqrt(y.shape[-1]) * rtol * (1e-3 + np.abs(y).max(-1))
+    of_energy = 2.0 * y.shape[-1] * (sizes.force + sizes.inertia * sizes.rate)
+    steps = found.steps[done][:, None]
+    allowed = (steps * of_step * of_energy).max(-1) + (steps * sizes.rounding * sizes.energy).max(-1)
+    energy = sum(model.energy(state.q, state.qd))
+    assert (np.abs(energy - energy[:, :1]).max(-1, initial=0.0) <= allowed).all()
