@@ -64,7 +64,7 @@ class DHLink:
     in the negative one; its gear multiplies both by 62.6:
 
     >>> from rbchain.io.dh import DHLink, from_dh
-    >>> waist = DHLink(0, 0, 0, mass=1, gear_ratio=-62.6111, motor_coulomb_friction=(0.395, -0.435))
+    >>> waist = DHLink(0, 0, 0, mass=1, inertia=(1, 1, 1), gear_ratio=-62.6111, motor_coulomb_friction=(0.395, -0.435))
     >>> from_dh([waist]).passive_forces([[0.0], [0.0]], [[1.0], [-1.0]]).round(1).ravel().tolist()
     [-24.7, 27.2]
     """
