@@ -270,6 +270,9 @@ class ModelBuilder:
         bodies = [self._bodies[name] for name in names]
         joints = [body.joint for body in bodies]
         dofs = [dof for joint in joints for dof in joint.dofs]
+        inertial = {name: np.array([getattr(x, name) for x in inertias]) for name in ("mass", "cg", "inertia")}
+        for field, values in inertial.items():  # the sums of bodies on fixed joints may overflow
+            validation.check_finite(names, field, values, values.ndim - 1)
         model = Model(
             Description(
                 name=self.name,
@@ -286,9 +289,7 @@ class ModelBuilder:
                 rotor_inertia=np.concatenate([body.rotor_inertia for body in bodies]),
                 gear_ratio=np.concatenate([body.gear_ratio for body in bodies]),
                 **{field: np.concatenate([body.passive[field] for body in bodies]) for field in PASSIVE_FIELDS},
-                mass=np.array([inertia.mass for inertia in inertias]),
-                cg=np.array([inertia.cg for inertia in inertias]),
-                inertia=np.array([inertia.inertia for inertia in inertias]),
+                **inertial,
                 gravity=self.gravity.copy(),
                 **water_of(immersions, self.fluid_density),
                 frames={name: frame for name, frame in carriers.items() if name not in names},

@@ -50,7 +50,11 @@ def bodies_without_inertia(
         in_doubt = _may_be_free(part, dofs) & ~held & ~resisted
         if count == 0 or not in_doubt.any(-1).all():
             return ()
-        found = np.atleast_2d(_free_dofs(part, dofs, held, resisted) & in_doubt)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = np.atleast_2d(_free_dofs(part, dofs, held, resisted) & in_doubt)
+        except np.linalg.LinAlgError:  # products of extreme numbers overflow, in the dynamics too
+            return ()
         if not found.any(-1).all():
             return ()
         free = found[0] if start == 0 else free

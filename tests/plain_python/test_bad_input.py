@@ -328,3 +328,23 @@ def test_fields_of_degrees_of_freedom_are_not_of_bodies(field):
 
 
 # --- states that are not finite ---------------------------------------------------------------------------------------
+
+
+def test_sums_of_bodies_on_fixed_joints_that_overflow_are_refused_by_the_bodys_name():
+    builder = rb.ModelBuilder()
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(2.0, (1e308, 0, 0), (1, 1, 1)))
+    builder.add_body("tool", parent="arm", joint=rb.Fixed(), inertia=rb.Inertia(1.0))
+    with pytest.raises(rb.ModelError, match=r"body 'arm': cg is \[inf, 0.0, 0.0\]; expected finite numbers"):
+        builder.build()
+
+
+@pytest.mark.filterwarnings("ignore:.*no body can have")
+def test_extreme_inertias_are_refused_or_computed_with():
+    """Products of such numbers are beyond float64."""
+    builder = rb.ModelBuilder(nonphysical_inertia="warn")
+    builder.add_body("arm", joint=rb.Spherical(), inertia=rb.Inertia(0.0, inertia=(1e308, 1e308, 1e-320)))
+    try:
+        model = builder.build()
+        model.forward_dynamics(model.neutral(), np.zeros(3), np.zeros(3))
+    except rb.ModelError as error:
+        assert "'arm'" in str(error) or "beyond the range of float64" in str(error)
