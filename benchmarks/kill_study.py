@@ -46,9 +46,10 @@ COMMAND = [sys.executable, "-m", "rbchain.cli", "study", "run", "study.toml", "-
 
 
 def files(folder):
-    """Every file of the store, by its name within."""
-    store = folder / "out" / "results.zarr"
-    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
+    """Every file of the results, by its name within the folder."""
+    places = [folder / "out" / place for place in ("results.zarr", "checksums")]
+    found = sorted(path for place in places for path in place.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def main():
@@ -77,7 +78,7 @@ def main():
                 except subprocess.TimeoutExpired:
                     running.kill()
                     state = "killed"
-            done = sum(name.startswith("status/c/") for name in files(killed))
+            done = sum(name.startswith("out/checksums/") for name in files(killed))
             print(f"{kill}: {state} with {done} chunks")
             if state != "killed":
                 wrong += files(killed) != expected

@@ -136,15 +136,15 @@ def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int
 
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """How far the study in a folder is."""
-    from ..study import open_dataset
+    from ..study.opening import open_finished
     from ..study.outputs import ENDED_WELL
 
-    results = open_dataset(folder)
+    results, samples = open_finished(folder)
     status = results.status.values
     done, failed = int((status >= 0).sum()), int(((status > 0) & ~np.isin(status, ENDED_WELL)).sum())
     ended = "finished" if "statistics" in results.attrs else "not finished"
     console.print(
-        f"{results.attrs['title']}: {done:,} of {status.size:,} samples, {failed:,} failed, {ended}", markup=False
+        f"{results.attrs['title']}: {done:,} of {samples:,} samples, {failed:,} failed, {ended}", markup=False
     )
     return EXIT_OK
 

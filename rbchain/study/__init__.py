@@ -14,8 +14,8 @@ try:
         Uniform,
     )
     from .measures import Measure
+    from .opening import open_dataset
     from .pictures import Results
-    from .store import open_dataset
     from .study import Study, run_study
 except ModuleNotFoundError as error:
     words = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"

@@ -76,10 +76,16 @@ class ModelSource(Described):
         else:
             path = folder / self.file
             if not path.is_file():
-                raise StudyError(f"there is no file {str(self.file)!r} beside the study")
+                raise StudyError(f"file is {str(self.file)!r}; there is no such file beside the study")
             model = load(path, base=Free() if self.free_base else None)
-        shape = {name: np.shape(getattr(model, name)) for name in self.values if hasattr(model, name)}
-        return model.vary(**{n: np.broadcast_to(v, shape[n]) if n in shape else v for n, v in self.values.items()})
+        fields = {}
+        for name, value in self.values.items():
+            expected = np.shape(getattr(model, name, value))
+            try:
+                fields[name] = np.broadcast_to(value, expected)
+            except ValueError:
+                raise StudyError(f"values.{name} has shape {np.shape(value)}; expected () or {expected}") from None
+        return model.vary(**fields)
 
 
 class Dispersion(Described):
@@ -288,18 +294,20 @@ def read_description(path: str | Path) -> Description:
     return checked(found, str(path))
 
 
-def checked(given: Mapping[str, Any], source: str = "study") -> Description:
-    """The description that these keys and values are of."""
+def checked(given: Mapping[str, Any], source: str = "") -> Description:
+    """The description that these keys and values are of; errors begin with the `source`."""
     try:
         return Description(**given)
     except ValidationError as error:
         lines = []
-        for problem in error.errors():
+        problems = error.errors()
+        # a table that is no Model is no problem, but what is wrong within it
+        for problem in [p for p in problems if p["type"] != "is_instance_of"] or problems:
             place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_tag(x))
             words = problem["msg"].removeprefix("Value error, ")
             found = "" if problem["type"] in ("missing", "value_error") else f" (found {_shown(problem['input'])})"
             lines.append(f"{place.lstrip('.') or 'the study'}: {words}{found}")
-        raise StudyError(f"{source}: " + "; ".join(dict.fromkeys(lines))) from None
+        raise StudyError((f"{source}: " if source else "") + "; ".join(dict.fromkeys(lines))) from None
 
 
 def _shown(value: Any) -> str:
@@ -312,7 +320,7 @@ def _shown(value: Any) -> str:
 
 def _is_tag(part: str | int) -> bool:
     """Whether a part of a place is pydantic's word for which of several kinds it tried, and no key."""
-    return isinstance(part, str) and (part in KINDS or part in ("ModelSource", "is-instance[Model]") or "[" in part)
+    return isinstance(part, str) and (part in KINDS or part in ("ModelSource", "float", "str") or "[" in part)
 
 
 KINDS = {

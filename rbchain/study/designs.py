@@ -72,7 +72,7 @@ class Factorial(Design):
     """Every combination of `levels` values of each number: the middles of equally probable ranges."""
 
     kind: Literal["factorial"] = "factorial"
-    levels: Annotated[int, Field(ge=1)] = 3
+    levels: Annotated[int, Field(ge=1, le=1_000_000)] = 3
 
     def check(self, samples: int, columns: int) -> None:
         if samples != self.levels**columns:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy import stats
 
 from .numbers import Described, real_numbers, refuse_unreal
 
 
-def _read_only(values: npt.ArrayLike) -> np.ndarray:
-    found = real_numbers("the list", values)
+def _read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
+    found = real_numbers(str(info.field_name), values)
     if found.size == 0 or not np.isfinite(found).all():
         raise ValueError(f"expected finite numbers, found {found.tolist()}")
     found.flags.writeable = False

@@ -1,16 +1,19 @@
 """What a study keeps of each motion: one number, found from something over time."""
 
+import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from ..actions.wrenches import Force, Wrench
 from ..chain import Model
 from ..errors import StudyError
 from ..simulation import Trajectory
 from .numbers import Described, real_numbers
+
+LONGEST_NAME = 200  # bytes: results are in a folder of that name
 
 #: What is asked of a series of numbers over time.
 OVER = {
@@ -50,7 +53,7 @@ class Measure(Described):
         For the plots.
     """
 
-    name: Annotated[str, Field(pattern=r"^[^/\\.][^/\\]*$")]
+    name: str
     of: Literal[
         "distance",
         "coordinate",
@@ -77,6 +80,11 @@ class Measure(Described):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        if not re.fullmatch(r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*", self.name) or len(self.name.encode()) > LONGEST_NAME:
+            raise ValueError(
+                f"name is {self.name!r}; expected the name of a folder: up to {LONGEST_NAME} bytes, no dot in front, "
+                "no slash, backslash or control character"
+            )
         for key, kinds in (
             ("frame", ("distance", "coordinate", "speed")),
             ("joint", ("position", "velocity", "torque", "reaction_force", "reaction_moment")),
@@ -105,15 +113,16 @@ class Measure(Described):
     def check(self, model: Model, forces: Sequence[Force]) -> None:
         """A StudyError where the model has not what this is of."""
         if self.frame is not None and self.frame not in (*model.body_names, *model.fixed_frames):
-            raise StudyError(f"frame {self.frame!r}: there is none; expected a body or a fixed frame of {model.name!r}")
+            names = [*model.body_names, *model.fixed_frames]
+            raise StudyError(f"frame is {self.frame!r}; expected a body or a fixed frame of {model.name!r}: {names}")
         if self.joint is not None:
             if self.joint not in model.joint_names:
-                raise StudyError(f"joint {self.joint!r}: there is none; expected one of {list(model.joint_names)}")
+                raise StudyError(f"joint is {self.joint!r}; expected one of {list(model.joint_names)}")
             count = np.diff([*model.velocity_index, model.nv])[model.joint_names.index(self.joint)]
             if not 0 <= self.dof < count:
-                raise StudyError(f"dof {self.dof} of joint {self.joint!r}: expected one below {count}")
+                raise StudyError(f"dof is {self.dof}; joint {self.joint!r} has {count}, counted from 0")
         if self.of.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
-            raise StudyError(f"{self.of}: reactions are known for bodies in air on which no Wrench acts")
+            raise StudyError(f"of is {self.of!r}; rbchain computes reactions only in air and without a Wrench")
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:
         """The number of each chain (chains,)."""
@@ -121,8 +130,8 @@ class Measure(Described):
         chains, times = motion.qd.shape[:2]
         if series.shape not in ((chains,), (chains, times)):
             raise StudyError(
-                f"its function gives shape {series.shape}; expected one number of each chain, ({chains},), or one "
-                f"of each at each time, ({chains}, {times})"
+                f"its function returned shape {series.shape}; expected one number for each sample, ({chains},), or one "
+                f"for each sample and time, ({chains}, {times})"
             )
         if series.ndim == 1:
             return series

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import importlib
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,12 +17,12 @@ import numpy.typing as npt
 from pydantic import ValidationError
 from scipy.stats import norm
 
-from ..actions.drives import ONE_JOINT
-from ..actions.gather import dof_index, gather
+from ..actions.gather import gather
 from ..chain import Model
 from ..errors import ModelError, RbchainError, StateError, StudyError
 from ..model.units import SI, Units
 from ..simulation import Trajectory
+from .checks import check_actions, check_settings, refuse_driven
 from .description import Description, Dispersion, ModelSource, in_words
 from .designs import Table
 from .distributions import Distribution, MultivariateNormal, triangle_of_correlation
@@ -64,10 +64,11 @@ class Plan:
         source = description.model
         self.model = self.checked("model", source.build, self.folder) if isinstance(source, ModelSource) else source
         if self.model.batch_shape:
-            raise StudyError(f"model: its chains differ already, {self.model.batch_shape} of them; expected one chain")
+            raise StudyError(f"model is a batch of shape {self.model.batch_shape}; expected a single model")
         self.drives, self.forces, self.events = description.drives, description.forces, description.events
         self._set_initial_state()
-        self._check_actions()
+        check_settings(self)
+        check_actions(self)
         for i, measure in enumerate(description.measures):
             self.checked(f"measures[{i}]", measure.check, self.model, self.forces)
         self.measuring = [_ready(measure, i) for i, measure in enumerate(description.measures)]
@@ -105,40 +106,6 @@ class Plan:
         self.q, self.qd, self.tau = states
         self.checked("simulate.q", model.integrate, self.q, np.zeros(model.nv))  # which looks at the quaternions
 
-    def _check_actions(self) -> None:
-        simulate = self.description.simulate
-        if simulate.method != "rk45" and simulate.step is None:
-            raise StudyError(f"simulate.step: method {simulate.method!r} needs one")
-        if simulate.method == "rk45" and simulate.step is not None:
-            raise StudyError('simulate.step: method "rk45" chooses its own steps; expected none')
-        self.checked("simulate", self._check_settings)
-        kinds = {"drives": self.drives, "forces": self.forces, "events": self.events}
-        for kind, actions in kinds.items():
-            for i, action in enumerate(actions):
-                self.checked(f"{kind}[{i}]", self._gathered, **{kind: (action,)})
-            self.checked(kind, self._gathered, **{kind: actions})
-        self._refuse_driven("simulate.tau", np.flatnonzero(self.tau))
-
-    def _refuse_driven(self, place: str, forced: Container[int]) -> None:
-        """A StudyError where a degree of freedom has both a drive and a constant joint force."""
-        for i, drive in enumerate(self.drives):
-            if isinstance(drive, ONE_JOINT) and dof_index(self.model, "drive", drive.joint, drive.dof) in forced:
-                raise StudyError(
-                    f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a joint force; expected one "
-                    "of them"
-                )
-
-    def _gathered(self, drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
-        simulate = self.description.simulate
-        implicit = simulate.method == "implicit"
-        return gather(self.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
-
-    def _check_settings(self) -> None:
-        """Simulate no sample at all, which looks at the settings and compiles nothing."""
-        simulate, model = self.description.simulate, self.model
-        none = np.zeros((0, model.nq)), np.zeros((0, model.nv))
-        model.simulate(*none, simulate.duration, save_at=self.times, **simulate.settings())
-
     def _lay_out_columns(self) -> None:
         """Give every number that is drawn its column, and its distribution."""
         self.draws: list[Draws] = []
@@ -148,7 +115,7 @@ class Plan:
         for i, dispersion in enumerate(self.description.vary):
             targets = self.checked(f"vary[{i}].of", targets_of, self, dispersion.parameter, dispersion.of)
             if dispersion.parameter == "tau":
-                self._refuse_driven(f"vary[{i}].of", [target.index for target in targets])
+                refuse_driven(self, f"vary[{i}].of", [target.index for target in targets])
             width = max(1, len(dispersion.components or ()))
             for t, target in enumerate(targets):
                 if t > 0 and dispersion.shared:
@@ -360,11 +327,13 @@ def _ready(measure: Measure, i: int) -> Measure:
     function = measure.function
     if function is None or callable(function):
         return measure
+    module, colon, name = str(function).partition(":")
+    if not colon:
+        raise StudyError(f"measures[{i}].function is {function!r}; expected a function, or 'module:name'")
     try:
-        module, name = str(function).split(":")
         found = getattr(importlib.import_module(module), name)
     except (ValueError, ImportError, AttributeError) as error:
-        raise StudyError(f"measures[{i}].function is {function!r}; expected 'module:name' ({error})") from None
+        raise StudyError(f"measures[{i}].function is {function!r}, which cannot be imported: {error}") from None
     if not callable(found):
-        raise StudyError(f"measures[{i}].function: {function!r} is no function")
+        raise StudyError(f"measures[{i}].function is {function!r}, which is {found!r}; expected a function")
     return measure.model_copy(update={"function": found})

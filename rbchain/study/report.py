@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Status
+from .opening import open_finished
 from .outputs import ENDED_WELL
 from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
-from .store import open_dataset
 
 if TYPE_CHECKING:
     import xarray
@@ -46,7 +46,7 @@ def write_report(folder: str | Path) -> Path:
     parameters that explain most of its variance, and the samples that failed.
     """
     folder = Path(folder)
-    results = open_dataset(folder)
+    results, samples = open_finished(folder)
     statistics = json.loads(results.attrs.get("statistics", "null"))
     pictures = {}
     sections = [_about_failures(results)]
@@ -73,17 +73,17 @@ def write_report(folder: str | Path) -> Path:
     title = html.escape(results.attrs["title"])
     partial = folder / "report.html.partial"
     partial.write_text(
-        PAGE.substitute(title=title, summary=_summary(results, statistics), sections="\n".join(sections)),
+        PAGE.substitute(title=title, summary=_summary(results, samples, statistics), sections="\n".join(sections)),
         encoding="utf-8",
     )
     partial.replace(page)
     return page
 
 
-def _summary(results: xarray.Dataset, statistics: dict[str, Any] | None) -> str:
+def _summary(results: xarray.Dataset, samples: int, statistics: dict[str, Any] | None) -> str:
     if not statistics:
         done = int((results.status.values >= 0).sum())
-        return f"Not finished: {done:,} of {results.sizes['sample']:,} samples are done."
+        return f"Not finished: {done:,} of {samples:,} samples are done."
     rate = statistics["failure_rate"]
     return (
         f"{statistics['samples']:,} samples, of which {statistics['failures']:,} failed: {rate['estimate']:.3%} "

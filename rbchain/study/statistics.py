@@ -36,6 +36,10 @@ class Moments:
 
     def add(self, block: np.ndarray) -> None:
         """Take in a block (samples, columns)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # where sums of huge numbers overflow, there is no moment
+            self._add(block)
+
+    def _add(self, block: np.ndarray) -> None:
         there = np.isfinite(block)
         count = there.sum(0)
         filled = np.where(there, block, 0.0)

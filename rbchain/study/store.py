@@ -18,30 +18,16 @@ import numpy as np
 from ..errors import StudyError
 from .capacity import refuse_beyond_disk, refuse_beyond_memory
 from .checksums import Damage, digest_of, read_sealed, write_sealed
-from .description import differences
 from .inspection import Findings, damaged_chunks, in_words, inspect, repair_in_words
-from .layout import (
-    CHECKSUMS,
-    FOLDER,
-    FORMAT,
-    LOCK,
-    OF_CHECKS,
-    coordinates_of,
-    document_of,
-    file_of,
-    identity_of,
-    lay_out,
-    record_of,
-)
-from .provenance import provenance
+from .layout import CHECKSUMS, FOLDER, LOCK, coordinates_of, document_of, file_of, identity_of, record_of
+from .opening import dataset_in
+from .repair import attributes_of, change_attributes, drop, laid_out, refuse_another_study, restore
 
 if TYPE_CHECKING:
     import xarray
 
     from .plan import Plan
     from .statistics import Statistics
-
-UNFINISHED = ".unfinished"
 
 
 class Chunked:
@@ -94,7 +80,7 @@ class Store(Chunked):
         folder.mkdir(parents=True, exist_ok=True)
         refuse_beyond_disk(plan, folder)
         shutil.rmtree(folder / CHECKSUMS, ignore_errors=True)
-        with _laid_out(folder, plan, chunk, _attributes(plan, chunk, reach)) as unfinished:
+        with laid_out(folder, plan, chunk, attributes_of(plan, chunk, reach)) as unfinished:
             (folder / CHECKSUMS).mkdir()
             (unfinished / FOLDER).rename(folder / FOLDER)
         return cls(folder, plan, Findings(folder))
@@ -110,12 +96,15 @@ class Store(Chunked):
         """
         folder = Path(folder)
         findings = inspect(folder, identity_of(json.dumps(plan.words())))
-        _refuse_another_study(findings, plan)
+        refuse_another_study(findings, plan)
         for left in (*folder.glob("*.partial"), *(folder / FOLDER).rglob("*.partial")):  # of a write that was cut off
             left.unlink(missing_ok=True)
-        if findings.damage:
-            _drop(findings, plan)
-            _restore(findings, plan, reach)
+        (folder / CHECKSUMS).mkdir(exist_ok=True)
+        drop(findings, plan)
+        if any(damage.chunk is None for damage in findings.damage):
+            restore(findings, plan, reach)
+        elif findings.damage:
+            change_attributes(folder, statistics=None)
         return cls(folder, plan, findings)
 
     def repair_in_words(self) -> str:
@@ -165,78 +154,11 @@ class Store(Chunked):
 
     def keep_statistics(self, statistics: Statistics) -> None:
         """The last thing written: statistics of everything, and how many samples failed."""
-        document = read_sealed(self.folder, document_of(""))
-        document["attributes"]["statistics"] = json.dumps(statistics.in_words())
-        write_sealed(self.folder, document_of(""), document)
+        change_attributes(self.folder, statistics=json.dumps(statistics.in_words()))
 
     def dataset(self) -> xarray.Dataset:
         """The results as xarray has them: read when looked at."""
-        return _dataset_in(self.folder)
-
-
-def _attributes(plan: Plan, chunk: int, reach: dict[str, str]) -> dict[str, Any]:
-    """What the whole group says of itself."""
-    return {
-        "format": FORMAT,
-        "title": plan.description.name,
-        "samples": plan.description.samples,
-        "chunk": chunk,
-        "study": json.dumps(plan.words()),
-        "provenance": json.dumps(provenance()),
-        "reach": json.dumps(reach),
-    }
-
-
-@contextlib.contextmanager
-def _laid_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) -> Iterator[Path]:
-    """A folder beside the results with all arrays of the study, from which they are moved into their places."""
-    unfinished = folder / UNFINISHED
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    lay_out(unfinished, plan, chunk, attributes)
-    yield unfinished
-    shutil.rmtree(unfinished)
-
-
-def _refuse_another_study(findings: Findings, plan: Plan) -> None:
-    """A StudyError unless the results are of this study."""
-    if findings.attributes is not None:
-        changed = differences(json.loads(findings.attributes["study"]), json.loads(json.dumps(plan.words())))
-        if changed:
-            raise StudyError(
-                f"{findings.folder} holds the results of another study: {'; '.join(changed[:5])}. Choose another "
-                "folder, or delete this one"
-            )
-    elif not findings.arrays:
-        raise StudyError(
-            f"{findings.folder / document_of('')} is damaged, and no other file shows that the results are of this "
-            "study. Choose another folder, or delete this one"
-        )
-
-
-def _drop(findings: Findings, plan: Plan) -> None:
-    """Remove all files of damaged chunks, their checksums first: their samples are not done."""
-    for chunk in damaged_chunks(findings.damage):
-        for file in (record_of(chunk), *(file_of(variable, chunk) for variable in plan.variables)):
-            (findings.folder / file).unlink(missing_ok=True)
-
-
-def _restore(findings: Findings, plan: Plan, reach: dict[str, str]) -> None:
-    """Write the description of the results anew, all samples planned, and no statistics yet."""
-    folder, chunk = findings.folder, findings.chunk
-    if chunk is None:
-        raise StudyError(
-            f"{folder}: every file that says how many samples a chunk has is damaged; delete the folder, and run the "
-            "study again"
-        )
-    attributes = findings.attributes or _attributes(plan, chunk, reach)
-    kept = {name: value for name, value in attributes.items() if name not in (*OF_CHECKS, "statistics")}
-    (folder / CHECKSUMS).mkdir(exist_ok=True)
-    with _laid_out(folder, plan, chunk, kept) as unfinished:
-        for path in sorted(path for path in unfinished.rglob("*") if path.is_file()):
-            place = folder / path.relative_to(unfinished)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(place)
+        return dataset_in(self.folder)
 
 
 @contextlib.contextmanager
@@ -289,28 +211,3 @@ class InMemory(Chunked):
         coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in coordinates_of(plan)}
         attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.in_words())}
         return xarray.Dataset(variables, coordinates, attributes)
-
-
-def open_dataset(folder: str | Path) -> xarray.Dataset:
-    """The results in a folder as an `xarray.Dataset`, whose values are read when they are looked at.
-
-    Every file is compared with its checksum first, which takes about a second for 2 GB. Plain xarray opens
-    `results.zarr` too; it detects changed values, but reads those of a missing file as NaN or -1.
-
-    Raises
-    ------
-    StudyError
-        If a file is damaged or missing: the message names it, and says how to repair the results.
-    """
-    inspect(folder).refuse_damage()
-    return _dataset_in(Path(folder))
-
-
-def _dataset_in(folder: Path) -> xarray.Dataset:
-    import xarray
-
-    found = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
-    for described in (found, *found.variables.values()):
-        for name in OF_CHECKS:
-            described.attrs.pop(name, None)
-    return found.set_coords([name for name, variable in found.items() if "sample" not in variable.dims])

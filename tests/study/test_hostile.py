@@ -1,6 +1,7 @@
 """Descriptions that are wrong, and places that cannot be written: refused in words that name the key."""
 
 import errno
+import json
 import sys
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from scipy import stats
 
 import rbchain as rb
+from rbchain import cli
+from rbchain.cli import output
 from rbchain.study.study import run_study
 
 GOOD = """
@@ -31,7 +34,7 @@ axis = "y"
 """
 
 WRONG = {
-    "no TOML": ("samples = 10", "samples = = 10", r"study.toml: the file is not valid TOML: Invalid value \(at line 3"),
+    "no TOML": ("samples = 10", "samples = = 10", r"the file is not valid TOML: Invalid value \(at line 3"),
     "an unknown key": ("samples = 10", "samples = 10\nsample = 3", r"sample: Extra inputs are not permitted"),
     "an unknown key within": ('axis = "y"', 'axes = "y"', r"measures\[0\].axes: Extra inputs are not permitted"),
     "a missing key": ("samples = 10", "", "samples: Field required"),
@@ -59,7 +62,7 @@ WRONG = {
         'parameter = "mass"\nof = "link7"',
         r"vary\[0\].of: 'link7' names no body .*\['link1', 'link2'\]",
     ),
-    "an unknown frame": ('frame = "link2"', 'frame = "hand"', r"measures\[0\]: frame 'hand': there is none"),
+    "an unknown frame": ('frame = "link2"', 'frame = "hand"', r"measures\[0\]: frame is 'hand'; expected a body"),
     "a way that is none": (
         'parameter = "mass"',
         'parameter = "inertia"\nhow = "multiply"',
@@ -68,7 +71,7 @@ WRONG = {
     "a missing file": (
         "{ serial_chain = { n = 2 } }",
         '"robot.urdf"',
-        "there is no file 'robot.urdf' beside the study",
+        "model: file is 'robot.urdf'; there is no such file beside the study",
     ),
     "a missing table": (
         "samples = 10",
@@ -109,18 +112,23 @@ WRONG = {
         'samples = 10\ndrives = [{ kind = "PID", joint = "link1", reference = 0, kq = 1 }]',
         r"drives\[0\]: PID has no kq; it has",
     ),
+    "a number of too many digits": ("samples = 10", "samples = 1" + 5000 * "0", "the file is not valid TOML: .*4300"),
+    "a huge number": ("duration = 0.1", "duration = 1" + 400 * "0", r"simulate.duration: .*valid number"),
+    "too many samples": ("samples = 10", "samples = 1" + 18 * "0", r"samples: .*less than or equal to 10{15} \(found"),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_description_is_refused_by_its_key(what, tmp_path):
+def test_a_wrong_description_is_refused_by_its_key_when_it_is_read(what, tmp_path, capsys):
     old, new, words = WRONG[what]
     assert old in GOOD
     path = tmp_path / "study.toml"
     path.write_text(GOOD.replace(old, new))
-    with pytest.raises(rb.StudyError, match=words):
-        run_study(path, tmp_path / "out")
-    assert not (tmp_path / "out" / "results.zarr").exists()
+    with pytest.raises(rb.StudyError, match=f"(?s){path}: .*{words}"):
+        rb.Study.read(path)
+    assert cli.main(["study", "run", str(path), "--out", str(tmp_path / "out")]) == output.EXIT_REFUSED
+    assert "Traceback" not in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_good_description_is_good(tmp_path):
@@ -169,6 +177,224 @@ def study(arm, **keys):
     simulate = {"duration": 0.1, "method": "rk4", "step": 0.01}
     vary = [{"parameter": "mass", "how": "multiply", "distribution": {"kind": "uniform", "low": 0.9, "high": 1.1}}]
     return rb.Study(**{"model": arm, "samples": 60, "vary": vary, "simulate": simulate} | keys)
+
+
+def measure(**keys):
+    return {"measures": [{"name": "x"} | keys]}
+
+
+def vary(parameter, distribution=None, **keys):
+    distribution = {"kind": "uniform", "low": 0.0, "high": 1.0} if distribution is None else distribution
+    return {"vary": [{"parameter": parameter, "distribution": distribution} | keys]}
+
+
+def motion(**keys):
+    return {"simulate": {"duration": 0.1, "method": "rk4", "step": 0.01} | keys}
+
+
+PID = rb.PID("link1", 0.0, kp=1.0)
+WRONG_FOR_THE_MODEL = [
+    ({"simulate": {"duration": 0.1, "rtol": -1.0}}, "simulate: rtol is -1.0"),
+    ({"simulate": {"duration": 0.1, "atol": 0.0}}, "simulate: atol is 0.0"),
+    ({"simulate": {"duration": 0.1, "step": 0.1}}, "simulate.step: .*expected none"),
+    (motion(step=1e-30), "simulate: step is 1e-30; expected no more than"),
+    (motion(q=[1.0, 2.0, 3.0]), "simulate.q is .*; expected 2 numbers"),
+    (motion(qd=np.inf), "simulate.qd is .*; expected finite numbers"),
+    (
+        motion(tau=0.1) | {"drives": [PID]},
+        r"simulate.tau: joint 'link1' has both a drive, drives\[0\], and a joint force",
+    ),
+    (vary("tau") | {"drives": [PID]}, r"vary\[0\].of: joint 'link1' has both a drive"),
+    ({"drives": [PID, rb.PID("knee", 0.0, kp=1.0)]}, r"drives\[1\]: PID of joint 'knee'"),
+    ({"drives": [PID, rb.PrescribedForce("link1", 0.0)]}, "drives: .*has a drive already"),
+    ({"drives": [rb.PID("link1", 0.0, kp=-1.0)]}, r"drives\[0\]: .*kp is -1.0"),
+    ({"forces": [rb.Wrench("arm", (1, 0, 0))]}, r"forces\[0\]: .*'arm'"),
+    ({"forces": [rb.Current((1, 0, 0))]}, r"forces\[0\]: .*no body is in water"),
+    ({"events": [rb.Event("link1"), rb.Event("knee")]}, r"events\[1\]: .*'knee'"),
+    ({"events": [rb.Event("link1", of="acceleration")]}, r"events\[0\]: .*of is 'acceleration'"),
+    (measure(of="coordinate", frame="hand"), r"measures\[0\]: frame is 'hand'; expected a body"),
+    (measure(of="coordinate", frame="link1", axis="w"), r"measures\[0\].axis: .*'x', 'y' or 'z' \(found 'w'\)"),
+    (measure(of="torque", joint="knee"), r"measures\[0\]: joint is 'knee'; expected one of"),
+    (measure(of="torque", joint="link1", dof=1), r"measures\[0\]: dof is 1; joint 'link1' has 1, counted from 0"),
+    (measure(of="function", function="math:pi"), r"measures\[0\].function is 'math:pi'.*expected a function"),
+    (
+        measure(of="function", function="math"),
+        r"measures\[0\].function is 'math'; expected a function, or 'module:name'",
+    ),
+    (measure(of="energy", name="a/b"), r"measures\[0\]: name is 'a/b'; expected the name of a folder"),
+    (measure(of="energy", name=200 * "é"), r"measures\[0\]: name is 'é.*up to 200 bytes"),
+    (
+        measure(of="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", (1, 0, 0))]},
+        r"measures\[0\]: of is 'reaction_force'; rbchain computes reactions only in air and without a Wrench",
+    ),
+    (vary("mass", {"kind": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\[0\].distribution: mass is '5 deg'"),
+    (vary("kp"), r"vary\[0\].of: '\*' names no drive with a kp"),
+    (vary("pitch"), r"vary\[0\]: pitch cannot vary: no joint is a screw"),
+    (vary("mass", {"kind": "uniform", "low": -2.0, "high": -1.0}), r"vary\[0\]: body 'link1'.*mass is -1"),
+    (vary("friction", how="multiply"), r"vary\[0\]: 'friction' changes nothing"),
+    (
+        {"model": {"serial_chain": {"n": 2}, "values": {"damping": [1, 2, 3]}}},
+        r"model: values.damping has shape \(3,\)",
+    ),
+    ({"model": rb.Model.serial_chain(2).vary(mass=np.ones((3, 2)))}, r"model is a batch of shape \(3,\)"),
+    ({"design": {"kind": "factorial", "levels": 10**5}}, r"design: samples is 60; expected 100000\^2 = 10000000000"),
+]
+
+
+@pytest.mark.parametrize(("keys", "words"), WRONG_FOR_THE_MODEL)
+def test_an_error_that_needs_no_sample_is_raised_when_the_study_is_built(keys, words, arm):
+    with pytest.raises(rb.StudyError, match=words):
+        study(arm, **keys)
+
+
+class Given:
+    """A distribution of somebody's own."""
+
+    def __init__(self, ppf):
+        self.ppf = ppf
+
+
+def masked(values):
+    return np.ma.array(values, mask=np.arange(np.size(values)) > 0)
+
+
+NO_REAL_NUMBERS = [
+    (vary("damping", Given(masked)), r"vary\[0\].distribution: the result of its ppf is a masked array"),
+    (vary("damping", Given(np.ma.array)), r"vary\[0\].distribution: the result of its ppf is a masked array"),
+    (vary("damping", Given(lambda u: u + 1j)), r"vary\[0\].distribution: the result of its ppf is complex"),
+    (
+        vary("damping", Given(lambda u: np.array(u, object))),
+        r"the result of its ppf holds objects; expected real numbers",
+    ),
+    (vary("damping", Given(lambda u: u.astype(str))), r"the result of its ppf holds text; expected real numbers"),
+    (vary("damping", Given(lambda u: u[:1])), r"its ppf returned shape \(1,\) for \(7,\)"),
+    (vary("damping", Given(lambda u: u.nothing)), r"vary\[0\].distribution: its ppf raised AttributeError"),
+    (
+        vary("damping", {"kind": "normal", "mean": np.ma.masked, "std": 1.0}),
+        r"vary\[0\].distribution: mean is a masked array",
+    ),
+    (vary("damping", {"kind": "normal", "std": np.complex128(1 + 1j)}), r"vary\[0\].distribution: std is complex"),
+    (vary("damping", {"kind": "normal", "mean": True, "std": 1.0}), r"vary\[0\].distribution: mean is True"),
+    (vary("damping", stats.norm(loc=np.complex128(1j))), r"kwds.loc is complex"),
+    (vary("damping", {"kind": "scipy", "name": "beta", "args": (np.ma.masked, 1.0)}), r"args is a masked array"),
+    (
+        vary("damping", {"kind": "discrete", "values": masked([1.0, 2.0])}),
+        r"vary\[0\].distribution: values is a masked array",
+    ),
+    (vary("damping", {"kind": "discrete", "values": [1.0, 2.0j]}), r"vary\[0\].distribution: values is complex"),
+    (vary("damping", {"kind": "discrete", "values": ["1", "2"]}), r"values: values holds text; expected real numbers"),
+    (vary("damping", {"kind": "discrete", "values": [10**400]}), r"values holds objects; expected real numbers"),
+    (vary("payload", point=masked([0.0, 0.0, 1.0])), r"vary\[0\]: point is a masked array"),
+    (
+        vary("cg", {"kind": "multivariate_normal", "mean": [0, 0, 0], "covariance": np.eye(3) + 0j}),
+        r"vary\[0\].distribution: covariance is complex",
+    ),
+    (
+        {"correlate": [{"of": ["a", "b"], "matrix": np.ma.array(np.eye(2))}]},
+        r"correlate\[0\]: matrix is a masked array",
+    ),
+    (motion(q=masked([1.0, 2.0])), "simulate: q is a masked array"),
+    (motion(qd=[0.0, 1.0j]), "simulate: qd is complex"),
+    (motion(tau=["1", "2"]), "simulate: tau holds text"),
+    (motion(duration=np.complex64(1.0)), "simulate: duration is complex"),
+    (measure(of="distance", frame="link1", target=masked([0.0, 0.0, 0.0])), r"measures\[0\]: target is a masked array"),
+    (
+        {"model": {"serial_chain": {"n": 2}, "values": {"damping": masked([0.1, 0.2])}}},
+        "model: values.damping is a masked array",
+    ),
+    ({"model": {"serial_chain": {"n": 2, "mass": np.complex128(1)}}}, "model.serial_chain: mass is complex"),
+    ({"stop_when": {"measure": "failure rate", "half_width": np.complex128(1)}}, "stop_when: half_width is complex"),
+]
+
+
+@pytest.mark.parametrize(("keys", "words"), NO_REAL_NUMBERS)
+def test_masks_imaginary_parts_and_what_is_no_number_are_refused(keys, words, arm):
+    with pytest.raises(rb.StudyError, match=words):
+        study(arm, **keys)
+
+
+@pytest.mark.parametrize(("function", "words"), [(masked, "a masked array"), (lambda q: q + 0j, "complex")])
+def test_a_function_that_returns_no_real_numbers_is_named(function, words, arm):
+    measures = [{"name": "odd", "of": "function", "function": lambda model, motion: function(motion.q[:, -1, 0])}]
+    with pytest.raises(rb.StudyError, match=rf"measures\[0\], 'odd': the result of its function is {words}"):
+        study(arm, measures=measures).run()
+
+
+@pytest.mark.parametrize("ending", ["npz", "npy", "csv", "parquet"])
+@pytest.mark.parametrize("kind", ["complex", "masked", "text"])
+def test_a_table_of_no_real_numbers_is_refused(kind, ending, tmp_path, arm):
+    import pandas
+
+    columns = ["mass[link1]", "mass[link2]"]
+    values = {
+        "complex": np.full((60, 2), 0.1 + 1j),
+        "masked": np.where(np.arange(120).reshape(60, 2) == 7, np.nan, 0.1),  # as files keep what is missing
+        "text": np.full((60, 2), "0.1 kg"),
+    }[kind]
+    path, frame = tmp_path / f"design.{ending}", pandas.DataFrame(values, columns=columns)
+    if ending == "npz":
+        np.savez(path, **{name: frame[name].to_numpy(values.dtype) for name in columns})
+    elif ending == "npy":
+        np.save(path, values)
+    elif ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.astype(str if kind == "complex" else values.dtype).to_parquet(path)  # which has no complex numbers
+    words = "row 3 of 'mass\\[link2\\]' is not finite" if kind == "masked" else "expected real numbers"
+    with pytest.raises(rb.StudyError, match=f"design.file: design.{ending}: .*{words}"):
+        study(arm, folder=tmp_path, design={"kind": "table", "file": path.name})
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        Given(lambda u: np.full_like(u, np.inf)),
+        Given(lambda u: np.full_like(u, np.nan)),
+        {"kind": "uniform", "low": -1e308, "high": 1e308},
+        {"kind": "log_normal", "sigma": 1000.0},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of SciPy
+def test_a_distribution_of_infinite_numbers_is_refused(distribution, arm):
+    words = r"vary\[0\].distribution: the draw of 'damping\[link1\]' at the probability .* is .*expected finite numbers"
+    with pytest.raises(rb.StudyError, match=words):
+        study(arm, **vary("damping", distribution, of="link1"))
+
+
+@pytest.mark.parametrize("odd", [np.inf, np.nan])
+def test_single_infinite_draws_are_failures_of_their_samples(odd, arm):
+    """Between the quantiles that are looked at before: the other samples are the same to the last bit."""
+    finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
+    infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
+    expected, found = (study(arm, **vary("damping", d, of="link1")).run() for d in (finite, infinite))
+    failed = ~np.isfinite(found.parameters.values[:, 0])
+    assert 0 < failed.sum() < 30
+    assert np.array_equal(found.status == 6, failed)
+    assert np.array_equal(found.q_final[~failed], expected.q_final[~failed])
+    assert np.isnan(found.q_final[failed]).all()
+    assert json.loads(found.attrs["statistics"])["failures"] == failed.sum()
+
+
+def test_draws_too_large_to_square_have_no_variance(arm):
+    statistics = study(arm, **vary("damping", Given(lambda u: 1e300 * u), of="link1")).run().attrs["statistics"]
+    of_draws = json.loads(statistics)["of"]["parameters"]
+    assert of_draws["variance"] == [None]
+    assert of_draws["max"][0] > 1e299
+
+
+def test_results_beyond_memory_or_disk_are_refused_in_figures(arm, tmp_path, monkeypatch):
+    many = {"samples": 10**14}
+    with pytest.raises(
+        rb.StudyError, match=r"samples is 100,000,000,000,000: the results take 5.7 PB of memory, and this"
+    ):
+        study(arm, **many).run()
+    with pytest.raises(rb.StudyError, match=r"the results take up to 5.7 PB, and the disk of .* has .* free"):
+        study(arm, **many).run(tmp_path)
+    with pytest.raises(rb.StudyError, match=r"the design takes .* of memory"):
+        study(arm, **measure(of="energy")).sensitivity("x", samples=10**14)
+    # a study that stops early needs no room for the samples that it could have had
+    results = study(arm, stop_when={"measure": "failure rate", "half_width": 0.1}, **many).run(tmp_path, chunk=512)
+    assert results.sizes["sample"] == 1024
 
 
 def test_a_full_disk_is_said_and_the_study_goes_on_once_there_is_room(arm, tmp_path, monkeypatch):
@@ -271,7 +497,9 @@ def test_a_wrong_setting_of_a_run_is_refused(settings, words, arm):
 
 def test_a_function_that_gives_the_wrong_shape_is_named(arm):
     measures = [{"name": "odd", "of": "function", "function": lambda model, motion: np.zeros(3)}]
-    with pytest.raises(rb.StudyError, match=r"measures\[0\], 'odd': its function gives shape \(3,\)"):
+    with pytest.raises(rb.StudyError, match=r"measures\[0\], 'odd': its function returned shape \(3,\)"):
         study(arm, measures=measures).run()
-    with pytest.raises(rb.StudyError, match=r"measures\[0\].function is 'nowhere:f'; expected 'module:name'"):
+    with pytest.raises(
+        rb.StudyError, match=r"measures\[0\].function is 'nowhere:f', which cannot be imported: No module"
+    ):
         study(arm, measures=[{"name": "odd", "of": "function", "function": "nowhere:f"}])

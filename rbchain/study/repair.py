@@ -1,0 +1,94 @@
+"""Making the description of results, at first and where it was damaged, and removing damaged chunks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StudyError
+from .checksums import read_sealed, write_sealed
+from .description import differences
+from .inspection import Findings, damaged_chunks
+from .layout import FORMAT, OF_CHECKS, document_of, file_of, lay_out, record_of
+from .provenance import provenance
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+UNFINISHED = ".unfinished"
+
+
+def attributes_of(plan: Plan, chunk: int, reach: dict[str, str]) -> dict[str, Any]:
+    """What the whole group says of itself."""
+    return {
+        "format": FORMAT,
+        "title": plan.description.name,
+        "samples": plan.description.samples,
+        "chunk": chunk,
+        "study": json.dumps(plan.words()),
+        "provenance": json.dumps(provenance()),
+        "reach": json.dumps(reach),
+    }
+
+
+def change_attributes(folder: Path, **changed: str | None) -> None:
+    """Change attributes of the whole group, or remove those that are None."""
+    document = read_sealed(folder, document_of(""))
+    attributes = document["attributes"] | changed
+    document["attributes"] = {name: value for name, value in attributes.items() if value is not None}
+    write_sealed(folder, document_of(""), document)
+
+
+@contextlib.contextmanager
+def laid_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) -> Iterator[Path]:
+    """A folder beside the results with all arrays of the study, from which they are moved into their places."""
+    unfinished = folder / UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    lay_out(unfinished, plan, chunk, attributes)
+    yield unfinished
+    shutil.rmtree(unfinished)
+
+
+def refuse_another_study(findings: Findings, plan: Plan) -> None:
+    """A StudyError unless the results are of this study."""
+    if findings.attributes is not None:
+        changed = differences(json.loads(findings.attributes["study"]), json.loads(json.dumps(plan.words())))
+        if changed:
+            raise StudyError(
+                f"{findings.folder} holds the results of another study: {'; '.join(changed[:5])}. Choose another "
+                "folder, or delete this one"
+            )
+    elif not findings.arrays:
+        raise StudyError(
+            f"{findings.folder / document_of('')} is damaged, and no other file shows that the results are of this "
+            "study. Choose another folder, or delete this one"
+        )
+
+
+def drop(findings: Findings, plan: Plan) -> None:
+    """Remove all files of damaged chunks, their checksums first: their samples are not done."""
+    for chunk in damaged_chunks(findings.damage):
+        for file in (record_of(chunk), *(file_of(variable, chunk) for variable in plan.variables)):
+            (findings.folder / file).unlink(missing_ok=True)
+
+
+def restore(findings: Findings, plan: Plan, reach: dict[str, str]) -> None:
+    """Write the description of the results anew, all samples planned, and no statistics yet."""
+    folder, chunk = findings.folder, findings.chunk
+    if chunk is None:
+        raise StudyError(
+            f"{folder}: every file that says how many samples a chunk has is damaged; delete the folder, and run the "
+            "study again"
+        )
+    attributes = findings.attributes or attributes_of(plan, chunk, reach)
+    kept = {name: value for name, value in attributes.items() if name not in (*OF_CHECKS, "statistics")}
+    with laid_out(folder, plan, chunk, kept) as unfinished:
+        for path in sorted(path for path in unfinished.rglob("*") if path.is_file()):
+            place = folder / path.relative_to(unfinished)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
