@@ -12,7 +12,6 @@ from ..errors import ModelError
 from .joint import axes_along
 from .pose import Array, Pose, numbers, positive, unit_axis, vector3
 
-
 #: Of an ellipsoid's semi-axes: with thinner ones round-off grows in its added inertia, to 1e-10 with these.
 MOST_SLENDER = 1e6
 

@@ -111,26 +111,26 @@ def test_a_table_that_float64_cannot_follow_is_refused_by_its_times(kind, times)
 def test_the_point_of_a_wrench_is_finite(bad):
     arm, q = rb.Model.serial_chain(2), np.zeros((1, 2))
     wrench = rb.Wrench("link1", (0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
-    with pytest.raises(rb.StateError, match="Wrench on 'link1': point is .*expected finite numbers"):
+    with pytest.raises(rb.StateError, match=r"Wrench on 'link1': point is .*expected finite numbers"):
         arm.simulate(q, q, 0.1, method="rk4", step=0.1, forces=[wrench])
 
 
 def test_an_asymmetric_matrix_is_refused_by_its_own_name():
     """The message spoke of the inertia."""
-    with pytest.raises(rb.ModelError, match="'link1': added_mass .* is not symmetric"):
+    with pytest.raises(rb.ModelError, match=r"'link1': added_mass .* is not symmetric"):
         rb.Model.serial_chain(1).vary(added_mass=[np.eye(6, k=1)])
 
 
 @pytest.mark.parametrize("name", ["", 0, (), np.zeros(2), rb.Free()])
 def test_a_joint_has_the_name_of_a_string(name):
     """Anything was taken, and failed where the model was saved."""
-    with pytest.raises(rb.ModelError, match="body 'arm': joint_name is .*expected a string"):
+    with pytest.raises(rb.ModelError, match=r"body 'arm': joint_name is .*expected a string"):
         rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), joint_name=name)
 
 
 @pytest.mark.parametrize("parent", [[], {}, 0, np.zeros(2)])
 def test_a_parent_is_the_name_of_a_body(parent):
-    with pytest.raises(rb.ModelError, match="body 'arm': parent is .*expected the name of a body"):
+    with pytest.raises(rb.ModelError, match=r"body 'arm': parent is .*expected the name of a body"):
         rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), parent=parent)
 
 
