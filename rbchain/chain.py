@@ -283,9 +283,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         if name in ("mass", "rotor_inertia", "volume", "strip_drag"):
             validation.check_not_negative(names, name, value)
         if name in ("added_mass", "added_volume"):
-            validation.check_symmetric(names, value)
+            validation.check_symmetric(names, name, value)
         if name == "inertia":
-            validation.check_symmetric(names, value)
+            validation.check_symmetric(names, name, value)
             if self._description.nonphysical_inertia == "refuse":
                 validation.check_inertia(names, value)
         if name == "pitch" and "screw" not in self.dof_types:

@@ -337,3 +337,19 @@ def test_a_file_with_a_tiny_negative_moment_gets_a_warning_and_is_taken(tmp_path
     with pytest.warns(UserWarning, match=r"the inertia of \['arm'\] has a negative principal moment"):
         assert np.isfinite(rb.load(path).forward_dynamics([0.0], [0.0], [0.0])).all()
     rb.load(path, nonphysical_inertia="refuse")
+
+
+@pytest.mark.parametrize("length", [1.0, 2.0**-23])
+def test_a_small_mechanism_has_as_much_inertia_as_a_large_one(length):
+    """Slides were moved by metres: of a mechanism of 100 nm, inertias so far away were taken for round-off."""
+    rng, builder = np.random.default_rng(0), rb.ModelBuilder()
+    for i, joint in enumerate((rb.Revolute(), rb.Revolute((0, 1, 0)), rb.Revolute((1, 0, 0)), rb.Free())):
+        own = random_inertia(rng)
+        builder.add_body(
+            f"body{i}",
+            parent="body0" if i else None,
+            joint=joint,
+            placement=rb.Pose(length * rng.normal(size=3), random_rotation(rng)),
+            inertia=rb.Inertia(own.mass, length * own.cg, length**2 * own.inertia) if i else None,
+        )
+    assert builder.build().bodies_without_inertia == ()

@@ -347,6 +347,8 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
     point = real_array(f"{what}: point", wrench.point, StateError)
     if point.shape[-1:] != (3,):
         raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")
+    if not np.isfinite(point).all():
+        raise StateError(f"{what}: point is {point.tolist()}; expected finite numbers")
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
     axes = wrenches.OWN if wrench.axes == "body" else wrenches.WORLD
     return int(model._dofs.last[body]), axes, first, at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
@@ -98,14 +99,15 @@ class Signal:
             raise StateError(f"times has shape {times.shape} and values {values.shape}; expected (m,) and (..., m)")
         if not (np.diff(times) > 0.0).all():
             raise StateError(f"times of the table, {times.tolist()}, do not rise from each to the next")
-        if kind == "linear":
-            slopes = np.diff(values) / np.diff(times)
-            return cls(np.stack([values[..., :-1], slopes], -1), times[:-1], end=float(times[-1]))
-        if kind != "cubic":
+        if kind not in ("linear", "cubic"):
             raise StateError(f'kind is {kind!r}; expected "linear" or "cubic"')
-        from scipy.interpolate import CubicSpline
-
-        return cls.pieces(CubicSpline(times, values, axis=-1))
+        if kind == "cubic":
+            return cls.pieces(_cubic_spline(times, values))
+        with np.errstate(over="ignore"):
+            slopes = np.diff(values) / np.diff(times)
+        if not np.isfinite(slopes).all():
+            raise StateError(f"{_OF_TABLE} {times.tolist()} have slopes beyond float64's range; expected later times")
+        return cls(np.stack([values[..., :-1], slopes], -1), times[:-1], end=float(times[-1]))
 
     @classmethod
     def pieces(cls, piecewise: PPoly) -> Self:
@@ -145,6 +147,22 @@ class Signal:
         amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
         waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
         return (powers * elapsed).sum(-1) + waves.sum(-1)
+
+
+_OF_TABLE = "values of the table at times"
+
+
+def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
+    """SciPy's cubic spline, or a StateError where its equations have no accurate solution."""
+    from scipy.interpolate import CubicSpline
+    from scipy.linalg import LinAlgError, LinAlgWarning
+
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            return CubicSpline(times, values, axis=-1)
+    except (ValueError, LinAlgError, LinAlgWarning) as reason:
+        raise StateError(f"{_OF_TABLE} {times.tolist()} have no accurate cubic spline: {reason}") from None
 
 
 SignalLike: TypeAlias = "Signal | npt.ArrayLike | PPoly"

@@ -118,4 +118,9 @@ def save(model: Model, path: str | Path) -> None:
         text = urdf_of(model)
     else:
         raise FileFormatError(f"{path}: expected .toml or .urdf; found {path.suffix or 'no ending'}")
-    path.write_text(text, encoding="utf-8")
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        bad = text[error.start : error.end]
+        raise FileFormatError(f"{path}: a name contains {bad!r}, which UTF-8 does not have") from None
+    path.write_bytes(content)

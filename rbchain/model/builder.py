@@ -140,6 +140,8 @@ class ModelBuilder:
             raise ModelError(f"body {name!r}: the name is {name!r}; expected a string with something in it")
         if name in self._bodies:
             raise ModelError(f"body {name!r} is there already; expected a new name")
+        if not (parent is None or isinstance(parent, str)):
+            raise ModelError(f"body {name!r}: parent is {parent!r}; expected the name of a body, or None for the world")
         if not isinstance(joint, JOINTS):
             expected = ", ".join(kind.__name__ for kind in JOINTS)
             raise ModelError(f"body {name!r}: joint is {joint!r}; expected one of {expected}")
@@ -149,6 +151,8 @@ class ModelBuilder:
             raise ModelError(f"body {name!r}: placement is {placement!r}; expected one Pose")
         self._expect(name, "inertia", inertia, Inertia)
         joint_name = name if joint_name is None else joint_name
+        if not (isinstance(joint_name, str) and joint_name):
+            raise ModelError(f"body {name!r}: joint_name is {joint_name!r}; expected a string that is not empty")
         if any(joint_name == body.joint_name for body in self._bodies.values()):
             raise ModelError(f"body {name!r}: joint {joint_name!r} is there already; expected a new name")
         validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))

@@ -12,6 +12,9 @@ from ..errors import ModelError
 from .joint import axes_along
 from .pose import Array, Pose, numbers, positive, unit_axis, vector3
 
+#: Of an ellipsoid's semi-axes: with thinner ones round-off grows in its added inertia, to 1e-10 with these.
+MOST_SLENDER = 1e6
+
 
 def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
     """A symmetric (6, 6) matrix of forces per motion, [linear, angular] in a frame with `pose`, in the outer frame."""
@@ -20,6 +23,15 @@ def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
     # velocity of the frame's origin in its axes from that of the outer frame
     T = np.block([[R.T, -R.T @ lever], [np.zeros((3, 3)), R.T]])
     return T.T @ matrix @ T
+
+
+def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
+    """Three lengths, or a ModelError that says what they were for."""
+    found = np.array([positive(length, what) for length in vector3(given, what)])
+    if found.max() > MOST_SLENDER * found.min():
+        expected = f"expected lengths within a factor of {MOST_SLENDER:g} of each other"
+        raise ModelError(f"{what} is {found.tolist()}; {expected}")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +146,7 @@ class Immersion:
         """An ellipsoid with `semi_axes` (3,) m along its own axes (Lamb 1932, sections 114 and 115)."""
         from scipy.special import elliprd
 
-        squares = np.array([positive(x, "semi_axes") for x in vector3(semi_axes, "semi_axes")]) ** 2
+        squares = _lengths(semi_axes, "semi_axes") ** 2
         volume, product = 4 / 3 * np.pi * np.sqrt(squares.prod()), np.sqrt(squares.prod())
         shares = np.array(
             [2 / 3 * product * elliprd(squares[i - 2], squares[i - 1], squares[i]) for i in range(3)]
@@ -145,7 +157,7 @@ class Immersion:
             # a body of revolution turns about its axis without moving the fluid
             round_ = abs(b - c) <= 1e-12 * (b + c)
             below = 1.0 if round_ else 2 * (b - c) + (b + c) * (beta - gamma)
-            turning.append(0.0 if round_ else volume / 5 * (b - c) ** 2 * (gamma - beta) / below)
+            turning.append(0.0 if round_ else volume / 5 * (b - c) * ((b - c) / below) * (gamma - beta))
         added = np.concatenate([volume * shares / (2 - shares), turning])
         return cls(volume, center, added_volume=added, frame=Pose(center, rotation))
 
@@ -155,7 +167,7 @@ class Immersion:
     ) -> Self:
         """A box with edges `size` (3,) m: the added mass of the ellipsoid of its volume and proportions, for want of a
         closed form."""
-        size = vector3(size, "size")
+        size = _lengths(size, "size")
         alike = cls.ellipsoid(size / 2 * (6 / np.pi) ** (1 / 3), center=center, rotation=rotation)
         return replace(alike, volume=float(size.prod()))
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import ModelError
 from .materials import density_of
-from .pose import Array, Pose, numbers, positive, rotation_matrix, unit_axis, vector3
+from .pose import LARGEST, Array, Pose, numbers, positive, rotation_matrix, unit_axis, vector3
 
 
 def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
@@ -32,8 +32,9 @@ def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
 
 def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:
     """Inertia about a point of a point mass at `arm` from it, m (|r|^2 1 - r r^T); of masses (...), arms (..., 3)."""
-    squares = np.einsum("...i,...i", arm, arm)[..., None, None] * np.eye(3)
-    return np.asarray(mass)[..., None, None] * (squares - arm[..., :, None] * arm[..., None, :])
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the body has a name
+        squares = np.einsum("...i,...i", arm, arm)[..., None, None] * np.eye(3)
+        return np.asarray(mass)[..., None, None] * (squares - arm[..., :, None] * arm[..., None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +173,10 @@ def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None
         found = np.asarray(inertias, dtype=object)  # which converts no number
     except ValueError:  # lists of different lengths
         return None
-    if not found.size or not all(isinstance(one, Inertia) for one in found.flat):
+    bodies = found.ravel()
+    if not bodies.size or not all(isinstance(one, Inertia) for one in bodies):
         return None
-    mass, cg, tensor = (np.array([getattr(one, name) for one in found.flat]) for name in ("mass", "cg", "inertia"))
+    mass, cg, tensor = (np.array([getattr(one, name) for one in bodies]) for name in ("mass", "cg", "inertia"))
     return mass.reshape(found.shape), cg.reshape(*found.shape, 3), tensor.reshape(*found.shape, 3, 3)
 
 
@@ -200,4 +202,7 @@ def _mass_of(volume: float, mass: float | None, density: float | str | None) -> 
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
     if density is not None:
         return density_of(density) * volume
-    return float(numbers(mass, "mass", (), finite=False))  # type: ignore[arg-type]
+    given = float(numbers(mass, "mass", (), finite=False))  # type: ignore[arg-type]
+    if abs(given) > LARGEST:
+        raise ModelError(f"mass is {given}; expected at most {LARGEST:g} kg")
+    return given

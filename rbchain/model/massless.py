@@ -111,6 +111,7 @@ def _free_dofs(d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarra
     """Degrees of freedom (..., nv) whose articulated inertia is zero in all the positions that are drawn.
 
     The joint of a quaternion is taken for a row of slides and hinges, which moves as it does in almost all positions.
+    Slides move as far as the mechanism is large: farther away its inertias would be round-off.
     """
     own = _factors(d)
     free = np.ones(dofs.body.size, bool)
@@ -143,7 +144,7 @@ def _free_dofs_at(
     IA - U U^T / D = (W - b w w^T W)^T (W - b w w^T W) with w = W S. As that is a projection, it makes no round-off
     larger, however many bodies without inertia follow each other.
     """
-    armature = d.rotor_inertia * d.gear_ratio**2 + resisted
+    armature, large = d.rotor_inertia * d.gear_ratio**2 + resisted, _length(d)[..., None]
     carried: list[list[_Articulated]] = [[] for _ in d.parent]
     free: list[np.ndarray] = []
     for i in range(q.size - 1, -1, -1):
@@ -162,11 +163,19 @@ def _free_dofs_at(
         share = np.where(gives_way, 1.0 - np.sqrt(armature[..., i] / np.where(firm, D, 1.0)), 0.0)
         b = share / np.where(square > 0.0, square, 1.0)
         factor = found.factor - (b[..., None] * w)[..., None] * (w[..., None, :] @ found.factor)
-        found = _at_root(_Articulated(factor, found.size), _rotation(turn, q[i]), q[i] * travel)
+        moved = q[i] * large if slides else q[i]
+        found = _at_root(_Articulated(factor, found.size), _rotation(turn, q[i]), moved * travel)
         if i == dofs.velocity_index[body] and d.parent[body] >= 0:
             place = d.placement_rotation[..., body, :, :], d.placement_translation[..., body, :]
             carried[d.parent[body]].append(_at_root(found, *place))
     return np.stack(np.broadcast_arrays(*free[::-1]), -1)
+
+
+def _length(d: Description) -> np.ndarray:
+    """How large a mechanism is (...), m: the longest way between two of its joints, or to a centre of gravity."""
+    longest = [np.linalg.norm(field, axis=-1).max(-1) for field in (d.placement_translation, d.cg)]
+    found = np.maximum(*longest)
+    return np.where(found > 0.0, found, 1.0)
 
 
 class _Articulated(NamedTuple):

@@ -16,6 +16,9 @@ NEARLY_ORTHOGONAL = 1e-6
 #: A matrix this close to orthogonal is a rotation to round-off, and stays as it is.
 ORTHOGONAL = 1e-15
 
+#: Of measures and densities: the inertia of a solid, a density times a fifth power of lengths, stays within float64.
+SMALLEST, LARGEST = 1e-50, 1e50
+
 Given_contra = TypeVar("Given_contra", contravariant=True)
 Found_co = TypeVar("Found_co", covariant=True)
 
@@ -52,6 +55,8 @@ def positive(value: npt.ArrayLike, what: str) -> float:
     found = float(numbers(value, what, ()))
     if found <= 0.0:
         raise ModelError(f"{what} is {found}; expected a positive number")
+    if not SMALLEST <= found <= LARGEST:
+        raise ModelError(f"{what} is {found}; expected a number from {SMALLEST:g} to {LARGEST:g}")
     return found
 
 
@@ -65,7 +70,7 @@ def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
     found = numbers(rotation, "rotation")
     if found.shape == (4,):
         if not found.any():
-            raise ModelError(f"quaternion is {found.tolist()}; expected [x, y, z, w] of non-zero length")
+            raise ModelError(f"rotation is the quaternion {found.tolist()}; expected [x, y, z, w] of non-zero length")
         x, y, z, w = np.ldexp(found, -_exponent(found))
         xx, yy, zz, ww = x * x, y * y, z * z, w * w
         # a quaternion of unit length would carry the round-off of a root into every entry: quarter turns are exact here

@@ -135,7 +135,12 @@ class Units:
         if dimension not in SI:
             raise ModelError(f"dimension is {dimension!r}; expected one of {', '.join(SI)}")
         if isinstance(value, (list, tuple)) and any(isinstance(x, (str, list, tuple)) or _has_unit(x) for x in value):
-            return numbers([self.quantity(x, dimension) for x in value], dimension)
+            try:
+                return numbers([self.quantity(x, dimension) for x in value], dimension)
+            except RecursionError:
+                raise ModelError(
+                    f"{dimension} is a list within itself, or in too many lists; expected numbers"
+                ) from None
         if isinstance(value, str):
             found = self._measured(value, dimension)
         elif _has_unit(value):

@@ -26,16 +26,17 @@ def check_not_negative(body_names: Sequence[str], what: str, values: np.ndarray)
     _refuse(body_names, values < 0.0, what + " is {}; expected zero or more", values)
 
 
-def check_symmetric(body_names: Sequence[str], inertia: np.ndarray) -> None:
-    """Refuse tensors (..., n, 3, 3) that are not finite or not symmetric."""
-    check_finite(body_names, "inertia", inertia, 2)
-    skew = np.abs(inertia - np.swapaxes(inertia, -1, -2)).max((-1, -2))
-    _refuse(body_names, skew > 1e-9 * np.abs(inertia).max((-1, -2)), "inertia {} is not symmetric", inertia)
+def check_symmetric(body_names: Sequence[str], what: str, matrix: np.ndarray) -> None:
+    """Refuse matrices (..., n, m, m) that are not finite or not symmetric."""
+    check_finite(body_names, what, matrix, 2)
+    half = matrix / 2.0  # so that the difference is within the range
+    skew = np.abs(half - np.swapaxes(half, -1, -2)).max((-1, -2))
+    _refuse(body_names, skew > 0.5e-9 * np.abs(matrix).max((-1, -2)), what + " {} is not symmetric", matrix)
 
 
 def check_moments(body_names: Sequence[str], inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Refuse tensors (..., n, 3, 3) with a principal moment below zero; the moments (..., n, 3), and their rounding."""
-    check_symmetric(body_names, inertia)
+    check_symmetric(body_names, "inertia", inertia)
     moments = np.linalg.eigvalsh(inertia)
     allowed = ROUNDING_OF_FILES * np.abs(moments).sum(-1) + NOTHING
     _refuse(

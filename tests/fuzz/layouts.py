@@ -45,10 +45,12 @@ class Readable:
 
 
 def mapped(number):
-    """A function that makes nested tuples of an array's numbers."""
+    """A function that makes nested tuples of an array's numbers, of which infinite ones stay as they are."""
 
     def convert(x):
-        return tuple(convert(row) for row in x) if np.ndim(x) else number(float(x))
+        if np.ndim(x):
+            return tuple(convert(row) for row in x)
+        return number(float(x)) if np.isfinite(x) else float(x)
 
     return convert
 

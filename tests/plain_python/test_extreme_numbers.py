@@ -62,3 +62,81 @@ def test_states_that_overflow_stay_in_their_sample_without_a_warning(dtype):
         for call in calls:
             found, expected = call(far, fast), call(q, v)
             assert np.array_equal(np.delete(found, 1, 0), np.delete(expected, 1, 0))
+
+
+SOLIDS = {
+    "length": lambda x: rb.Inertia.rod(x, mass=1.0),
+    "size": lambda x: rb.Inertia.box((1.0, x, 1.0), mass=1.0),
+    "radius": lambda x: rb.Inertia.sphere(x, mass=1.0),
+    "mass": lambda x: rb.Inertia.cylinder(1.0, 1.0, mass=1 / x),
+    "density": lambda x: rb.Inertia.sphere(1.0, density=x),
+    "semi_axes": lambda x: rb.Immersion.ellipsoid((1.0, 2.0, x)),
+    "size of a box in water": lambda x: rb.Immersion.box((1.0, 2.0, x)),
+    "radius in water": rb.Immersion.sphere,
+}
+
+
+@pytest.mark.parametrize("what", SOLIDS)
+@pytest.mark.parametrize("value", [1e300, 1e-200])
+def test_measures_of_a_solid_beyond_what_its_inertia_can_hold_are_refused_by_name(what, value):
+    """A rod of 1e300 m raised Python's OverflowError, an ellipsoid NumPy's warnings."""
+    if what == "mass":
+        value = min(value, 1 / value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(rb.ModelError, match=f"^{what.split()[0]} is .*expected"):
+            SOLIDS[what](value)
+
+
+def test_the_added_inertia_of_a_thin_disc_is_lambs():
+    """16 / 45 density a^5 (Lamb 1932, section 102); thinner discs, in which round-off grows, are refused."""
+    disc = rb.Immersion.ellipsoid((1.0, 1.0, 1e-6))
+    np.testing.assert_allclose(disc.added_volume.diagonal()[3:], [16 / 45, 16 / 45, 0.0], rtol=3e-6)
+    assert np.isfinite(rb.Immersion.ellipsoid((1e44, 2e45, 1e50)).added_volume).all()
+    for bad in (1e-7, 1e-200, 1e7):
+        with pytest.raises(rb.ModelError, match="semi_axes"):
+            rb.Immersion.ellipsoid((1.0, 1.0, bad))
+
+
+@pytest.mark.parametrize("kind", ["linear", "cubic"])
+@pytest.mark.parametrize("times", [[0.0, 1e-320, 1.0], [0.0, 1e-200, 1.0]])
+def test_a_table_that_float64_cannot_follow_is_refused_by_its_times(kind, times):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(rb.StateError, match="values of the table at times"):
+            rb.Signal.table(times, [0.0, 1e200, -1e200], kind)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_the_point_of_a_wrench_is_finite(bad):
+    arm, q = rb.Model.serial_chain(2), np.zeros((1, 2))
+    wrench = rb.Wrench("link1", (0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
+    with pytest.raises(rb.StateError, match=r"Wrench on 'link1': point is .*expected finite numbers"):
+        arm.simulate(q, q, 0.1, method="rk4", step=0.1, forces=[wrench])
+
+
+def test_an_asymmetric_matrix_is_refused_by_its_own_name():
+    """The message spoke of the inertia."""
+    with pytest.raises(rb.ModelError, match=r"'link1': added_mass .* is not symmetric"):
+        rb.Model.serial_chain(1).vary(added_mass=[np.eye(6, k=1)])
+
+
+@pytest.mark.parametrize("name", ["", 0, (), np.zeros(2), rb.Free()])
+def test_a_joint_has_the_name_of_a_string(name):
+    """Anything was taken, and failed where the model was saved."""
+    with pytest.raises(rb.ModelError, match=r"body 'arm': joint_name is .*expected a string"):
+        rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), joint_name=name)
+
+
+@pytest.mark.parametrize("parent", [[], {}, 0, np.zeros(2)])
+def test_a_parent_is_the_name_of_a_body(parent):
+    with pytest.raises(rb.ModelError, match=r"body 'arm': parent is .*expected the name of a body"):
+        rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), parent=parent)
+
+
+def test_a_name_that_no_file_can_hold_is_refused_where_it_is_saved(tmp_path):
+    builder = rb.ModelBuilder()
+    builder.add_body("half a pair \ud800", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    with pytest.raises(rb.FileFormatError, match=r"arm\.toml: a name contains .*UTF-8"):
+        rb.save(builder.build(), tmp_path / "arm.toml")
+    assert not (tmp_path / "arm.toml").exists()
