@@ -209,8 +209,11 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         if len(set(batches.values())) > 1:
             raise ModelError(f"fields differ in their batch axes: {batches}; expected the same for all")
         new = dataclasses.replace(self._description, **changed)
-        if batches and new.nominal is None:
-            new = dataclasses.replace(new, nominal=self._description)
+        if batches or new.nominal is not None:
+            # what all samples share is known to controllers too
+            shared = {name: value for name, value in changed.items() if name not in batches}
+            nominal = dataclasses.replace(self.nominal._description, **shared)
+            new = dataclasses.replace(new, nominal=nominal)
         if not changed.keys().isdisjoint(PASSIVE_FIELDS):
             names = tuple(self.body_names[body] for body in self._dofs.body)
             check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})

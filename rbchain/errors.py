@@ -1,6 +1,7 @@
 """Exceptions, and how a sample's simulation ends."""
 
 from enum import IntEnum
+from typing import Any
 
 from .core import status
 
@@ -26,7 +27,20 @@ class FileFormatError(RbchainError, ValueError):
 
 
 class SimulationError(RbchainError, RuntimeError):
-    """Samples that did not reach the end of their simulation, if `simulate` was called with `on_failure="raise"`."""
+    """Samples that did not reach the end of their simulation, if `simulate` was called with `on_failure="raise"`.
+
+    Attributes
+    ----------
+    trajectory : Trajectory
+        Of all samples, with the statuses.
+    """
+
+    def __init__(self, message: str, trajectory: Any) -> None:
+        super().__init__(message, trajectory)
+        self.trajectory = trajectory
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Status(IntEnum):

@@ -103,7 +103,7 @@ class Trajectory:
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """What the motors gave at those times, (..., times, nv): of a prescribed motion, the force it took."""
+        """Actuator torques and forces at those times, (..., times, nv); of a prescribed motion, the force it takes."""
         return self._driven[..., : self.qd.shape[-1]]
 
     @cached_property
@@ -141,8 +141,8 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
-        known = {} if self._motors is None else {"tau": self.tau, "qdd": self.qdd}
-        return {**self.__dict__, **known, "_motors": None}
+        state = {name: value for name, value in self.__dict__.items() if name not in ("tau", "qdd")}
+        return {**state, **({} if self._motors is None else {"_driven": self._driven}), "_motors": None}
 
     @cached_property
     def _driven(self) -> np.ndarray:
@@ -157,7 +157,8 @@ class Trajectory:
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
-        motors = None if self._motors is None else lambda: self._driven[i]
+        known = self._motors is not None or "_driven" in self.__dict__
+        motors = (lambda: self._driven[i]) if known else None
         forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
         index = tuple(
             int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
@@ -313,10 +314,9 @@ class Trajectory:
         """The time that a sample reached, and the exception of its user function."""
         index = _index(sample, self.status.shape)
         who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
-        t, end = float(self.end_time[index]), float(self.t[-1])
         if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
             return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
-        return f"{who or ' It'} reached {t:.6g} s of {end:.6g} s."
+        return f"{who or ' It'} reached {float(self.end_time[index]):.6g} s."
 
 
 def simulate(
@@ -375,7 +375,7 @@ def simulate(
         Of "rk45": most steps, accepted and rejected, of one sample.
     on_failure : "status" or "raise"
         What happens if a sample fails: "status" sets its status in the trajectory and leaves the other samples as they
-        are, bit for bit; "raise" raises a SimulationError with the trajectory's message.
+        are, bit for bit; "raise" raises a SimulationError with the trajectory's message and the `trajectory`.
     boundscheck : bool
         Whether user functions are compiled with checks of array bounds, for debugging: a function that reads or writes
         beyond the end of its arrays raises an IndexError. Functions that it calls are not checked.
@@ -466,7 +466,7 @@ def simulate(
         motors,
     )
     if on_failure == "raise" and not motion.success:
-        raise SimulationError(motion.message)
+        raise SimulationError(motion.message, motion)
     return motion
 
 

@@ -148,8 +148,9 @@ class UserForces:
     function : function(t, q, qd, parameters, out)
         Adds the joint forces (nv,) to `out`, which starts as zero. All arguments but t (s) are flat float64 arrays, of
         one chain. Numba compiles it once in each process; a function under `numba.njit` is taken as it is. If it raises
-        an exception, the sample ends with status USER_FUNCTION_FAILED; `simulate(..., boundscheck=True)` makes it raise
-        an IndexError where it reads or writes beyond the end of an array.
+        an exception, the sample ends with status USER_FUNCTION_FAILED, also if it raises at a trial state that the
+        motion would not have reached; `simulate(..., boundscheck=True)` makes it raise an IndexError where it reads or
+        writes beyond the end of an array.
     parameters : (m,) or (..., m) array
         Numbers for it, of all chains or of each.
 

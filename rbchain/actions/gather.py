@@ -200,7 +200,7 @@ def gather(
         controller,
         variation,
     )
-    return actions, UserCalls(functions, given)
+    return actions, UserCalls(functions, given.astype(dtype).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,22 +134,22 @@ def copy_failed_call(acting, records, chain, lane):
         records.failed_calls[chain, j] = acting.failed_calls[j, lane]
 
 
-def retire_lane(block, lane):
-    """Do not call user functions for the sample in a lane any more: it has ended."""
+def allow_calls(block, allowed, lane):
+    """Whether user functions are called for a lane: not for a sample that has ended, or that only waits for others."""
     if block.loads.acting is not None:
-        block.loads.acting.failures[lane] = RETIRED
+        block.loads.acting.failures[lane] = CALLABLE if allowed else RETIRED
 
 
-@overload(retire_lane, forceinline=True)
-def _overload_retire_lane(block, lane):
+@overload(allow_calls, forceinline=True)
+def _overload_allow_calls(block, allowed, lane):
     if _block_acts(block):
-        return lambda block, lane: forbid_calls(block.loads.acting, lane)
-    return lambda block, lane: None
+        return lambda block, allowed, lane: set_calls(block.loads.acting, allowed, lane)
+    return lambda block, allowed, lane: None
 
 
 @kernel
-def forbid_calls(acting, lane):
-    acting.failures[lane] = RETIRED
+def set_calls(acting, allowed, lane):
+    acting.failures[lane] = CALLABLE if allowed else RETIRED
 
 
 # --- what a step may meet ---------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import math
 
-from .acting import begin_events, evaluate, has_failed_call, pass_events, record_failed_call, retire_lane
+from .acting import allow_calls, begin_events, evaluate, has_failed_call, pass_events, record_failed_call
 from .events import NEVER, state_within
 from .jit import kernel, routine
 from .kinematics import normalize_positions, straighten
@@ -59,6 +59,8 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
             stepper.tally[STATUS, lane] = RUNNING
             next_chain += 1
             running += 1
+        else:
+            allow_calls(block, False, lane)
     start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
     while running > 0 and batch.interrupt[0] == 0:
         attempt_step(block, stepper, tableau, tolerances, k)
@@ -101,7 +103,7 @@ def end_lane(block, stepper, tableau, batch, lane):
 @kernel
 def rest_lane(block, stepper, lane):
     """Park an idle lane at the zero configuration, so that it does not slow down the other lanes."""
-    retire_lane(block, lane)
+    allow_calls(block, False, lane)
     stepper.control[H, lane] = like(stepper.y, 0.0)
     for j in range(stepper.y.shape[0]):
         stepper.y[j, lane] = like(stepper.y, 0.0)
@@ -117,6 +119,7 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     rtol, atol = tolerances.rtol, tolerances.atol
     fresh = control[FRESH, k] > like(y, 0.0)
+    hold_running_lanes(block, stepper, True)  # they are between two steps
     control[TRIAL, k] = like(y, 0.0)
     for j in range(y.shape[0]):
         rates[1, j, k] = like(y, 0.0)
@@ -135,9 +138,19 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
     control[ERROR, k] = norm(change, y, y, atol, rtol, k)
+    hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
         if control[FRESH, lane] > like(y, 0.0):
             start_lane(block, stepper, tableau, batch, lane)
+
+
+@kernel
+def hold_running_lanes(block, stepper, held):
+    """Call no user functions for lanes in which a sample is on its way, or call them again."""
+    for lane in range(stepper.y.shape[1]):
+        is_fresh = stepper.control[FRESH, lane] > like(stepper.y, 0.0)
+        if stepper.tally[STATUS, lane] == RUNNING and not is_fresh:
+            allow_calls(block, not held, lane)
 
 
 @routine

@@ -35,12 +35,17 @@ def start_events(block, y, t, lane):
 def meet_events(block, stepper, tableau, records, t, h, chain, lane):
     """Record what happens in the step of a lane from t over h; the share of it after which the motion ends, or NEVER.
 
-    Two passes of the same event within one step cancel, and are not seen.
+    Two passes of the same event within one step cancel, and are not seen. If a user function fails, nothing of the step
+    is recorded: so those functions are called for all states of interest before anything is.
     """
     acting, end = block.loads.acting, NEVER
     for e in range(acting.events.shape[1]):
-        if acting.events[TERMINAL, e] == 1 and happens(e, block, stepper, t + h, lane):
-            end = min(end, locate_event(e, block, stepper, tableau, t, h, lane))
+        ends, asks = acting.events[TERMINAL, e] == 1, acting.events[ROW, e] < 0
+        if (ends or asks) and happens(e, block, stepper, t + h, lane):
+            theta = locate_event(e, block, stepper, tableau, t, h, lane)
+            end = min(end, theta) if ends else end
+    if acting.failures[lane] != CALLABLE:
+        return NEVER
     for e in range(acting.events.shape[1]):
         if happens(e, block, stepper, t + h, lane):
             theta = locate_event(e, block, stepper, tableau, t, h, lane)

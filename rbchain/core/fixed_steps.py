@@ -8,12 +8,12 @@ end, and the positions move with that velocity.
 import math
 
 from .acting import (
+    allow_calls,
     begin_events,
     has_failed_call,
     is_too_stiff,
     pass_events,
     record_failed_call,
-    retire_lane,
     set_step_length,
     watch_stiffness,
 )
@@ -51,10 +51,11 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
     for lane in range(stepper.y.shape[1]):
         take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
         stepper.tally[STATUS, lane] = RUNNING
-        if lane >= chains:
-            retire_lane(block, lane)
+        allow_calls(block, lane < chains, lane)
     running = chains
     for slot in range(1, times.shape[0]):
+        if running == 0 or batch.interrupt[0] != 0:
+            break
         length = times[slot] - times[slot - 1]
         steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
         h = like(stepper.y, length / steps)
@@ -96,7 +97,7 @@ def end_sample(block, stepper, batch, status, t, y, lane):
     save_end(y, batch, stepper.tally[CHAIN, lane], t, lane)
     if status == USER_FUNCTION_FAILED:
         record_failed_call(block, batch.records, stepper.tally[CHAIN, lane], lane)
-    retire_lane(block, lane)
+    allow_calls(block, False, lane)
 
 
 @kernel

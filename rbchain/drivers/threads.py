@@ -100,10 +100,17 @@ def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
         if memory is not None:
             spare.append(memory)
 
-    helpers = [_pool.workers(threads - 1).submit(work) for _ in range(threads - 1)]
-    work()
-    for helper in helpers:
-        helper.result()
+    helpers = []
+    try:
+        helpers += [_pool.workers(threads - 1).submit(work) for _ in range(threads - 1)]
+        work()
+        for helper in helpers:
+            helper.result()
+    except BaseException:  # nobody writes to the results any more once the caller has them back
+        for _ in spans:
+            pass
+        wait(helpers)
+        raise
 
 
 def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt, steps):
@@ -125,8 +132,10 @@ def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt, s
             if interrupt[0] == 0:
                 driver(memory, *arguments, first, last)
 
-    workers = [_pool.workers(threads).submit(work) for _ in range(threads)]
+    workers = []
     try:
+        for _ in range(threads):
+            workers.append(_pool.workers(threads).submit(work))
         for worker in workers:
             worker.result()
     except BaseException:  # Ctrl-C, whatever a handler of signals raises, or the error of a worker

@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..core.acting import evaluate, has_failed_call, retire_lane, take_loads
+from ..core.acting import allow_calls, evaluate, has_failed_call, take_loads
 from ..core.adaptive_steps import roll_adaptively
 from ..core.fixed_steps import roll_evenly
 from ..core.jit import driver, kernel
@@ -193,6 +193,8 @@ def fixed_steps(
     block, stepper = memory_for(memory, topology, parameters, start, actions, c.shape[0])
     batch = batch_of(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, lane_width(start[0])):
+        if outcome.interrupt[0] != 0:
+            break
         span = (block_start, min(block_start + lane_width(start[0]), last))
         roll_evenly(block, stepper, tableau, batch, step, span, all_lanes(start[0]))
 
@@ -233,8 +235,8 @@ def motor_forces(memory, topology, parameters, variation, states, tau, actions, 
                 y[nq + n + j, lane] = integrals[row, j]
             take_parameters(block, block.model.parameters, variation, row // m, lane)
             take_loads(block, tau, times[row % m], row // m, lane)
-            if not math.isfinite(float(y[0, lane])):  # the sample had ended before
-                retire_lane(block, lane)
+            # neither for a sample that had ended before, nor for a copy
+            allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
             stepper.control[TIME, lane] = like(q, times[row % m])
         evaluate(block, y, stepper.control[TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):

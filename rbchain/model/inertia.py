@@ -154,11 +154,12 @@ class Inertia:
         return Inertia(self.mass, R @ self.cg + pose.translation, R @ self.inertia @ R.T)
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Both bodies as one, in the frame they share."""
-        mass = self.mass + other.mass
-        cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
-        tensor = self.inertia + tensor_of_point(self.mass, self.cg - cg)
-        return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
+        """Both bodies as one, in the frame they share. Sums beyond float64 are infinite, and no model takes them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mass = self.mass + other.mass
+            cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
+            tensor = self.inertia + tensor_of_point(self.mass, self.cg - cg)
+            return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
 
 
 def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

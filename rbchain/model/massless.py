@@ -38,6 +38,15 @@ def bodies_without_inertia(
     `held` (nv,) are the degrees of freedom with a prescribed acceleration, and `resisted` (nv,) those that something
     else than inertia resists, such as damping in an implicit step.
     """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _in_every_sample(description, held, resisted)
+    except np.linalg.LinAlgError:  # products of extreme numbers overflow, in the dynamics too
+        return ()
+
+
+def _in_every_sample(description: Description, held: np.ndarray | None, resisted: np.ndarray | None) -> tuple[str, ...]:
+    """`bodies_without_inertia`, for numbers whose products are finite."""
     dofs = dofs_of(description)
     nothing = np.zeros(dofs.body.size, bool)
     held, resisted = (nothing if given is None else given for given in (held, resisted))
@@ -50,11 +59,7 @@ def bodies_without_inertia(
         in_doubt = _may_be_free(part, dofs) & ~held & ~resisted
         if count == 0 or not in_doubt.any(-1).all():
             return ()
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = np.atleast_2d(_free_dofs(part, dofs, held, resisted) & in_doubt)
-        except np.linalg.LinAlgError:  # products of extreme numbers overflow, in the dynamics too
-            return ()
+        found = np.atleast_2d(_free_dofs(part, dofs, held, resisted) & in_doubt)
         if not found.any(-1).all():
             return ()
         free = found[0] if start == 0 else free

@@ -38,7 +38,7 @@ def check_moments(body_names: Sequence[str], inertia: np.ndarray) -> tuple[np.nd
     """Refuse tensors (..., n, 3, 3) with a principal moment below zero; the moments (..., n, 3), and their rounding."""
     check_symmetric(body_names, "inertia", inertia)
     moments = np.linalg.eigvalsh(inertia)
-    allowed = ROUNDING_OF_FILES * np.abs(moments).sum(-1) + NOTHING
+    allowed = (ROUNDING_OF_FILES * np.abs(moments)).sum(-1) + NOTHING  # in this order the sum does not overflow
     _refuse(
         body_names,
         moments[..., 0] < -allowed,

@@ -1,0 +1,63 @@
+"""Damaged results of a study: the damage is named, whichever file it is in."""
+
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rbchain as rb
+from rbchain.study import open_dataset
+
+from ..cases import cases
+from ..mutations import damaged
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder of finished results, and its files by their names."""
+    folder = tmp_path_factory.mktemp("results")
+    study = rb.Study(
+        model=rb.Model.serial_chain(1),
+        samples=6,
+        vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.3, "high": 0.3}}],
+        simulate={"duration": 0.02, "method": "rk4", "step": 0.01, "samples": 2},
+    )
+    study.run(folder, chunk=4)
+    places = (folder / "results.zarr", folder / "checksums")
+    return folder, sorted(p for place in places for p in place.rglob("*") if p.is_file())
+
+
+@cases(percent=2)
+@given(data=st.data())
+def test_a_damaged_file_is_named_whichever_it_is(results, data):
+    folder, files = results
+    file = data.draw(st.sampled_from(files), label="file")
+    original = file.read_bytes()
+    content = data.draw(damaged(original), label="content")
+    try:
+        file.write_bytes(content)
+        if content == original:
+            open_dataset(folder)
+            return
+        with pytest.raises(rb.StudyError) as raised:
+            open_dataset(folder)
+        assert file.name in str(raised.value)
+        assert "rbchain study run" in str(raised.value)
+    finally:
+        file.write_bytes(original)
+
+
+@cases(percent=1)
+@given(data=st.data())
+def test_a_missing_file_is_named_whichever_it_is(results, data):
+    folder, files = results
+    file = data.draw(st.sampled_from(files), label="file")
+    away = folder / "away"
+    shutil.move(file, away)
+    try:
+        with pytest.raises(rb.StudyError) as raised:
+            open_dataset(folder)
+        assert file.name in str(raised.value)
+    finally:
+        shutil.move(away, file)
