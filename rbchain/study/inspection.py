@@ -89,7 +89,7 @@ def in_words(folder: Path, damage: list[Damage]) -> str:
     """Which files are damaged, and how; of many the first ones."""
     named = "; ".join(f"{folder / found.file}: {found.reason}" for found in damage[:FILES_NAMED])
     more = len(damage) - FILES_NAMED
-    return f"{named}; and {more:,} more damaged files" if more > 0 else named
+    return f"{named}; and {more:,} more" if more > 0 else named
 
 
 def inspect(folder: str | Path, identity: str | None = None) -> Findings:
