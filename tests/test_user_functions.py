@@ -1,5 +1,7 @@
 """Functions of the user: what fails in them is reported, and harms no other sample."""
 
+import pickle
+
 import numba
 import numpy as np
 import pytest
@@ -163,6 +165,67 @@ def test_torques_are_nan_where_the_function_raises_for_a_saved_state():
     assert motion.success
     assert np.isnan(motion.tau[:, 1]).all()
     assert np.isfinite(motion.tau[:, [0, 2]]).all()
+
+
+def off_its_solution(t, q, qd, parameters, out):
+    """Raises for a state that an oscillator x = sin t does not have at this time."""
+    if abs(q[0] - np.sin(t)) > 0.05:
+        raise ValueError("off its solution")
+
+
+def slider(**passive):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    joint = rb.Prismatic((1, 0, 0))
+    builder.add_body("slide", joint=joint, inertia=rb.Inertia(1.0), passive=rb.JointForces(**passive))
+    return builder.build()
+
+
+def test_a_user_function_is_called_for_a_sample_at_its_own_times_and_states_only():
+    """Also while other lanes take their next samples, one after the other."""
+    stop = rb.Event("slide", value=np.linspace(0.2, 0.95, 64))
+    start = np.zeros((64, 1)), np.ones((64, 1))
+    drives = [rb.UserForces(off_its_solution)]
+    motion = slider(stiffness=1.0).simulate(*start, 3.0, drives=drives, events=[stop])
+    assert (motion.status == rb.Status.STOPPED).all(), motion.message
+
+
+def beyond(t, q, qd, parameters, out):
+    if q[0] > 0.55:
+        raise ValueError("beyond")
+    out[0] = 1.0
+
+
+@STEPPERS
+def test_events_of_a_step_that_fails_are_not_recorded(settings):
+    """The first event would happen at 0.52, in a step in which the function of the second raises."""
+    events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond)]
+    settings = settings and settings | {"step": 0.25}
+    motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings)
+    assert motion.status[0] == rb.Status.USER_FUNCTION_FAILED
+    assert motion.end_time[0] < 0.52
+    assert motion.events[0].count[0] == 0
+    assert np.isnan(motion.events[0].t).all()
+
+
+def test_the_exception_of_a_float32_simulation_is_found_with_its_own_parameters():
+    def above(t, q, qd, parameters, out):
+        if parameters[0] > 0.1:
+            raise ValueError("0.1 in float32 is more than 0.1")
+
+    start = np.zeros((2, 1), np.float32)
+    drives = [rb.UserForces(above, [0.1])]
+    motion = slider().simulate(start, start, 0.1, method="rk4", step=0.1, drives=drives)
+    assert "ValueError: 0.1 in float32 is more than 0.1" in motion.message
+
+
+def test_a_trajectory_that_went_to_another_process_has_torques_and_exceptions_of_each_sample():
+    q, qd = start()
+    motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(raises_below, [-1.0, 0.0])], save_at=5)
+    there = pickle.loads(pickle.dumps(motion))
+    assert there.message == motion.message
+    for sample in (0, 20):
+        np.testing.assert_array_equal(there.of_chain(sample).tau, motion.tau[sample])
+        assert there.of_chain(sample).message == motion.of_chain(sample).message
 
 
 def reads_beyond(t, q, qd, parameters, out):

@@ -116,6 +116,15 @@ def test_nominal_is_the_model_before_samples_differed():
     assert many.nominal.mass.tolist() == arm.mass.tolist()
     assert many.of_chain(1).nominal.mass.tolist() == arm.mass.tolist()
     assert many.nominal.nominal is many.nominal
+    # what all samples share is known, in whatever order it is given
+    moon, masses = (0, -1.6, 0), [[1.0, 1.0], [2.0, 2.0]]
+    for model in (
+        arm.vary(mass=masses).vary(gravity=moon),
+        arm.vary(gravity=moon).vary(mass=masses),
+        arm.vary(gravity=moon, mass=masses),
+    ):
+        assert model.nominal.gravity.tolist() == list(moon)
+        assert model.nominal.mass.tolist() == arm.mass.tolist()
 
 
 def test_a_sample_alone_has_the_controller_that_it_has_in_the_batch():
