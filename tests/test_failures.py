@@ -172,3 +172,15 @@ def test_a_long_simulation_at_a_tight_tolerance_ends_where_it_should():
     assert motion.steps[0] > 100_000
     energy = np.sum(pendulum.energy(motion.q, motion.qd), 0)[0]
     assert abs(energy[1] - energy[0]) < 1e-5 * pendulum.mass[0] * 10.0 * 0.25
+
+
+@pytest.mark.parametrize("settings", [{"method": "rk4", "step": 0.3}, {}])
+def test_a_quaternion_whose_length_overflows_ends_its_sample_alone(settings):
+    model = mechanism("ball_chain")
+    q, qd = model.random_state(np.random.default_rng(0), 10)
+    good = model.simulate(q, qd, 0.3, **settings)
+    qd[7] = 1e20
+    motion = model.simulate(q, qd, 0.3, **settings)
+    assert motion.status[7] in (rb.Status.NOT_FINITE, rb.Status.STEP_UNDERFLOW)
+    assert np.isnan(motion.q[7, 1]).all()
+    assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))

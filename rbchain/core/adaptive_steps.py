@@ -40,6 +40,7 @@ from .runge_kutta import (
     first_step,
     growth_of_step,
     norm,
+    nothing_if_finite,
     shrinkage_of_step,
     trial_step,
 )
@@ -190,9 +191,11 @@ def attempt_step(block, stepper, tableau, tolerances, k):
     for lane in range(y.shape[1]):
         stepper.control[TIME, lane] = like(y, stepper.clock[T, lane])
     take_stages(block, stepper, tableau, k)
+    normalize_positions(block.model, y_new, k)
     for j in range(y.shape[0]):
         change[j, k] = h * combine(tableau.error, tableau.error.shape[0], rates, j, k)
-    stepper.control[ERROR, k] = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
+    error = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
+    stepper.control[ERROR, k] = error + nothing_if_finite(y_new, k)
 
 
 @routine
@@ -207,6 +210,10 @@ def judge_step(block, stepper, tableau, batch, tolerances, lane):
     if has_failed_call(block, lane):
         control[ACCEPTED, lane] = like(control, 0.0)
         tally[STATUS, lane] = USER_FUNCTION_FAILED
+        return
+    if theta < 0.0:
+        control[ACCEPTED, lane] = like(control, 0.0)
+        tally[STATUS, lane] = NOT_FINITE
         return
     if error <= 1.0:
         control[ACCEPTED, lane] = like(control, 1.0)
@@ -242,8 +249,8 @@ def judge_step(block, stepper, tableau, batch, tolerances, lane):
 def accept_steps(block, stepper, tableau, k):
     """Move the lanes whose step was accepted to its end; its last rate is the next step's first.
 
-    Not quite so where quaternions are given back their length: what that does to their rate is as small as the step's
-    error.
+    Not quite so where quaternions have been given back their length: what that does to their rate is as small as the
+    step's error.
     """
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[ACCEPTED, k] > like(y, 0.0)
@@ -251,4 +258,3 @@ def accept_steps(block, stepper, tableau, k):
     for j in range(y.shape[0]):
         y[j, k] = select(accepted, y_new[j, k], y[j, k])
         rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])
-    normalize_positions(block.model, y, k)

@@ -7,7 +7,7 @@ from .jit import kernel, routine
 from .kinematics import normalize_positions
 from .lanes import like
 from .layout import CALLABLE, FIRST_EVENT
-from .runge_kutta import interpolate
+from .runge_kutta import interpolate, nothing_if_finite
 
 # Rows of `Acting.events`, one column for each event.
 ROW = 0  # which row of the state passes the level; -1 where a user's function changes its sign
@@ -19,6 +19,7 @@ TERMINAL = 5  # 1 if it ends the motion
 EVENT_ROWS = 6
 
 NEVER = 2.0  # a share of the step that no event has
+NOWHERE = -1.0  # in place of a share: an event happens, but the state within the step is not finite
 # s: events are located to this, or to rounding of the time.
 TIME_TOLERANCE = 1e-11
 MOST_HALVINGS = 200
@@ -35,15 +36,19 @@ def start_events(block, y, t, lane):
 def meet_events(block, stepper, tableau, records, t, h, chain, lane):
     """Record what happens in the step of a lane from t over h; the share of it after which the motion ends, or NEVER.
 
-    Two passes of the same event within one step cancel, and are not seen. If a user function fails, nothing of the step
-    is recorded: so those functions are called for all states of interest before anything is.
+    NOWHERE if something happens, but states within the step are not finite. Two passes of the same event within one
+    step cancel, and are not seen. If a user function fails, nothing of the step is recorded: so those functions are
+    called for all states of interest before anything is.
     """
     acting, end = block.loads.acting, NEVER
     for e in range(acting.events.shape[1]):
-        ends, asks = acting.events[TERMINAL, e] == 1, acting.events[ROW, e] < 0
-        if (ends or asks) and happens(e, block, stepper, t + h, lane):
-            theta = locate_event(e, block, stepper, tableau, t, h, lane)
-            end = min(end, theta) if ends else end
+        if happens(e, block, stepper, t + h, lane):
+            if not is_finite_within(block, stepper, tableau, h, lane):
+                return NOWHERE
+            ends, asks = acting.events[TERMINAL, e] == 1, acting.events[ROW, e] < 0
+            if ends or asks:
+                theta = locate_event(e, block, stepper, tableau, t, h, lane)
+                end = min(end, theta) if ends else end
     if acting.failures[lane] != CALLABLE:
         return NEVER
     for e in range(acting.events.shape[1]):
@@ -103,6 +108,13 @@ def state_within(block, stepper, tableau, theta, h, lane):
     for j in range(y.shape[0]):
         stepper.change[j, lane] = interpolate(tableau, y, y_new, length, stepper.rates, share, j, lane)
     normalize_positions(block.model, stepper.change, lane)
+
+
+@kernel
+def is_finite_within(block, stepper, tableau, h, lane):
+    """Whether the continuous extension of a step is finite, of which both ends are."""
+    state_within(block, stepper, tableau, 0.5, h, lane)
+    return nothing_if_finite(stepper.change, lane) == like(stepper.change, 0.0)
 
 
 @kernel

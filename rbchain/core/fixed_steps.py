@@ -40,6 +40,7 @@ from .rollout import (
     take_chain,
     take_stages,
 )
+from .runge_kutta import nothing_if_finite
 from .status import DONE, NOT_FINITE, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
@@ -72,6 +73,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
                 watch_stiffness(block, stepper.y, k)
             start_step(block, stepper, tableau, batch, times[slot - 1] + index * (length / steps), length / steps)
             take_stages(block, stepper, tableau, k)
+            normalize_positions(block.model, stepper.y_new, k)
             running = 0
             for lane in range(chains):
                 if stepper.tally[STATUS, lane] == RUNNING:
@@ -132,17 +134,13 @@ def start_step(block, stepper, tableau, batch, t, h):
 def end_step(block, stepper, tableau, batch, to_save, lane):
     """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
     tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[T, lane], stepper.clock[STEP, lane]
-    theta = NEVER
-    nothing = y_new[0, lane] - y_new[0, lane]
-    for j in range(1, y_new.shape[0]):
-        nothing = nothing + (y_new[j, lane] - y_new[j, lane])
-    finite = nothing == like(y_new, 0.0)
+    theta, finite = NEVER, nothing_if_finite(y_new, lane) == like(y_new, 0.0)
     if finite and not has_failed_call(block, lane):
         theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
     if has_failed_call(block, lane):
         end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
         return
-    if not finite:
+    if not finite or theta < 0.0:
         end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
         return
     tally[STEPS, lane] += 1
@@ -153,16 +151,18 @@ def end_step(block, stepper, tableau, batch, to_save, lane):
         state_within(block, stepper, tableau, theta, h, lane)
         end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
     elif to_save:
-        normalize_positions(block.model, y_new, lane)
         save_lane(block, y_new, batch, tally[CHAIN, lane], tally[SAVED, lane], lane)
         tally[SAVED, lane] += 1
 
 
 @kernel
 def accept_step(block, stepper, tableau, k):
-    """Move all lanes to the step's end; its rate is the next step's first."""
+    """Move all lanes to the step's end; its rate is the next step's first.
+
+    Not quite so where quaternions have been given back their length: what that does to their rate is as small as the
+    step's error.
+    """
     y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
     for j in range(y.shape[0]):
         y[j, k] = y_new[j, k]
         rates[0, j, k] = rates[final, j, k]
-    normalize_positions(block.model, y, k)

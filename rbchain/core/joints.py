@@ -60,9 +60,10 @@ def quaternion_rate(x, y, z, w, spin):
 
 @kernel
 def normalize_quaternion(q, at, k):
-    """Give the quaternion in q[at : at + 4] unit length."""
+    """Give the quaternion in q[at : at + 4] unit length; NaN if that is beyond the range."""
     x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
-    s = like(x, 1.0) / math.sqrt(x * x + y * y + z * z + w * w)
+    square = x * x + y * y + z * z + w * w
+    s = (like(x, 1.0) + (square - square)) / math.sqrt(square)
     q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k] = s * x, s * y, s * z, s * w
 
 

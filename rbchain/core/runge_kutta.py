@@ -12,6 +12,7 @@ from .lanes import like
 
 SAFETY, SHRINK_MOST, GROW_MOST = 0.9, 0.2, 10.0
 INTEGRAL_GAIN = 0.04  # of the step control: Hairer's beta
+MARGIN = 1e8  # of states to the largest number
 SMALLEST_ERROR = 1e-4  # remembered of a step, so that one lucky step does not decide the next
 
 
@@ -41,6 +42,16 @@ def norm(x, y, y_new, atol, rtol, k):
         ratio = x[j, k] / (like(y, atol) + like(y, rtol) * max(abs(y[j, k]), abs(y_new[j, k])))
         total = total + ratio * ratio
     return math.sqrt(total / like(y, y.shape[0]))
+
+
+@kernel
+def nothing_if_finite(y, k):
+    """Zero, or NaN where a row of y is not finite, or so large that sums in the step's interpolation may overflow."""
+    margin = like(y, MARGIN)
+    total = margin * y[0, k] - margin * y[0, k]
+    for j in range(1, y.shape[0]):
+        total = total + (margin * y[j, k] - margin * y[j, k])
+    return total
 
 
 @kernel
