@@ -207,17 +207,6 @@ def test_events_of_a_step_that_fails_are_not_recorded(settings):
     assert np.isnan(motion.events[0].t).all()
 
 
-def test_the_exception_of_a_float32_simulation_is_found_with_its_own_parameters():
-    def above(t, q, qd, parameters, out):
-        if parameters[0] > 0.1:
-            raise ValueError("0.1 in float32 is more than 0.1")
-
-    start = np.zeros((2, 1), np.float32)
-    drives = [rb.UserForces(above, [0.1])]
-    motion = slider().simulate(start, start, 0.1, method="rk4", step=0.1, drives=drives)
-    assert "ValueError: 0.1 in float32 is more than 0.1" in motion.message
-
-
 def test_a_trajectory_that_went_to_another_process_has_torques_and_exceptions_of_each_sample():
     q, qd = start()
     motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(raises_below, [-1.0, 0.0])], save_at=5)
