@@ -212,7 +212,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         if batches or new.nominal is not None:
             # what all samples share is known to controllers too
             shared = {name: value for name, value in changed.items() if name not in batches}
-            nominal = dataclasses.replace(self.nominal._description, **shared)
+            nominal = dataclasses.replace(self._description.nominal or self._description, **shared)
             new = dataclasses.replace(new, nominal=nominal)
         if not changed.keys().isdisjoint(PASSIVE_FIELDS):
             names = tuple(self.body_names[body] for body in self._dofs.body)

@@ -154,18 +154,17 @@ def gather(
     drives, forces = _sequence("drives", drives), _sequence("forces", forces)
     events = _sequence("events", events)
     if not (drives or forces or events or implicit or model._acts_by_itself):
-        return None, UserCalls({}, np.zeros((1, 0)))
+        return None, UserCalls({}, np.zeros((1, 0)), dtype)
     numbers = _Numbers(batch)
     functions: dict[int, UserCall] = {}
     of_time = _Signals(numbers, duration)
     settings = np.zeros(layout.SETTINGS, np.int64)
     settings[[layout.IMPLICIT, layout.FORCED]] = implicit
-    words, integrals = _gather_drives(model, drives, of_time, numbers, settings)
-    for drive in drives:
-        if isinstance(drive, UserForces):
-            functions[layout.USER_FORCES] = call = _user_forces(model, drive, numbers, boundscheck)
-            settings[layout.FUNCTION] = call.function.address
-            settings[layout.FUNCTION_NUMBERS], settings[layout.FUNCTION_COUNT] = call.first, call.count
+    words, integrals, user = _gather_drives(model, drives, of_time, numbers, settings)
+    if user is not None:
+        functions[layout.USER_FORCES] = call = _user_forces(model, user, numbers, boundscheck)
+        settings[layout.FUNCTION] = call.function.address
+        settings[layout.FUNCTION_NUMBERS], settings[layout.FUNCTION_COUNT] = call.first, call.count
     settings[layout.CURRENT] = _current(model, forces, of_time)
     attached = [_wrench(model, force, of_time, numbers) for force in forces if not isinstance(force, Current)]
     watched = []
@@ -200,7 +199,7 @@ def gather(
         controller,
         variation,
     )
-    return actions, UserCalls(functions, given.astype(dtype).astype(np.float64))
+    return actions, UserCalls(functions, given, dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,17 +214,19 @@ class UserCall:
 
 @dataclass(frozen=True, eq=False)
 class UserCalls:
-    """The user functions of a simulation by the codes of `Acting.failures`, and the numbers of all chains."""
+    """The user functions of a simulation by the codes of `Acting.failures`, and the numbers of all samples."""
 
     functions: dict[int, UserCall]
     given: np.ndarray
+    dtype: np.dtype
 
     def failure(self, records: Records, sample: int, nq: int) -> str:
         """Which function failed for a sample, with which exception and when."""
         call = self.functions[int(records.failures[sample])]
         t, *_ = arguments = records.failed_calls[sample]
         parameters = self.given[min(sample, len(self.given) - 1), call.first : call.first + call.count]
-        exception = call.function.exception(t, arguments[1 : 1 + nq], arguments[1 + nq :], parameters)
+        rounded = parameters.astype(self.dtype).astype(np.float64)  # as the simulation had them
+        exception = call.function.exception(t, arguments[1 : 1 + nq], arguments[1 + nq :], rounded)
         return f"{call.what} raised {exception} at t = {t:.6g} s"
 
 
@@ -255,11 +256,12 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
 
 def _gather_drives(
     model: Model, drives: Sequence[Drive], of_time: _Signals, numbers: _Numbers, settings: np.ndarray
-) -> tuple[np.ndarray, int]:
-    """Words (DRIVE_ROWS, nv) of the drives, and how many integrals of errors they keep."""
+) -> tuple[np.ndarray, int, UserForces | None]:
+    """Words (DRIVE_ROWS, nv) of the drives, how many integrals of errors they keep, and the UserForces among them."""
     words = np.zeros((codes.DRIVE_ROWS, model.nv), np.int64)
     words[codes.INTEGRAL] = -1
-    integrals, user = 0, None
+    integrals = 0
+    user: UserForces | None = None
     for drive in drives:
         if isinstance(drive, UserForces):
             if user is not None:
@@ -294,7 +296,7 @@ def _gather_drives(
     settings[layout.FORCED] |= np.isin(words[codes.KIND], codes.FORCED_KINDS).any()
     settings[layout.COMPENSATES] = words[codes.COMPENSATED].any()
     settings[layout.COMPUTES] = (words[codes.KIND] == codes.COMPUTED_TORQUE).any()
-    return words, integrals
+    return words, integrals, user
 
 
 def _check_coordinate(model: Model, what: str, drive: OneJointDrive, i: int) -> None:
