@@ -21,7 +21,7 @@ from .actions.wrenches import Current, Force
 from .core import drives as drive_codes
 from .core import tableaus
 from .core.lanes import LANE_WIDTHS
-from .core.layout import COORDINATE, DAMPER, PASSIVE, SLIDING, SPRING
+from .core.layout import COORDINATE
 from .drivers import threads
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Squares of errors over a smaller atol would overflow.
 SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
+#: Forces that resist motion in an implicit step as inertia does.
+RESISTING_FIELDS = ("stiffness", "cubic_stiffness", "damping", "friction", "static_friction")
 FIXED = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
 # More steps than anyone would wait for, and few enough to count.
 MOST_STEPS = 1e12
@@ -425,7 +427,7 @@ def simulate(
         model, batch, duration, dtype, drives, forces, events, method == "implicit", bool(boundscheck)
     )
     _check_tau(model, actions, states[2])
-    _check_inertia(model, actions, method)
+    moving = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     rows = model.nq + model.nv + integrals
@@ -436,7 +438,7 @@ def simulate(
     saved = (q.reshape(-1), qd.reshape(-1), more.reshape(-1))
     if chains:
         width = LANE_WIDTHS[dtype.name] if batch else 1
-        arguments = (*model_arrays(model, actions, dtype), *settings, start, actions, times, saved, outcome)
+        arguments = (*model_arrays(moving, actions, dtype), *settings, start, actions, times, saved, outcome)
         sizes = model._topology, start[-1], settings[0].c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
         fixed = driver is fixed_steps and not calls.functions  # those of the user may take any time
@@ -444,7 +446,7 @@ def simulate(
         threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt, steps)
     _put_where_prescribed(model, drives, times, (q, qd), batch)
     asked_states = [x[:, asked] for x in (q, qd, more)]
-    motors = partial(_motors, model, actions, start[2], times[asked], asked_states, batch)
+    motors = partial(_motors, moving, actions, start[2], times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     status, steps, rejections, evaluations = (outcome.tally[:, column].reshape(batch) for column in range(4))
     end_states = outcome.end_states.reshape(*batch, rows)
@@ -495,14 +497,18 @@ def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
 
 
-def _check_inertia(model: Model, actions: Actions | None, method: str) -> None:
-    """Refuse bodies without inertia, unless their motion is prescribed or an implicit step has damping there."""
-    if not model.bodies_without_inertia or actions is None:
-        model.require_inertia("simulate")
-        return
-    kinds = actions.drives[drive_codes.KIND]
-    yields = (model._topology[PASSIVE] & (SPRING | DAMPER | SLIDING) != 0) | (kinds == drive_codes.PID)
-    model.require_inertia("simulate", np.isin(kinds, drive_codes.FORCED_KINDS), yields & (method == "implicit"))
+def _with_inertia(model: Model, actions: Actions | None, method: str) -> Model:
+    """The model whose samples without inertia fail, but where their motion is prescribed.
+
+    In an implicit step, springs and dampers resist as inertia does.
+    """
+    kinds = np.zeros(model.nv, int) if actions is None else actions.drives[drive_codes.KIND]
+    held = np.isin(kinds, drive_codes.FORCED_KINDS)
+    if method != "implicit":
+        return model.with_inertia("simulate", held)
+    springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
+    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.PID)
+    return model.with_inertia("simulate", held, resisted.reshape(-1, model.nv))
 
 
 def _put_where_prescribed(

@@ -242,6 +242,80 @@ def test_samples_without_inertia_get_nan_and_a_status_and_the_others_their_bits(
     assert some.of_chain(3).bodies_without_inertia == ("tool",)
 
 
+POINT_MASS = rb.Inertia(1.0, (0.3, 0.2, 0.1))
+SAMPLES, WITHOUT = 40, list(range(1, 40, 3))
+
+
+def hinges(without):
+    """Four links on hinges; in the samples of `without`, nothing has inertia but a point mass on the last link."""
+    rng = np.random.default_rng(5)
+    bodies = [
+        (
+            f"link{i}",
+            f"link{i - 1}" if i else None,
+            rb.Revolute(rng.normal(size=3)),
+            random_inertia(rng) if i < 3 else POINT_MASS,
+        )
+        for i in range(4)
+    ]
+    chain = built(*bodies)
+    mass, inertia = (np.repeat(x[None], SAMPLES, 0) for x in (chain.mass, chain.inertia))
+    mass[without, :-1], inertia[without, :-1] = 0.0, 0.0
+    return chain.vary(mass=mass, inertia=inertia)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NEEDS_INERTIA if name not in ("simulate", "forward_dynamics of generated source")]
+)
+def test_no_round_off_passes_for_the_inertia_of_a_sample_whose_links_have_none(name):
+    """In the kernels, what many hinges without inertia leave of each other's is round-off of no known size."""
+    models, q, qd = [hinges(without) for without in ([], WITHOUT)], *hinges([]).random_state(0, SAMPLES)
+    sound, found = (np.stack(NEEDS_INERTIA[name](model, q, qd)) for model in models)
+    axis = found.shape.index(SAMPLES)
+    sound, found = (np.moveaxis(x, axis, 0) for x in (sound, found))
+    assert np.isnan(found[WITHOUT]).all()
+    np.testing.assert_array_equal(np.delete(found, WITHOUT, 0), np.delete(sound, WITHOUT, 0))
+
+
+@pytest.mark.parametrize(("method", "step"), [("rk45", None), ("rk4", 1e-3), ("implicit", 1e-3)])
+def test_a_sample_whose_links_have_no_inertia_ends_at_once(method, step):
+    sound, some = hinges([]), hinges(WITHOUT)
+    q, qd = sound.random_state(0, SAMPLES)
+    whole, found = (model.simulate(q, qd, 2e-3, method=method, step=step) for model in (sound, some))
+    assert found.status.nonzero()[0].tolist() == WITHOUT
+    assert (found.end_time[WITHOUT] == 0.0).all()
+    np.testing.assert_array_equal(found.end_q[WITHOUT], q[WITHOUT])
+    np.testing.assert_array_equal(np.delete(found.q, WITHOUT, 0), np.delete(whole.q, WITHOUT, 0))
+
+
+def test_accelerations_that_are_prescribed_need_no_inertia_in_the_samples_that_have_none():
+    some, first, last = hinges(WITHOUT), WITHOUT[0], WITHOUT[-1]
+    q, qd = some.random_state(0, SAMPLES)
+    held = np.ones((SAMPLES, 4), bool)
+    held[:, 3], held[last, :] = False, False
+    qdd, tau = some.hybrid_dynamics(q, qd, qd, qd, held)
+    failing = np.isnan(np.concatenate([qdd, tau], -1))
+    assert failing.any(-1).nonzero()[0].tolist() == [last]
+    assert failing[last].all()
+    several, _ = some.hybrid_dynamics(*(np.stack([x, x], 1) for x in (q, qd, qd, qd)), held[first])
+    np.testing.assert_array_equal(several[:last, 1], qdd[:last])
+    assert np.isfinite(several[last]).all()
+
+
+def test_a_sample_without_damping_is_not_moved_by_that_of_the_others():
+    """An implicit step moves links without inertia if something resists them, and no others."""
+    links = [
+        (f"link{i}", f"link{i - 1}" if i else None, rb.Revolute((i % 2, 0, 1 - i % 2)), BALL if i == 0 else None)
+        for i in range(6)
+    ]
+    with pytest.warns(UserWarning, match="no mass, inertia or rotor"):
+        chain = built(*links)
+    damping = np.full((8, 6), 0.5)
+    damping[[2, 5]] = 0.0
+    motion = chain.vary(damping=damping).simulate(np.ones((8, 6)), np.ones((8, 6)), 1e-2, method="implicit", step=1e-3)
+    assert motion.status.nonzero()[0].tolist() == [2, 5]
+
+
 def test_a_model_all_of_whose_samples_lack_inertia_is_refused():
     arm = arm_with_tool().vary(inertia=np.zeros((2, 3, 3)), cg=np.zeros((2, 3)), placement_translation=np.zeros((2, 3)))
     many = arm.vary(mass=np.random.default_rng(0).uniform(1, 2, (3, 1000, 2)))

@@ -73,7 +73,7 @@ def generate(
     if model.batch_shape:
         raise ModelError(f"the model's chains differ (batch_shape {model.batch_shape}); expected one chain")
     if "forward_dynamics" in functions:
-        model.require_inertia("forward_dynamics")
+        model.with_inertia("forward_dynamics")
     frame = model.body_names[-1] if frame is None else frame
     model._watched(frame, point, None)
     header = [

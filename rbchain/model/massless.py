@@ -30,40 +30,43 @@ INERTIAL_FIELDS = (
 )
 
 
-def bodies_without_inertia(
+def dofs_without_inertia(
     description: Description, held: np.ndarray | None = None, resisted: np.ndarray | None = None
-) -> tuple[str, ...]:
-    """Names of the bodies whose accelerations are undetermined, in every sample; none if some sample is sound.
+) -> np.ndarray:
+    """Degrees of freedom whose accelerations are undetermined: (samples, nv), or (1, nv) if samples do not differ.
 
-    `held` (nv,) are the degrees of freedom with a prescribed acceleration, and `resisted` (nv,) those that something
+    `held` (nv,) are those with a prescribed acceleration, and `resisted`, (nv,) or (samples, nv), those that something
     else than inertia resists, such as damping in an implicit step.
     """
+    dofs = dofs_of(description)
+    nothing = np.zeros((1, dofs.body.size), bool)
+    held, resisted = (nothing if given is None else np.atleast_2d(given) for given in (held, resisted))
+    varied = {name: values for name in INERTIAL_FIELDS if (values := _of_samples(description, name)) is not None}
+    counts = {len(resisted), *map(len, varied.values())}
+    count = next(iter(counts - {1}), 1)
+    resisted, free = np.broadcast_to(resisted, (count, dofs.body.size)), np.zeros((count, dofs.body.size), bool)
+    for start in range(0, count, SAMPLES_AT_ONCE):
+        some = slice(start, start + SAMPLES_AT_ONCE)
+        fields: dict[str, Any] = {name: values[some] for name, values in varied.items()}
+        free[some] = _among_samples(replace(description, **fields), dofs, held, resisted[some])
+    return free
+
+
+def _among_samples(d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarray) -> np.ndarray:
+    """`dofs_without_inertia` of so few samples that their matrices fit into memory."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return _in_every_sample(description, held, resisted)
+            in_doubt = _may_be_free(d, dofs) & ~held & ~resisted
+            if not in_doubt.any():
+                return in_doubt
+            return _free_dofs(d, dofs, held, resisted) & in_doubt
     except np.linalg.LinAlgError:  # products of extreme numbers overflow, in the dynamics too
-        return ()
+        return np.zeros_like(resisted)
 
 
-def _in_every_sample(description: Description, held: np.ndarray | None, resisted: np.ndarray | None) -> tuple[str, ...]:
-    """`bodies_without_inertia`, for numbers whose products are finite."""
-    dofs = dofs_of(description)
-    nothing = np.zeros(dofs.body.size, bool)
-    held, resisted = (nothing if given is None else given for given in (held, resisted))
-    varied = {name: values for name in INERTIAL_FIELDS if (values := _of_samples(description, name)) is not None}
-    count, free = max(map(len, varied.values()), default=1), nothing
-    # the first sample by itself, as mostly it is sound, or there is no other
-    for start, end in [(0, 1), *((k, k + SAMPLES_AT_ONCE) for k in range(1, count, SAMPLES_AT_ONCE))]:
-        fields: dict[str, Any] = {name: values[start:end] for name, values in varied.items()}
-        part = replace(description, **fields)
-        in_doubt = _may_be_free(part, dofs) & ~held & ~resisted
-        if count == 0 or not in_doubt.any(-1).all():
-            return ()
-        found = np.atleast_2d(_free_dofs(part, dofs, held, resisted) & in_doubt)
-        if not found.any(-1).all():
-            return ()
-        free = found[0] if start == 0 else free
-    return tuple(description.body_names[body] for body in np.unique(dofs.body[free]))
+def bodies_of_dofs(description: Description, free: np.ndarray) -> tuple[str, ...]:
+    """Names of the bodies that these degrees of freedom (nv,) move."""
+    return tuple(description.body_names[body] for body in np.unique(dofs_of(description).body[free]))
 
 
 def remedies(name: str, bodies: Sequence[str]) -> str:
@@ -163,8 +166,8 @@ def _free_dofs_at(
         square = (w * w).sum(-1)
         D = square + armature[..., i]
         firm = NOISE * found.size[0 if slides else 1] < D
-        free.append(~firm & ~held[i])
-        gives_way = firm & (square > 0.0) & ~held[i]
+        free.append(~firm & ~held[..., i])
+        gives_way = firm & (square > 0.0) & ~held[..., i]
         share = np.where(gives_way, 1.0 - np.sqrt(armature[..., i] / np.where(firm, D, 1.0)), 0.0)
         b = share / np.where(square > 0.0, square, 1.0)
         factor = found.factor - (b[..., None] * w)[..., None] * (w[..., None, :] @ found.factor)

@@ -18,7 +18,7 @@ from ..errors import ModelError, StateError
 from ..lock_free import cached_property
 from ..model.description import VARIABLE_FIELDS, Description, is_in_water
 from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
-from ..model.massless import bodies_without_inertia, remedies
+from ..model.massless import bodies_of_dofs, dofs_without_inertia, remedies
 from ..real_arrays import real_array
 from .attributes import Attributes
 
@@ -90,21 +90,52 @@ class Calculator(Attributes):
         return self.in_water and any(field.any() for field in fields)
 
     @cached_property
+    def _dofs_without_inertia(self) -> np.ndarray:
+        return dofs_without_inertia(self._description)
+
+    @cached_property
+    def _has_inertia(self) -> bool:
+        """Whether inertia determines all accelerations, in every sample."""
+        return not self._dofs_without_inertia.any()
+
+    @cached_property
     def bodies_without_inertia(self) -> tuple[str, ...]:
-        return bodies_without_inertia(self._description)
+        free = self._dofs_without_inertia
+        return bodies_of_dofs(self._description, free[0]) if len(free) and free.any(-1).all() else ()
 
-    def require_inertia(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> None:
-        """Raise a ModelError if no inertia determines the accelerations that `what` asks for.
+    def samples_without_inertia(
+        self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Which samples (*batch_shape) have accelerations that `what` asks for and no inertia determines.
 
-        But for `held` (nv,) degrees of freedom, whose accelerations are given, and `resisted` (nv,) ones, which
-        something else than inertia resists.
+        Raise a ModelError if all have. `held` (nv,) are the degrees of freedom whose accelerations are given, and
+        `resisted`, (nv,) or (samples, nv), those that something else than inertia resists.
         """
-        if self.bodies_without_inertia:
-            bodies = bodies_without_inertia(self._description, held, resisted)
-            if bodies:
-                raise ModelError(
-                    f"{what}: {remedies(self.name, bodies)}. Kinematics and inverse dynamics need no inertia there"
-                )
+        free = self._dofs_without_inertia
+        if (held is not None or resisted is not None) and free.any():
+            free = dofs_without_inertia(self._description, held, resisted)
+        without = np.asarray(free.any(-1))
+        if len(without) and without.all():
+            bodies = bodies_of_dofs(self._description, free[0])
+            raise ModelError(
+                f"{what}: {remedies(self.name, bodies)}. Kinematics and inverse dynamics need no inertia there"
+            )
+        if len(without) == 1:  # for all samples, which do not differ in their inertias
+            return np.broadcast_to(without[0], self.batch_shape)
+        return without.reshape(self.batch_shape)
+
+    def with_inertia(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
+        """The model for what divides by inertia: its samples without inertia have rotors of NaN, and so fail.
+
+        By itself, round-off could pass for their inertia. Raise a ModelError as `samples_without_inertia` does.
+        """
+        if self._has_inertia:
+            return self
+        without = self.samples_without_inertia(what, held, resisted)
+        if not without.any():
+            return self
+        rotors = np.where(without[..., None], np.nan, self._description.rotor_inertia)
+        return type(self)(dataclasses.replace(self._description, rotor_inertia=rotors))
 
     def _refuse_water(self, what: str) -> None:
         if self.in_water:

@@ -74,8 +74,8 @@ class Derivatives(Calculator):
         scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n + columns
         driver = derivatives.forward_dynamics_derivatives
         self._refuse_water("forward_dynamics_derivatives")
-        self.require_inertia("forward_dynamics_derivatives")
-        return self._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
+        model = self.with_inertia("forward_dynamics_derivatives")
+        return model._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 
     def _three(
         self,

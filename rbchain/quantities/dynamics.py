@@ -45,7 +45,8 @@ class Dynamics(Calculator):
             If a shape does not fit, an argument is not real or is masked, or a quaternion is not of unit length (to
             1e-6, in float32 to 1e-5; within that it is used at unit length).
         ModelError
-            If the model has `bodies_without_inertia`, in all its samples. A sample alone gets NaN.
+            If the model has `bodies_without_inertia`. If only some samples have such bodies, the results of those
+            samples are NaN.
 
         References
         ----------
@@ -60,9 +61,8 @@ class Dynamics(Calculator):
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
-        if self.bodies_without_inertia:
-            self.require_inertia("forward_dynamics")
-        return self._compute(
+        model = self if self._has_inertia else self.with_inertia("forward_dynamics")
+        return model._compute(
             dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
         )
 
@@ -138,16 +138,29 @@ class Dynamics(Calculator):
         ([0.0, -60.0], [0.1875, 0.0])
         """
         prescribed = bool_array("prescribed", prescribed, StateError)
-        if self.bodies_without_inertia and prescribed.shape[-1:] == self._velocity_shape:
-            for held in np.unique(prescribed.reshape(-1, prescribed.shape[-1]), axis=0):
-                self.require_inertia("hybrid_dynamics", held)
+        failing = np.zeros(1, bool)
+        if not self._has_inertia and prescribed.shape[-1:] == self._velocity_shape:
+            failing = self._without_inertia_where(prescribed)
         check_overlap(out, (prescribed,))
         states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")
         states.append(prescribed.astype(np.float32 if single else np.float64))
         found = self._compute(dynamics.hybrid_dynamics, (2, self._n), names, states, wrenches, scratch=self._n, out=out)
+        if failing.any():
+            behind = (1,) * (found.ndim - 2 - failing.ndim)
+            found[np.broadcast_to(failing.reshape((*failing.shape, *behind)), found.shape[:-2])] = np.nan
         return found[..., 0, :], found[..., 1, :]
+
+    def _without_inertia_where(self, prescribed: np.ndarray) -> np.ndarray:
+        """Which states (...) have accelerations that no inertia determines, of these (..., nv) joints prescribed."""
+        extra = max(0, prescribed.ndim - 1 - len(self.batch_shape))
+        found = np.zeros((), bool)
+        for held in np.unique(prescribed.reshape(-1, prescribed.shape[-1]), axis=0):
+            samples = self.samples_without_inertia("hybrid_dynamics", held)
+            here = (prescribed == held).all(-1)
+            found = found | (samples.reshape((*samples.shape, *(1,) * extra)) & here)
+        return found
 
     def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Joint forces that keep the velocities as they are (qdd = 0): Coriolis, centrifugal and gravity, (..., nv).
@@ -218,8 +231,8 @@ class Dynamics(Calculator):
         >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
         True
         """
-        self.require_inertia("force_balance_residual")
-        found = self._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
+        model = self.with_inertia("force_balance_residual")
+        found = model._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
         return copied_to(out, found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]], (q, qd, tau, wrenches))
 
     def joint_reactions(

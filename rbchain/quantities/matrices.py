@@ -60,8 +60,8 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix_inverse([0.0, 0.0]).round(6).tolist()
         [[0.285714, -0.714286], [-0.714286, 2.285714]]
         """
-        self.require_inertia("mass_matrix_inverse")
-        return self._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1), out)
+        model = self.with_inertia("mass_matrix_inverse")
+        return model._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1), out)
 
     def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
@@ -74,8 +74,8 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).solve_mass_matrix([0.0, 0.0], [16.0, 5.0]).round(6).tolist()
         [1.0, 0.0]
         """
-        self.require_inertia("solve_mass_matrix")
-        return self._weightless.forward_dynamics(q, self._none_like("q", q), tau, out=out)
+        model = self.with_inertia("solve_mass_matrix")._weightless
+        return model.forward_dynamics(q, self._none_like("q", q), tau, out=out)
 
     def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
