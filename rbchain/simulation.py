@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ RESISTING_FIELDS = ("stiffness", "cubic_stiffness", "damping", "friction", "stat
 FIXED = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
 # More steps than anyone would wait for, and few enough to count.
 MOST_STEPS = 1e12
+MOST_ADAPTIVE_STEPS, MOST_TIMES = 10**18, 10**9
 #: Only a sample that would run almost forever takes so many adaptive steps: ten million of them take some 30 s.
 DEFAULT_MAX_STEPS = 10_000_000
 DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
@@ -414,6 +416,8 @@ def simulate(
     times, asked = _times(duration, save_at)
     if on_failure not in ("status", "raise"):
         raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
+    if not isinstance(boundscheck, bool | np.bool):
+        raise StateError(f"boundscheck is {boundscheck!r}; expected True or False")
     q0, qd0, tau = (
         real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
     )
@@ -581,7 +585,7 @@ def _times(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, 
         return np.array([0.0, duration]), slice(None)
     if np.ndim(save_at) == 0:
         try:
-            return np.linspace(0.0, duration, _whole("save_at", save_at, least=2)), slice(None)
+            return np.linspace(0.0, duration, _whole("save_at", save_at, 2, MOST_TIMES)), slice(None)
         except StateError:
             wanted = "a number of times, at least 2, or the times themselves"
             raise StateError(f"save_at is {save_at!r}; expected {wanted}") from None
@@ -605,18 +609,21 @@ def _driver(
     dtype: np.dtype,
 ) -> tuple[Callable[..., None], tuple[Any, ...]]:
     """The driver of a method, and the arguments that set it up."""
+    if not isinstance(method, str) or method not in ("rk45", *FIXED):
+        raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
     if method in FIXED:
         step = _number("step", step, above=0.0)
-        if np.diff(times).max() / step > MOST_STEPS:
-            raise StateError(f"step is {step!r}; expected no more than {MOST_STEPS:.0e} steps between two saved times")
+        if np.diff(times).max() > MOST_STEPS * step:
+            raise StateError(
+                f"step is {step!r} s and duration {times[-1]:g} s; expected no more than {MOST_STEPS:.0e} steps "
+                "between two saved times"
+            )
         return fixed_steps, (FIXED[method], step)
-    if method != "rk45":
-        raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
     return adaptive_steps, (
         tableaus.DORMAND_PRINCE,
-        (*_tolerances(rtol, atol, dtype), _whole("max_steps", max_steps, least=1)),
+        (*_tolerances(rtol, atol, dtype), _whole("max_steps", max_steps, 1, MOST_ADAPTIVE_STEPS)),
     )
 
 
@@ -650,9 +657,11 @@ def _number(name: str, value: Any, least: float = -np.inf, above: float = -np.in
     raise StateError(f"{name} is {value!r}; expected a finite number{bound}")
 
 
-def _whole(name: str, value: Any, least: float) -> int:
-    """A whole number, or a StateError that names it."""
-    number = _number(name, value, least=least)
-    if number != int(number):
-        raise StateError(f"{name} is {value!r}; expected a whole number of at least {least}")
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    """A whole number within bounds, or a StateError that names it."""
+    number = np.nan
+    with contextlib.suppress(StateError):
+        number = _number(name, value, least=least)
+    if number != np.floor(number) or number > most:
+        raise StateError(f"{name} is {value!r}; expected a whole number from {least} to {most}")
     return int(number)

@@ -85,7 +85,7 @@ def load_toml(path: Path, with_drives: bool = True) -> Model:
     """The model in a file of rbchain's own. Raises FileFormatError, or ModelError if the mechanism cannot exist."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # also of a whole number with more digits than Python reads
+    except (ValueError, RecursionError) as error:  # also of a number of too many digits, or of very deep nesting
         raise FileFormatError(f"{path}: not TOML: {error}") from None
     if given.get("format") != FORMAT:
         raise FileFormatError(f"{path}: format is {given.get('format')!r}; expected {FORMAT!r}")

@@ -205,7 +205,8 @@ def _together(parts: list[_Articulated]) -> _Articulated:
     factor, size = parts[0]
     for part in parts[1:]:
         factor = np.asarray(np.linalg.qr(_stacked(factor, part.factor), mode="r"))
-        size = size + part.size
+        # row by row: only some of the parts may have an axis of samples
+        size = np.array([ours + theirs for ours, theirs in zip(size, part.size, strict=True)])
     return _Articulated(factor, size)
 
 

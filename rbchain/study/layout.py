@@ -72,7 +72,6 @@ def lay_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) ->
             dimension_names=("sample", *variable.dims),
             attributes={"units": variable.units, "long_name": variable.label or variable.name},
             compressors=codecs,
-            config={"write_empty_chunks": True},
         )
     for name, dim, labels, units in coordinates:
         values = labels.astype(np.dtypes.StringDType()) if labels.dtype.kind == "U" else labels

@@ -122,8 +122,8 @@ class Store(Chunked):
         try:
             for name, values in outputs.items():
                 if values.size and name != "status":
-                    self.group[name][first:last] = values
-            self.group["status"][first:last] = outputs["status"]
+                    self._array(name)[first:last] = values
+            self._array("status")[first:last] = outputs["status"]
             files = [file_of(variable, chunk) for variable in self.plan.variables if outputs[variable.name].size]
             digests = {file: digest_of(self.folder / file) for file in files}
             write_sealed(self.folder, record_of(chunk), {"study_sha256": self.identity, "files": digests})
@@ -133,6 +133,10 @@ class Store(Chunked):
                 "once they can, run the same command again to resume"
             ) from error
         self.finished.add(chunk)
+
+    def _array(self, name: str) -> Any:
+        """An array that writes every chunk to a file, even one of fill values only: a missing file is damage."""
+        return self.group[name].with_config({"write_empty_chunks": True})
 
     def read(self, chunk: int, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Results of a finished chunk by name."""

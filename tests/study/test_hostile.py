@@ -197,7 +197,7 @@ WRONG_FOR_THE_MODEL = [
     ({"simulate": {"duration": 0.1, "rtol": -1.0}}, "simulate: rtol is -1.0"),
     ({"simulate": {"duration": 0.1, "atol": 0.0}}, "simulate: atol is 0.0"),
     ({"simulate": {"duration": 0.1, "step": 0.1}}, "simulate.step: .*expected none"),
-    (motion(step=1e-30), "simulate: step is 1e-30; expected no more than"),
+    (motion(step=1e-30), "simulate: step is 1e-30 s and duration .*; expected no more than"),
     (motion(q=[1.0, 2.0, 3.0]), "simulate.q is .*; expected 2 numbers"),
     (motion(qd=np.inf), "simulate.qd is .*; expected finite numbers"),
     (

@@ -342,6 +342,20 @@ def test_no_study_stops_on_samples_that_are_all_the_same(arm):
     assert results.sizes["sample"] == 3000
 
 
+def test_a_chunk_without_a_single_number_is_kept_as_any_other(arm, tmp_path):
+    """An event that never happens has no time in any sample; the file of these NaN is there and has a checksum."""
+    study = swinging(arm, samples=20, events=[rb.Event("link1", value=100.0)])
+    results = study.run(tmp_path, chunk=10).load()
+    assert np.isnan(results.event_time).all()
+    assert (results.event_count == 0).all()
+    (tmp_path / "results.zarr" / "event_time" / "c" / "1" / "0").unlink()
+    with pytest.raises(rb.StudyError, match="event_time"):
+        open_dataset(tmp_path)
+    with pytest.warns(UserWarning, match="recomputes 10 samples"):
+        again = study.run(tmp_path, chunk=10)
+    check_same(again, results)
+
+
 def test_chains_that_an_event_stops_keep_the_state_they_had(rod):
     """The rod falls from level to upright: the state at the event is the final one, and no failure."""
     study = rb.Study(

@@ -1,5 +1,7 @@
 """Simulations of a few steps, in water and out of it, in both precisions, with samples that differ."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 import rbchain as rb
 
 from ..cases import cases
-from ..motions import check_ends, check_events, check_same, motions, with_hazard
+from ..motions import HAZARDS, check_ends, check_events, check_same, motions, with_hazard
 from ..trees import built, trees
 
 pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
@@ -41,3 +43,86 @@ def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch,
     if not found.success:
         with pytest.raises(rb.SimulationError):
             spoilt._replace(settings=spoilt.settings | {"on_failure": "raise"}).simulate()
+
+
+NUMBERS = (
+    np.nan,
+    np.inf,
+    -np.inf,
+    -1.0,
+    0.0,
+    1e300,
+    1e-300,
+    5e-324,
+    10**400,
+    10**20,
+    1j,
+    None,
+    "ten",
+    True,
+    [],
+    [1, 2],
+)
+SETTINGS = ("duration", "save_at", "step", "rtol", "atol", "max_steps", "method", "tau", "on_failure", "boundscheck")
+
+
+@cases(percent=2)
+@given(models(), st.sampled_from([(), (2,)]), st.sampled_from(SETTINGS), st.sampled_from(NUMBERS), st.data())
+def test_a_setting_is_refused_by_its_name_or_every_sample_ends_in_a_status(model, batch, name, number, data):
+    motion = motions(data.draw, model, batch, DURATION, steps=20)
+    motion = motion._replace(settings=motion.settings | {name: number})
+    try:
+        found = motion.simulate()
+    except rb.StateError as error:
+        assert name in str(error) or name == "duration"  # what else is given may not fit a sound duration
+        return
+    check_ends(motion, found)
+    check_events(found)
+
+
+def with_a_number(draw, what, acting):
+    """One of these drives, forces or events with one of its numbers replaced."""
+    i = draw(st.integers(0, len(acting) - 1), label=f"which of the {what}")
+    fields = [field.name for field in dataclasses.fields(acting[i]) if field.name not in ("joint", "body", "function")]
+    name, number = draw(st.sampled_from(fields), label="field"), draw(st.sampled_from(NUMBERS), label="number")
+    return [*acting[:i], dataclasses.replace(acting[i], **{name: number}), *acting[i + 1 :]]
+
+
+@cases(percent=2)
+@given(models(), st.sampled_from([(), (2,)]), st.sampled_from(("drives", "forces", "events")), st.data())
+def test_numbers_of_what_acts_are_refused_or_every_sample_ends_in_a_status(model, batch, what, data):
+    motion = motions(data.draw, model, batch, DURATION, steps=20)
+    assume(motion.settings[what])
+    try:
+        changed = with_a_number(data.draw, what, motion.settings[what])
+        motion = motion._replace(settings=motion.settings | {what: changed})
+        found = motion.simulate()
+    except rb.RbchainError as error:
+        assert str(error).strip()
+        return
+    check_ends(motion, found)
+    check_events(found)
+
+
+VARIED = ("mass", "cg", "inertia", "placement_translation", "axis", "rotor_inertia", "gear_ratio", "gravity", "damping")
+
+
+@cases(percent=2)
+@given(models(), st.sampled_from(VARIED), st.sampled_from(HAZARDS), st.integers(0, 2), st.data())
+def test_a_parameter_of_one_sample_is_refused_or_leaves_the_others_alone(model, name, number, sample, data):
+    values = np.repeat(getattr(model, name)[None], 3, 0)
+    entry = tuple(data.draw(st.integers(0, size - 1), label="entry") for size in values.shape[1:])
+    changed = values.copy()
+    changed[(sample, *entry)] = number
+    if name == "inertia":
+        changed[(sample, entry[0], entry[2], entry[1])] = number
+    try:
+        spoilt, sound = model.vary(**{name: changed}), model.vary(**{name: values})
+        motion = motions(data.draw, sound, (3,), DURATION, steps=20)
+        expected, found = motion.simulate(), motion._replace(model=spoilt).simulate()
+    except rb.ModelError as error:
+        assert name in str(error) or "beyond the range" in str(error) or "no mass, inertia or rotor" in str(error)
+        return
+    check_ends(motion, found)
+    others = np.arange(3) != sample
+    check_same(found, expected, others)

@@ -1,0 +1,89 @@
+"""Mutated descriptions of studies: each is refused before the first sample, or every sample ends in a status."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import rbchain as rb
+from rbchain.study import open_dataset
+
+from ..cases import cases
+from ..mutations import mutated
+
+pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core", "ignore::UserWarning")
+STUDY = """name = "two links"
+model = { file = "arm.toml", values = { damping = 0.05 } }
+samples = 4
+seed = 1
+
+[[vary]]
+parameter = "mass"
+of = "link[1-2]"
+how = "multiply"
+distribution = { kind = "truncated_normal", mean = 1.0, std = 0.1, low = 0.8, high = 1.2 }
+
+[[vary]]
+parameter = "q"
+how = "add"
+distribution = { kind = "uniform", low = "-5 deg", high = "5 deg" }
+
+[[drives]]
+kind = "PID"
+joint = "link1"
+reference = { signal = "sines", amplitude = 0.2, angular_frequency = 3.0 }
+kp = 2.0
+kd = 0.1
+
+[[events]]
+joint = "link2"
+value = 0.1
+
+[simulate]
+duration = 0.02
+method = "rk4"
+step = 0.01
+samples = 3
+q = [0.1, 0.2]
+
+[[measures]]
+name = "fastest"
+of = "speed"
+frame = "link2"
+over = "max"
+
+[[measures]]
+name = "end"
+of = "distance"
+frame = "link2"
+target = [0.1, 0.2, 0.0]
+"""
+
+
+def test_a_mutated_study_is_refused_or_every_sample_ends_in_a_status(tmp_path):
+    rb.save(rb.Model.serial_chain(2), tmp_path / "arm.toml")
+    count = 0
+
+    @cases(percent=2)
+    @given(mutated(STUDY))
+    def check(text):
+        nonlocal count
+        count += 1
+        path, out = tmp_path / "study.toml", tmp_path / f"out{count}"
+        path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
+        try:
+            study = rb.Study.read(path)
+            study.run(out)
+        except rb.RbchainError as error:
+            assert str(error).strip()
+            assert not (out / "results.zarr").exists(), "samples ran before the description was refused"
+            return
+        found = open_dataset(out)
+        statuses = {int(code) for code in found["status"].values}
+        assert statuses <= {int(code) for code in rb.Status}
+        failed = ~np.isin(found["status"].values, [rb.Status.DONE, rb.Status.STOPPED])
+        for variable in found.data_vars.values():
+            if variable.dims == ("sample",) and variable.dtype == np.float64 and "unit" in variable.attrs:
+                assert not np.isinf(variable.values).any()
+                assert failed.all() or np.isfinite(variable.values[~failed]).any()
+
+    check()
