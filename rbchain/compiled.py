@@ -65,22 +65,22 @@ Gravity compensation, 1000 steps of a rod that so falls no more than its first v
 
 import numpy as np
 
-from .core.aba import forward_dynamics
-from .core.coriolis import CORIOLIS_ROWS, coriolis_matrix
-from .core.crba import RIGID_ROWS, mass_matrix
-from .core.derivatives import DERIVATIVE_ROWS, inverse_dynamics_derivatives
-from .core.energy import energy
-from .core.hybrid import hybrid_dynamics
-from .core.jacobians import Point, jacobian, jacobian_derivative
-from .core.jit import driver as njit
-from .core.kinematics import bodies_in_motion, normalize_positions, place_bodies, position_rates
-from .core.lane_memory import all_lanes
-from .core.lanes import LANE_WIDTHS, any_lane, like, select
-from .core.layout import BODY_ROWS, GATHERED_ROWS, GATHERING, GRAVITY, A, Block, FlatModel, Loads, R, Work
-from .core.momentum import centroidal_momentum_matrix, momentum
-from .core.regressors import inverse_dynamics_regressor
-from .core.rnea import inverse_dynamics, joint_reactions
-from .core.trig import sincos
+from .core.algorithms.aba import forward_dynamics
+from .core.algorithms.coriolis import CORIOLIS_ROWS, coriolis_matrix
+from .core.algorithms.crba import RIGID_ROWS, mass_matrix
+from .core.algorithms.derivatives import DERIVATIVE_ROWS, inverse_dynamics_derivatives
+from .core.algorithms.energy import energy
+from .core.algorithms.hybrid import hybrid_dynamics
+from .core.algorithms.jacobians import Point, jacobian, jacobian_derivative
+from .core.algorithms.momentum import centroidal_momentum_matrix, momentum
+from .core.algorithms.regressors import inverse_dynamics_regressor
+from .core.algorithms.rnea import inverse_dynamics, joint_reactions
+from .core.simd.jit import driver as njit
+from .core.simd.lane_memory import all_lanes
+from .core.simd.lanes import LANE_WIDTHS, any_lane, like, select
+from .core.simd.trig import sincos
+from .core.tree.kinematics import bodies_in_motion, normalize_positions, place_bodies, position_rates
+from .core.tree.layout import BODY_ROWS, GATHERED_ROWS, GATHERING, GRAVITY, A, Block, FlatModel, Loads, R, Work
 from .errors import StateError
 
 __all__ = [

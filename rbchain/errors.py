@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Any
 
-from .core import status
+from .core.integration import status
 
 
 class RbchainError(Exception):

@@ -19,10 +19,10 @@ from .actions.gather import UserCalls, dof_index, gather
 from .actions.loads import loads_on_bodies
 from .actions.signals import as_signal
 from .actions.wrenches import Current, Force
-from .core import drives as drive_codes
-from .core import tableaus
-from .core.lanes import LANE_WIDTHS
-from .core.layout import COORDINATE
+from .core.integration import drives as drive_codes
+from .core.integration import tableaus
+from .core.simd.lanes import LANE_WIDTHS
+from .core.tree.layout import COORDINATE
 from .drivers import threads
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status

@@ -10,7 +10,7 @@ import pytest
 
 import rbchain as rb
 from rbchain import Model
-from rbchain.core.lane_memory import LARGE
+from rbchain.core.simd.lane_memory import LARGE
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree

@@ -1,11 +1,14 @@
 """The cache of compiled code: whatever happens to its files, results are right, and what it cost is said."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import rbchain as rb
 
 ROOT = Path(__file__).parents[1]
 # A quantity that compiles fast, in two precisions: two builds of one driver.
@@ -84,6 +87,51 @@ def test_a_folder_that_cannot_be_written_is_said_to_be_so(cache, tmp_path):
     assert result == double
     assert "body_poses cannot be kept in" in warning
     assert "NUMBA_CACHE_DIR" in warning
+
+
+PACKAGE = Path(rb.__file__).parent
+PACKAGES = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("core/*/__init__.py"))
+ENERGY = "import rbchain as rb; print(rb.Model.serial_chain(1).energy([0.3], [1.0])[1])"
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of rbchain, and a function that computes an energy with it, all of whose compiled code is kept."""
+    folder = tmp_path_factory.mktemp("copied")
+    package = folder / "rbchain"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+
+    def potential():
+        command = [sys.executable, "-c", ENERGY]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=folder)
+        return float(run.stdout), len(list((folder / "cache").rglob("*energy*.nbc")))
+
+    return package, potential
+
+
+def test_the_kernels_are_in_six_packages():
+    assert [f"core/{name}" for name in ("algorithms", "forces", "integration", "simd", "spatial", "tree")] == PACKAGES
+    assert [path.name for path in PACKAGE.glob("core/*.py")] == ["__init__.py"]
+
+
+@pytest.mark.parametrize("name", [*PACKAGES, "drivers"])
+def test_a_driver_is_compiled_again_when_a_kernel_of_any_package_changes(name, copied):
+    """Numba alone looks at the driver's own file only, and would go on using the old kernel."""
+    package, potential = copied
+    value, builds = potential()
+    assert potential() == (value, builds)
+    kernel = next(path for path in sorted((package / name).glob("*.py")) if path.name != "__init__.py")
+    kernel.write_text(kernel.read_text() + "# changed\n")
+    assert potential() == (value, builds + 1)
+
+
+def test_a_kernel_that_changes_computes_something_else(copied):
+    package, potential = copied
+    before, _ = potential()
+    kernel = package / "core" / "algorithms" / "energy.py"
+    kernel.write_text(kernel.read_text().replace("k] - dot(gravity", "k] + dot(gravity"))
+    assert potential()[0] == -before
 
 
 CHILDREN = """

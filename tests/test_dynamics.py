@@ -187,7 +187,7 @@ def test_force_balance_residual_shows_a_wrong_solution(mutation):
     """Each ingredient of the articulated-body sweeps, wrong by a thousandth in plain Python, shows in the residual."""
     script = f"""
 import numpy as np
-from rbchain.core import aba
+from rbchain.core.algorithms import aba
 {mutation}
 from tests.mechanisms import ALL_KINDS, BREADTH_FIRST, random_tree
 model = random_tree(8, BREADTH_FIRST, ALL_KINDS)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from rbchain.core.jit import driver, kernel
-from rbchain.core.lane_memory import all_lanes, lane_width, window
-from rbchain.core.lanes import LANE_WIDTHS, any_lane, select
-from rbchain.core.trig import sincos
+from rbchain.core.simd.jit import driver, kernel
+from rbchain.core.simd.lane_memory import all_lanes, lane_width, window
+from rbchain.core.simd.lanes import LANE_WIDTHS, any_lane, select
+from rbchain.core.simd.trig import sincos
 
 DTYPES = [np.float64, np.float32]
 

@@ -8,10 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-import rbchain as rb
-from rbchain.core import aba
-from rbchain.core.jit import driver
-from rbchain.core.layout import BODY_ROWS, GATHERED_ROWS, Loads, Work, flat_model, settle_base
+from rbchain.core.algorithms import aba
+from rbchain.core.simd.jit import driver
+from rbchain.core.tree.layout import BODY_ROWS, GATHERED_ROWS, Loads, Work, flat_model, settle_base
 
 from .conftest import mechanism
 
@@ -192,24 +191,3 @@ def test_an_integer_index_runs_the_sweeps_on_single_numbers(dtype):
     expected = model.forward_dynamics(q[:, 0], qd[:, 0], tau[:, 0])
     assert qdd.dtype == expected.dtype == dtype
     np.testing.assert_allclose(qdd[:, 0], expected, rtol=1e-10 if dtype is np.float64 else 1e-2)
-
-
-def test_a_cached_driver_is_compiled_again_when_a_kernel_changes(tmp_path):
-    """Numba alone looks at the driver's own file only, and would go on using the old kernel."""
-    import shutil
-
-    package = tmp_path / "rbchain"
-    shutil.copytree(os.path.dirname(rb.__file__), package, ignore=shutil.ignore_patterns("__pycache__"))
-    script = "import rbchain as rb; print(rb.Model.serial_chain(1).energy([0.3], [1.0])[1])"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-
-    def potential():
-        run = [sys.executable, "-c", script]
-        return float(
-            subprocess.run(run, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-        )
-
-    before = potential()
-    kernel = package / "core" / "energy.py"
-    kernel.write_text(kernel.read_text().replace("k] - dot(gravity", "k] + dot(gravity"))
-    assert potential() == -before

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core import layout
-from ..core.layout import Variation
+from ..core.tree import layout
+from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
 from ..errors import StateError
 from .drives import PID, ComputedTorque, Drive, PrescribedForce

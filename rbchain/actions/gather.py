@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core import drives as codes
-from ..core import events as event_codes
-from ..core import layout, signals, wrenches
-from ..core.rollout import Records
+from ..core.forces import signals, wrenches
+from ..core.integration import drives as codes
+from ..core.integration import events as event_codes
+from ..core.integration.rollout import Records
+from ..core.tree import layout
 from ..drivers.trajectories import Actions
 from ..errors import StateError
 from ..real_arrays import real_array

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba import types
 
-from ..core import callbacks
+from ..core.integration import callbacks
 from ..errors import StateError
 
 SIGNATURE = "function(t, q, qd, parameters, out)"

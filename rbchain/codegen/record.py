@@ -14,9 +14,11 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from ..core import aba, joints, trig
-from ..core.coriolis import CORIOLIS_ROWS
-from ..core.crba import RIGID_ROWS
+from ..core.algorithms import aba
+from ..core.algorithms.coriolis import CORIOLIS_ROWS
+from ..core.algorithms.crba import RIGID_ROWS
+from ..core.simd import trig
+from ..core.tree import joints
 from ..drivers import dynamics, matrices, motion
 from ..drivers.blocks import memory_size
 from .recording import Mathematics, variable

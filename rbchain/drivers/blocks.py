@@ -5,8 +5,8 @@ Drivers take the numbers of a batch as arrays (chains, m), and compute them in l
 
 from numba.extending import overload
 
-from ..core.jit import kernel
-from ..core.lane_memory import (
+from ..core.simd.jit import kernel
+from ..core.simd.lane_memory import (
     CACHE_LINE,
     aligned_start,
     all_lanes,
@@ -19,8 +19,8 @@ from ..core.lane_memory import (
     stream_square,
     window,
 )
-from ..core.lanes import like
-from ..core.layout import (
+from ..core.simd.lanes import like
+from ..core.tree.layout import (
     BODY,
     BODY_ROWS,
     COORDINATE,

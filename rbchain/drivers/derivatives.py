@@ -1,9 +1,9 @@
 """Drivers of derivatives and regressors. Arguments as in `dynamics`."""
 
-from ..core import aba, minverse, regressors
-from ..core import derivatives as of_dynamics
-from ..core.jit import driver
-from ..core.lane_memory import all_lanes, lane_width
+from ..core.algorithms import aba, minverse, regressors
+from ..core.algorithms import derivatives as of_dynamics
+from ..core.simd.jit import driver
+from ..core.simd.lane_memory import all_lanes, lane_width
 from .blocks import block_for, body_count, pack, take_varied, unpack
 
 

@@ -10,10 +10,11 @@ n counts degrees of freedom, as the kernels do. Where only some entries of a res
 block's rows, which start as zero, hold them from block to block.
 """
 
-from ..core import aba, forces, hybrid, residual, rnea
-from ..core.immersed_matrices import add_drag
-from ..core.jit import driver
-from ..core.lane_memory import all_lanes, lane_width
+from ..core.algorithms import aba, hybrid, residual, rnea
+from ..core.forces import passive as forces
+from ..core.forces.added_mass import add_drag
+from ..core.simd.jit import driver
+from ..core.simd.lane_memory import all_lanes, lane_width
 from .blocks import block_for, body_count, pack, pack_wrenches, take_varied, unpack
 
 

@@ -3,12 +3,12 @@
 Each result is (n, n) per chain, unless it says otherwise; behind it in the block's rows lies the kernels' scratch.
 """
 
-from ..core import aba, coriolis, crba, minverse
-from ..core import momentum as momenta
-from ..core.jit import driver
-from ..core.lane_memory import all_lanes, lane_width
-from ..core.lanes import like
-from ..core.layout import take_gravity_off
+from ..core.algorithms import aba, coriolis, crba, minverse
+from ..core.algorithms import momentum as momenta
+from ..core.simd.jit import driver
+from ..core.simd.lane_memory import all_lanes, lane_width
+from ..core.simd.lanes import like
+from ..core.tree.layout import take_gravity_off
 from .blocks import block_for, pack, take_varied, unpack
 
 

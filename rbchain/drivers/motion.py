@@ -1,11 +1,12 @@
 """Drivers of what moves and how: poses, velocities, Jacobians, momentum and energy. Arguments as in `dynamics`."""
 
-from ..core import energy as energies
-from ..core import jacobians, kinematics, rnea
-from ..core import momentum as momenta
-from ..core.jit import driver
-from ..core.lane_memory import all_lanes, lane_width
-from ..core.layout import take_gravity_off
+from ..core.algorithms import energy as energies
+from ..core.algorithms import jacobians, rnea
+from ..core.algorithms import momentum as momenta
+from ..core.simd.jit import driver
+from ..core.simd.lane_memory import all_lanes, lane_width
+from ..core.tree import kinematics
+from ..core.tree.layout import take_gravity_off
 from .blocks import block_for, body_count, pack, take_varied, unpack
 
 POSE_NUMBERS = 12

@@ -7,14 +7,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..core.acting import allow_calls, evaluate, has_failed_call, take_loads
-from ..core.adaptive_steps import roll_adaptively
-from ..core.fixed_steps import roll_evenly
-from ..core.jit import driver, kernel
-from ..core.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
-from ..core.lanes import like
-from ..core.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads, flat_model
-from ..core.rollout import (
+from ..core.forces.signals import COEFFICIENTS
+from ..core.integration.acting import allow_calls, evaluate, has_failed_call, take_loads
+from ..core.integration.adaptive_steps import roll_adaptively
+from ..core.integration.fixed_steps import roll_evenly
+from ..core.integration.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
     TALLY_ROWS,
@@ -25,8 +22,11 @@ from ..core.rollout import (
     Tolerances,
     take_parameters,
 )
-from ..core.signals import COEFFICIENTS
-from ..core.tableaus import Tableau
+from ..core.integration.tableaus import Tableau
+from ..core.simd.jit import driver, kernel
+from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
+from ..core.simd.lanes import like
+from ..core.tree.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads, flat_model
 from .blocks import block_for, choose_parameters, memory_size, water_of
 
 

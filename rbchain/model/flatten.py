@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..core import layout
-from ..core.lane_memory import CACHE_LINE
-from ..core.lanes import LANE_WIDTHS
+from ..core.simd.lane_memory import CACHE_LINE
+from ..core.simd.lanes import LANE_WIDTHS
+from ..core.tree import layout
 from ..lock_free import cached_property
 from .description import VARIABLE_FIELDS, Description, is_in_water
 from .joint import QUATERNION_JOINTS, axes_along

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.aba import ROUNDINGS
+from ..core.algorithms.aba import ROUNDINGS
 from .description import VARIABLE_FIELDS, Description, is_in_water
 from .flatten import Dofs, added_matrices, dofs_of
 

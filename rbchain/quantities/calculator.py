@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..core.lanes import LANE_WIDTHS
-from ..core.layout import PASSIVE, Variation
+from ..core.simd.lanes import LANE_WIDTHS
+from ..core.tree.layout import PASSIVE, Variation
 from ..drivers import threads
 from ..drivers.blocks import memory_size
 from ..errors import ModelError, StateError

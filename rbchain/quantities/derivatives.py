@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.derivatives import DERIVATIVE_ROWS
-from ..core.minverse import COLUMN_ROWS, TOGETHER
+from ..core.algorithms.derivatives import DERIVATIVE_ROWS
+from ..core.algorithms.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import derivatives
 from .calculator import Calculator
 

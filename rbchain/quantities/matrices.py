@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.coriolis import CORIOLIS_ROWS
-from ..core.crba import RIGID_ROWS
-from ..core.minverse import COLUMN_ROWS, TOGETHER
+from ..core.algorithms.coriolis import CORIOLIS_ROWS
+from ..core.algorithms.crba import RIGID_ROWS
+from ..core.algorithms.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import matrices
 from .calculator import Calculator
 

@@ -14,7 +14,7 @@ from ..actions.gather import dof_index
 from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..actions.wrenches import Current, Wrench
 from ..chain import Model
-from ..core.layout import COORDINATE
+from ..core.tree.layout import COORDINATE
 from ..errors import StudyError
 
 if TYPE_CHECKING:

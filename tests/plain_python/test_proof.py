@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core import residual
+from rbchain.core.algorithms import residual
 
 from ..mechanisms import JOINTS, random_inertia, random_rotation
 

@@ -1,0 +1,115 @@
+"""Geometric Jacobians of points, and their rates (Siciliano et al. 2009, *Robotics*, sections 3.1 and 7.2).
+
+Column i is the velocity of the point, and the angular velocity of its body, that a unit velocity of joint i gives. The
+point may be watched from another body: then only the joints on the path between the two count, and those on the other
+body's side count against.
+"""
+
+from typing import NamedTuple
+
+from ..simd.jit import kernel
+from ..simd.lanes import like
+from ..spatial.storage import load3, load9, load_motion
+from ..spatial.vectors import add3, cross, motion_at_tip, rotate, subtract3, z_axis
+from ..tree.joints import joint_motion
+from ..tree.kinematics import body_axes, move_body, place_about_first_joint, turn_body
+from ..tree.layout import ADVANCE, LEVER, POSITION, R, V, parameter
+
+
+class Point(NamedTuple):
+    """A point in the axes of a body, and the body it is watched from; n stands for the world."""
+
+    body: int
+    watcher: int
+    place: tuple
+
+
+@kernel
+def jacobian(model, q, point, J, work, k):
+    """J (6, n, lanes): velocity, then angular velocity, in world axes. Entries that are not written stay zero."""
+    for i in range(model.parent.shape[0]):
+        turn_body(i, model, q, work, k)
+        place_about_first_joint(i, model, work, k)
+    _, tip = arm_and_tip(point, model, work, k)
+    i, j = point.body, point.watcher
+    while i != j:  # up both branches to where they meet; a parent's number is smaller, but for the world's
+        if counts_first(i, j, model):
+            store_column(i, J, k, column(i, model, tip, work, k))
+            i = model.parent[i]
+        else:
+            store_column(j, J, k, negative(column(j, model, tip, work, k)))
+            j = model.parent[j]
+
+
+@kernel
+def jacobian_derivative(model, q, qd, point, J, work, k):
+    """Time derivative of the `jacobian`, written to J (6, n, lanes)."""
+    for i in range(model.parent.shape[0]):
+        move_body(i, model, q, qd, work, k)
+        place_about_first_joint(i, model, work, k)
+    arm, tip = arm_and_tip(point, model, work, k)
+    velocity = motion_at_tip(load_motion(work.body, point.body, V, k), arm).lin
+    i, j = point.body, point.watcher
+    while i != j:
+        if counts_first(i, j, model):
+            store_column(i, J, k, column_rate(i, model, tip, velocity, work, k))
+            i = model.parent[i]
+        else:
+            store_column(j, J, k, negative(column_rate(j, model, tip, velocity, work, k)))
+            j = model.parent[j]
+
+
+@kernel
+def arm_and_tip(point, model, work, k):
+    """The point from its body's origin, and from the first joint, in world axes."""
+    arm = rotate(body_axes(point.body, model, work, k), point.place)
+    if point.body == model.parent.shape[0]:
+        return arm, subtract3(arm, load3(work.body, 0, LEVER, k))
+    return arm, add3(load3(work.body, point.body, POSITION, k), arm)
+
+
+@kernel
+def counts_first(i, j, model):
+    """Whether body i, rather than j, is the next to go to the parent of on the way to where both meet."""
+    n = model.parent.shape[0]
+    return j == n or (i != n and i > j)
+
+
+@kernel
+def column(i, model, tip, work, k):
+    """Velocity and angular velocity that joint i gives to the tip: S_i moved there."""
+    body = work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(body, i, POSITION, k)))
+    return S.lin, S.ang
+
+
+@kernel
+def column_rate(i, model, tip, velocity, work, k):
+    """The rate of `column`: the axis turns with the body, the joint and the tip move apart."""
+    body, joint, v = work.body, model.joint[i], load_motion(work.body, i, V, k)
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    turned = joint_motion(joint, cross(v.ang, axis), advance)
+    S = motion_at_tip(turned, subtract3(tip, load3(body, i, POSITION, k)))
+    apart = cross(joint_motion(joint, axis, advance).ang, subtract3(velocity, v.lin))
+    return add3(S.lin, apart), S.ang
+
+
+@kernel
+def negative(velocities):
+    v, w = velocities
+    return (-v[0], -v[1], -v[2]), (-w[0], -w[1], -w[2])
+
+
+@kernel
+def store_column(i, J, k, velocities):
+    for axis in range(3):
+        J[axis, i, k] = velocities[0][axis]
+        J[3 + axis, i, k] = velocities[1][axis]
+
+
+@kernel
+def point_in(numbers, point):
+    """A Point in the precision of `numbers` from (body, watcher, x, y, z)."""
+    body, watcher, x, y, z = point
+    return Point(body, watcher, (like(numbers, x), like(numbers, y), like(numbers, z)))

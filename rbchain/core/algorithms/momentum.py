@@ -1,0 +1,68 @@
+"""Centre of mass, momentum about it, and the matrix that maps velocities to that momentum.
+
+Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid robot": A_G(q) qd is the momentum, linear and angular.
+"""
+
+from ..simd.jit import kernel
+from ..simd.lanes import like
+from ..spatial.inertias import Rigid, rigid_momentum
+from ..spatial.storage import load3, load9, load_motion, load_rigid, store_rigid
+from ..spatial.vectors import add3, cross, scale3, subtract3, z_axis
+from ..tree.joints import rigid_along
+from ..tree.kinematics import move_body, place_about_first_joint, rigid_inertia, turn_body
+from ..tree.layout import ADVANCE, LEVER, POSITION, R, V, parameter
+from .crba import pass_inertia
+
+# Rows of what `momentum` finds.
+LINEAR, ANGULAR, CENTRE = 0, 3, 6
+MOMENTUM_ROWS = 9
+
+
+@kernel
+def momentum(model, q, qd, found, work, k):
+    """Momentum, angular momentum about the centre of mass, and that centre in the world: found (9, lanes)."""
+    n = model.parent.shape[0]
+    zero = like(work.body, 0.0) * q[0, k]
+    linear, angular, centre, mass = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero), zero
+    for i in range(n):
+        move_body(i, model, q, qd, work, k)
+        place_about_first_joint(i, model, work, k)
+        m, h, J = rigid_inertia(i, model, work, k)
+        place, p = load3(work.body, i, POSITION, k), rigid_momentum(m, h, J, load_motion(work.body, i, V, k))
+        linear = add3(linear, p.lin)
+        angular = add3(angular, add3(p.ang, cross(place, p.lin)))
+        centre, mass = add3(centre, add3(scale3(m, place), h)), mass + m
+    centre = scale3(like(work.body, 1.0) / mass, centre)
+    store_row3(found, LINEAR, k, linear)
+    store_row3(found, ANGULAR, k, subtract3(angular, cross(centre, linear)))
+    store_row3(found, CENTRE, k, add3(load3(work.body, 0, LEVER, k), centre))
+
+
+@kernel
+def store_row3(a, row, k, x):
+    a[row, k], a[row + 1, k], a[row + 2, k] = x
+
+
+@kernel
+def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
+    """matrix (6, n, lanes): rows of momentum, and of angular momentum; composite (n, RIGID_ROWS, lanes) is scratch."""
+    n = model.parent.shape[0]
+    zero = like(work.body, 0.0) * q[0, k]
+    centre, mass = (zero, zero, zero), zero
+    for i in range(n):
+        turn_body(i, model, q, work, k)
+        place_about_first_joint(i, model, work, k)
+        m, h, J = rigid_inertia(i, model, work, k)
+        store_rigid(composite, i, 0, k, Rigid(m, h, J))
+        centre = add3(centre, add3(scale3(m, load3(work.body, i, POSITION, k)), h))
+        mass = mass + m
+    centre = scale3(like(work.body, 1.0) / mass, centre)
+    for i in range(n - 1, -1, -1):
+        axis, advance = z_axis(load9(work.body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+        p = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
+        arm = subtract3(load3(work.body, i, POSITION, k), centre)
+        angular = add3(p.ang, cross(arm, p.lin))
+        for row in range(3):
+            matrix[row, i, k] = p.lin[row]
+            matrix[3 + row, i, k] = angular[row]
+        pass_inertia(i, model, composite, work, k)

@@ -1,0 +1,126 @@
+"""Dynamics and energies as linear functions of the bodies' inertial parameters.
+
+Of each body ten: m, m c (3), and the tensor J about its origin (xx, xy, xz, yy, yz, zz), in its own axes (Atkeson, An
+and Hollerbach 1986, "Estimation of inertial parameters of manipulator loads and links").
+"""
+
+from ..simd.jit import kernel
+from ..simd.lanes import like
+from ..spatial.storage import load3, load9, load_motion
+from ..spatial.vectors import (
+    Force,
+    add3,
+    cross,
+    dot,
+    force_at_root,
+    rotate_back,
+    scale3,
+    z_axis,
+)
+from ..tree.joints import joint_force
+from ..tree.kinematics import body_axes, move_body, place_body, turn_body
+from ..tree.layout import ADVANCE, CARRIED, GRAVITY, LEVER, POSITION, PRISMATIC, A, R, V, parameter, parameter3
+from .rnea import accelerate_with_joint
+
+PARAMETERS_OF_BODY = 10
+
+
+@kernel
+def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
+    """Y (n, bodies, 10, lanes): what the parameters of each body contribute to each joint's force.
+
+    A body contributes nothing to joints that do not carry it: these entries are not written and stay zero.
+    """
+    for i in range(model.parent.shape[0]):
+        move_body(i, model, q, qd, work, k)
+        accelerate_with_joint(i, model, qd, qdd, work, k)
+        if model.body[i] >= 0:
+            regress_body(i, model, Y, work, k)
+
+
+@kernel
+def regress_body(i, model, Y, work, k):
+    """Forces that a unit of each parameter of body i takes, projected on the joints that carry it.
+
+    f = m a + w' x h + w x (w x h) and, about the origin, h x a + J w' + w x J w, with a the origin's acceleration.
+    """
+    n, body = model.parent.shape[0], work.body
+    axes, v, acceleration = body_axes(i, model, work, k), load_motion(body, i, V, k), load_motion(body, i, A, k)
+    w, wd, a = v.ang, acceleration.ang, add3(acceleration.lin, cross(v.ang, v.lin))
+    x, y, z = (axes[0], axes[3], axes[6]), (axes[1], axes[4], axes[7]), (axes[2], axes[5], axes[8])
+    f_x, f_y, f_z = first_moment_force(x, w, wd, a), first_moment_force(y, w, wd, a), first_moment_force(z, w, wd, a)
+    m_xx, m_xy, m_xz = second_moment(x, x, w, wd), mixed_moment(x, y, w, wd), mixed_moment(x, z, w, wd)
+    m_yy, m_yz, m_zz = second_moment(y, y, w, wd), mixed_moment(y, z, w, wd), second_moment(z, z, w, wd)
+    zero = like(body, 0.0) * a[0]
+    f_m, b, j = Force((zero, zero, zero), a), model.body[i], i
+    while j < n:
+        joint, axis, advance = model.joint[j], z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        Y[j, b, 0, k] = joint_force(joint, axis, advance, f_m)
+        Y[j, b, 1, k] = joint_force(joint, axis, advance, f_x)
+        Y[j, b, 2, k] = joint_force(joint, axis, advance, f_y)
+        Y[j, b, 3, k] = joint_force(joint, axis, advance, f_z)
+        Y[j, b, 4, k] = moment_on_joint(joint, axis, m_xx)
+        Y[j, b, 5, k] = moment_on_joint(joint, axis, m_xy)
+        Y[j, b, 6, k] = moment_on_joint(joint, axis, m_xz)
+        Y[j, b, 7, k] = moment_on_joint(joint, axis, m_yy)
+        Y[j, b, 8, k] = moment_on_joint(joint, axis, m_yz)
+        Y[j, b, 9, k] = moment_on_joint(joint, axis, m_zz)
+        if model.posing[j] != CARRIED:  # else the parent is at the same point
+            r = load3(body, j, LEVER, k)
+            f_m, f_x = force_at_root(f_m, r), force_at_root(f_x, r)
+            f_y, f_z = force_at_root(f_y, r), force_at_root(f_z, r)
+        j = model.parent[j]
+
+
+@kernel
+def moment_on_joint(joint, axis, moment):
+    """S . (moment, 0)"""
+    return axis[0] - axis[0] if joint == PRISMATIC else dot(axis, moment)
+
+
+@kernel
+def first_moment_force(h, w, wd, a):
+    """Force and moment that a first moment h takes."""
+    return Force(cross(h, a), add3(cross(wd, h), cross(w, cross(w, h))))
+
+
+@kernel
+def second_moment(x, y, w, wd):
+    """J w' + w x J w for J = x y^T."""
+    return add3(scale3(dot(y, wd), x), cross(w, scale3(dot(y, w), x)))
+
+
+@kernel
+def mixed_moment(x, y, w, wd):
+    """The same for J = x y^T + y x^T."""
+    return add3(second_moment(x, y, w, wd), second_moment(y, x, w, wd))
+
+
+@kernel
+def kinetic_energy_regressor(model, q, qd, Y, work, k):
+    """Y (bodies, 10, lanes): T = m v.v / 2 + (v x w).h + w.J w / 2, all in the body's axes."""
+    half = like(work.body, 0.5)
+    for i in range(model.parent.shape[0]):
+        move_body(i, model, q, qd, work, k)
+        axes, motion = body_axes(i, model, work, k), load_motion(work.body, i, V, k)
+        v, w = rotate_back(axes, motion.lin), rotate_back(axes, motion.ang)
+        b = model.body[i]
+        if b >= 0:
+            Y[b, 0, k] = half * dot(v, v)
+            Y[b, 1, k], Y[b, 2, k], Y[b, 3, k] = cross(v, w)
+            Y[b, 4, k], Y[b, 5, k], Y[b, 6, k] = half * w[0] * w[0], w[0] * w[1], w[0] * w[2]
+            Y[b, 7, k], Y[b, 8, k], Y[b, 9, k] = half * w[1] * w[1], w[1] * w[2], half * w[2] * w[2]
+
+
+@kernel
+def potential_energy_regressor(model, q, Y, work, k):
+    """Y (bodies, 10, lanes): V = - m g . p - g . h, p being the origin's position."""
+    n = model.parent.shape[0]
+    gravity = parameter3(model.parameters, n, GRAVITY, k)
+    for i in range(n):
+        turn_body(i, model, q, work, k)
+        place_body(i, model, work, k)
+        b, g = model.body[i], rotate_back(body_axes(i, model, work, k), gravity)
+        if b >= 0:
+            Y[b, 0, k] = -dot(gravity, load3(work.body, i, POSITION, k))
+            Y[b, 1, k], Y[b, 2, k], Y[b, 3, k] = -g[0], -g[1], -g[2]

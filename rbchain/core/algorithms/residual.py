@@ -1,0 +1,63 @@
+"""The proof of a forward dynamics: do the forces it found balance on every body?
+
+The force through joint i as the articulated-body algorithm has it, f_i = IA_i a_i + pA_i, but along the joint's axis
+just what its motor gives, against Newton and Euler for body i alone: f_i - sum of the children's f - (I_i a_i +
+v_i x* I_i v_i - wrench_i), which is zero but for rounding. The a_i on this side follow from qdd anew. Without that, and
+without the motor's force put in, the balance would hold for whatever the sweeps had agreed on.
+"""
+
+from ..simd.jit import kernel
+from ..spatial.inertias import momentum
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import Force, add3, add_forces, force_at_root, scale3, subtract_forces, z_axis
+from ..tree.joints import joint_force
+from ..tree.kinematics import force_on_parent
+from ..tree.layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, parameter
+from .aba import articulate_body, forward_dynamics, nothing_shown, release_joint
+from .rnea import impel_body
+
+
+@kernel
+def force_balance(model, q, qd, loads, qdd, residual, work, k):
+    """Solve for qdd, and write what is left of the balance of each body to residual (n, 6, lanes): moment, force."""
+    n = model.parent.shape[0]
+    forward_dynamics(model, q, qd, loads, qdd, work, k)
+    shown = nothing_shown(work, k)
+    for i in range(n - 1, -1, -1):
+        shown = reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k)
+    for i in range(n):
+        subtract_from_parent(i, model, residual, work, k)
+    for i in range(n):
+        impel_body(i, model, qd, qdd, loads, work, k)
+        left = subtract_forces(load_force(residual, i, 0, k), load_force(work.body, i, F, k))
+        p = model.parent[i]
+        if p < n and model.body[p] < 0:  # a body without mass is only there for a degree of freedom of this one
+            x, y, z = load3(work.body, i, LEVER, k)
+            left = add_forces(left, force_at_root(load_force(residual, p, 0, k), (-x, -y, -z)))
+        store_spatial(residual, i, 0, k, left)
+
+
+@kernel
+def reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k):
+    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, what the motor gives.
+
+    That is its force less what the rotor takes. Returns what `aba.show_to_parent` does.
+    """
+    joint, body = model.joint[i], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    IA_body, pA = articulate_body(i, model, loads, shown, work, k)
+    f = add_forces(momentum(IA_body, load_motion(body, i, A, k)), pA)
+    given = loads.tau[i, k] - parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
+    missing = scale3(given - joint_force(joint, axis, advance, f), axis)
+    f = Force(f.ang, add3(f.lin, missing)) if joint == PRISMATIC else Force(add3(f.ang, missing), f.lin)
+    store_spatial(residual, i, 0, k, f)
+    return release_joint(i, model, qd, loads, IA_body, pA, work, k)
+
+
+@kernel
+def subtract_from_parent(i, model, residual, work, k):
+    """Take the force through joint i off its parent's balance, before i's own children take theirs off it."""
+    p = model.parent[i]
+    if p < model.parent.shape[0]:
+        handed = force_on_parent(i, load_force(residual, i, 0, k), model, work, k)
+        store_spatial(residual, p, 0, k, subtract_forces(load_force(residual, p, 0, k), handed))

@@ -1,0 +1,1 @@
+"""Forces on joints and bodies: springs, friction and stops, external wrenches, water."""

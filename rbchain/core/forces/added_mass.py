@@ -1,0 +1,234 @@
+"""What water adds to the joints' matrices and forces: sweeps of their own, as added masses are not rigid bodies'.
+
+The same algorithms as in `crba` and `coriolis`, with a general symmetric inertia A for each body. Echeandia and
+Wensing's (2021) body-level matrix B = (v x* A + (A v) x~* - A v x) / 2, where (f) x~* m = m x* f, then has no simple
+form, and is kept as the six forces that it maps unit motions to.
+"""
+
+from ..simd.jit import kernel, overload
+from ..simd.lanes import like
+from ..spatial.inertias import add_inertias, inertia_at_root, momentum
+from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
+from ..spatial.vectors import (
+    Force,
+    Motion,
+    add_forces,
+    cross_force,
+    cross_motion,
+    force_at_root,
+    motion_at_tip,
+    power,
+    scale_force,
+    subtract_forces,
+    z_axis,
+)
+from ..tree.joints import inertia_along, joint_bias, joint_force, joint_motion
+from ..tree.kinematics import force_on_parent, move_body
+from ..tree.layout import ADVANCE, CARRIED, LEVER, F, R, U, V, parameter
+from .hydrodynamics import added_inertia, drag, is_in_water
+
+# The composite added mass lies in the rows of the work that these algorithms do not use, from U on; B, of 36 rows, in
+# the Coriolis matrix's scratch.
+COMPOSITE = U
+B_ROWS = 36
+
+
+def add_mass_of_water(model, H, work, k):
+    """Add to H what the added masses make of it, where the bodies are turned already."""
+    if model.water is not None:
+        add_masses(model, H, work, k)
+
+
+@overload(add_mass_of_water, forceinline=True)
+def _overload_add_mass_of_water(model, H, work, k):
+    if is_in_water(model):
+        return lambda model, H, work, k: add_masses(model, H, work, k)
+    return lambda model, H, work, k: None
+
+
+def add_coriolis_of_water(model, C, scratch, work, k):
+    """Add to C what the added masses make of it, where the bodies are moved already."""
+    if model.water is not None:
+        add_swirls(model, C, scratch, work, k)
+
+
+@overload(add_coriolis_of_water, forceinline=True)
+def _overload_add_coriolis_of_water(model, C, scratch, work, k):
+    if is_in_water(model):
+        return lambda model, C, scratch, work, k: add_swirls(model, C, scratch, work, k)
+    return lambda model, C, scratch, work, k: None
+
+
+def add_drag(model, q, qd, forces, work, k):
+    """Add to the joint forces (n, lanes) what the drag of still water does."""
+    if model.water is not None:
+        add_joint_drag(model, q, qd, forces, work, k)
+
+
+@overload(add_drag, forceinline=True)
+def _overload_add_drag(model, q, qd, forces, work, k):
+    if is_in_water(model):
+        return lambda model, q, qd, forces, work, k: add_joint_drag(model, q, qd, forces, work, k)
+    return lambda model, q, qd, forces, work, k: None
+
+
+@kernel
+def add_joint_drag(model, q, qd, forces, work, k):
+    n, body = model.parent.shape[0], work.body
+    for i in range(n):
+        move_body(i, model, q, qd, work, k)
+        store_spatial(body, i, F, k, drag(i, model, load_motion(body, i, V, k), work, k))
+    for i in range(n - 1, -1, -1):
+        axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+        f, p = load_force(body, i, F, k), model.parent[i]
+        forces[i, k] = forces[i, k] + joint_force(model.joint[i], axis, advance, f)
+        if p < n:
+            handed = force_on_parent(i, f, model, work, k)
+            store_spatial(body, p, F, k, add_forces(load_force(body, p, F, k), handed))
+
+
+@kernel
+def add_masses(model, H, work, k):
+    n = model.parent.shape[0]
+    for i in range(n):
+        start_composite(i, model, work, k)
+    for i in range(n - 1, -1, -1):
+        project_mass(i, model, H, work, k)
+        pass_composite(i, model, work, k)
+
+
+@kernel
+def start_composite(i, model, work, k):
+    """The added mass of body i alone."""
+    if model.body[i] >= 0:
+        store_inertia(work.body, i, COMPOSITE, k, added_inertia(i, model, work, k))
+    else:
+        for row in range(21):
+            work.body[i, COMPOSITE + row, k] = like(work.body, 0.0)
+
+
+@kernel
+def pass_composite(i, model, work, k):
+    """Add to the parent what body i carries, itself included."""
+    p, body = model.parent[i], work.body
+    if p < model.parent.shape[0]:
+        carried = load_inertia(body, i, COMPOSITE, k)
+        if model.posing[i] != CARRIED:
+            carried = inertia_at_root(carried, load3(body, i, LEVER, k))
+        store_inertia(body, p, COMPOSITE, k, add_inertias(load_inertia(body, p, COMPOSITE, k), carried))
+
+
+@kernel
+def project_mass(i, model, H, work, k):
+    """H_ij += S_j . Ac_i S_i for body i and all that carry it."""
+    n, body = model.parent.shape[0], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    f = inertia_along(model.joint[i], load_inertia(body, i, COMPOSITE, k), axis, advance)
+    H[i, i, k] = H[i, i, k] + joint_force(model.joint[i], axis, advance, f)
+    j = i
+    while model.parent[j] < n:
+        f = force_on_parent(j, f, model, work, k)
+        j = model.parent[j]
+        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        H_ij = H[i, j, k] + joint_force(model.joint[j], axis, advance, f)
+        H[i, j, k] = H_ij
+        H[j, i, k] = H_ij
+
+
+@kernel
+def add_swirls(model, C, scratch, work, k):
+    n = model.parent.shape[0]
+    for i in range(n):
+        start_composite(i, model, work, k)
+        start_swirl(i, model, scratch, work, k)
+    for i in range(n - 1, -1, -1):
+        project_general_swirl(i, model, C, scratch, work, k)
+        pass_general_swirl(i, model, scratch, work, k)
+        pass_composite(i, model, work, k)
+
+
+@kernel
+def unit_motion(row, like_this):
+    """The motion whose entry `row` is one, angular before linear."""
+    zero = like_this - like_this
+    one, at = zero + like(zero, 1.0), row
+    return Motion(
+        (one if at == 0 else zero, one if at == 1 else zero, one if at == 2 else zero),
+        (one if at == 3 else zero, one if at == 4 else zero, one if at == 5 else zero),
+    )
+
+
+@kernel
+def start_swirl(i, model, scratch, work, k):
+    """B of body i's added mass alone: (v x* A m + m x* A v - A (v x m)) / 2 of each unit motion m."""
+    A, v = load_inertia(work.body, i, COMPOSITE, k), load_motion(work.body, i, V, k)
+    Av = momentum(A, v)
+    half = like(work.body, 0.5)
+    for row in range(6):
+        m = unit_motion(row, v.ang[0])
+        f = add_forces(cross_force(v, momentum(A, m)), cross_force(m, Av))
+        f = subtract_forces(f, momentum(A, cross_motion(v, m)))
+        store_spatial(scratch, i, 6 * row, k, scale_force(half, f))
+
+
+@kernel
+def general_swirl_times(i, m, scratch, k):
+    """B m"""
+    x, y, z = m.ang
+    u, v, w = m.lin
+    f = scale_force(x, load_force(scratch, i, 0, k))
+    f = add_forces(f, scale_force(y, load_force(scratch, i, 6, k)))
+    f = add_forces(f, scale_force(z, load_force(scratch, i, 12, k)))
+    f = add_forces(f, scale_force(u, load_force(scratch, i, 18, k)))
+    f = add_forces(f, scale_force(v, load_force(scratch, i, 24, k)))
+    return add_forces(f, scale_force(w, load_force(scratch, i, 30, k)))
+
+
+@kernel
+def general_swirl_back(i, m, scratch, k):
+    """B^T m"""
+    return Force(
+        (
+            power(load_force(scratch, i, 0, k), m),
+            power(load_force(scratch, i, 6, k), m),
+            power(load_force(scratch, i, 12, k), m),
+        ),
+        (
+            power(load_force(scratch, i, 18, k), m),
+            power(load_force(scratch, i, 24, k), m),
+            power(load_force(scratch, i, 30, k), m),
+        ),
+    )
+
+
+@kernel
+def pass_general_swirl(i, model, scratch, work, k):
+    """Add to the parent the B of what body i carries, itself included, about the parent's joint origin."""
+    p = model.parent[i]
+    if p < model.parent.shape[0]:
+        r = load3(work.body, i, LEVER, k)
+        for row in range(6):
+            m = motion_at_tip(unit_motion(row, r[0]), r)
+            f = force_at_root(general_swirl_times(i, m, scratch, k), r)
+            store_spatial(scratch, p, 6 * row, k, add_forces(load_force(scratch, p, 6 * row, k), f))
+
+
+@kernel
+def project_general_swirl(i, model, C, scratch, work, k):
+    """C_ji += S_j . (Ac S'_i + Bc S_i) and C_ij += S'_j . Ac S_i + S_j . Bc^T S_i for body i and all that carry it."""
+    n, body = model.parent.shape[0], work.body
+    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    S, A = joint_motion(model.joint[i], axis, advance), load_inertia(body, i, COMPOSITE, k)
+    turning = joint_bias(model.joint[i], load_motion(body, i, V, k), axis, advance, like(axis[0], 1.0))
+    f_column = add_forces(momentum(A, turning), general_swirl_times(i, S, scratch, k))
+    f_row, b_row = momentum(A, S), general_swirl_back(i, S, scratch, k)
+    C[i, i, k] = C[i, i, k] + joint_force(model.joint[i], axis, advance, f_column)
+    j = i
+    while model.parent[j] < n:
+        f_column, f_row = force_on_parent(j, f_column, model, work, k), force_on_parent(j, f_row, model, work, k)
+        b_row = force_on_parent(j, b_row, model, work, k)
+        j = model.parent[j]
+        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        turning = joint_bias(model.joint[j], load_motion(body, j, V, k), axis, advance, like(axis[0], 1.0))
+        C[j, i, k] = C[j, i, k] + joint_force(model.joint[j], axis, advance, f_column)
+        C[i, j, k] = C[i, j, k] + power(f_row, turning) + joint_force(model.joint[j], axis, advance, b_row)

@@ -1,0 +1,72 @@
+"""External wrenches on bodies over time, drag among them, and what else sweeps must know of what acts on the chain."""
+
+from numba import types
+
+from ..simd.jit import kernel, overload
+from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
+from ..tree.kinematics import body_axes
+from ..tree.layout import EXTERNAL, YIELDING
+from .hydrodynamics import subtract_drag
+from .signals import VALUE
+
+# Rows of `Acting.wrenches`, one column for each wrench.
+ON_BODY = 0  # the row of the body
+AXES = 1  # WORLD or OWN
+COMPONENTS = 2  # the first of its six signals: force, then moment about the point
+POINT = 3  # the number that is the first of the point's coordinates in body axes
+WRENCH_ROWS = 4
+WORLD, OWN = 0, 1
+
+
+def acts(loads):
+    """Whether something acts over time on chains with loads of this Numba type."""
+    return not isinstance(loads.types[loads.fields.index("acting")], types.NoneType)
+
+
+def subtract_attached(i, model, loads, f, work, k):
+    """f less the wrenches over time on body i."""
+    return f if loads.acting is None else subtract_wrenches_over_time(i, model, loads.acting, f, work, k)
+
+
+@overload(subtract_attached, forceinline=True)
+def _overload_subtract_attached(i, model, loads, f, work, k):
+    if acts(loads):
+        return lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.acting, f, work, k)
+    return lambda i, model, loads, f, work, k: f
+
+
+def yielding(i, loads, D, k):
+    """D, with what stands for springs and damping in an implicit step."""
+    return D if loads.acting is None else D + loads.acting.joints[YIELDING, i, k]
+
+
+@overload(yielding, forceinline=True)
+def _overload_yielding(i, loads, D, k):
+    if acts(loads):
+        return lambda i, loads, D, k: D + loads.acting.joints[YIELDING, i, k]
+    return lambda i, loads, D, k: D
+
+
+@kernel
+def subtract_wrenches_over_time(i, model, acting, f, work, k):
+    """f less the wrenches on body i, referred from their points to its origin (reads R)."""
+    if acting.settings[EXTERNAL] == 0:
+        return f
+    f = subtract_drag(i, model, acting, f, work, k)
+    for w in range(acting.wrenches.shape[1]):
+        if acting.wrenches[ON_BODY, w] == i:
+            f = subtract_forces(f, wrench_over_time(w, i, model, acting, work, k))
+    return f
+
+
+@kernel
+def wrench_over_time(w, i, model, acting, work, k):
+    """One wrench, about the origin of body i in world axes."""
+    s, at, values, numbers = acting.wrenches[COMPONENTS, w], acting.wrenches[POINT, w], acting.values, acting.numbers
+    force = (values[s, VALUE, k], values[s + 1, VALUE, k], values[s + 2, VALUE, k])
+    moment = (values[s + 3, VALUE, k], values[s + 4, VALUE, k], values[s + 5, VALUE, k])
+    axes = body_axes(i, model, work, k)
+    if acting.wrenches[AXES, w] == OWN:
+        force, moment = rotate(axes, force), rotate(axes, moment)
+    point = rotate(axes, (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k]))
+    return Force(add3(moment, cross(point, force)), force)

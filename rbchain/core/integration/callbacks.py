@@ -1,0 +1,77 @@
+"""Calls of a user's compiled function by its address: what calls it need not be compiled anew, and caches."""
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from ..simd.jit import kernel, overload
+
+#: Under NUMBA_DISABLE_JIT, what an address stands for.
+plain_functions = {}
+
+
+def call(address, t, q, qd, parameters, out):
+    """Call the function at `address` with a time and flat float64 arrays; it writes `out`.
+
+    Return 0, or 1 if the function raised an exception: `out` is then not to be used.
+    """
+    try:
+        plain_functions[address](t, q, qd, parameters, out)
+    except Exception:  # whatever a user's function raises ends the sample with a status, as in compiled code
+        return 1
+    return 0
+
+
+@intrinsic
+def _call(typing_context, address, t, q, qd, parameters, out):
+    def codegen(context, builder, sig, values):
+        number = ir.DoubleType()
+        arrays = [make_array(kind)(context, builder, x).data for kind, x in zip(sig.args[2:], values[2:], strict=True)]
+        signature = ir.FunctionType(ir.IntType(64), [number] + [number.as_pointer()] * 4)
+        function = builder.inttoptr(values[0], signature.as_pointer())
+        return builder.call(function, [values[1], *arrays])
+
+    return types.int64(types.int64, types.float64, q, qd, parameters, out), codegen
+
+
+@overload(call)
+def _overload_call(address, t, q, qd, parameters, out):
+    return lambda address, t, q, qd, parameters, out: _call(address, t, q, qd, parameters, out)
+
+
+@intrinsic
+def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
+    """Call a function under `numba.njit`; 1 if it raised an exception, else 0.
+
+    `try` in compiled code misses exceptions that are raised in object mode, so this reads the status of the call.
+    """
+    arguments = (t, q, qd, parameters, out)
+    compiled = function.dispatcher.get_compile_result(function.get_call_type(typing_context, arguments, {}))
+
+    def codegen(context, builder, sig, values):
+        described = compiled.fndesc
+        context.active_code_library.add_linking_library(compiled.library)
+        entry = context.declare_function(builder.module, described)
+        status, found = context.call_conv.call_function(
+            builder, entry, described.restype, described.argtypes, values[1:]
+        )
+        with builder.if_then(status.is_ok):
+            context.nrt.decref(builder, described.restype, found)
+        with builder.if_then(status.is_python_exc):
+            api = context.get_python_api(builder)
+            lock = api.gil_ensure()
+            api.err_clear()
+            api.gil_release(lock)
+        return builder.zext(status.is_error, ir.IntType(64))
+
+    return types.int64(function, *arguments), codegen
+
+
+@kernel
+def note_failed_call(acting, code, t, y, lane):
+    """Keep which user function failed in a lane, and the time and state of that call."""
+    acting.failures[lane] = code
+    acting.failed_calls[0, lane] = t
+    for j in range(acting.failed_calls.shape[0] - 1):
+        acting.failed_calls[1 + j, lane] = y[j, lane]

@@ -1,0 +1,168 @@
+"""Trajectories in steps of equal length, all lanes together.
+
+With Euler's tableau the step is linearly implicit in what springs, damping and friction of joints do, as MuJoCo's
+"implicitfast" is in damping: the dynamics solve (M + h D + h^2 K) qdd = tau - h K qd for the velocity at the step's
+end, and the positions move with that velocity.
+"""
+
+import math
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import like
+from ..tree.kinematics import normalize_positions, position_rates
+from .acting import (
+    allow_calls,
+    begin_events,
+    has_failed_call,
+    is_too_stiff,
+    pass_events,
+    record_failed_call,
+    set_step_length,
+    watch_stiffness,
+)
+from .events import NEVER, state_within
+from .rollout import (
+    CHAIN,
+    EVALUATIONS,
+    RUNNING,
+    SAVED,
+    STATUS,
+    STEP,
+    STEPS,
+    TIME,
+    H,
+    T,
+    evaluate,
+    record_chain,
+    save_end,
+    save_lane,
+    save_passed,
+    take_chain,
+    take_stages,
+)
+from .runge_kutta import nothing_if_finite
+from .status import DONE, NOT_FINITE, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
+
+
+@kernel
+def roll_evenly(block, stepper, tableau, batch, step, span, k):
+    """Take one block of chains, span = (first, last), from each saved time to the next in equal steps."""
+    first, last = span
+    times, chains = batch.times, min(stepper.y.shape[1], last - first)
+    for lane in range(stepper.y.shape[1]):
+        take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
+        stepper.tally[STATUS, lane] = RUNNING
+        allow_calls(block, lane < chains, lane)
+    running = chains
+    for slot in range(1, times.shape[0]):
+        if running == 0 or batch.interrupt[0] != 0:
+            break
+        length = times[slot] - times[slot - 1]
+        steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+        h = like(stepper.y, length / steps)
+        if slot == 1 or tableau.order == 1:  # else the last rate of the step before is the first of the next
+            start_interval(block, stepper, times[slot - 1], h, k)
+        if slot == 1:
+            for lane in range(chains):
+                begin_events(block, stepper.y, times[0], lane)
+                save_lane(block, stepper.y, batch, first + lane, 0, lane)
+        for index in range(steps):
+            if running == 0 or batch.interrupt[0] != 0:
+                break
+            if tableau.order > 1:
+                watch_stiffness(block, stepper.y, k)
+            start_step(block, stepper, tableau, batch, times[slot - 1] + index * (length / steps), length / steps)
+            take_stages(block, stepper, tableau, k)
+            normalize_positions(block.model, stepper.y_new, k)
+            running = 0
+            for lane in range(chains):
+                if stepper.tally[STATUS, lane] == RUNNING:
+                    end_step(block, stepper, tableau, batch, index == steps - 1, lane)
+                    running += stepper.tally[STATUS, lane] == RUNNING
+            accept_step(block, stepper, tableau, k)
+    end_block(block, stepper, batch, chains)
+
+
+@kernel
+def end_block(block, stepper, batch, chains):
+    """Report how the samples of a block ended."""
+    for lane in range(chains):
+        if stepper.tally[STATUS, lane] == RUNNING:
+            end_sample(block, stepper, batch, DONE, batch.times[batch.times.shape[0] - 1], stepper.y, lane)
+        record_chain(block, stepper, batch, lane)
+
+
+@kernel
+def end_sample(block, stepper, batch, status, t, y, lane):
+    """Set the status of a lane's sample, and save its last valid state y at time t."""
+    stepper.tally[STATUS, lane] = status
+    save_end(y, batch, stepper.tally[CHAIN, lane], t, lane)
+    if status == USER_FUNCTION_FAILED:
+        record_failed_call(block, batch.records, stepper.tally[CHAIN, lane], lane)
+    allow_calls(block, False, lane)
+
+
+@kernel
+def start_interval(block, stepper, t, h, k):
+    """Rates at time t, for steps of length h."""
+    for lane in range(stepper.y.shape[1]):
+        stepper.control[TIME, lane] = like(stepper.y, t)
+        if stepper.tally[STATUS, lane] == RUNNING:
+            stepper.tally[EVALUATIONS, lane] += 1
+    set_step_length(block, h, k)
+    evaluate(block, stepper.y, stepper.control[TIME, k], stepper.rates[0], k)
+
+
+@kernel
+def start_step(block, stepper, tableau, batch, t, h):
+    """Set the clocks of all lanes; in an implicit step, let the positions move with the velocities of its end."""
+    nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
+    for lane in range(y.shape[1]):
+        stepper.clock[T, lane] = t
+        stepper.clock[STEP, lane] = h
+        stepper.control[TIME, lane] = like(y, t)
+        stepper.control[H, lane] = like(y, h)
+        if tableau.order == 1:
+            for i in range(n):
+                stepper.y_new[nq + i, lane] = y[nq + i, lane] + like(y, h) * rate[nq + i, lane]
+            position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
+        elif stepper.tally[STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
+            end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
+
+
+@routine
+def end_step(block, stepper, tableau, batch, to_save, lane):
+    """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
+    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[T, lane], stepper.clock[STEP, lane]
+    theta, finite = NEVER, nothing_if_finite(y_new, lane) == like(y_new, 0.0)
+    if finite and not has_failed_call(block, lane):
+        theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
+    if has_failed_call(block, lane):
+        end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
+        return
+    if not finite or theta < 0.0:
+        end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
+        return
+    tally[STEPS, lane] += 1
+    tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    if theta < NEVER:
+        tally[STATUS, lane] = STOPPED
+        save_passed(block, stepper, tableau, batch, t + theta * h, lane)
+        state_within(block, stepper, tableau, theta, h, lane)
+        end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
+    elif to_save:
+        save_lane(block, y_new, batch, tally[CHAIN, lane], tally[SAVED, lane], lane)
+        tally[SAVED, lane] += 1
+
+
+@kernel
+def accept_step(block, stepper, tableau, k):
+    """Move all lanes to the step's end; its rate is the next step's first.
+
+    Not quite so where quaternions have been given back their length: what that does to their rate is as small as the
+    step's error.
+    """
+    y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
+    for j in range(y.shape[0]):
+        y[j, k] = y_new[j, k]
+        rates[0, j, k] = rates[final, j, k]

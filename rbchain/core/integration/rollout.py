@@ -1,0 +1,183 @@
+"""What compiled trajectories are made of: a chain taken into a lane, the stages of a step, its states saved.
+
+`fixed_steps` and `adaptive_steps` put these and the Runge-Kutta kernels together.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import like
+from ..tree.kinematics import normalize_positions
+from ..tree.layout import apply_gravity, number_of, replace_parameters
+from .acting import evaluate, take_loads
+from .runge_kutta import SMALLEST_ERROR, advance, interpolate
+from .status import STOPPED
+
+# The states of a lane whose sample has no status yet.
+RUNNING, IDLE = -1, -2
+
+# Rows of `Stepper.control`, in the precision of the states.
+H, ERROR, ACCEPTED, FRESH, SIZE, RATE, TRIAL, TIME = 0, 1, 2, 3, 4, 5, 6, 7
+CONTROL_ROWS = 8
+# Rows of `Stepper.clock`, always float64: a float32 time would drift.
+T, STEP, PREVIOUS_ERROR = 0, 1, 2
+CLOCK_ROWS = 3
+# Rows of `Stepper.tally`; the first four are also the columns of `Batch.tally`.
+STATUS, STEPS, REJECTIONS, EVALUATIONS, CHAIN, SAVED, AFTER_REJECTION = 0, 1, 2, 3, 4, 5, 6
+TALLY_ROWS = 7
+
+
+class Records(NamedTuple):
+    """Events and failed calls of user functions.
+
+    `counts` (chains, events), `times` (chains, events, most), `states` (chains, events, most, rows of the state).
+    `failures` (chains,) is the code of the user function that failed, or 0; `failed_calls` (chains, 1 + nq + nv) holds
+    the arguments t, q, qd of that call. Both are empty if there is no user function.
+    """
+
+    counts: np.ndarray
+    times: np.ndarray
+    states: np.ndarray
+    failures: np.ndarray
+    failed_calls: np.ndarray
+
+
+class Batch(NamedTuple):
+    """The chains of a call: states and joint forces (chains, ...), their own parameters, and where results go.
+
+    `times` (m,) are saved, in `q`, `qd` and `integrals` flat, per chain (m, nq), (m, nv) and (m, integrals); `tally`
+    (chains, 4): status and counts; `end_times` (chains,) and `end_states` (chains, rows of the state): the last valid
+    state; `interrupt` (1,) is not zero once the caller wants all lanes to stop; `records` of events, or None.
+    """
+
+    q0: np.ndarray
+    qd0: np.ndarray
+    tau: np.ndarray
+    variation: object
+    times: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    integrals: np.ndarray
+    tally: np.ndarray
+    end_times: np.ndarray
+    end_states: np.ndarray
+    interrupt: np.ndarray
+    records: object
+
+
+class Tolerances(NamedTuple):
+    """What the step control keeps to."""
+
+    rtol: float
+    atol: float
+    max_steps: int
+
+
+class Stepper(NamedTuple):
+    """The integrator's memory for one block of lanes: states (rows, lanes), in them q, qd and integrals of errors."""
+
+    y: np.ndarray
+    y_new: np.ndarray
+    change: np.ndarray
+    rates: np.ndarray
+    control: np.ndarray
+    clock: np.ndarray
+    tally: np.ndarray
+
+
+@kernel
+def take_stages(block, stepper, tableau, k):
+    """The stages of a step from y, whose rate is known; its end is left in y_new, and the rate there as the last."""
+    y, y_new, rates, h = stepper.y, stepper.y_new, stepper.rates, stepper.control[H, k]
+    for stage in range(1, tableau.c.shape[0]):
+        advance(tableau.A[stage], stage, y, h, rates, y_new, k)
+        evaluate(block, y_new, stepper.control[TIME, k] + like(h, tableau.c[stage]) * h, rates[stage], k)
+
+
+@kernel
+def save_lane(block, y, batch, chain, slot, lane):
+    """Save the state of a lane as it is in y."""
+    nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
+    more = y.shape[0] - nq - nv
+    for i in range(nq):
+        batch.q[(chain * m + slot) * nq + i] = y[i, lane]
+    for i in range(nv):
+        batch.qd[(chain * m + slot) * nv + i] = y[nq + i, lane]
+    for i in range(more):
+        batch.integrals[(chain * m + slot) * more + i] = y[nq + nv + i, lane]
+
+
+@routine
+def save_passed(block, stepper, tableau, batch, t_new, lane):
+    """Save the times that the step of a lane has passed by t_new, by the continuous extension."""
+    y, y_new, passed, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+    h, slot, chain = stepper.control[H, lane], stepper.tally[SAVED, lane], stepper.tally[CHAIN, lane]
+    while slot < batch.times.shape[0] and batch.times[slot] <= t_new:
+        theta = like(y, (batch.times[slot] - stepper.clock[T, lane]) / stepper.clock[STEP, lane])
+        at_end = batch.times[slot] == t_new and stepper.tally[STATUS, lane] != STOPPED
+        for j in range(y.shape[0]):
+            passed[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+        normalize_positions(block.model, passed, lane)
+        save_lane(block, passed, batch, chain, slot, lane)
+        slot += 1
+    stepper.tally[SAVED, lane] = slot
+
+
+@kernel
+def save_end(y, batch, chain, t, lane):
+    """Save the last valid state of a sample, at time t."""
+    batch.end_times[chain] = t
+    for j in range(y.shape[0]):
+        batch.end_states[chain, j] = y[j, lane]
+
+
+@routine
+def record_chain(block, stepper, batch, lane):
+    """Report how a lane's chain ended; what it has not reached is NaN."""
+    nq, nv, m, chain = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[CHAIN, lane]
+    more, saved = stepper.y.shape[0] - nq - nv, stepper.tally[SAVED, lane]
+    for row in range(4):
+        batch.tally[chain, row] = stepper.tally[row, lane]
+    for j in range((chain * m + saved) * nq, (chain + 1) * m * nq):
+        batch.q[j] = like(batch.q, np.nan)
+    for j in range((chain * m + saved) * nv, (chain + 1) * m * nv):
+        batch.qd[j] = like(batch.qd, np.nan)
+    for j in range((chain * m + saved) * more, (chain + 1) * m * more):
+        batch.integrals[j] = like(batch.integrals, np.nan)
+
+
+@routine
+def take_chain(block, stepper, batch, chain, lane):
+    """Put a chain's state, joint forces and parameters into a lane."""
+    nq, nv = block.q.shape[0], block.qd.shape[0]
+    for i in range(nq):
+        stepper.y[i, lane] = number_of(batch.q0, chain, i)
+    for i in range(nv):
+        stepper.y[nq + i, lane] = number_of(batch.qd0, chain, i)
+    for i in range(nq + nv, stepper.y.shape[0]):
+        stepper.y[i, lane] = like(stepper.y, 0.0)
+    normalize_positions(block.model, stepper.y, lane)
+    take_parameters(block, block.model.parameters, batch.variation, chain, lane)
+    take_loads(block, batch.tau, batch.times[0], chain, lane)
+    stepper.tally[STEPS, lane] = 0
+    stepper.tally[REJECTIONS, lane] = 0
+    stepper.tally[EVALUATIONS, lane] = 0
+    stepper.tally[CHAIN, lane] = chain
+    stepper.tally[SAVED, lane] = 1
+    stepper.tally[AFTER_REJECTION, lane] = 0
+    stepper.clock[T, lane] = batch.times[0]
+    stepper.clock[PREVIOUS_ERROR, lane] = SMALLEST_ERROR
+    stepper.control[TIME, lane] = like(stepper.y, batch.times[0])
+    stepper.control[FRESH, lane] = like(stepper.y, 1.0)
+    stepper.control[ACCEPTED, lane] = like(stepper.y, 0.0)
+
+
+@kernel
+def take_parameters(block, parameters, variation, chain, lane):
+    """Put a chain's own parameters into its lane of the block's, if chains differ."""
+    if parameters.ndim == 2:
+        return
+    replace_parameters(parameters, variation, chain, lane)
+    apply_gravity(block.model, block.work, lane)

@@ -1,0 +1,187 @@
+"""The two kinds of compiled function, and the only place where Numba's options stand."""
+
+import contextlib
+import hashlib
+import os
+import warnings
+from pathlib import Path
+
+import numba
+from numba import _dynfunc
+from numba.core import compiler, sigutils
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+from numba.extending import overload as numba_overload
+
+# "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
+# Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
+# cost three times the dynamics. In return nothing compiled here can allocate an array.
+OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
+
+
+def _fingerprint():
+    """Everything that decides what a driver compiles to and that Numba's own cache key leaves out."""
+    digest = hashlib.sha256(os.environ.get("RBCHAIN_LANE_WIDTH", "").encode())
+    package = Path(__file__).parents[2]
+    for source in sorted([*package.glob("core/**/*.py"), *package.glob("drivers/**/*.py")]):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+class _FilePerKey(IndexDataCacheFile):
+    """Compiled code in a file of its own for each key.
+
+    Numba numbers the files, and keeps the numbers in an index: of two processes that start together with nothing
+    cached, one may write its index over the other's, and be given the other's code for its own ever after.
+    """
+
+    def save(self, key, data):
+        self._save_data(self._file_of(key), data)
+
+    def load(self, key):
+        try:
+            return self._load_data(self._file_of(key))
+        except OSError:  # most often, that it is not there
+            return None
+
+    def _file_of(self, key):
+        digest = hashlib.sha256(repr((self._version, self._source_stamp, key)).encode()).hexdigest()
+        return f"{self._index_name.removesuffix('.nbi')}.{digest[:20]}.nbc"
+
+
+class _FingerprintedCache(FunctionCache):
+    """Numba's disk cache, also keyed by the package's source: it alone misses an edit in a called kernel's file.
+
+    What is wrong with the files costs time, and is said, but never fails a calculation.
+    """
+
+    _package = _fingerprint()
+
+    def __init__(self, function):
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _FilePerKey(self.cache_path, self._impl.filename_base, stamp)
+
+    def _index_key(self, sig, codegen):
+        return (*super()._index_key(sig, codegen), self._package)
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # whatever unpickling makes of damaged bytes
+            words = f"what is kept of {self._py_func.__name__} in {self.cache_path} is damaged ({type(error).__name__})"
+            warnings.warn(f"{words}; it is compiled anew", stacklevel=2)
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            words = f"the compiled {self._py_func.__name__} cannot be kept in {self.cache_path} ({error.strerror})"
+            warnings.warn(f"{words}; every process will compile it anew. NUMBA_CACHE_DIR says where else", stacklevel=2)
+
+
+class _OnlyLinked(JITCodeLibrary):
+    """Code that ends up inside that of its callers, and is never made machine code by itself."""
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerForCallers(NativeLowering):
+    """Numba's last step, without what only a call from Python or C would need.
+
+    Nor is the function's environment set, which printing and exceptions with computed words would ask for.
+    """
+
+    _name = "lower_for_callers"
+
+    def run_pass(self, state):
+        state.library = _OnlyLinked(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        name, described = state.func_id.func_name, state.cr.fndesc
+        # what callers know it by: an entry without an address, which nothing calls
+        entry = _dynfunc.make_function(described.lookup_module(), name, "", 0, state.cr.env, (state.library,))
+        state["cr"] = state.cr._replace(cfunc=entry)
+        state.targetctx.insert_user_function(entry, described, [state.library])
+        return True
+
+
+# Numba's steps for closures, `with`, `literally`, inlined overloads and unrolled literals, of which kernels have none:
+# without them the machine code is the same to the bit, and a tenth of the time is saved.
+NOT_NEEDED = (
+    *("WithLifting", "InlineClosureLikes", "RewriteDynamicRaises", "MakeFunctionToJitFunction", "InlineInlinables"),
+    *("FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "InlineOverloads"),
+    "DumpParforDiagnostics",
+)
+
+
+class _CompilerForCallers(compiler.Compiler):
+    """Numba's compiler with that last step."""
+
+    def define_pipelines(self):
+        (passes,) = super().define_pipelines()
+        at = next(i for i, (kind, _) in enumerate(passes.passes) if kind is NativeLowering)
+        passes.passes[at] = (_LowerForCallers, passes.passes[at][1])
+        passes.passes = [step for step in passes.passes if step[0].__name__ not in NOT_NEEDED]
+        passes._finalized = False
+        passes.finalize()
+        return [passes]
+
+
+FOR_CALLERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _CompilerForCallers}
+
+
+class _OnlyFromCompiledCode(CPUDispatcher):
+    """What only compiled code can call."""
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"{self.__name__} can only be called from compiled code, a function under @numba.njit")
+
+    def compile(self, sig):
+        """As Numba does it, but without its timers: of nested functions each would hear each event of those within."""
+        with global_compiler_lock, self._compiling_counter:
+            args, return_type = sigutils.normalize_signature(sig)
+            if tuple(args) not in self.overloads:
+                self.add_overload(self._compiler.compile(args, return_type))
+            return self.overloads[tuple(args)].entry_point
+
+
+def overload(function, **options):
+    """Declare what a function is in compiled code, as `numba.extending.overload` does."""
+    return numba_overload(function, jit_options=FOR_CALLERS | options)
+
+
+def _without_entries(function, **options):
+    """Compile what only compiled code calls."""
+    compiled = numba.njit(**FOR_CALLERS, **options, **OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        compiled.__class__ = _OnlyFromCompiledCode
+    return compiled
+
+
+def kernel(function):
+    """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers."""
+    return _without_entries(function, forceinline=True)
+
+
+def routine(function):
+    """Compile a sweep that its caller calls: what is inlined is optimised again at every level above it."""
+    return _without_entries(function)
+
+
+def driver(function):
+    """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
+    dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
+            dispatcher._cache = _FingerprintedCache(function)
+    return dispatcher

@@ -1,0 +1,194 @@
+"""Spatial vectors (Featherstone 2008, chapter 2) as tuples of numbers, and their algebra.
+
+All quantities of a body are in world-aligned axes and refer to a point, by default the body's joint origin; passing one
+to another point is a translation by a lever `r`. A 3-vector is a tuple of 3; a rotation matrix a tuple of 9, row by
+row; a symmetric matrix a tuple of 6: xx, xy, xz, yy, yz, zz.
+"""
+
+from typing import NamedTuple
+
+from ..simd.jit import kernel
+
+
+class Motion(NamedTuple):
+    """Velocity or acceleration: angular part, and linear part of the body-fixed point at the reference point."""
+
+    ang: tuple
+    lin: tuple
+
+
+class Force(NamedTuple):
+    """Wrench or momentum: moment about the reference point, and force."""
+
+    ang: tuple
+    lin: tuple
+
+
+# --- vectors and matrices ---------------------------------------------------------------------------------------------
+
+
+@kernel
+def add3(a, b):
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@kernel
+def subtract3(a, b):
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@kernel
+def scale3(s, a):
+    return (s * a[0], s * a[1], s * a[2])
+
+
+@kernel
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def cross(a, b):
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@kernel
+def rotate(R, a):
+    """R a"""
+    return (
+        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
+        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
+        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
+    )
+
+
+@kernel
+def rotate_back(R, a):
+    """R^T a"""
+    return (
+        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
+        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
+        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
+    )
+
+
+@kernel
+def compose(A, B):
+    """A B"""
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@kernel
+def turn_about_z(R, s, c):
+    """R rot(z, q), given sine and cosine of q."""
+    return (
+        R[0] * c + R[1] * s,
+        R[1] * c - R[0] * s,
+        R[2],
+        R[3] * c + R[4] * s,
+        R[4] * c - R[3] * s,
+        R[5],
+        R[6] * c + R[7] * s,
+        R[7] * c - R[6] * s,
+        R[8],
+    )
+
+
+@kernel
+def next_axes(R):
+    """The same axes with y in the place of x, z of y, and x of z."""
+    return (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6])
+
+
+@kernel
+def z_axis(R):
+    return (R[2], R[5], R[8])
+
+
+@kernel
+def symmetric(S, a):
+    """S a"""
+    return (
+        S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
+        S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
+        S[2] * a[0] + S[4] * a[1] + S[5] * a[2],
+    )
+
+
+@kernel
+def rotate_symmetric(R, S):
+    """R S R^T"""
+    x = symmetric(S, (R[0], R[1], R[2]))
+    y = symmetric(S, (R[3], R[4], R[5]))
+    z = symmetric(S, (R[6], R[7], R[8]))
+    return (
+        x[0] * R[0] + x[1] * R[1] + x[2] * R[2],
+        x[0] * R[3] + x[1] * R[4] + x[2] * R[5],
+        x[0] * R[6] + x[1] * R[7] + x[2] * R[8],
+        y[0] * R[3] + y[1] * R[4] + y[2] * R[5],
+        y[0] * R[6] + y[1] * R[7] + y[2] * R[8],
+        z[0] * R[6] + z[1] * R[7] + z[2] * R[8],
+    )
+
+
+# --- spatial vectors --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def cross_motion(v, m):
+    """v x m: the rate of change of a motion vector m that moves with v."""
+    return Motion(cross(v.ang, m.ang), add3(cross(v.ang, m.lin), cross(v.lin, m.ang)))
+
+
+@kernel
+def add_motions(a, b):
+    return Motion(add3(a.ang, b.ang), add3(a.lin, b.lin))
+
+
+@kernel
+def add_forces(a, b):
+    return Force(add3(a.ang, b.ang), add3(a.lin, b.lin))
+
+
+@kernel
+def subtract_forces(a, b):
+    return Force(subtract3(a.ang, b.ang), subtract3(a.lin, b.lin))
+
+
+@kernel
+def scale_force(s, f):
+    return Force(scale3(s, f.ang), scale3(s, f.lin))
+
+
+@kernel
+def power(f, m):
+    """f . m: the rate of work of a force on a motion."""
+    return dot(f.ang, m.ang) + dot(f.lin, m.lin)
+
+
+@kernel
+def cross_force(v, f):
+    """v x* f: the rate of change of a force vector f that moves with v."""
+    return Force(add3(cross(v.ang, f.ang), cross(v.lin, f.lin)), cross(v.ang, f.lin))
+
+
+@kernel
+def motion_at_tip(m, r):
+    """The same motion, referred to the tip of the lever r."""
+    return Motion(m.ang, add3(m.lin, cross(m.ang, r)))
+
+
+@kernel
+def force_at_root(f, r):
+    """The same force, referred from the tip of the lever r to its root."""
+    return Force(add3(f.ang, cross(r, f.lin)), f.lin)
