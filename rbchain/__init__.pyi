@@ -18,12 +18,12 @@ from .actions.drives import (
 from .actions.events import Event
 from .actions.signals import Signal
 from .actions.wrenches import Current, Wrench
+from .builder import ModelBuilder
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import FileFormatError, ModelError, RbchainError, SimulationError, StateError, Status, StudyError
 from .io import load, save
 from .io.meshes import inertia_of_mesh
-from .model.builder import ModelBuilder
 from .model.immersion import Immersion
 from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal

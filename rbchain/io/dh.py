@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import ModelError
 from ..model import validation
-from ..model.builder import ModelBuilder
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import Fixed, Prismatic, Revolute

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import FileFormatError
-from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
 from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.limits import JointLimits

@@ -43,9 +43,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..actions.tables import DRIVES, action_of, table_of_drive
+from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import FileFormatError, ModelError, StateError
-from ..model.builder import ModelBuilder
 from ..model.description import Description
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia

@@ -12,9 +12,9 @@ import numpy as np
 import yourdfpy
 from lxml import etree
 
+from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import FileFormatError
-from ..model.builder import ModelBuilder
 from ..model.inertia import Inertia
 from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
 from ..model.limits import JointLimits

@@ -9,19 +9,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..actions.drives import ONE_JOINT, OneJointDrive
-from ..chain import Model
-from ..errors import ModelError
-from . import validation
-from .description import Description, Frame, water_of
-from .immersion import Immersion
-from .inertia import Inertia
-from .joint import JOINTS, AnyJoint, Fixed
-from .limits import JointLimits
-from .massless import remedies
-from .passive import PASSIVE_FIELDS, JointForces
-from .pose import Pose, numbers, vector3
-from .visual import Visual
+from .actions.drives import ONE_JOINT, OneJointDrive
+from .chain import Model
+from .errors import ModelError
+from .model import validation
+from .model.description import Description, Frame, water_of
+from .model.immersion import Immersion
+from .model.inertia import Inertia
+from .model.joint import JOINTS, AnyJoint, Fixed
+from .model.limits import JointLimits
+from .model.massless import remedies
+from .model.passive import PASSIVE_FIELDS, JointForces
+from .model.pose import Pose, numbers, vector3
+from .model.visual import Visual
 
 MASSLESS = Inertia(0.0)
 
