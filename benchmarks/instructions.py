@@ -92,7 +92,7 @@ def build(folder, driver, arguments):
 
     signature = tuple(numba.typeof(x) for x in arguments)
     compiled = driver.overloads[next(s for s in driver.signatures if tuple(s) == signature)]
-    (folder / "driver.o").write_bytes(compiled.library._get_compiled_object())
+    (folder / "driver.o").write_bytes(compiled.library._get_compiled_object())  # noqa: SLF001 - Numba has no public name
     types, arrays, passed = [], [], []
     with open(folder / "arguments", "wb") as file:
         for i, x in enumerate(arguments):

@@ -208,14 +208,14 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         }
         if len(set(batches.values())) > 1:
             raise ModelError(f"fields differ in their batch axes: {batches}; expected the same for all")
-        new = dataclasses.replace(self._description, **changed)
+        new = dataclasses.replace(self.description, **changed)
         if batches or new.nominal is not None:
             # what all samples share is known to controllers too
             shared = {name: value for name, value in changed.items() if name not in batches}
-            nominal = dataclasses.replace(self._description.nominal or self._description, **shared)
+            nominal = dataclasses.replace(self.description.nominal or self.description, **shared)
             new = dataclasses.replace(new, nominal=nominal)
         if not changed.keys().isdisjoint(PASSIVE_FIELDS):
-            names = tuple(self.body_names[body] for body in self._dofs.body)
+            names = tuple(self.body_names[body] for body in self.kernel_model.dofs.body)
             check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
         return Model(new)
 
@@ -232,7 +232,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             return self
         fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
         own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
-        return Model(dataclasses.replace(self._description, **own))
+        return Model(dataclasses.replace(self.description, **own))
 
     @cached_property
     def nominal(self) -> Model:
@@ -247,7 +247,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         >>> arm.vary(mass=[[2.0], [4.0]]).nominal.mass.tolist()
         [3.0]
         """
-        return self if self._description.nominal is None else Model(self._description.nominal)
+        return self if self.description.nominal is None else Model(self.description.nominal)
 
     def _varied_field(self, name: str, value: npt.ArrayLike) -> np.ndarray:
         """One field for `vary`: a private copy of the right shape."""
@@ -272,9 +272,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
                 raise ModelError(f"{name}{where} {wanted}" if name == "gravity" else f"{name}{where}: {wanted}")
             return value
         of_dofs = VARIABLE_FIELDS[name][0] == "nv"
-        names = tuple(self.body_names[body] for body in self._dofs.body) if of_dofs else self.body_names
+        names = tuple(self.body_names[body] for body in self.kernel_model.dofs.body) if of_dofs else self.body_names
         if name in PASSIVE_FIELDS:
-            fixed = self._dofs.in_quaternion_joint
+            fixed = self.kernel_model.dofs.in_quaternion_joint
             if name in OF_POSITION and (value[..., fixed] != getattr(JointForces, name)).any():
                 raise ModelError(f"{name} cannot be given to a free or spherical joint, which has no angle")
             return value
@@ -289,7 +289,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             validation.check_symmetric(names, name, value)
         if name == "inertia":
             validation.check_symmetric(names, name, value)
-            if self._description.nonphysical_inertia == "refuse":
+            if self.description.nonphysical_inertia == "refuse":
                 validation.check_inertia(names, value)
         if name == "pitch" and "screw" not in self.dof_types:
             raise ModelError(f"pitch cannot vary: no joint is a screw, they are {sorted(set(self.joint_types))}")
@@ -297,10 +297,10 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
             return validation.check_rotations(names, value)
         if name != "axis":
             return value
-        fixed = self._dofs.in_quaternion_joint
+        fixed = self.kernel_model.dofs.in_quaternion_joint
         if (value[..., fixed, :] != self.axis[..., fixed, :]).any():
             raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
-        return validation.check_axes(tuple(self.joint_names[body] for body in self._dofs.body), value)
+        return validation.check_axes(tuple(self.joint_names[body] for body in self.kernel_model.dofs.body), value)
 
     def with_payload(
         self,
@@ -338,7 +338,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         >>> loaded.gravity_forces(np.zeros(1)).tolist()
         [10.0]
         """
-        frame = self._body_or_frame(body)
+        frame = self.kernel_model.frame(body)
         if frame.body < 0:
             raise ModelError(f"payload on {body!r}: it is fixed to the world; expected a body that moves")
         R = frame.pose.rotation
@@ -394,7 +394,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         return picture(self.of_chain((0,) * len(self.batch_shape)), q, show, size)
 
     def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
-        return Model, (self._description,)
+        return Model, (self.description,)
 
     def _repr_html_(self) -> str:
         from .notebook import html_of

@@ -139,7 +139,7 @@ def block_of(model, register_full=False, dtype=np.float64, chains=None):
     """
     dtype = np.dtype(dtype)
     width = LANE_WIDTHS[dtype.name] if register_full else 1
-    topology, parameters, variation = model._arrays_in(dtype)
+    topology, parameters, variation = model.kernel_model.arrays(dtype)
     if (variation is None) != (chains is None):
         wanted = "none, for its chains do not differ" if variation is None else f"{width} of its chains"
         raise StateError(f"chains is {chains!r} for a model of batch_shape {model.batch_shape}; expected {wanted}")

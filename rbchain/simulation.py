@@ -24,6 +24,7 @@ from .core.integration import tableaus
 from .core.simd.lanes import LANE_WIDTHS
 from .core.tree.layout import COORDINATE
 from .drivers import threads
+from .drivers.dynamics import forward_dynamics
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .chain import Model
+    from .kernel_model import KernelModel
     from .view.viewer import Viewer
 
 # Squares of errors over a smaller atol would overflow.
@@ -137,7 +139,7 @@ class Trajectory:
         (True, -30.0)
         """
         model = self.model
-        if any(isinstance(force, Current) for force in self.forces) or model._drags:
+        if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
             raise StateError("reactions in water that drags or flows are not known; expected none, or water at rest")
         loads = loads_on_bodies(model, self.forces, self.q, self.t) if self.forces else None
         loads = None if loads is None else loads.astype(self.q.dtype)
@@ -424,7 +426,7 @@ def simulate(
     if q0.dtype == qd0.dtype == np.float32:
         tau = float32_array("tau", tau, StateError)
     tau = np.broadcast_to(tau, tau.shape or (model.nv,))
-    states, dtype, batch = model._checked(("q0", "qd0", "tau"), (q0, qd0, tau))
+    states, dtype, batch = model.kernel_model.check_states(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = _driver(method, step, rtol, atol, max_steps, times, dtype)
     chains = math.prod(batch)
     actions, calls = gather(
@@ -443,7 +445,7 @@ def simulate(
     if chains:
         width = LANE_WIDTHS[dtype.name] if batch else 1
         arguments = (*model_arrays(moving, actions, dtype), *settings, start, actions, times, saved, outcome)
-        sizes = model._topology, start[-1], settings[0].c.size, actions
+        sizes = model.kernel_model.topology, start[-1], settings[0].c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
         fixed = driver is fixed_steps and not calls.functions  # those of the user may take any time
         steps = chains * model.nv * (duration / settings[1] + times.size) if fixed else math.inf
@@ -497,22 +499,22 @@ def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
         return
     both = (actions.drives[drive_codes.KIND] != drive_codes.NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
-        names = [model.joint_names[body] for body in np.unique(model._dofs.body[both])]
+        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
 
 
-def _with_inertia(model: Model, actions: Actions | None, method: str) -> Model:
-    """The model whose samples without inertia fail, but where their motion is prescribed.
+def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelModel:
+    """The kernel model whose samples without inertia fail, but where their motion is prescribed.
 
     In an implicit step, springs and dampers resist as inertia does.
     """
     kinds = np.zeros(model.nv, int) if actions is None else actions.drives[drive_codes.KIND]
     held = np.isin(kinds, drive_codes.FORCED_KINDS)
     if method != "implicit":
-        return model.with_inertia("simulate", held)
+        return model.kernel_model.with_inertia("simulate", held)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
     resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.PID)
-    return model.with_inertia("simulate", held, resisted.reshape(-1, model.nv))
+    return model.kernel_model.with_inertia("simulate", held, resisted.reshape(-1, model.nv))
 
 
 def _put_where_prescribed(
@@ -528,7 +530,7 @@ def _put_where_prescribed(
         if order is None or not isinstance(drive, (PrescribedPosition, PrescribedVelocity)):
             continue
         signal, i = as_signal("signal", drive.signal), dof_index(model, "drive", drive.joint, drive.dof)
-        rows = (int(model._topology[COORDINATE, i]), i)
+        rows = (int(model.kernel_model.topology[COORDINATE, i]), i)
         for derivative in range(order, 2):
             found = states[derivative][:, :, rows[derivative]]
             exact = np.broadcast_to(signal(times, derivative - order), (*batch, times.size)).reshape(found.shape)
@@ -536,7 +538,7 @@ def _put_where_prescribed(
 
 
 def _motors(
-    model: Model,
+    model: KernelModel,
     actions: Actions | None,
     tau: np.ndarray,
     times: np.ndarray,
@@ -548,14 +550,15 @@ def _motors(
     dtype, width, (chains, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
     if actions is None:
         tau = np.broadcast_to(tau.reshape(chains, 1, n), qd.shape)
-        qdd = model.forward_dynamics(*(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau)))
+        states = tuple(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau))
+        qdd = model.compute(forward_dynamics, (n,), ("q", "qd", "tau"), states, None)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((chains * m, 2 * n), dtype)
     states = tuple(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states)
     tau = np.ascontiguousarray(tau.reshape(chains, n))
     size = q.shape[-1] + n + integrals.shape[-1]
     arguments = (*model_arrays(model, actions, dtype), states, tau, actions, times, found)
-    memory = partial(trajectory_memory, model._topology, size, 1, actions, width, dtype)
+    memory = partial(trajectory_memory, model.topology, size, 1, actions, width, dtype)
     threads.run(motor_forces, [], memory, arguments, chains * m, width)
     found[np.isnan(states[0]).any(-1)] = np.nan
     return found.reshape(*batch, m, 2 * n)

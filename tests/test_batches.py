@@ -11,6 +11,7 @@ import pytest
 import rbchain as rb
 from rbchain import Model
 from rbchain.core.simd.lane_memory import LARGE
+from rbchain.kernel_model import KernelModel
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree
@@ -246,7 +247,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
     model = mechanism("every_joint_tree")
     if varies:
         model = model.vary(mass=np.random.default_rng(0).uniform(1, 2, (9, model.n_bodies)))
-    guarded, new_memory = [], Model._new_memory
+    guarded, new_memory = [], KernelModel.new_memory
 
     def between_guards(model, *arguments):
         asked_for = new_memory(model, *arguments)
@@ -254,7 +255,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
         guarded.append(memory)
         return memory[1000:-1000]
 
-    monkeypatch.setattr(Model, "_new_memory", between_guards)
+    monkeypatch.setattr(KernelModel, "new_memory", between_guards)
     state = random_state(model, batch)
     # a copy has no memory from before
     computed(pickle.loads(pickle.dumps(model)), quantity, state if dtype is np.float64 else single(state))

@@ -58,7 +58,7 @@ def round_trip(model, folder):
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_random_tree_survives_its_file_to_the_bit(chunk, tmp_path):
     for model in random_trees(chunk)[::5]:
-        same(model._description, round_trip(model, tmp_path)._description)
+        same(model.description, round_trip(model, tmp_path).description)
 
 
 def test_everything_a_joint_and_water_do_survives(tmp_path):
@@ -106,13 +106,13 @@ def test_everything_a_joint_and_water_do_survives(tmp_path):
     builder.add_body("tool", parent="body2", joint=rb.Fixed(), placement=turned, inertia=rb.Inertia(0.3))
     builder.add_body("floor", joint=rb.Fixed(), placement=turned, visuals=[rb.Visual("box", (9, 9, 0.1))])
     model = builder.build()
-    same(model._description, round_trip(model, tmp_path)._description)
+    same(model.description, round_trip(model, tmp_path).description)
 
 
 @pytest.mark.filterwarnings("ignore:.*no body can have the inertia")
 def test_a_robot_survives(tmp_path):
     model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
-    same(model._description, round_trip(model, tmp_path)._description)
+    same(model.description, round_trip(model, tmp_path).description)
 
 
 def test_drives_survive(tmp_path):
@@ -133,7 +133,7 @@ def test_drives_survive(tmp_path):
     )
     model = builder.build()
     again = round_trip(model, tmp_path)
-    same(model._description, again._description)
+    same(model.description, again.description)
     last = again.drives[-1]
     assert (last.dof, last.gravity_compensation, as_signal("", last.reference).end) == (1, True, 1.0)
     assert isinstance(last.dof, int)

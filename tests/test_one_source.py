@@ -182,7 +182,7 @@ def test_an_integer_index_runs_the_sweeps_on_single_numbers(dtype):
     model = mechanism("mixed_tree")
     n = model.nv
     q, qd, tau = np.random.default_rng(0).normal(size=(3, n, 1)).astype(dtype)
-    topology, parameters, _ = model._arrays_in(np.dtype(dtype))
+    topology, parameters, _ = model.kernel_model.arrays(np.dtype(dtype))
     qdd = np.empty((n, 1), dtype)
     body, gathered = np.empty((n + 1, BODY_ROWS, 1), dtype), np.empty((n, GATHERED_ROWS, 1), dtype)
     # the last row of the gathered stays zero: it must be the one that childless bodies name

@@ -15,6 +15,7 @@ from .drives import PID, ComputedTorque, Drive, PrescribedForce
 
 if TYPE_CHECKING:
     from ..chain import Model
+    from ..kernel_model import KernelModel
 
 NOMINAL, TRUE = "nominal", "true"
 # Rows of the topology in which two models of one mechanism agree; the others follow from them or are not used.
@@ -60,7 +61,7 @@ def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...
 
 
 def _check_same_tree(model: Model, what: str, given: Model) -> None:
-    own, other = model._topology, given._topology
+    own, other = model.kernel_model.topology, given.kernel_model.topology
     if given.joint_names != model.joint_names or own.shape != other.shape:
         raise StateError(
             f"{what}: its model has the joints {list(given.joint_names)}; expected those of the simulated model, "
@@ -73,17 +74,17 @@ def _check_same_tree(model: Model, what: str, given: Model) -> None:
 def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:
     """Parameters and variation of the controllers' model, with as many axes as those of the simulated model."""
     if controller is model:
-        _, parameters, variation = model._arrays_in(dtype)
+        _, parameters, variation = model.kernel_model.arrays(dtype)
         return parameters, variation
-    parameters, variation = controller._parameters_in(dtype, model.in_water)
+    parameters, variation = controller.kernel_model.parameters(dtype, model.in_water)
     return _of_each_sample(parameters, dtype) if model.batch_shape and variation is None else (parameters, variation)
 
 
 def model_arrays(
-    model: Model, actions: Actions | None, dtype: np.dtype
+    model: KernelModel, actions: Actions | None, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, Variation | None]:
     """Topology, parameters and variation of the simulated model, with as many axes as those of the controllers'."""
-    topology, parameters, variation = model._arrays_in(dtype)
+    topology, parameters, variation = model.arrays(dtype)
     if actions is None or actions.variation is None or variation is not None:
         return topology, parameters, variation
     return topology, *_of_each_sample(parameters, dtype)

@@ -154,7 +154,7 @@ def gather(
     """
     drives, forces = _sequence("drives", drives), _sequence("forces", forces)
     events = _sequence("events", events)
-    if not (drives or forces or events or implicit or model._acts_by_itself):
+    if not (drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
         return None, UserCalls({}, np.zeros((1, 0)), dtype)
     numbers = _Numbers(batch)
     functions: dict[int, UserCall] = {}
@@ -249,7 +249,7 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
     if joint not in model.joint_names:
         raise StateError(f"{what}: joint {joint!r} is not there; the joints are {list(model.joint_names)}")
     body = model.joint_names.index(joint)
-    count = int(model._dofs.counts[body])
+    count = int(model.kernel_model.dofs.counts[body])
     if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
         raise StateError(f"{what}: joint {joint!r} has {count} degrees of freedom; found dof {dof!r}")
     return int(model.velocity_index[body]) + int(dof)
@@ -302,7 +302,7 @@ def _gather_drives(
 
 def _check_coordinate(model: Model, what: str, drive: OneJointDrive, i: int) -> None:
     """Refuse drives that look at the position of a joint that has a quaternion instead of one."""
-    if model._dofs.in_quaternion_joint[i] and isinstance(drive, (PID, ComputedTorque, PrescribedPosition)):
+    if model.kernel_model.dofs.in_quaternion_joint[i] and isinstance(drive, (PID, ComputedTorque, PrescribedPosition)):
         raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected another drive")
 
 
@@ -337,7 +337,7 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
     if not isinstance(wrench, Wrench):
         raise StateError(f"a force is {wrench!r}; expected a Wrench or a Current")
     what = f"Wrench on {wrench.body!r}"
-    frame = model._body_or_frame(wrench.body)
+    frame = model.kernel_model.frame(wrench.body)
     body, pose = frame.body, frame.pose
     if body < 0:
         raise StateError(f"{what}: it is fixed to the world; expected a body that moves")
@@ -354,7 +354,7 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
         raise StateError(f"{what}: point is {point.tolist()}; expected finite numbers")
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
     axes = wrenches.OWN if wrench.axes == "body" else wrenches.WORLD
-    return int(model._dofs.last[body]), axes, first, at
+    return int(model.kernel_model.dofs.last[body]), axes, first, at
 
 
 def _event(
@@ -383,8 +383,8 @@ def _event(
     i = dof_index(model, what, event.joint, event.dof)
     if event.of not in ("position", "velocity"):
         raise StateError(f'{what}: of is {event.of!r}; expected "position" or "velocity"')
-    if event.of == "position" and model._dofs.in_quaternion_joint[i]:
+    if event.of == "position" and model.kernel_model.dofs.in_quaternion_joint[i]:
         raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected a function")
-    row = model.nq + i if event.of == "velocity" else int(model._topology[layout.COORDINATE, i])
+    row = model.nq + i if event.of == "velocity" else int(model.kernel_model.topology[layout.COORDINATE, i])
     words[event_codes.ROW], words[event_codes.NUMBERS] = row, numbers.add(f"{what}: value", event.value)
     return words, None

@@ -37,7 +37,7 @@ def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Functio
         "coriolis_matrix": (matrices.coriolis_matrix, ["q", "qd"], (n, n), (), CORIOLIS_ROWS * n),
         "gravity_forces": (dynamics.inverse_dynamics, ["q", zeros, zeros], (n,), (), 0),
         "forward_dynamics": (dynamics.forward_dynamics, ["q", "qd", "tau"], (n,), (), 0),
-        "jacobian": (motion.jacobian, ["q"], (6, n), model._watched(frame, point, None), 0),
+        "jacobian": (motion.jacobian, ["q"], (6, n), model.kernel_model.observed_point(frame, point, None), 0),
     }
     driver, arguments, shape, given, scratch = drivers_of[name]
     states = [
@@ -46,9 +46,9 @@ def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Functio
     ]
     wrenches = (np.empty(0),) if name in ("gravity_forces", "forward_dynamics") else ()
     count = int(np.prod(shape))
-    memory = np.empty(memory_size(model._topology, count + scratch, 1, 8), object)
+    memory = np.empty(memory_size(model.kernel_model.topology, count + scratch, 1, 8), object)
     found = np.empty(count, object)
-    driver(memory, *model._arrays_in(np.dtype(float)), *given, *states, *wrenches, found, 0, 1)
+    driver(memory, *model.kernel_model.arrays(np.dtype(float)), *given, *states, *wrenches, found, 0, 1)
     return name, {x: sizes[x] for x in arguments if isinstance(x, str)}, shape, list(found)
 
 

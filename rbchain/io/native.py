@@ -263,7 +263,7 @@ def toml_of(model: Model) -> str:
     """The text of the file of a model of one chain."""
     import tomli_w
 
-    description = model._description
+    description = model.description
     given = {"format": FORMAT, "name": description.name, "gravity": description.gravity.tolist()}
     if description.fluid_density:
         given["fluid_density"] = float(description.fluid_density)

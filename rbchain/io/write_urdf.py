@@ -30,7 +30,7 @@ def urdf_of(model: Model) -> str:
     Numbers are written in full, so that positions, axes and tensors are read again to the bit, and rotations, which
     URDF has as angles, to rounding. Raises FileFormatError for joints that URDF does not know.
     """
-    description = model._description
+    description = model.description
     unknown = sorted({kind for kind in description.joint_types if kind not in TYPES})
     if unknown:
         raise FileFormatError(
@@ -148,7 +148,7 @@ def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
 
 def _is_lost(model: Model, key: str) -> bool:
     """Whether a file with one number for a joint, and none for a free one, leaves out some of this field."""
-    values, description = getattr(model, key), model._description
+    values, description = getattr(model, key), model.description
     of_joints = np.split(values, np.cumsum(description.dof_counts)[:-1])
     return any(
         x.any() if kind == "free" else (x != x[0]).any()
@@ -157,7 +157,7 @@ def _is_lost(model: Model, key: str) -> bool:
 
 
 def _warn_of_what_is_lost(model: Model) -> None:
-    description = model._description
+    description = model.description
     lost = [
         key
         for key in PASSIVE_FIELDS

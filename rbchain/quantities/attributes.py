@@ -1,4 +1,4 @@
-"""What a model shows of itself."""
+"""The attributes of a Model: the fields of its description, and what its kernel model knows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
 import numpy as np
 
+from ..kernel_model import KernelModel
 from ..model.description import Description
-from ..model.flatten import Dofs
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..model.visual import Visual
 
 T = TypeVar("T")
 
 
-class Shown(Generic[T]):
+class DescriptionField(Generic[T]):
     """A read-only attribute that the model's description has under the same name."""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -26,56 +28,86 @@ class Shown(Generic[T]):
     @overload
     def __get__(self, model: object, owner: Any = None) -> T: ...
     def __get__(self, model: Any, owner: Any = None) -> Any:
-        return self if model is None else getattr(model._description, self.name)
+        return self if model is None else getattr(model.description, self.name)
 
     def __set__(self, model: object, value: Never) -> None:
         raise AttributeError(f"{self.name} of a model cannot be changed; vary({self.name}=...) makes another model")
 
 
 class Attributes:
-    """The attributes of a Model, as its docstring lists them."""
+    """The attributes of a Model, as its docstring lists them; all parts of a Model share them."""
 
-    _description: Description
-    _dofs: Dofs
+    if TYPE_CHECKING:  # what the parts of a Model use of each other
 
-    name = Shown[str]()
-    body_names = Shown[tuple[str, ...]]()
-    joint_names = Shown[tuple[str, ...]]()
-    joint_types = Shown[tuple[str, ...]]()
-    dof_types = Shown[tuple[str, ...]]()
-    parent = Shown[np.ndarray]()
-    placement_rotation = Shown[np.ndarray]()
-    placement_translation = Shown[np.ndarray]()
-    axis = Shown[np.ndarray]()
-    pitch = Shown[np.ndarray]()
-    mass = Shown[np.ndarray]()
-    cg = Shown[np.ndarray]()
-    inertia = Shown[np.ndarray]()
-    gravity = Shown[np.ndarray]()
-    rotor_inertia = Shown[np.ndarray]()
-    gear_ratio = Shown[np.ndarray]()
-    stiffness = Shown[np.ndarray]()
-    rest_position = Shown[np.ndarray]()
-    cubic_stiffness = Shown[np.ndarray]()
-    damping = Shown[np.ndarray]()
-    friction = Shown[np.ndarray]()
-    static_friction = Shown[np.ndarray]()
-    stribeck_velocity = Shown[np.ndarray]()
-    friction_velocity = Shown[np.ndarray]()
-    lower_limit = Shown[np.ndarray]()
-    upper_limit = Shown[np.ndarray]()
-    limit_stiffness = Shown[np.ndarray]()
-    limit_damping = Shown[np.ndarray]()
-    friction_asymmetry = Shown[np.ndarray]()
-    fluid_density = Shown[np.ndarray]()
-    volume = Shown[np.ndarray]()
-    buoyancy_center = Shown[np.ndarray]()
-    added_mass = Shown[np.ndarray]()
-    added_volume = Shown[np.ndarray]()
-    linear_damping = Shown[np.ndarray]()
-    quadratic_damping = Shown[np.ndarray]()
-    strip_drag = Shown[np.ndarray]()
-    drives = Shown[tuple[Any, ...]]()
+        def random_state(
+            self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
+        ) -> tuple[np.ndarray, np.ndarray]: ...
+        def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.kernel_model = KernelModel(description)
+
+    name = DescriptionField[str]()
+    body_names = DescriptionField[tuple[str, ...]]()
+    joint_names = DescriptionField[tuple[str, ...]]()
+    joint_types = DescriptionField[tuple[str, ...]]()
+    dof_types = DescriptionField[tuple[str, ...]]()
+    parent = DescriptionField[np.ndarray]()
+    placement_rotation = DescriptionField[np.ndarray]()
+    placement_translation = DescriptionField[np.ndarray]()
+    axis = DescriptionField[np.ndarray]()
+    pitch = DescriptionField[np.ndarray]()
+    mass = DescriptionField[np.ndarray]()
+    cg = DescriptionField[np.ndarray]()
+    inertia = DescriptionField[np.ndarray]()
+    gravity = DescriptionField[np.ndarray]()
+    rotor_inertia = DescriptionField[np.ndarray]()
+    gear_ratio = DescriptionField[np.ndarray]()
+    stiffness = DescriptionField[np.ndarray]()
+    rest_position = DescriptionField[np.ndarray]()
+    cubic_stiffness = DescriptionField[np.ndarray]()
+    damping = DescriptionField[np.ndarray]()
+    friction = DescriptionField[np.ndarray]()
+    static_friction = DescriptionField[np.ndarray]()
+    stribeck_velocity = DescriptionField[np.ndarray]()
+    friction_velocity = DescriptionField[np.ndarray]()
+    lower_limit = DescriptionField[np.ndarray]()
+    upper_limit = DescriptionField[np.ndarray]()
+    limit_stiffness = DescriptionField[np.ndarray]()
+    limit_damping = DescriptionField[np.ndarray]()
+    friction_asymmetry = DescriptionField[np.ndarray]()
+    fluid_density = DescriptionField[np.ndarray]()
+    volume = DescriptionField[np.ndarray]()
+    buoyancy_center = DescriptionField[np.ndarray]()
+    added_mass = DescriptionField[np.ndarray]()
+    added_volume = DescriptionField[np.ndarray]()
+    linear_damping = DescriptionField[np.ndarray]()
+    quadratic_damping = DescriptionField[np.ndarray]()
+    strip_drag = DescriptionField[np.ndarray]()
+    drives = DescriptionField[tuple[Any, ...]]()
+
+    @property
+    def nq(self) -> int:
+        return self.kernel_model.nq
+
+    @property
+    def nv(self) -> int:
+        return self.kernel_model.nv
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.kernel_model.batch_shape
+
+    @property
+    def in_water(self) -> bool:
+        """Whether there is a fluid that acts on a body."""
+        return self.kernel_model.in_water
+
+    @property
+    def bodies_without_inertia(self) -> tuple[str, ...]:
+        return self.kernel_model.bodies_without_inertia
 
     @property
     def armature(self) -> np.ndarray:
@@ -83,32 +115,32 @@ class Attributes:
 
     @property
     def position_limits(self) -> np.ndarray:
-        return self._description.limits[:, :2]
+        return self.description.limits[:, :2]
 
     @property
     def velocity_limit(self) -> np.ndarray:
-        return self._description.limits[:, 2]
+        return self.description.limits[:, 2]
 
     @property
     def effort_limit(self) -> np.ndarray:
-        return self._description.limits[:, 3]
+        return self.description.limits[:, 3]
 
     @property
     def visuals(self) -> dict[str, tuple[Visual, ...]]:
-        return dict(self._description.visuals)
+        return dict(self.description.visuals)
 
     @property
     def fixed_frames(self) -> dict[str, int]:
-        return {name: frame.body for name, frame in self._description.frames.items()}
+        return {name: frame.body for name, frame in self.description.frames.items()}
 
     @property
     def position_index(self) -> np.ndarray:
-        return self._dofs.position_index
+        return self.kernel_model.dofs.position_index
 
     @property
     def velocity_index(self) -> np.ndarray:
-        return self._dofs.velocity_index
+        return self.kernel_model.dofs.velocity_index
 
     @property
     def n_bodies(self) -> int:
-        return len(self._description.body_names)
+        return len(self.description.body_names)

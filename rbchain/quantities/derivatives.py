@@ -11,10 +11,11 @@ import numpy.typing as npt
 from ..core.algorithms.derivatives import DERIVATIVE_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, TOGETHER
 from ..drivers import derivatives
-from .calculator import Calculator
+from ..kernel_model import KernelModel
+from .attributes import Attributes
 
 
-class Derivatives(Calculator):
+class Derivatives(Attributes):
     """The part of Model that computes derivatives of the dynamics."""
 
     def inverse_dynamics_derivatives(
@@ -46,10 +47,10 @@ class Derivatives(Calculator):
         >>> float(abs(dtau_dq[0, 0]).round(9)), float(dtau_dqdd[0, 0].round(9))
         (0.0, 0.166666667)
         """
-        scratch = DERIVATIVE_ROWS * self._n
+        scratch = DERIVATIVE_ROWS * self.nv
         driver = derivatives.inverse_dynamics_derivatives
-        self._refuse_water("inverse_dynamics_derivatives")
-        return self._three(driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
+        self.kernel_model.refuse_water("inverse_dynamics_derivatives")
+        return _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
 
     def forward_dynamics_derivatives(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None
@@ -70,21 +71,22 @@ class Derivatives(Calculator):
         >>> float(dqdd_dtau[0, 0].round(9))
         6.0
         """
-        columns = TOGETHER * COLUMN_ROWS * (self._n + 1)
-        scratch = 3 * self._n * self._n + DERIVATIVE_ROWS * self._n + columns
+        columns = TOGETHER * COLUMN_ROWS * (self.nv + 1)
+        scratch = 3 * self.nv * self.nv + DERIVATIVE_ROWS * self.nv + columns
         driver = derivatives.forward_dynamics_derivatives
-        self._refuse_water("forward_dynamics_derivatives")
-        model = self.with_inertia("forward_dynamics_derivatives")
-        return model._three(driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
+        self.kernel_model.refuse_water("forward_dynamics_derivatives")
+        model = self.kernel_model.with_inertia("forward_dynamics_derivatives")
+        return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 
-    def _three(
-        self,
-        driver: Callable[..., Any],
-        names: Sequence[str],
-        states: Sequence[npt.ArrayLike],
-        scratch: int,
-        out: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A driver's results as three matrices (..., nv, nv)."""
-        found = self._compute(driver, (3, self._n, self._n), names, states, scratch=scratch, out=out)
-        return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]
+
+def _three_matrices(
+    model: KernelModel,
+    driver: Callable[..., Any],
+    names: Sequence[str],
+    states: Sequence[npt.ArrayLike],
+    scratch: int,
+    out: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The results of a driver as three matrices (..., nv, nv)."""
+    found = model.compute(driver, (3, model.nv, model.nv), names, states, scratch=scratch, out=out)
+    return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..arguments import as_array, check_overlap, copied_to
 from ..drivers import dynamics
 from ..errors import StateError
 from ..real_arrays import bool_array
-from .calculator import Calculator, as_array, check_overlap, copied_to
+from .attributes import Attributes
 
 
-class Dynamics(Calculator):
+class Dynamics(Attributes):
     """The part of Model that computes forces and accelerations."""
 
     def forward_dynamics(
@@ -61,10 +62,10 @@ class Dynamics(Calculator):
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
-        model = self if self._has_inertia else self.with_inertia("forward_dynamics")
-        return model._compute(
-            dynamics.forward_dynamics, self._velocity_shape, ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
-        )
+        model = self.kernel_model
+        if not model.has_inertia:
+            model = model.with_inertia("forward_dynamics")
+        return model.compute(dynamics.forward_dynamics, (self.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out)
 
     def inverse_dynamics(
         self,
@@ -91,8 +92,8 @@ class Dynamics(Calculator):
         >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
         array([5.])
         """
-        return self._compute(
-            dynamics.inverse_dynamics, self._velocity_shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
+        return self.kernel_model.compute(
+            dynamics.inverse_dynamics, (self.nv,), ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
         )
 
     def hybrid_dynamics(
@@ -139,14 +140,16 @@ class Dynamics(Calculator):
         """
         prescribed = bool_array("prescribed", prescribed, StateError)
         failing = np.zeros(1, bool)
-        if not self._has_inertia and prescribed.shape[-1:] == self._velocity_shape:
+        if not self.kernel_model.has_inertia and prescribed.shape[-1:] == (self.nv,):
             failing = self._without_inertia_where(prescribed)
         check_overlap(out, (prescribed,))
         states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")
         states.append(prescribed.astype(np.float32 if single else np.float64))
-        found = self._compute(dynamics.hybrid_dynamics, (2, self._n), names, states, wrenches, scratch=self._n, out=out)
+        found = self.kernel_model.compute(
+            dynamics.hybrid_dynamics, (2, self.nv), names, states, wrenches, scratch=self.nv, out=out
+        )
         if failing.any():
             behind = (1,) * (found.ndim - 2 - failing.ndim)
             found[np.broadcast_to(failing.reshape((*failing.shape, *behind)), found.shape[:-2])] = np.nan
@@ -157,7 +160,7 @@ class Dynamics(Calculator):
         extra = max(0, prescribed.ndim - 1 - len(self.batch_shape))
         found = np.zeros((), bool)
         for held in np.unique(prescribed.reshape(-1, prescribed.shape[-1]), axis=0):
-            samples = self.samples_without_inertia("hybrid_dynamics", held)
+            samples = self.kernel_model.samples_without_inertia("hybrid_dynamics", held)
             here = (prescribed == held).all(-1)
             found = found | (samples.reshape((*samples.shape, *(1,) * extra)) & here)
         return found
@@ -199,11 +202,11 @@ class Dynamics(Calculator):
         >>> rb.Model.serial_chain(2).vary(damping=[1.0, 2.0]).passive_forces([0.0, 0.0], [1.0, 1.0])
         array([-1., -2.])
         """
-        return self._compute(dynamics.passive_forces, self._velocity_shape, ("q", "qd"), (q, qd), out=out)
+        return self.kernel_model.compute(dynamics.passive_forces, (self.nv,), ("q", "qd"), (q, qd), out=out)
 
     def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray:
         """Velocities or accelerations of zero in the precision of an argument."""
-        return np.zeros(self._n, np.float32 if as_array(name, states).dtype == np.float32 else np.float64)
+        return np.zeros(self.nv, np.float32 if as_array(name, states).dtype == np.float32 else np.float64)
 
     def force_balance_residual(
         self,
@@ -231,9 +234,11 @@ class Dynamics(Calculator):
         >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
         True
         """
-        model = self.with_inertia("force_balance_residual")
-        found = model._compute(dynamics.force_balance, (self._n, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
-        return copied_to(out, found[..., self._dofs.last[:, None], [3, 4, 5, 0, 1, 2]], (q, qd, tau, wrenches))
+        model = self.kernel_model.with_inertia("force_balance_residual")
+        found = model.compute(dynamics.force_balance, (self.nv, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
+        return copied_to(
+            out, found[..., self.kernel_model.dofs.last[:, None], [3, 4, 5, 0, 1, 2]], (q, qd, tau, wrenches)
+        )
 
     def joint_reactions(
         self,
@@ -265,7 +270,9 @@ class Dynamics(Calculator):
         [[0.0, 20.0, 0.0, 0.0, 0.0, 5.0]]
         """
         shape = (self.n_bodies, 6)
-        return self._compute(dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out)
+        return self.kernel_model.compute(
+            dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
+        )
 
     def power(
         self,
@@ -284,7 +291,9 @@ class Dynamics(Calculator):
         11.0
         """
         given = (q, qd, tau, wrenches)
-        (q, qd, tau, *_), dtype, _ = self._checked(("q", "qd", "tau"), (q, qd, tau), wrenches, of_chains=())
+        (q, qd, tau, *_), dtype, _ = self.kernel_model.check_states(
+            ("q", "qd", "tau"), (q, qd, tau), wrenches, of_samples=()
+        )
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite stays in its sample
             power = np.einsum("...i,...i", tau, qd)
             if wrenches is not None:

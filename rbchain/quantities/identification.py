@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..core.algorithms.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
 from ..errors import ModelError
-from .calculator import Calculator
+from .attributes import Attributes
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 # A column of the regressor this small beside its own length, once those before it are taken out, is rounding.
@@ -37,7 +37,7 @@ class BaseParameters:
     projection: np.ndarray
 
 
-class Identification(Calculator):
+class Identification(Attributes):
     """The part of Model for identifying inertial parameters."""
 
     @property
@@ -85,9 +85,9 @@ class Identification(Calculator):
         >>> bool(abs(tau - arm.inverse_dynamics(q, qd, qdd)).max() < 1e-14)
         True
         """
-        shape, names, states = (self._n, PARAMETERS_OF_BODY * self.n_bodies), ("q", "qd", "qdd"), (q, qd, qdd)
-        self._refuse_water("inverse_dynamics_regressor")
-        return self._compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
+        shape, names, states = (self.nv, PARAMETERS_OF_BODY * self.n_bodies), ("q", "qd", "qdd"), (q, qd, qdd)
+        self.kernel_model.refuse_water("inverse_dynamics_regressor")
+        return self.kernel_model.compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
     def kinetic_energy_regressor(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
@@ -102,8 +102,8 @@ class Identification(Calculator):
         2.0
         """
         shape = (PARAMETERS_OF_BODY * self.n_bodies,)
-        self._refuse_water("kinetic_energy_regressor")
-        return self._compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd), out=out)
+        self.kernel_model.refuse_water("kinetic_energy_regressor")
+        return self.kernel_model.compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd), out=out)
 
     def potential_energy_regressor(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
@@ -116,8 +116,8 @@ class Identification(Calculator):
         30.0
         """
         shape = (PARAMETERS_OF_BODY * self.n_bodies,)
-        self._refuse_water("potential_energy_regressor")
-        return self._compute(derivatives.potential_energy_regressor, shape, ("q",), (q,), out=out)
+        self.kernel_model.refuse_water("potential_energy_regressor")
+        return self.kernel_model.compute(derivatives.potential_energy_regressor, shape, ("q",), (q,), out=out)
 
     def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
         """The fewest combinations of inertial parameters that inverse dynamics depends on.
@@ -146,12 +146,12 @@ class Identification(Calculator):
         >>> rb.Model.serial_chain(2, length=0.5).base_parameters().names  # doctest: +NORMALIZE_WHITESPACE
         ('link1.mcx + 0.5*link2.m', 'link1.mcy', 'link1.Jzz + 0.25*link2.m', 'link2.mcx', 'link2.mcy', 'link2.Jzz')
         """
-        if not self._shared:
+        if self.batch_shape:
             raise ModelError(f"the chains of this model differ, batch_shape {self.batch_shape}; expected one model")
         rng = np.random.default_rng(rng)
-        samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self._n + 1)
+        samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self.nv + 1)
         q, qd = self.random_state(rng, (samples,))
-        W = self.inverse_dynamics_regressor(q, qd, rng.normal(size=qd.shape)).reshape(samples * self._n, -1)
+        W = self.inverse_dynamics_regressor(q, qd, rng.normal(size=qd.shape)).reshape(samples * self.nv, -1)
         import scipy.linalg
 
         length = np.linalg.norm(W, axis=0)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from ..core.algorithms.coriolis import CORIOLIS_ROWS
 from ..core.algorithms.crba import RIGID_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, TOGETHER
-from ..drivers import matrices
-from .calculator import Calculator
+from ..drivers import dynamics, matrices
+from .attributes import Attributes
 
 
-class Matrices(Calculator):
+class Matrices(Attributes):
     """The part of Model that computes matrices between the joints."""
 
     def mass_matrix(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
@@ -42,7 +39,8 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix([0.0, 0.0]).round(6).tolist()
         [[16.0, 5.0], [5.0, 2.0]]
         """
-        return self._square(matrices.mass_matrix, ("q",), (q,), RIGID_ROWS * self._n, out)
+        n = self.nv
+        return self.kernel_model.compute(matrices.mass_matrix, (n, n), ("q",), (q,), scratch=RIGID_ROWS * n, out=out)
 
     def mass_matrix_inverse(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The inverse of the mass matrix, (..., nv, nv), without the matrix: by the articulated-body algorithm.
@@ -60,8 +58,9 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix_inverse([0.0, 0.0]).round(6).tolist()
         [[0.285714, -0.714286], [-0.714286, 2.285714]]
         """
-        model = self.with_inertia("mass_matrix_inverse")
-        return model._square(matrices.mass_matrix_inverse, ("q",), (q,), TOGETHER * COLUMN_ROWS * (self._n + 1), out)
+        model = self.kernel_model.with_inertia("mass_matrix_inverse")
+        n, driver = self.nv, matrices.mass_matrix_inverse
+        return model.compute(driver, (n, n), ("q",), (q,), scratch=TOGETHER * COLUMN_ROWS * (n + 1), out=out)
 
     def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
@@ -74,8 +73,9 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).solve_mass_matrix([0.0, 0.0], [16.0, 5.0]).round(6).tolist()
         [1.0, 0.0]
         """
-        model = self.with_inertia("solve_mass_matrix")._weightless
-        return model.forward_dynamics(q, self._none_like("q", q), tau, out=out)
+        model = self.kernel_model.with_inertia("solve_mass_matrix").weightless
+        states = q, self._none_like("q", q), tau
+        return model.compute(dynamics.forward_dynamics, (self.nv,), ("q", "qd", "tau"), states, None, out=out)
 
     def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
@@ -99,7 +99,10 @@ class Matrices(Calculator):
         >>> C.round(6).tolist()
         [[-6.0, -9.0], [3.0, 0.0]]
         """
-        return self._square(matrices.coriolis_matrix, ("q", "qd"), (q, qd), CORIOLIS_ROWS * self._n, out)
+        n, scratch = self.nv, CORIOLIS_ROWS * self.nv
+        return self.kernel_model.compute(
+            matrices.coriolis_matrix, (n, n), ("q", "qd"), (q, qd), scratch=scratch, out=out
+        )
 
     def christoffel_symbols(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Christoffel symbols of the first kind, (..., nv, nv, nv): C[i, j] = sum over l of symbols[i, j, l] qd[l].
@@ -113,9 +116,11 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).christoffel_symbols([0.0, np.pi / 2])[0].round(6).tolist()
         [[0.0, -3.0], [-3.0, -3.0]]
         """
-        n = self._n
+        n = self.nv
         scratch = n * n + CORIOLIS_ROWS * n
-        return self._compute(matrices.christoffel_symbols, (n, n, n), ("q",), (q,), scratch=scratch, out=out)
+        return self.kernel_model.compute(
+            matrices.christoffel_symbols, (n, n, n), ("q",), (q,), scratch=scratch, out=out
+        )
 
     def centroidal_momentum_matrix(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """The matrix (..., 6, nv) that times qd is the `momentum`: linear, and angular about the centre of mass.
@@ -130,16 +135,5 @@ class Matrices(Calculator):
         >>> rb.Model.serial_chain(1, length=2.0, mass=3.0).centroidal_momentum_matrix([0.0])[:, 0].tolist()
         [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
         """
-        driver, scratch = matrices.centroidal_momentum_matrix, RIGID_ROWS * self._n
-        return self._compute(driver, (6, self._n), ("q",), (q,), scratch=scratch, out=out)
-
-    def _square(
-        self,
-        driver: Callable[..., Any],
-        names: Sequence[str],
-        states: Sequence[npt.ArrayLike],
-        scratch: int,
-        out: np.ndarray | None,
-    ) -> np.ndarray:
-        """A driver's results as matrices (..., nv, nv)."""
-        return self._compute(driver, (self._n, self._n), names, states, scratch=scratch, out=out)
+        driver, scratch = matrices.centroidal_momentum_matrix, RIGID_ROWS * self.nv
+        return self.kernel_model.compute(driver, (6, self.nv), ("q",), (q,), scratch=scratch, out=out)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..arguments import copied_to
 from ..drivers import motion
-from ..errors import ModelError
-from ..model.description import Frame
-from ..model.pose import Pose, vector3
-from .calculator import Calculator, copied_to
+from ..model.pose import Pose
+from .attributes import Attributes
 
 
-class Motion(Calculator):
+class Motion(Attributes):
     """The part of Model that computes poses, velocities, Jacobians, momentum and energy."""
 
     def body_poses(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> Pose:
@@ -35,7 +34,9 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
-        poses = self._compute(motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out)
+        poses = self.kernel_model.compute(
+            motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out
+        )
         return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
 
     def frame_poses(self, q: npt.ArrayLike, frame: str, out: np.ndarray | None = None) -> Pose:
@@ -65,13 +66,13 @@ class Motion(Calculator):
         if frame in self.body_names:
             bodies, i = self.body_poses(q), self.body_names.index(frame)
             return Pose.computed(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
-        fixed = self._frame(frame)
+        fixed = self.kernel_model.frame(frame)
         if fixed.body >= 0:
             carrier = self._frame_poses(q, self.body_names[fixed.body])
             dtype = carrier.translation.dtype
             pose = Pose.computed(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
             return carrier @ pose
-        _, dtype, batch = self._checked(("q",), (q,))
+        _, dtype, batch = self.kernel_model.check_states(("q",), (q,))
         translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
         return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
@@ -86,7 +87,7 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=0.25).body_velocities([0, 0], [2, 1])[1].tolist()
         [0.0, 0.5, 0.0, 0.0, 0.0, 3.0]
         """
-        return self._compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd), out=out)
+        return self.kernel_model.compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd), out=out)
 
     def body_accelerations(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
@@ -102,7 +103,7 @@ class Motion(Calculator):
         [-1.0, 0.25, 0.0, 0.0, 0.0, 1.0]
         """
         shape = (self.n_bodies, 6)
-        return self._compute(motion.body_accelerations, shape, ("q", "qd", "qdd"), (q, qd, qdd), out=out)
+        return self.kernel_model.compute(motion.body_accelerations, shape, ("q", "qd", "qdd"), (q, qd, qdd), out=out)
 
     def jacobian(
         self,
@@ -148,8 +149,8 @@ class Motion(Calculator):
         >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
         [0.0, 0.5]
         """
-        given = self._watched(body, point, relative_to)
-        return self._compute(motion.jacobian, (6, self._n), ("q",), (q,), given=given, out=out)
+        given = self.kernel_model.observed_point(body, point, relative_to)
+        return self.kernel_model.compute(motion.jacobian, (6, self.nv), ("q",), (q,), given=given, out=out)
 
     def jacobian_derivative(
         self,
@@ -169,34 +170,10 @@ class Motion(Calculator):
         >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
-        given = self._watched(body, point, relative_to)
-        return self._compute(motion.jacobian_derivative, (6, self._n), ("q", "qd"), (q, qd), given=given, out=out)
-
-    def _watched(self, body: str, point: npt.ArrayLike, relative_to: str | None) -> tuple[tuple[float, ...]]:
-        """A point as the drivers have it: (body, watcher, x, y, z), n standing for the world."""
-        number, place = self._dof_and_point(body, vector3(point, "point"))
-        watcher = self._n if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
-        return ((number, watcher, *place.tolist()),)
-
-    def _dof_and_point(self, name: str, point: np.ndarray) -> tuple[int, np.ndarray]:
-        """The number in the kernels of the body that carries a frame, and a point of the frame in that body's axes."""
-        if name in self.body_names:
-            return int(self._dofs.last[self.body_names.index(name)]), point
-        frame = self._frame(name)
-        place = frame.pose.rotation @ point + frame.pose.translation
-        return self._n if frame.body < 0 else int(self._dofs.last[frame.body]), place
-
-    def _body_or_frame(self, name: str) -> Frame:
-        """The frame of the body, or on the fixed joint, that has this name."""
-        if name in self.body_names:
-            return Frame(self.body_names.index(name), Pose())
-        return self._frame(name)
-
-    def _frame(self, name: str) -> Frame:
-        """The frame on a fixed joint that has this name."""
-        if name not in self._description.frames:
-            raise ModelError(f"no body or frame {name!r}; the model has {[*self.body_names, *self.fixed_frames]}")
-        return self._description.frames[name]
+        given = self.kernel_model.observed_point(body, point, relative_to)
+        return self.kernel_model.compute(
+            motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out
+        )
 
     def energy(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
@@ -223,7 +200,7 @@ class Motion(Calculator):
         >>> float(kinetic), float(potential)
         (2.0, 0.0)
         """
-        kinetic_potential = self._compute(motion.energy, (2,), ("q", "qd"), (q, qd), out=out)
+        kinetic_potential = self.kernel_model.compute(motion.energy, (2,), ("q", "qd"), (q, qd), out=out)
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
     def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
@@ -237,7 +214,7 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(1, length=2.0, mass=3.0).momentum([0.0], [1.0]).tolist()
         [0.0, 3.0, 0.0, 0.0, 0.0, 1.0]
         """
-        return copied_to(out, self._compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
+        return copied_to(out, self.kernel_model.compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
 
     def center_of_mass(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Centre of mass of the whole mechanism in the world: (..., 3), m.
@@ -248,5 +225,5 @@ class Motion(Calculator):
         >>> rb.Model.serial_chain(2, length=2.0).center_of_mass([0.0, 0.0]).tolist()
         [2.0, 0.0, 0.0]
         """
-        found = self._compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like("q", q)))
+        found = self.kernel_model.compute(motion.momentum, (9,), ("q", "qd"), (q, self._none_like("q", q)))
         return copied_to(out, found[..., 6:], (q,))

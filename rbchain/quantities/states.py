@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..arguments import FLOAT32, copied_to
 from ..model.flatten import POSING_CODES
 from ..model.joint_order import index_arrays
-from .calculator import FLOAT32, Calculator, copied_to
+from .attributes import Attributes
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
 
-class States(Calculator):
+class States(Attributes):
     """The part of Model that knows what positions are."""
 
     @property
@@ -27,7 +28,7 @@ class States(Calculator):
     @property
     def velocity_labels(self) -> tuple[str, ...]:
         """A name for each entry of qd, qdd and tau."""
-        return _labels(self.joint_names, self._dofs.counts)
+        return _labels(self.joint_names, self.kernel_model.dofs.counts)
 
     @property
     def position_units(self) -> tuple[str, ...]:
@@ -50,7 +51,7 @@ class States(Calculator):
         """
         pairs = []
         for kind, q, v, dofs in zip(
-            self.joint_types, self.position_index, self.velocity_index, self._dofs.counts, strict=True
+            self.joint_types, self.position_index, self.velocity_index, self.kernel_model.dofs.counts, strict=True
         ):
             own = {"free": 3, "spherical": 0}.get(kind, dofs)
             pairs += [(int(q + i), int(v + i)) for i in range(own)]
@@ -95,7 +96,7 @@ class States(Calculator):
         >>> np.array([0.1, 0.2])[index_q].tolist()
         [0.2, 0.1]
         """
-        counts_of_joints = zip(self._dofs.position_counts, self._dofs.counts, strict=True)
+        counts_of_joints = zip(self.kernel_model.dofs.position_counts, self.kernel_model.dofs.counts, strict=True)
         own = dict(zip(self.joint_names, counts_of_joints, strict=True))
         return index_arrays(own, list(self.fixed_frames), list(names), None if counts is None else list(counts))
 
@@ -111,7 +112,7 @@ class States(Calculator):
         array([0., 0., 0., 1.])
         """
         q = np.zeros(self.nq)
-        q[[at + 3 for at in self._quaternions]] = 1.0
+        q[[at + 3 for at in self.kernel_model.dofs.quaternions]] = 1.0
         return q
 
     def random_state(
@@ -140,10 +141,10 @@ class States(Calculator):
         rng = np.random.default_rng(rng)
         shape: tuple[int, ...] = (batch,) if np.ndim(batch) == 0 else tuple(batch)  # type: ignore[arg-type, assignment]
         q = rng.uniform(-1.0, 1.0, (*shape, self.nq))
-        own = ~self._dofs.in_quaternion_joint
+        own = ~self.kernel_model.dofs.in_quaternion_joint
         turns = own & (np.array(self.dof_types) != "prismatic")
         q[..., self._own_coordinates[turns[own]]] *= np.pi
-        for at in self._quaternions:
+        for at in self.kernel_model.dofs.quaternions:
             direction = rng.normal(size=(*shape, 4))
             q[..., at : at + 4] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
         return q, rng.normal(size=(*shape, self.nv))
@@ -180,7 +181,7 @@ class States(Calculator):
 
     def _moved(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         moved = np.empty_like(q)
-        own = ~self._dofs.in_quaternion_joint
+        own = ~self.kernel_model.dofs.in_quaternion_joint
         moved[..., self._own_coordinates] = q[..., self._own_coordinates] + v[..., own]
         for at, dof, free in self._quaternion_joints():
             turn = v[..., dof : dof + 3]
@@ -215,7 +216,7 @@ class States(Calculator):
 
     def _difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         v = np.empty((*q0.shape[:-1], self.nv))
-        own = ~self._dofs.in_quaternion_joint
+        own = ~self.kernel_model.dofs.in_quaternion_joint
         v[..., own] = (q1 - q0)[..., self._own_coordinates]
         for at, dof, free in self._quaternion_joints():
             before = _rotation(q0[..., at : at + 4])
@@ -232,19 +233,19 @@ class States(Calculator):
         self, names: Sequence[str], states: Sequence[npt.ArrayLike]
     ) -> tuple[list[np.ndarray], npt.DTypeLike, tuple[int, ...]]:
         """Arguments in float64 for computing with, and the precision of the result."""
-        arrays, dtype, batch = self._checked(names, states, of_chains=())
+        arrays, dtype, batch = self.kernel_model.check_states(names, states, of_samples=())
         return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
 
     @property
     def _own_coordinates(self) -> np.ndarray:
         """Entries of q that have a rate of their own, in the order of their velocities."""
-        pairs = zip(self.joint_types, self._dofs.position_index, self._dofs.position_counts, strict=True)
+        pairs = zip(self.joint_types, self.position_index, self.kernel_model.dofs.position_counts, strict=True)
         entries = [np.arange(at, at + count) for kind, at, count in pairs if kind not in POSING_CODES]
         return np.concatenate(entries) if entries else np.array([], int)
 
     def _quaternion_joints(self) -> Iterator[tuple[int, int, bool]]:
         """First entry in q of each quaternion, and in qd of its angular velocity; and whether the joint is free."""
-        for kind, at, dof in zip(self.joint_types, self._dofs.position_index, self._dofs.velocity_index, strict=True):
+        for kind, at, dof in zip(self.joint_types, self.position_index, self.velocity_index, strict=True):
             if kind == "free":
                 yield at + 3, dof + 3, True
             elif kind == "spherical":

@@ -374,8 +374,8 @@ def _words_of(code: types.CodeType) -> list[Any]:
 def fingerprint(model: Model) -> str:
     """A hash of everything that a model is, but for its looks and drives."""
     digest = hashlib.sha256()
-    for field in fields(model._description):
-        value = getattr(model._description, field.name)
+    for field in fields(model.description):
+        value = getattr(model.description, field.name)
         if field.name in ("visuals", "drives"):  # a study has drives of its own
             continue
         if field.name == "nominal":  # what controllers know

@@ -190,10 +190,10 @@ class Chains:
     def _apply_q(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         if dispersion.how == "add":
             self._along[:, target.index] += values[:, 0]
-        elif self.model._dofs.in_quaternion_joint[target.index]:
+        elif self.model.kernel_model.dofs.in_quaternion_joint[target.index]:
             raise StudyError(f"q of {target.name!r}: a free or spherical joint's is moved, how = 'add', and not set")
         else:
-            self._q[:, self.model._topology[COORDINATE, target.index]] = values[:, 0]
+            self._q[:, self.model.kernel_model.topology[COORDINATE, target.index]] = values[:, 0]
             self._along[:, target.index] = 0.0
 
     def _apply_qd(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:

@@ -74,13 +74,13 @@ def _in_state(chains: Chains, plain: Chains) -> list[str]:
 
 def _in_parameters(plan: Plan, many: Model) -> list[str]:
     """Rows and columns of the parameters that are no longer those of the model, by their names."""
-    _, table, variation = many._arrays_in(FLOAT64)
-    _, nominal, _ = plan.model._arrays_in(FLOAT64)
+    _, table, variation = many.kernel_model.arrays(FLOAT64)
+    _, nominal, _ = plan.model.kernel_model.arrays(FLOAT64)
     table, nominal = (x if x.ndim == 2 else x[..., 0] for x in (table, nominal))
     width = min(table.shape[1], nominal.shape[1])
     entries = {(int(r), int(c)) for r, c in np.argwhere(table[:, :width] != nominal[:, :width])}
     entries |= set() if variation is None else {(int(r), int(c)) for r, c in variation.entries}
-    names = [plan.model.body_names[body] for body in plan.model._dofs.body]
+    names = [plan.model.body_names[body] for body in plan.model.kernel_model.dofs.body]
     found: dict[str, list[str]] = {}
     for row, column in sorted(entries):
         groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]

@@ -78,7 +78,7 @@ class Scene:
     def axes(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
         """Origins (m, 3) and quaternions (m, 4) of the bodies' frames, and of those fixed to bodies."""
         origins, rotations = [*self.translation[0, frame]], [*self.rotation[0, frame]]
-        for fixed in self.model._description.frames.values():
+        for fixed in self.model.description.frames.values():
             if fixed.body >= 0:
                 origins.append(origins[fixed.body] + rotations[fixed.body] @ fixed.pose.translation)
                 rotations.append(rotations[fixed.body] @ fixed.pose.rotation)

@@ -37,7 +37,7 @@ def shapes_of(model: Model) -> list[Shape]:
     from trimesh import creation
 
     places: dict[str, tuple[int, Pose | None]] = {name: (i, None) for i, name in enumerate(model.body_names)}
-    places |= {name: (frame.body, frame.pose) for name, frame in model._description.frames.items()}
+    places |= {name: (frame.body, frame.pose) for name, frame in model.description.frames.items()}
     found: list[Shape] = []
     missing: list[str] = []
     for name, visuals in model.visuals.items():
@@ -115,7 +115,7 @@ def extent_of(model: Model) -> float:
 def ends_of(model: Model, i: int) -> np.ndarray:
     """Points in body i's frame that it reaches to: joints of its children, frames fixed to it, its rod's end."""
     children = model.placement_translation[model.parent == i]
-    frames = [frame.pose.translation for frame in model._description.frames.values() if frame.body == i]
+    frames = [frame.pose.translation for frame in model.description.frames.values() if frame.body == i]
     points = np.array([*children, *frames]).reshape(-1, 3)
     if not points.any() and model.mass[i] > 0.0:
         points = 2.0 * model.cg[None, i]

@@ -174,7 +174,7 @@ def entries(model, own, data):
     """The entries of a sample's argument to replace: one number, or all of a quaternion."""
     at = data.draw(st.integers(0, own.size - 1), label="entry")
     if own.shape == (model.nq,) and in_quaternions(model)[at]:
-        first = next(a for a in model._quaternions if a <= at < a + 4)
+        first = next(a for a in model.kernel_model.dofs.quaternions if a <= at < a + 4)
         return slice(first, first + 4)
     return slice(at, at + 1)
 

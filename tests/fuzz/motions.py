@@ -166,7 +166,7 @@ def check_ends(motion, found):
         else:
             assert not status.success
             assert end == 0.0
-        for at in model._quaternions:
+        for at in model.kernel_model.dofs.quaternions:
             length = np.linalg.norm(q[reached, at : at + 4], axis=-1)
             np.testing.assert_allclose(length, 1.0, rtol=0, atol=8 * np.finfo(q.dtype).eps)
         if status is rb.Status.DONE and found.t[-1] == duration:

@@ -56,7 +56,7 @@ def times(matrix, vector):
 
 
 def in_air(model):
-    return rb.Model(dataclasses.replace(model._description, fluid_density=np.array(0.0)))
+    return rb.Model(dataclasses.replace(model.description, fluid_density=np.array(0.0)))
 
 
 def body_jacobians(model, q):
@@ -150,7 +150,7 @@ def test_power_of_the_motors_is_the_rate_of_energy(kinds):
 def test_drag_is_the_sum_over_bodies_and_strips(kinds):
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
-    d, expected = model._description, np.zeros_like(qd)
+    d, expected = model.description, np.zeros_like(qd)
     x, w = np.polynomial.legendre.leggauss(400)
     for b, J in body_jacobians(model, q):
         frame = rb.Pose(d.drag_translation[b], d.drag_rotation[b])
@@ -236,7 +236,7 @@ def test_what_floats_along_with_the_current_does_so_for_ever():
 def test_a_steady_current_is_a_change_of_frame():
     """Galilei: seen from the current, the body moves as in still water."""
     model = immersed_tree(("free",), seed=5)
-    model = rb.Model(dataclasses.replace(model._description, gravity=np.zeros(3)))
+    model = rb.Model(dataclasses.replace(model.description, gravity=np.zeros(3)))
     q, qd, _ = (x[0] for x in state(model))
     stream = np.array([0.3, -0.2, 0.5])
     root = qd.copy()

@@ -20,7 +20,7 @@ def mechanism():
     """A tree with every joint, in water, with everything on its joints that can be."""
     model = immersed_tree(("revolute", "free", "universal", "prismatic", "screw"))
     ones = np.where(np.isin(model.dof_types, ("revolute", "prismatic", "screw")), 1.0, 0.0)
-    ones[model._dofs.in_quaternion_joint] = 0.0
+    ones[model.kernel_model.dofs.in_quaternion_joint] = 0.0
     of_all = dict.fromkeys(("rotor_inertia", "damping", "friction"), np.full(model.nv, 0.1))
     return model.vary(
         **of_all,

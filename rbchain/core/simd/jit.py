@@ -132,7 +132,7 @@ class _CompilerForCallers(compiler.Compiler):
         at = next(i for i, (kind, _) in enumerate(passes.passes) if kind is NativeLowering)
         passes.passes[at] = (_LowerForCallers, passes.passes[at][1])
         passes.passes = [step for step in passes.passes if step[0].__name__ not in NOT_NEEDED]
-        passes._finalized = False
+        passes._finalized = False  # noqa: SLF001 - Numba has no public way to change its list of passes
         passes.finalize()
         return [passes]
 
@@ -183,5 +183,5 @@ def driver(function):
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
         with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
-            dispatcher._cache = _FingerprintedCache(function)
+            dispatcher._cache = _FingerprintedCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
     return dispatcher

@@ -152,7 +152,7 @@ def _lower_window(context, builder, sig, values):
         strides.insert(0, builder.mul(strides[0], extent))
     result = make_array(sig.return_type)(context, builder)
     populate_array(result, builder.gep(data, [offset]), extents, strides, itemsize, None)
-    return result._getvalue()
+    return result._getvalue()  # noqa: SLF001 - as Numba's own code does it: there is no public name
 
 
 # --- between the chains of a batch, row by row, and lanes -------------------------------------------------------------

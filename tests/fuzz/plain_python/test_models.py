@@ -164,4 +164,4 @@ def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, a
             assert what == "a name that UTF-8 does not have"
             return
         found = rb.load(path)
-    same(found._description, model._description)
+    same(found.description, model.description)

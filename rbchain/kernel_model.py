@@ -1,107 +1,138 @@
-"""The part of Model that checks arguments and calls drivers."""
+"""KernelModel: a mechanism as the kernels read it. A state passes here from the facade's methods to a driver.
+
+It owns what all drivers of a model share: the topology, the parameters in each precision, what samples vary, working
+memory, and the checks of arguments. Pinocchio divides this between `Model` and `Data`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.simd.lanes import LANE_WIDTHS
-from ..core.tree.layout import PASSIVE, Variation
-from ..drivers import threads
-from ..drivers.blocks import memory_size
-from ..errors import ModelError, StateError
-from ..lock_free import cached_property
-from ..model.description import VARIABLE_FIELDS, Description, is_in_water
-from ..model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
-from ..model.massless import bodies_of_dofs, dofs_without_inertia, remedies
-from ..real_arrays import real_array
-from .attributes import Attributes
+from .arguments import FLOAT32, FLOAT64, as_array, check_out, copied_to, precision_of
+from .core.simd.lanes import LANE_WIDTHS
+from .core.tree.layout import PASSIVE, Variation
+from .drivers import threads
+from .drivers.blocks import memory_size
+from .errors import ModelError, StateError
+from .lock_free import cached_property
+from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
+from .model.flatten import batch_shape_of, dofs_of, parameters_of, topology_of, variation_of
+from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
+from .model.pose import Pose, vector3
 
 ndarray = np.ndarray
-FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 NO_WRENCHES = (np.empty(0),)
 POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
 #: How far from 1 the length of a quaternion may be.
 UNIT_LENGTH = {FLOAT64: 1e-6, FLOAT32: 1e-5}
 
 
-class Calculator(Attributes):
-    """A model's arrays for the drivers, and the way from arguments through a driver to results."""
+class KernelModel:
+    """A mechanism as the kernels read it.
 
-    if TYPE_CHECKING:  # what the parts of a Model use of each other
-
-        def random_state(
-            self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
-        ) -> tuple[np.ndarray, np.ndarray]: ...
-        def forward_dynamics(
-            self,
-            q: npt.ArrayLike,
-            qd: npt.ArrayLike,
-            tau: npt.ArrayLike,
-            wrenches: npt.ArrayLike | None = None,
-            out: np.ndarray | None = None,
-        ) -> np.ndarray: ...
-        def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
-        def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
+    Attributes
+    ----------
+    description : Description
+        The names and numbers of the mechanism, from which everything else follows.
+    dofs : Dofs
+        Which degrees of freedom belong to which body.
+    topology : array of int
+        The tree: one column per degree of freedom, rows as in `core.tree.layout`.
+    nq, nv, n_bodies : int
+    batch_shape : tuple
+        Shape of the batch of samples whose parameters differ; () if all samples share them.
+    """
 
     def __init__(self, description: Description) -> None:
-        self._description = description
-        self._dofs = dofs_of(description)
-        self._n = len(description.dof_types)
-        self._bodies_are_dofs = self._n == len(description.body_names)
-        self._velocity_shape = (self._n,)
-        self._position_shape = (int(self._dofs.position_counts.sum()),)
-        self._quaternions = self._dofs.quaternions
-        self._topology = topology_of(description)
-        for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
-            getattr(description, field).flags.writeable = False
+        self.description = description
+        self.dofs = dofs_of(description)
+        self.nv = len(description.dof_types)
+        self.nq = int(self.dofs.position_counts.sum())
+        self.n_bodies = len(description.body_names)
+        self.topology = topology_of(description)
+        self.batch_shape = batch_shape_of(description)
+        self._velocity_shape, self._position_shape = (self.nv,), (self.nq,)
+        self._quaternions = self.dofs.quaternions
         self._shared = self.batch_shape == ()
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
         self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
         self._for_one: dict[Callable[..., Any], tuple[int, list[np.ndarray]]] = {}
-
-    @property
-    def nq(self) -> int:
-        return self._position_shape[0]
-
-    @property
-    def nv(self) -> int:
-        return self._n
+        for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
+            getattr(description, field).flags.writeable = False
 
     @cached_property
     def in_water(self) -> bool:
-        """Whether there is a fluid, and a body that it does something to."""
-        return is_in_water(self._description)
+        """Whether there is a fluid that acts on a body."""
+        return is_in_water(self.description)
 
     @cached_property
-    def _acts_by_itself(self) -> bool:
-        """Whether joints have passive forces, or bodies water around them."""
-        return self.in_water or bool((self._topology[PASSIVE] != 0).any())
+    def has_passive_or_fluid_forces(self) -> bool:
+        """Whether forces act that no drive gives: passive joint forces, or those of a fluid."""
+        return self.in_water or bool((self.topology[PASSIVE] != 0).any())
 
     @property
-    def _drags(self) -> bool:
-        """Whether there is a fluid that takes energy from what moves in it."""
-        fields = (self._description.linear_damping, self._description.quadratic_damping, self._description.strip_drag)
+    def has_drag(self) -> bool:
+        """Whether a fluid takes energy from the bodies that move in it."""
+        fields = (self.description.linear_damping, self.description.quadratic_damping, self.description.strip_drag)
         return self.in_water and any(field.any() for field in fields)
+
+    def refuse_water(self, what: str) -> None:
+        """Raise a StateError if the model is in water: `what` is computed for bodies in air."""
+        if self.in_water:
+            raise StateError(f"{what} is that of bodies in air; expected a model without fluid_density")
+
+    @cached_property
+    def weightless(self) -> Self:
+        """The same model without gravity."""
+        return type(self)(dataclasses.replace(self.description, gravity=np.zeros_like(self.description.gravity)))
+
+    # --- frames -------------------------------------------------------------------------------------------------------
+
+    def frame(self, name: str) -> Frame:
+        """The frame with this name: that of a moving body, or one on a fixed joint."""
+        bodies, fixed = self.description.body_names, self.description.frames
+        if name in bodies:
+            return Frame(bodies.index(name), Pose())
+        if name not in fixed:
+            raise ModelError(f"no body or frame {name!r}; the model has {[*bodies, *fixed]}")
+        return fixed[name]
+
+    def observed_point(
+        self, frame: str, point: npt.ArrayLike, relative_to: str | None
+    ) -> tuple[tuple[int, int, float, float, float]]:
+        """A point of a frame as drivers of Jacobians take it: (dof, dof of the observer, x, y, z); nv is the world."""
+        dof, place = self._dof_and_point(frame, vector3(point, "point"))
+        observer = self.nv if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
+        x, y, z = place.tolist()
+        return ((dof, observer, x, y, z),)
+
+    def _dof_and_point(self, name: str, point: np.ndarray) -> tuple[int, np.ndarray]:
+        """The last degree of freedom of the body that carries a frame, and a point of the frame in the body's axes."""
+        frame = self.frame(name)
+        place = frame.pose.rotation @ point + frame.pose.translation
+        return self.nv if frame.body < 0 else int(self.dofs.last[frame.body]), place
+
+    # --- inertia ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _dofs_without_inertia(self) -> np.ndarray:
-        return dofs_without_inertia(self._description)
+        return dofs_without_inertia(self.description)
 
     @cached_property
-    def _has_inertia(self) -> bool:
+    def has_inertia(self) -> bool:
         """Whether inertia determines all accelerations, in every sample."""
         return not self._dofs_without_inertia.any()
 
     @cached_property
     def bodies_without_inertia(self) -> tuple[str, ...]:
         free = self._dofs_without_inertia
-        return bodies_of_dofs(self._description, free[0]) if len(free) and free.any(-1).all() else ()
+        return bodies_of_dofs(self.description, free[0]) if len(free) and free.any(-1).all() else ()
 
     def samples_without_inertia(
         self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None
@@ -113,13 +144,11 @@ class Calculator(Attributes):
         """
         free = self._dofs_without_inertia
         if (held is not None or resisted is not None) and free.any():
-            free = dofs_without_inertia(self._description, held, resisted)
+            free = dofs_without_inertia(self.description, held, resisted)
         without = np.asarray(free.any(-1))
         if len(without) and without.all():
-            bodies = bodies_of_dofs(self._description, free[0])
-            raise ModelError(
-                f"{what}: {remedies(self.name, bodies)}. Kinematics and inverse dynamics need no inertia there"
-            )
+            found = remedies(self.description.name, bodies_of_dofs(self.description, free[0]))
+            raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics need no inertia there")
         if len(without) == 1:  # for all samples, which do not differ in their inertias
             return np.broadcast_to(without[0], self.batch_shape)
         return without.reshape(self.batch_shape)
@@ -129,28 +158,17 @@ class Calculator(Attributes):
 
         By itself, round-off could pass for their inertia. Raise a ModelError as `samples_without_inertia` does.
         """
-        if self._has_inertia:
+        if self.has_inertia:
             return self
         without = self.samples_without_inertia(what, held, resisted)
         if not without.any():
             return self
-        rotors = np.where(without[..., None], np.nan, self._description.rotor_inertia)
-        return type(self)(dataclasses.replace(self._description, rotor_inertia=rotors))
+        rotors = np.where(without[..., None], np.nan, self.description.rotor_inertia)
+        return type(self)(dataclasses.replace(self.description, rotor_inertia=rotors))
 
-    def _refuse_water(self, what: str) -> None:
-        if self.in_water:
-            raise StateError(f"{what} is that of bodies in air; expected a model without fluid_density")
+    # --- a call of a driver -------------------------------------------------------------------------------------------
 
-    @cached_property
-    def batch_shape(self) -> tuple[int, ...]:
-        return batch_shape_of(self._description)
-
-    @cached_property
-    def _weightless(self) -> Self:
-        """The same model without gravity."""
-        return type(self)(dataclasses.replace(self._description, gravity=np.zeros_like(self._description.gravity)))
-
-    def _compute(
+    def compute(
         self,
         driver: Callable[..., Any],
         shape: tuple[int, ...],
@@ -182,7 +200,7 @@ class Calculator(Attributes):
                     memory = spare.pop()
                 except (KeyError, IndexError):
                     numbers, spare = self._for_one.setdefault(driver, (math.prod(shape), []))
-                    memory = self._new_memory(FLOAT64, 1, numbers + scratch)
+                    memory = self.new_memory(FLOAT64, 1, numbers + scratch)
                 found: np.ndarray = np.empty(numbers)
                 none = NO_WRENCHES if wrenches else ()
                 driver(memory, *self._float64_arrays, *given, *states, *none, found, 0, 1)
@@ -195,7 +213,7 @@ class Calculator(Attributes):
         if not self._shared and extra > 0:
             settings: dict[str, Any] = {"scratch": scratch, "given": given, "out": out}
             return self._compute_several(extra, driver, shape, names, states, *wrenches, **settings)
-        arrays, dtype, batch = self._checked(names, states, *wrenches)
+        arrays, dtype, batch = self.check_states(names, states, *wrenches)
         numbers = math.prod(shape)
         rows = numbers + scratch
         if out is not None:
@@ -209,9 +227,9 @@ class Calculator(Attributes):
         else:
             found = result.reshape(numbers)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
-        arguments = (*self._arrays_in(dtype), *given, *arrays, found)
-        most_threads = 1 + chains * self._n // threads.JOINTS_PER_THREAD
-        new_memory = lambda: self._new_memory(dtype, width, rows)  # noqa: E731
+        arguments = (*self.arrays(dtype), *given, *arrays, found)
+        most_threads = 1 + chains * self.nv // threads.JOINTS_PER_THREAD
+        new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
         threads.run(driver, spare, new_memory, arguments, chains, width, most_threads)
         return result
 
@@ -240,28 +258,28 @@ class Calculator(Attributes):
         arguments = [
             np.broadcast_to(x, (*x.shape[:behind], *axes, *x.shape[behind + extra :])) if has else x for x, has in pairs
         ]
-        result = np.empty((*self.batch_shape, *axes, *shape), _precision([x for x in arguments if x is not None]))
+        result = np.empty((*self.batch_shape, *axes, *shape), precision_of([x for x in arguments if x is not None]))
         for index in np.ndindex(axes):
             place = (slice(None),) * behind + index
             one = [x[place] if has else x for x, has in zip(arguments, along, strict=True)]
-            result[place] = self._compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings)
+            result[place] = self.compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings)
         return copied_to(out, result, [*states, *wrenches])
 
-    def _new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
+    def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Working memory for a block of lanes and these rows of a driver's own."""
-        return np.empty(memory_size(self._topology, rows, width, dtype.itemsize), dtype)
+        return np.empty(memory_size(self.topology, rows, width, dtype.itemsize), dtype)
 
-    def _checked(
+    def check_states(
         self,
         names: Sequence[str],
         states: Sequence[npt.ArrayLike],
         *wrenches: Any,
-        of_chains: tuple[int, ...] | None = None,
+        of_samples: tuple[int, ...] | None = None,
     ) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
         Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or (..., 0); the precision;
-        the shape of the batch, which is that of the model's chains, or else broadcasts with `of_chains`.
+        the shape of the batch, which is that of the model's chains, or else broadcasts with `of_samples`.
         """
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
         trailing: list[tuple[int, ...]] = [
@@ -270,7 +288,7 @@ class Calculator(Attributes):
         loaded = len(wrenches) > 0 and wrenches[0] is not None
         if loaded:
             names, arrays = (*names, "wrenches"), [*arrays, as_array("wrenches", wrenches[0])]
-            trailing = [*trailing, (len(self._dofs.counts), 6)]
+            trailing = [*trailing, (len(self.dofs.counts), 6)]
         for name, x, own in zip(names, arrays, trailing, strict=True):
             if x.dtype.kind not in "fiu":
                 raise StateError(f"{name} has type {x.dtype}; expected real numbers")
@@ -278,14 +296,14 @@ class Calculator(Attributes):
                 raise StateError(f"{name} has shape {x.shape}; expected ({', '.join(['...', *map(str, own)])})")
             if name in POSITIONS and self._quaternions:
                 self._check_quaternions(name, x)
-        dtype = _precision(arrays)
+        dtype = precision_of(arrays)
         batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
         try:
-            batch = np.broadcast_shapes(self.batch_shape if of_chains is None else of_chains, *batches)
+            batch = np.broadcast_shapes(self.batch_shape if of_samples is None else of_samples, *batches)
         except ValueError:
             found = dict(zip(names, batches, strict=True))
             raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
-        if not self._shared and of_chains is None and batch != self.batch_shape:
+        if not self._shared and of_samples is None and batch != self.batch_shape:
             raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
         ready = []
         for x, own in zip(arrays, trailing, strict=True):
@@ -293,7 +311,7 @@ class Calculator(Attributes):
             whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
             ready.append(np.require(whole, dtype, ("C", "A", "W")))
         if loaded:
-            ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self._n)
+            ready[-1] = self.to_dofs(ready[-1]).reshape(*batch, 6 * self.nv)
         elif wrenches:  # an array too, if an empty one: for None each driver would be compiled once more
             ready.append(np.empty((*batch, 0), dtype))
         return ready, dtype, batch
@@ -309,97 +327,55 @@ class Calculator(Attributes):
             if bad.any():
                 chain = tuple(int(i) for i in np.argwhere(bad)[0])
                 where = f" of chain {chain[0] if len(chain) == 1 else chain}" if chain else ""
-                body = self._description.body_names[int(np.searchsorted(self._dofs.position_index, at, "right")) - 1]
+                body = self.description.body_names[int(np.searchsorted(self.dofs.position_index, at, "right")) - 1]
                 raise StateError(
                     f"{name}{where}: the quaternion of body {body!r}, {name}[{at}:{at + 4}], is "
                     f"{found[chain].tolist()}; expected [x, y, z, w] of length 1 to {allowed / 2:g}"
                 )
 
-    def _to_dofs(self, of_bodies: np.ndarray) -> np.ndarray:
+    def to_dofs(self, of_bodies: np.ndarray) -> np.ndarray:
         """Values of bodies (..., n, m) as the kernels have them: (..., nv, m), zero but for each body's last dof."""
-        if self._bodies_are_dofs:
+        if self.nv == self.n_bodies:
             return of_bodies
-        of_dofs = np.zeros((*of_bodies.shape[:-2], self._n, of_bodies.shape[-1]), of_bodies.dtype)
-        of_dofs[..., self._dofs.last, :] = of_bodies
+        of_dofs = np.zeros((*of_bodies.shape[:-2], self.nv, of_bodies.shape[-1]), of_bodies.dtype)
+        of_dofs[..., self.dofs.last, :] = of_bodies
         return of_dofs
 
-    def _arrays_in(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
+    def arrays(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
         """Topology, parameters and variation for the drivers in one precision: all follow from the description."""
         if dtype.itemsize not in self._arrays:
-            self._arrays[dtype.itemsize] = (self._topology, *self._converted(dtype, self.in_water))
+            self._arrays[dtype.itemsize] = (self.topology, *self._converted(dtype, self.in_water))
         return self._arrays[dtype.itemsize]
 
-    def _parameters_in(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
+    def parameters(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
         """Parameters and variation in one precision, with the columns of a model in water or without them."""
-        return self._arrays_in(dtype)[1:] if in_water == self.in_water else self._converted(dtype, in_water)
+        return self.arrays(dtype)[1:] if in_water == self.in_water else self._converted(dtype, in_water)
 
     def _converted(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
         """Parameters and variation in one precision. Raises ModelError where they are beyond its range."""
         try:
             with np.errstate(over="raise", invalid="raise"):
-                parameters, variation = parameters_of(self._description_of_first, in_water), None
+                parameters, variation = parameters_of(self._description_of_first_sample, in_water), None
                 if not self._shared:
-                    variation = Variation(*variation_of(self._description, parameters, dtype, in_water))
+                    variation = Variation(*variation_of(self.description, parameters, dtype, in_water))
                     parameters = parameters[..., None]
                 return parameters.astype(dtype), variation
         except FloatingPointError:
             raise ModelError(
-                f"model {self._description.name!r}: parameters, or products such as rotor_inertia gear_ratio^2, are "
+                f"model {self.description.name!r}: parameters, or products such as rotor_inertia gear_ratio^2, are "
                 f"beyond the range of {dtype.name}; expected numbers up to {np.finfo(dtype).max:.1e} in size"
             ) from None
 
     @cached_property
     def _float64_arrays(self) -> tuple[np.ndarray, np.ndarray, Variation | None]:
-        return self._arrays_in(FLOAT64)
+        return self.arrays(FLOAT64)
 
     @property
-    def _description_of_first(self) -> Description:
+    def _description_of_first_sample(self) -> Description:
         """The description with the fields that vary as the first sample has them."""
         first = {
             field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
             for field, axes in VARIABLE_FIELDS.items()
-            if (value := getattr(self._description, field)).ndim > len(axes)
+            if (value := getattr(self.description, field)).ndim > len(axes)
         }
-        return dataclasses.replace(self._description, **first)
-
-
-def _precision(arrays: Sequence[np.ndarray]) -> np.dtype:
-    """That of a calculation with these arguments."""
-    return FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
-
-
-def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:
-    """An argument as an array of float32 or float64, or a StateError that names it."""
-    return real_array(name, x, StateError, keep_float32=True)
-
-
-def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, arguments: Sequence[Any]) -> None:
-    """Refuse an array for the result that does not fit, or that shares memory with an argument."""
-    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-        raise StateError(f"out is a {type(out).__name__}; expected an array {shape} of {dtype}")
-    if out.shape != shape or out.dtype != dtype or not out.flags.carray:
-        order = "" if out.flags.carray else ", not C-contiguous and writeable"
-        raise StateError(
-            f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and writeable"
-        )
-    check_overlap(out, arguments)
-
-
-def check_overlap(out: np.ndarray | None, arguments: Sequence[Any]) -> None:
-    """Refuse an array for the result that shares memory with an argument."""
-    if out is None:
-        return
-    if any(isinstance(x, np.ndarray) and np.may_share_memory(out, x) for x in arguments):
-        raise StateError(
-            "out shares memory with an argument, which would be overwritten while it is read; expected an array of its "
-            "own. Use out=np.empty(shape)"
-        )
-
-
-def copied_to(out: np.ndarray | None, result: np.ndarray, arguments: Sequence[Any]) -> np.ndarray:
-    """The result, in `out` if that is given."""
-    if out is None:
-        return result
-    check_out(out, result.shape, result.dtype, arguments)
-    out[...] = result
-    return out
+        return dataclasses.replace(self.description, **first)
