@@ -3,9 +3,7 @@
 Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
 """
 
-from numba.extending import overload
-
-from ..core.simd.jit import kernel
+from ..core.simd.jit import choose, kernel
 from ..core.simd.lane_memory import (
     CACHE_LINE,
     aligned_start,
@@ -92,22 +90,16 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     return block
 
 
-def water_of(topology, chosen):
-    """The chosen parameters of a model in water, or None: it is the size of the topology's integers that tells."""
-    return chosen if topology.dtype == IN_WATER else None
+# The chosen parameters of a model in water, or None: it is the type of the topology's integers that tells.
+water_of = choose(
+    lambda topology, chosen: str(topology.dtype) == IN_WATER.__name__,
+    lambda topology, chosen: chosen,
+    lambda topology, chosen: None,
+)
 
 
-@overload(water_of, jit_options={"forceinline": True})
-def _overload_water_of(topology, chosen):
-    if str(topology.dtype) == IN_WATER.__name__:
-        return lambda topology, chosen: chosen
-    return lambda topology, chosen: None
-
-
-def choose_parameters(shared, of_lanes):
-    """The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane."""
-    if shared.ndim == 2:
-        return shared
+@kernel
+def copy_to_lanes(shared, of_lanes):
     for i in range(shared.shape[0]):
         for column in range(shared.shape[1]):
             for lane in range(of_lanes.shape[2]):
@@ -115,12 +107,8 @@ def choose_parameters(shared, of_lanes):
     return of_lanes
 
 
-@overload(choose_parameters)
-def _overload_choose_parameters(shared, of_lanes):
-    # Numba would see one function return arrays of two shapes
-    if shared.ndim == 2:
-        return lambda shared, of_lanes: shared
-    return choose_parameters
+# The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane.
+choose_parameters = choose(lambda shared, of_lanes: shared.ndim == 2, lambda shared, of_lanes: shared, copy_to_lanes)
 
 
 @kernel
