@@ -13,6 +13,7 @@ from . import simulation
 from .codegen.generate import generate
 from .errors import ModelError
 from .lock_free import cached_property
+from .misspelt import SuggestsAttributes
 from .model import validation
 from .model.description import VARIABLE_FIELDS, Description, water_of
 from .model.inertia import Inertia, as_arrays, load_arrays, tensor_of_point
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .view.viewer import Viewer
 
 
-class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
+class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, SuggestsAttributes):
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
     Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,

@@ -63,6 +63,8 @@ Gravity compensation, 1000 steps of a rod that so falls no more than its first v
 0.5
 """
 
+from typing import TYPE_CHECKING, Never
+
 import numpy as np
 
 from .core.algorithms.aba import forward_dynamics
@@ -82,6 +84,7 @@ from .core.simd.trig import sincos
 from .core.tree.kinematics import bodies_in_motion, normalize_positions, place_bodies, position_rates
 from .core.tree.layout import BODY_ROWS, GATHERED_ROWS, GATHERING, GRAVITY, A, Block, FlatModel, Loads, R, Work
 from .errors import StateError
+from .misspelt import no_attribute
 
 __all__ = [
     "CORIOLIS_ROWS",
@@ -163,3 +166,9 @@ def block_of(model, register_full=False, dtype=np.float64, chains=None):
     loads = Loads(zeros[2], np.zeros((n, 6, width), dtype), None)
     flat = FlatModel(*topology, parameters, parameters if model.in_water else None)
     return Block(flat, Work(body, gathered), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Never:
+        raise no_attribute(f"module {__name__!r}", name, __all__)

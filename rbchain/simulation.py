@@ -27,6 +27,7 @@ from .drivers import threads
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
+from .misspelt import SuggestsAttributes
 from .real_arrays import float32_array, real_array
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ MOST_EXCEPTIONS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(SuggestsAttributes):
     """Motions of a batch of chains.
 
     Attributes
