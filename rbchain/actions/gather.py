@@ -336,8 +336,8 @@ def _current(model: Model, forces: Sequence[Force], of_time: _Signals) -> int:
 def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
         raise StateError(f"a force is {wrench!r}; expected a Wrench or a Current")
-    what = f"Wrench on {wrench.body!r}"
-    frame = model._body_or_frame(wrench.body)
+    what = f"Wrench on {wrench.frame!r}"
+    frame = model._body_or_frame(wrench.frame)
     body, pose = frame.body, frame.pose
     if body < 0:
         raise StateError(f"{what}: it is fixed to the world; expected a body that moves")

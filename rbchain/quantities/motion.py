@@ -107,7 +107,7 @@ class Motion(Calculator):
     def jacobian(
         self,
         q: npt.ArrayLike,
-        body: str,
+        frame: str,
         point: npt.ArrayLike = (0.0, 0.0, 0.0),
         relative_to: str | None = None,
         out: np.ndarray | None = None,
@@ -117,7 +117,7 @@ class Motion(Calculator):
         Parameters
         ----------
         q : (..., nq) array
-        body : str
+        frame : str
             Name of a body, or of a frame on a fixed joint.
         point : (3,) array, m
             In the axes of that body or frame, from its origin.
@@ -148,14 +148,14 @@ class Motion(Calculator):
         >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
         [0.0, 0.5]
         """
-        given = self._watched(body, point, relative_to)
+        given = self._watched(frame, point, relative_to)
         return self._compute(motion.jacobian, (6, self._n), ("q",), (q,), given=given, out=out)
 
     def jacobian_derivative(
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        body: str,
+        frame: str,
         point: npt.ArrayLike = (0.0, 0.0, 0.0),
         relative_to: str | None = None,
         out: np.ndarray | None = None,
@@ -169,12 +169,12 @@ class Motion(Calculator):
         >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
-        given = self._watched(body, point, relative_to)
+        given = self._watched(frame, point, relative_to)
         return self._compute(motion.jacobian_derivative, (6, self._n), ("q", "qd"), (q, qd), given=given, out=out)
 
-    def _watched(self, body: str, point: npt.ArrayLike, relative_to: str | None) -> tuple[tuple[float, ...]]:
+    def _watched(self, frame: str, point: npt.ArrayLike, relative_to: str | None) -> tuple[tuple[float, ...]]:
         """A point as the drivers have it: (body, watcher, x, y, z), n standing for the world."""
-        number, place = self._dof_and_point(body, vector3(point, "point"))
+        number, place = self._dof_and_point(frame, vector3(point, "point"))
         watcher = self._n if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
         return ((number, watcher, *place.tolist()),)
 

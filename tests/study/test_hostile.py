@@ -112,6 +112,11 @@ WRONG = {
         'samples = 10\ndrives = [{ kind = "PID", joint = "link1", reference = 0, kq = 1 }]',
         r"drives\[0\]: PID has no kq; it has",
     ),
+    "a wrench on a body": (
+        "samples = 10",
+        'samples = 10\nforces = [{ kind = "Wrench", body = "link1" }]',
+        r"forces\[0\]: Wrench has no body; body is now called frame; it has",
+    ),
     "a number of too many digits": ("samples = 10", "samples = 1" + 5000 * "0", "the file is not valid TOML: .*4300"),
     "a huge number": ("duration = 0.1", "duration = 1" + 400 * "0", r"simulate.duration: .*valid number"),
     "too many samples": ("samples = 10", "samples = 1" + 18 * "0", r"samples: .*less than or equal to 10{15} \(found"),
