@@ -576,7 +576,7 @@ def _event_records(
             states[:, e, :most, : model.nq].reshape(*batch, most, model.nq),
             states[:, e, :most, model.nq : model.nq + model.nv].reshape(*batch, most, model.nv),
         )
-        for e, most in enumerate(event.most for event in events)
+        for e, most in enumerate(event.max_records for event in events)
     )
 
 

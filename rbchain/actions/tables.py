@@ -22,7 +22,7 @@ SIGNALS: dict[str, Callable[..., Signal]] = {
     "pieces": Signal,
 }
 #: Fields that had another name before.
-RENAMED = {"Wrench": {"body": "frame"}}
+RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 
 
 def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
