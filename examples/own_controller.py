@@ -18,7 +18,7 @@ from rbchain import compiled
 STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s: of the error, once the dynamics is cancelled
 
 
-@compiled.njit
+@compiled.driver
 def track(real, known, steps, h):
     """Semi-implicit Euler steps of the real arms; `known` is what the controller takes them for."""
     k, n = compiled.all_lanes(real.q), real.q.shape[0]

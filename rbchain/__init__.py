@@ -3,10 +3,20 @@
 The public names are those of `__init__.pyi`, imported when they are first used: Numba alone takes half a second.
 """
 
+from typing import Any
+
 import lazy_loader
+
+from .misspelt import no_attribute
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 # studies need an extra, without which `from rbchain import *` should work all the same
 __all__ = [name for name in __all__ if name not in ("Study", "run_study", "study")]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __dir__():
+        raise no_attribute(f"module {__name__!r}", name, __dir__())
+    return _imported(name)

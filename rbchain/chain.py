@@ -13,6 +13,7 @@ from . import simulation
 from .codegen.generate import generate
 from .errors import ModelError
 from .lock_free import cached_property
+from .misspelt import SuggestsAttributes
 from .model import validation
 from .model.description import VARIABLE_FIELDS, Description, water_of
 from .model.inertia import Inertia, as_arrays, load_arrays, tensor_of_point
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .view.viewer import Viewer
 
 
-class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
+class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, SuggestsAttributes):
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
     Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,
@@ -304,7 +305,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
 
     def with_payload(
         self,
-        body: str,
+        frame: str,
         mass: npt.ArrayLike | None = None,
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
         inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
@@ -313,13 +314,13 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
 
         Parameters
         ----------
-        body : str
+        frame : str
             Name of a body, or of a frame on fixed joints.
         mass : float or (...) array, kg
         cg : (3,) or (..., 3) array, m
-            Of the load, in the frame of `body`.
+            Of the load, in the axes of `frame`, from its origin.
         inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
-            Tensor of the load about its cg, in the axes of `body`; or an `Inertia` in the frame of `body`, instead of
+            Tensor of the load about its cg, in the axes of `frame`; or an `Inertia` in that frame, instead of
             mass and cg.
 
         Returns
@@ -338,25 +339,25 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification):
         >>> loaded.gravity_forces(np.zeros(1)).tolist()
         [10.0]
         """
-        frame = self.kernel_model.frame(body)
-        if frame.body < 0:
-            raise ModelError(f"payload on {body!r}: it is fixed to the world; expected a body that moves")
-        R = frame.pose.rotation
-        load, center, tensor = load_arrays(f"payload on {body!r}", mass, cg, inertia)
-        arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
-        of_all = self.mass[..., frame.body] + load
-        own, other = self.mass[..., frame.body, None] * self.cg[..., frame.body, :], load[..., None] * arm
+        placed = self.kernel_model.frame(frame)
+        if placed.body < 0:
+            raise ModelError(f"payload on {frame!r}: it is fixed to the world; expected a body that moves")
+        R = placed.pose.rotation
+        load, center, tensor = load_arrays(f"payload on {frame!r}", mass, cg, inertia)
+        arm, tensor = center @ R.T + placed.pose.translation, R @ tensor @ R.T
+        of_all = self.mass[..., placed.body] + load
+        own, other = self.mass[..., placed.body, None] * self.cg[..., placed.body, :], load[..., None] * arm
         center = np.where(of_all[..., None] > 0.0, (own + other) / np.where(of_all > 0.0, of_all, 1.0)[..., None], arm)
         about = (
-            self.inertia[..., frame.body, :, :]
-            + tensor_of_point(self.mass[..., frame.body], self.cg[..., frame.body, :] - center)
+            self.inertia[..., placed.body, :, :]
+            + tensor_of_point(self.mass[..., placed.body], self.cg[..., placed.body, :] - center)
             + tensor
             + tensor_of_point(load, arm - center)
         )
         return self.vary(
-            mass=_replaced(self.mass, frame.body, of_all, 1),
-            cg=_replaced(self.cg, frame.body, center, 2),
-            inertia=_replaced(self.inertia, frame.body, about, 3),
+            mass=_replaced(self.mass, placed.body, of_all, 1),
+            cg=_replaced(self.cg, placed.body, center, 2),
+            inertia=_replaced(self.inertia, placed.body, about, 3),
         )
 
     simulate = simulation.simulate

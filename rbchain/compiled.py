@@ -6,7 +6,7 @@ makes one with memory for everything:
     block.model, block.work       what the sweeps compute with
     block.q, qd, qdd              states, (nq, chains) and (nv, chains)
     block.loads.tau               joint forces, (nv, chains)
-    block.loads.wrenches          (nv, 6, chains), moment before force, about the body's origin, world axes
+    block.loads.wrenches          (nv, 6, chains), force, then moment about the body's origin, world axes
 
 and each sweep takes what it needs of these and an index `k`: 0 for the only chain of a block of one; or
 `all_lanes(block.q)`, from inside compiled code, for all chains of a block that fills a register, which then cost little
@@ -35,10 +35,11 @@ and `scratch` (nv, CORIOLIS_ROWS, chains) or, for the derivatives, (nv, DERIVATI
 Point is that of its last degree of freedom, and nv that of the world. Nothing is checked: arrays of a wrong shape are
 read and written beyond their end.
 
-Compile your function with `@compiled.njit`. It counts no references, which would cost more than the dynamics; in return
-it cannot make arrays, and works with those it is given. It lets go of Python's lock while it runs, and is cached on
-disk until your file, rbchain or the width of the lanes changes. Do not use Numba's own `cache=True` here: it does not
-notice the last two, and code of another width reads and writes beyond the end of arrays.
+Compile your function with `@compiled.driver`: a driver is what Python calls. It is Numba's `njit` with the options of
+rbchain's own drivers. It counts no references, which would cost more than the dynamics; in return it cannot make
+arrays, and works with those it is given. It lets go of Python's lock while it runs, and is cached on disk until your
+file, rbchain or the width of the lanes changes. Do not use Numba's own `cache=True` here: it does not notice the last
+two, and code of another width reads and writes beyond the end of arrays.
 
 Examples
 --------
@@ -46,7 +47,7 @@ Gravity compensation, 1000 steps of a rod that so falls no more than its first v
 
 >>> import rbchain as rb
 >>> from rbchain import compiled
->>> @compiled.njit
+>>> @compiled.driver
 ... def swing(block, steps, h):
 ...     for _ in range(steps):
 ...         for i in range(block.qdd.shape[0]):
@@ -63,6 +64,8 @@ Gravity compensation, 1000 steps of a rod that so falls no more than its first v
 0.5
 """
 
+from typing import TYPE_CHECKING, Never
+
 import numpy as np
 
 from .core.algorithms.aba import forward_dynamics
@@ -75,13 +78,14 @@ from .core.algorithms.jacobians import Point, jacobian, jacobian_derivative
 from .core.algorithms.momentum import centroidal_momentum_matrix, momentum
 from .core.algorithms.regressors import inverse_dynamics_regressor
 from .core.algorithms.rnea import inverse_dynamics, joint_reactions
-from .core.simd.jit import driver as njit
+from .core.simd.jit import driver
 from .core.simd.lane_memory import all_lanes
 from .core.simd.lanes import LANE_WIDTHS, any_lane, like, select
 from .core.simd.trig import sincos
 from .core.tree.kinematics import bodies_in_motion, normalize_positions, place_bodies, position_rates
 from .core.tree.layout import BODY_ROWS, GATHERED_ROWS, GATHERING, GRAVITY, A, Block, FlatModel, Loads, R, Work
 from .errors import StateError
+from .misspelt import no_attribute
 
 __all__ = [
     "CORIOLIS_ROWS",
@@ -95,6 +99,7 @@ __all__ = [
     "bodies_in_motion",
     "centroidal_momentum_matrix",
     "coriolis_matrix",
+    "driver",
     "energy",
     "forward_dynamics",
     "hybrid_dynamics",
@@ -107,7 +112,6 @@ __all__ = [
     "like",
     "mass_matrix",
     "momentum",
-    "njit",
     "normalize_positions",
     "place_bodies",
     "position_rates",
@@ -163,3 +167,9 @@ def block_of(model, register_full=False, dtype=np.float64, chains=None):
     loads = Loads(zeros[2], np.zeros((n, 6, width), dtype), None)
     flat = FlatModel(*topology, parameters, parameters if model.in_water else None)
     return Block(flat, Work(body, gathered), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Never:
+        raise no_attribute(f"module {__name__!r}", name, __all__)

@@ -28,6 +28,7 @@ from .drivers.dynamics import forward_dynamics
 from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
+from .misspelt import SuggestsAttributes
 from .real_arrays import float32_array, real_array
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ MOST_EXCEPTIONS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(SuggestsAttributes):
     """Motions of a batch of chains.
 
     Attributes
@@ -578,7 +579,7 @@ def _event_records(
             states[:, e, :most, : model.nq].reshape(*batch, most, model.nq),
             states[:, e, :most, model.nq : model.nq + model.nv].reshape(*batch, most, model.nv),
         )
-        for e, most in enumerate(event.most for event in events)
+        for e, most in enumerate(event.max_records for event in events)
     )
 
 

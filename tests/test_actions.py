@@ -753,7 +753,7 @@ def test_a_pendulum_passes_an_angle_at_the_times_of_its_elliptic_integral(angle,
     """Either way, rising and falling, of which two are kept; `own`: another angle for each chain."""
     angles = 0.6 * AMPLITUDES if angle == "own" else np.zeros(4)
     value = angles if angle == "own" else 0.0
-    events = [rb.Event("bob", value=value, direction=d, stop=False, most=2) for d in (0, 1, -1)]
+    events = [rb.Event("bob", value=value, direction=d, stop=False, max_records=2) for d in (0, 1, -1)]
     motion = released(events, **settings)
     assert (motion.status == DONE).all()
     for i, amplitude in enumerate(AMPLITUDES):
@@ -773,7 +773,9 @@ def test_a_pendulum_passes_an_angle_at_the_times_of_its_elliptic_integral(angle,
 @pytest.mark.parametrize("settings", EVENT_SETTINGS)
 def test_a_pendulum_turns_after_half_its_period(settings):
     """It starts at rest, where its velocity is zero already: that is no event."""
-    motion = released([rb.Event("bob", of="velocity", direction=1)], duration=10.0, save_at=[0.0, 0.3, 9.9], **settings)
+    motion = released(
+        [rb.Event("bob", quantity="velocity", direction=1)], duration=10.0, save_at=[0.0, 0.3, 9.9], **settings
+    )
     assert (motion.status == STOPPED).all()
     assert motion.success
     assert "event" in motion.message

@@ -17,7 +17,7 @@ def mixed():
     return random_tree(12, [-1, 0, 0, 1, 2, 1], ALL_JOINTS)
 
 
-@compiled.njit
+@compiled.driver
 def everything(block, k, H, C, J, energies, composite, scratch, body):
     """Each documented sweep once."""
     compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
@@ -31,7 +31,7 @@ def everything(block, k, H, C, J, energies, composite, scratch, body):
     compiled.inverse_dynamics(block.model, block.q, block.qd, block.qdd, block.loads, block.work, k)
 
 
-@compiled.njit
+@compiled.driver
 def everything_at_once(block, H, C, J, energies, composite, scratch, body):
     everything(block, compiled.all_lanes(block.q), H, C, J, energies, composite, scratch, body)
 
@@ -62,6 +62,24 @@ def test_sweeps_called_from_own_code_agree_with_the_models_methods(register_full
     condition = np.linalg.cond(model.mass_matrix(q)).max()
     for found, value in expected:
         assert np.abs(found - value).max() <= 64 * n * np.finfo(float).eps * condition * np.abs(value).max()
+
+
+@compiled.driver
+def accelerate(block):
+    compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, 0)
+
+
+def test_a_wrench_of_a_block_is_force_then_moment_as_in_the_models_methods():
+    model = mixed()
+    block, rng = compiled.block_of(model), np.random.default_rng(2)
+    q, qd = model.random_state(rng)
+    wrenches = rng.normal(size=(model.n_bodies, 6))
+    last_dofs = np.append(model.velocity_index[1:], model.nv) - 1
+    block.q[:, 0], block.qd[:, 0], block.loads.wrenches[last_dofs, :, 0] = q, qd, wrenches
+    accelerate(block)
+    expected = model.forward_dynamics(q, qd, np.zeros(model.nv), wrenches)
+    round_off = 64 * model.nv * np.finfo(float).eps * np.linalg.cond(model.mass_matrix(q)) * np.abs(expected).max()
+    np.testing.assert_allclose(block.qdd[:, 0], expected, rtol=0, atol=round_off)
 
 
 def test_own_code_with_sweeps_calls_no_python():

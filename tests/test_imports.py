@@ -1,8 +1,12 @@
 """What is imported when: nothing heavy until it is used, and what is missing is named."""
 
+import copy
+import pickle
 import subprocess
 import sys
+from unittest.mock import create_autospec
 
+import numpy as np
 import pytest
 
 import rbchain
@@ -54,3 +58,65 @@ def test_a_missing_package_is_named_with_its_extra(package, extra, use):
 def test_all_names_can_be_had_without_the_extras():
     ended = run("import sys; sys.modules['pydantic'] = None\nfrom rbchain import *\nprint(Model.__name__)")
     assert ended.stdout == "Model\n", ended.stderr
+
+
+@pytest.mark.parametrize("module", ["dh", "meshes", "native", "urdf"])
+def test_the_modules_of_formats_need_no_import_of_their_own(module):
+    ended = run(f"import rbchain as rb; print({module!r} in dir(rb.io), rb.io.{module}.__name__)")
+    assert ended.stdout == f"True rbchain.io.{module}\n", ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("owner", "misspelt", "meant"),
+    [
+        (rbchain, "loda", "load"),
+        (rbchain, "Modle", "Model"),
+        (rbchain, "stdy", "study"),
+        (rbchain.io, "dhh", "dh"),
+        (rbchain.study, "Normall", "Normal"),
+        (rbchain.compiled, "jacobain", "jacobian"),
+        (rbchain.Model.serial_chain(1), "forward_dynamic", "forward_dynamics"),
+        (rbchain.Model.serial_chain(1), "bodynames", "body_names"),
+        (rbchain.Trajectory(*[np.zeros(1)] * 7), "sucess", "success"),
+        (rbchain.Trajectory(*[np.zeros(1)] * 7), "evaluation", "evaluations"),
+    ],
+)
+def test_a_misspelt_attribute_suggests_the_right_name(owner, misspelt, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute {misspelt!r}; did you mean {meant}\\?$"):
+        getattr(owner, misspelt)
+
+
+@pytest.mark.parametrize("owner", [rbchain, rbchain.io, rbchain.Model.serial_chain(1)])
+@pytest.mark.parametrize("name", ["__wrapped__", "_loda", "zzzzzzzz"])
+def test_private_names_and_names_like_no_other_get_no_suggestion(owner, name):
+    with pytest.raises(AttributeError, match=f"has no attribute {name!r}$"):
+        getattr(owner, name)
+    assert not hasattr(owner, name)
+
+
+def test_objects_that_suggest_attributes_can_be_copied_and_mocked():
+    model, motion = rbchain.Model.serial_chain(2), rbchain.Trajectory(*[np.zeros(1)] * 7)
+    for found in (pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)):
+        assert found.body_names == model.body_names
+    for found in (pickle.loads(pickle.dumps(motion)), copy.copy(motion), copy.deepcopy(motion)):
+        assert found.t.tolist() == motion.t.tolist()
+    mocked = create_autospec(rbchain.Model, instance=True)
+    mocked.forward_dynamics([0.0], [0.0], [0.0])
+    with pytest.raises(AttributeError):
+        mocked.forward_dynamic  # noqa: B018
+
+
+def test_an_attribute_error_inside_a_property_is_not_hidden():
+    class Broken(rbchain.Model):
+        @property
+        def height(self):
+            return self.mass.heihgt
+
+    broken = Broken(rbchain.Model.serial_chain(1).description)
+    with pytest.raises(AttributeError, match=r"ndarray.*heihgt"):
+        broken.height  # noqa: B018
+
+
+def test_an_object_without_its_fields_yet_has_no_attributes():
+    with pytest.raises(AttributeError, match="has no attribute '_description'"):
+        rbchain.Model.__new__(rbchain.Model).mass  # noqa: B018

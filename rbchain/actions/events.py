@@ -22,7 +22,8 @@ class Event:
         Writes the number to `out[0]`, as in `UserForces`.
     value : float or one for each chain
         What the joint passes.
-    of : "position" or "velocity"
+    quantity : "position" or "velocity"
+        Of the joint.
     direction : int
         1 counts if it rises, -1 if it falls, 0 either way.
     stop : bool
@@ -31,12 +32,13 @@ class Event:
         Numbers for the function.
     dof : int
         Which degree of freedom of the joint.
-    most : int
-        How many times of the event are kept; all are counted.
+    max_records : int
+        rbchain records the first `max_records` occurrences and counts the rest.
 
     Notes
     -----
-    Events are located in the method's continuous extension, to 1e-11 s. What happens twice within one step is not seen.
+    Events are located in the method's continuous extension, to 1e-11 s. If an event occurs twice within one step, both
+    may be missed.
 
     Examples
     --------
@@ -50,12 +52,12 @@ class Event:
     joint: str | None = None
     function: Callable[..., Any] | None = None
     value: npt.ArrayLike = 0.0
-    of: str = "position"
+    quantity: str = "position"
     direction: int = 0
     stop: bool = True
     parameters: npt.ArrayLike = ()
     dof: int = 0
-    most: int = 16
+    max_records: int = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +68,9 @@ class EventRecord:
     ----------
     count : (...) array of int
         How often.
-    t : (..., most) array, s
+    t : (..., max_records) array, s
         When; NaN where it did not.
-    q, qd : (..., most, nq), (..., most, nv) arrays
+    q, qd : (..., max_records, nq), (..., max_records, nv) arrays
         The states there.
     """
 

@@ -175,7 +175,7 @@ def gather(
         if called is not None:
             functions[layout.FIRST_EVENT + e] = called
     signal_words, tables = of_time.arrays()
-    chains, most = math.prod(batch), max([1, *(event.most for event in events)])
+    chains, most = math.prod(batch), max([1, *(event.max_records for event in events)])
     size = model.nq + model.nv + integrals
     records = Records(
         np.zeros((chains, len(watched)), np.int64),
@@ -336,8 +336,8 @@ def _current(model: Model, forces: Sequence[Force], of_time: _Signals) -> int:
 def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
         raise StateError(f"a force is {wrench!r}; expected a Wrench or a Current")
-    what = f"Wrench on {wrench.body!r}"
-    frame = model.kernel_model.frame(wrench.body)
+    what = f"Wrench on {wrench.frame!r}"
+    frame = model.kernel_model.frame(wrench.frame)
     body, pose = frame.body, frame.pose
     if body < 0:
         raise StateError(f"{what}: it is fixed to the world; expected a body that moves")
@@ -367,9 +367,10 @@ def _event(
         raise StateError(f"an event has joint {event.joint!r} and function {event.function!r}; expected one of them")
     if not isinstance(event.direction, (int, np.integer)) or event.direction not in (-1, 0, 1):
         raise StateError(f"direction of an event is {event.direction!r}; expected -1, 0 or 1")
-    whole = isinstance(event.most, (int, np.integer)) and not isinstance(event.most, bool)
-    if not whole or not 1 <= event.most <= MOST_RECORDS:
-        raise StateError(f"most of an event is {event.most!r}; expected a whole number from 1 to {MOST_RECORDS}")
+    whole = isinstance(event.max_records, (int, np.integer)) and not isinstance(event.max_records, bool)
+    if not whole or not 1 <= event.max_records <= MOST_RECORDS:
+        found, expected = event.max_records, f"expected a whole number from 1 to {MOST_RECORDS}"
+        raise StateError(f"max_records of an event is {found!r}; {expected}")
     words = np.zeros(event_codes.EVENT_ROWS, np.int64)
     words[event_codes.DIRECTION], words[event_codes.TERMINAL] = event.direction, bool(event.stop)
     if event.function is not None:
@@ -381,10 +382,10 @@ def _event(
         return words, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
     what = f"event of joint {event.joint!r}"
     i = dof_index(model, what, event.joint, event.dof)
-    if event.of not in ("position", "velocity"):
-        raise StateError(f'{what}: of is {event.of!r}; expected "position" or "velocity"')
-    if event.of == "position" and model.kernel_model.dofs.in_quaternion_joint[i]:
+    if event.quantity not in ("position", "velocity"):
+        raise StateError(f'{what}: quantity is {event.quantity!r}; expected "position" or "velocity"')
+    if event.quantity == "position" and model.kernel_model.dofs.in_quaternion_joint[i]:
         raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected a function")
-    row = model.nq + i if event.of == "velocity" else int(model.kernel_model.topology[layout.COORDINATE, i])
+    row = model.nq + i if event.quantity == "velocity" else int(model.kernel_model.topology[layout.COORDINATE, i])
     words[event_codes.ROW], words[event_codes.NUMBERS] = row, numbers.add(f"{what}: value", event.value)
     return words, None

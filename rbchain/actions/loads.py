@@ -24,7 +24,7 @@ def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.
     for wrench in forces:
         if not isinstance(wrench, Wrench):
             continue
-        i, pose = model.kernel_model.frame(wrench.body).body, model.frame_poses(q, wrench.body)
+        i, pose = model.kernel_model.frame(wrench.frame).body, model.frame_poses(q, wrench.frame)
         load = [
             np.stack([np.broadcast_to(signal(t), q.shape[:-1]) for signal in three_signals(name, given)], -1)
             for name, given in (("force", wrench.force), ("moment", wrench.moment))

@@ -21,6 +21,8 @@ SIGNALS: dict[str, Callable[..., Signal]] = {
     "table": Signal.table,
     "pieces": Signal,
 }
+#: Fields that had another name before.
+RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 
 
 def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
@@ -35,7 +37,8 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     known = {field.name for field in fields(kinds[kind])}
     unknown = sorted(set(given) - known)
     if unknown:
-        raise StateError(f"{kind} has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+        now = [f"{name} is now called {new}; " for name, new in RENAMED.get(kind, {}).items() if name in unknown]
+        raise StateError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
     try:
         return kinds[kind](**{name: _signal_of(value) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:

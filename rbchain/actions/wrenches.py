@@ -19,13 +19,13 @@ class Wrench:
 
     Parameters
     ----------
-    body : str
+    frame : str
         Name of a body, or of a frame on fixed joints.
     force, moment : three Signals or numbers, or (..., 3) array, N and N m
     point : (3,) or (..., 3) array, m
-        Where the force acts, in the frame of `body`.
+        Where the force acts, in the axes of `frame`, from its origin.
     axes : "world" or "body"
-        Which axes force and moment are given in: the world's, or those of `body`, which turn with it.
+        Which axes force and moment are given in: the world's, or those of its body, which turn with it.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Wrench:
     [0.0, 6.0]
     """
 
-    body: str
+    frame: str
     force: ThreeSignals = (0.0, 0.0, 0.0)
     moment: ThreeSignals = (0.0, 0.0, 0.0)
     point: npt.ArrayLike = (0.0, 0.0, 0.0)
@@ -50,7 +50,7 @@ class Wrench:
         """The wrench on one chain of a batch."""
         force, moment = (_of_chain(given, i, batch_shape) for given in (self.force, self.moment))
         point = real_array("point", self.point, StateError)
-        return Wrench(self.body, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
+        return Wrench(self.frame, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,16 +147,13 @@ def pack(chains, first, last, block, k):
 
 @kernel
 def pack_wrenches(chains, first, last, block):
-    """`pack` for a block (n, 6, lanes): of each chain and body force before moment, as the world outside has it."""
+    """`pack` for a block (n, 6, lanes), which is empty if there are no wrenches."""
     if chains.size == 0:
         return
     for i in range(block.shape[0]):
-        for axis in range(3):
-            force, moment = 6 * i + axis, 6 * i + 3 + axis
+        for row in range(6):
             for lane in range(block.shape[2]):
-                chain = min(first + lane, last - 1)
-                block[i, axis, lane] = number_of(chains, chain, moment)
-                block[i, 3 + axis, lane] = number_of(chains, chain, force)
+                block[i, row, lane] = number_of(chains, min(first + lane, last - 1), 6 * i + row)
 
 
 @kernel

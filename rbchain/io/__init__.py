@@ -1,15 +1,20 @@
-"""Models from files."""
+"""Models from files. The modules of the formats are imported when they are first used."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FileFormatError, ModelError
+from ..misspelt import no_attribute
 
 if TYPE_CHECKING:
     from ..chain import Model
     from ..model.joint import AnyJoint
+    from . import dh, meshes, mjcf, native, urdf  # noqa: F401
+
+MODULES = ("dh", "meshes", "mjcf", "native", "urdf")
 
 
 def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
@@ -124,3 +129,15 @@ def save(model: Model, path: str | Path) -> None:
         bad = text[error.start : error.end]
         raise FileFormatError(f"{path}: a name contains {bad!r}, which UTF-8 does not have") from None
     path.write_bytes(content)
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Any:
+        if name not in MODULES:
+            raise no_attribute(f"module {__name__!r}", name, __dir__())
+        return import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *MODULES})

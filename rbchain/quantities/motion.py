@@ -108,7 +108,7 @@ class Motion(Attributes):
     def jacobian(
         self,
         q: npt.ArrayLike,
-        body: str,
+        frame: str,
         point: npt.ArrayLike = (0.0, 0.0, 0.0),
         relative_to: str | None = None,
         out: np.ndarray | None = None,
@@ -118,7 +118,7 @@ class Motion(Attributes):
         Parameters
         ----------
         q : (..., nq) array
-        body : str
+        frame : str
             Name of a body, or of a frame on a fixed joint.
         point : (3,) array, m
             In the axes of that body or frame, from its origin.
@@ -149,14 +149,14 @@ class Motion(Attributes):
         >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
         [0.0, 0.5]
         """
-        given = self.kernel_model.observed_point(body, point, relative_to)
+        given = self.kernel_model.observed_point(frame, point, relative_to)
         return self.kernel_model.compute(motion.jacobian, (6, self.nv), ("q",), (q,), given=given, out=out)
 
     def jacobian_derivative(
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        body: str,
+        frame: str,
         point: npt.ArrayLike = (0.0, 0.0, 0.0),
         relative_to: str | None = None,
         out: np.ndarray | None = None,
@@ -170,7 +170,7 @@ class Motion(Attributes):
         >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
-        given = self.kernel_model.observed_point(body, point, relative_to)
+        given = self.kernel_model.observed_point(frame, point, relative_to)
         return self.kernel_model.compute(
             motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out
         )

@@ -1,5 +1,9 @@
 """Monte Carlo studies: many different chains, reproducible and resumable, on one machine or a cluster."""
 
+from typing import TYPE_CHECKING, Never
+
+from ..misspelt import no_attribute
+
 try:
     from .description import Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
     from .designs import Factorial, LatinHypercube, Random, Sobol, Table
@@ -47,3 +51,9 @@ __all__ = [
     "open_dataset",
     "run_study",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Never:
+        raise no_attribute(f"module {__name__!r}", name, __all__)

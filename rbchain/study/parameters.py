@@ -303,7 +303,7 @@ def _known(plan: Plan, parameter: str) -> list[Target]:
             Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
         ]
     if of == WRENCH:
-        return _named([(f.body, i, True) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)])
+        return _named([(f.frame, i, True) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)])
     kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
     driven = [(d, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]

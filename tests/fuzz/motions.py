@@ -88,7 +88,7 @@ def events(draw, model):
         )
         value = draw(st.sampled_from((0.0, 0.1, -0.5)), label="value")
         stop, most = draw(st.booleans(), label="stop"), draw(st.sampled_from((1, 3)), label="most")
-        found.append(rb.Event(name, value=value, of=of, stop=stop, most=most))
+        found.append(rb.Event(name, value=value, quantity=of, stop=stop, max_records=most))
     return found
 
 

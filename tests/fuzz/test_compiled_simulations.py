@@ -43,7 +43,7 @@ def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch,
 
 def never_of(model):
     """An event that never occurs."""
-    return rb.Event(model.joint_names[0], value=1e300, of="velocity")
+    return rb.Event(model.joint_names[0], value=1e300, quantity="velocity")
 
 
 @cases(percent=4)

@@ -460,9 +460,12 @@ def height(t, q, qd, parameters, out):
         (rb.Event("slide", direction=2), ["direction", "2", "-1, 0 or 1"]),
         (rb.Event("slide", direction="up"), ["direction", "'up'"]),
         (rb.Event("slide", direction=0.5), ["direction", "0.5"]),
-        (rb.Event("slide", most=0), ["most", "0", "from 1 to"]),
-        (rb.Event("slide", most=1.5), ["most", "1.5"]),
-        (rb.Event("slide", of="acceleration"), ["'slide'", "of", "'acceleration'", '"position"', '"velocity"']),
+        (rb.Event("slide", max_records=0), ["max_records", "0", "from 1 to"]),
+        (rb.Event("slide", max_records=1.5), ["max_records", "1.5"]),
+        (
+            rb.Event("slide", quantity="acceleration"),
+            ["'slide'", "quantity", "'acceleration'", '"position"', '"velocity"'],
+        ),
         (rb.Event("water", dof=2), ["'water'", "no such coordinate"]),
         (rb.Event("ball"), ["'ball'", "no such coordinate"]),
         (rb.Event("slide", value=np.nan), ["'slide'", "value", "nan"]),
@@ -480,7 +483,7 @@ def test_an_event_that_cannot_be_is_refused_by_its_argument(event, parts):
 
 def test_the_velocity_of_a_quaternion_joint_may_pass_a_value():
     """A hull that falls for 1 s passes 5 m/s downwards on its way."""
-    motion = simulate(tree(), events=[rb.Event("water", value=-5.0, of="velocity", dof=2)])
+    motion = simulate(tree(), events=[rb.Event("water", value=-5.0, quantity="velocity", dof=2)])
     assert motion.status == 4
     np.testing.assert_allclose(motion.events[0].t[0], 5 / 9.81, rtol=1e-9)
 
@@ -511,14 +514,14 @@ def test_parameters_that_are_one_number_are_refused_or_arrive(actions):
 
 def test_as_many_events_are_kept_as_asked_for_and_all_are_counted():
     model = slider(stiffness=2.0 * np.pi**2)  # a period of 2 s: zero is passed at 0.5, 1.5, ...
-    motion = model.simulate([1.0], [0.0], 4.0, events=[rb.Event("slide", stop=False, most=3)], rtol=1e-10)
+    motion = model.simulate([1.0], [0.0], 4.0, events=[rb.Event("slide", stop=False, max_records=3)], rtol=1e-10)
     assert motion.events[0].count == 4
     np.testing.assert_allclose(motion.events[0].t, [0.5, 1.5, 2.5], rtol=0, atol=1e-8)
     assert motion.events[0].q.shape == motion.events[0].qd.shape == (3, 1)
 
 
 def test_each_event_keeps_as_many_as_it_asked_for():
-    events = [rb.Event("slide", stop=False, most=most) for most in (1, 3)]
+    events = [rb.Event("slide", stop=False, max_records=records) for records in (1, 3)]
     motion = simulate(slider(), events=events)
     assert [event.t.shape for event in motion.events] == [(1,), (3,)]
 

@@ -1,5 +1,7 @@
 """Every quantity for every shape of batch, both precisions, and chains that differ."""
 
+import inspect
+
 import numpy as np
 import pandas
 import pytest
@@ -213,3 +215,26 @@ def test_float32_in_any_container_gives_float32(quantity):
     (found,) = computed(model, quantity, map_state(lambda x: pandas.DataFrame(x) if x.ndim == 2 else x, state))
     assert found.dtype == np.float32
     assert np.array_equal(found, expected)
+
+
+TAKES_A_FRAME = (
+    *(rb.Model.jacobian, rb.Model.jacobian_derivative, rb.Model.frame_poses, rb.Model.with_payload, rb.Model.generate),
+    *(rb.Wrench, rb.study.Measure),
+)
+
+
+@pytest.mark.parametrize("function", TAKES_A_FRAME, ids=lambda function: function.__name__)
+def test_the_name_of_a_body_or_a_fixed_frame_is_called_frame(function):
+    assert "frame" in inspect.signature(function).parameters
+    assert "body" not in inspect.signature(function).parameters
+
+
+def test_a_jacobian_is_that_of_a_body_or_of_a_fixed_frame():
+    builder = rb.ModelBuilder()
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    builder.add_body("tool", parent="arm", joint=rb.Fixed(), placement=rb.Pose((1.0, 0.0, 0.0)))
+    model = builder.build()
+    assert model.jacobian([0.0], frame="tool")[:, 0].tolist() == [0, 1, 0, 0, 0, 1]
+    assert model.jacobian([0.0], frame="arm", point=(1.0, 0.0, 0.0))[:, 0].tolist() == [0, 1, 0, 0, 0, 1]
+    assert model.jacobian_derivative([0.0], [2.0], frame="tool")[:, 0].tolist() == [-2, 0, 0, 0, 0, 0]
+    assert model.with_payload(frame="tool", mass=1.0).cg[0].tolist() == [0.5, 0, 0]

@@ -12,6 +12,7 @@ from ..simd.lanes import epsilon, like, select
 from ..spatial.inertias import add_inertias, deflate, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (
+    Force,
     add_forces,
     add_motions,
     force_at_root,
@@ -70,10 +71,10 @@ def fail_together(rows, k):
 
 @kernel
 def subtract_wrench(i, loads, f, k):
-    """f less the external wrench on body i, if there are any."""
+    """f less the external wrench on body i, if there are any: force, then moment, as the interface has them."""
     if loads.wrenches.shape[0] == 0:
         return f
-    return subtract_forces(f, load_force(loads.wrenches, i, 0, k))
+    return subtract_forces(f, Force(load3(loads.wrenches, i, 3, k), load3(loads.wrenches, i, 0, k)))
 
 
 @kernel

@@ -121,6 +121,7 @@ class Work(NamedTuple):
 class Loads(NamedTuple):
     """What acts on the chain: joint forces (n, lanes), wrenches (n, 6, lanes); (0, 6, lanes) if there are none.
 
+    A wrench is force, then moment about the origin of the body, in world axes.
     `acting` is what does so over time, or None.
     """
 

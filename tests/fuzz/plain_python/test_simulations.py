@@ -83,7 +83,7 @@ def test_a_setting_is_refused_by_its_name_or_every_sample_ends_in_a_status(model
 def with_a_number(draw, what, acting):
     """One of these drives, forces or events with one of its numbers replaced."""
     i = draw(st.integers(0, len(acting) - 1), label=f"which of the {what}")
-    fields = [field.name for field in dataclasses.fields(acting[i]) if field.name not in ("joint", "body", "function")]
+    fields = [field.name for field in dataclasses.fields(acting[i]) if field.name not in ("joint", "frame", "function")]
     name, number = draw(st.sampled_from(fields), label="field"), draw(st.sampled_from(NUMBERS), label="number")
     return [*acting[:i], dataclasses.replace(acting[i], **{name: number}), *acting[i + 1 :]]
 

@@ -1,0 +1,24 @@
+"""The error for an attribute that does not exist suggests the name that was probably meant."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+
+def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for an attribute that `owner` does not have; it suggests the closest known public name."""
+    from difflib import get_close_matches  # only errors need it
+
+    public = [] if name.startswith("_") else [other for other in known if not other.startswith("_")]
+    close = get_close_matches(name, public, n=1)
+    return AttributeError(f"{owner} has no attribute {name!r}" + "".join(f"; did you mean {other}?" for other in close))
+
+
+class SuggestsAttributes:
+    """Objects whose error for a misspelt attribute suggests the right one, in notebooks and logs too."""
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property raised AttributeError itself: raise that
+                return object.__getattribute__(self, name)
+            raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
