@@ -15,8 +15,8 @@ from ..chain import Model
 from ..errors import ModelError, StudyError
 from ..simulation import Trajectory
 from . import executors
-from .description import Description, checked, read_description
-from .plan import Plan
+from .description import checked, read_description
+from .plan import Plan, plan_of
 from .progress import bar_of
 from .provenance import Log
 from .reach import reach_of
@@ -66,7 +66,7 @@ class Study:
     """
 
     def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
-        self._bind(checked(keys), Path(folder))
+        self._set_plan(plan_of(checked(keys), folder))
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
@@ -74,16 +74,20 @@ class Study:
         study = cls.__new__(cls)
         description = read_description(path)
         try:
-            study._bind(description, Path(path).parent)
+            study._set_plan(plan_of(description, Path(path).parent))
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from None
         return study
 
-    def _bind(self, description: Description, folder: Path) -> None:
-        """Check the description with its model: every error that needs no sample to show is raised here."""
-        self.description, self.folder = description, folder
-        self.plan = Plan(description, folder)
-        self.reach = reach_of(self.plan)
+    def with_plan(self, plan: Plan) -> Study:
+        """The study of another plan."""
+        study = type(self).__new__(type(self))
+        study._set_plan(plan)
+        return study
+
+    def _set_plan(self, plan: Plan) -> None:
+        """Check that every dispersion reaches the kernels: then no error is left that shows without a sample."""
+        self.plan, self.description, self.reach = plan, plan.description, reach_of(plan)
 
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
@@ -134,7 +138,7 @@ class Study:
             If files in the folder were damaged: the message names them. rbchain computes their samples again.
         """
         if progress is True:
-            with bar_of(self) as advance:
+            with bar_of(self.description) as advance:
                 return self.run(
                     out,
                     executor=executor,
@@ -188,7 +192,7 @@ class Study:
         k = _whole("sample", k, least=0, most=samples - 1)
         drawn = plan.draw(k, k + 1)
         try:
-            model = plan.chains(drawn).build(only=0)
+            model = plan.samples(drawn).build(only=0)
         except ModelError as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
         # in company, as in the study, if one of its neighbours can be
