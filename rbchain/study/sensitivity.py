@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StudyError
+from ..real_arrays import whole_number
 from .capacity import in_units, memory_there
 from .designs import SMALLEST, Random
 from .plan import Plan
@@ -67,8 +68,7 @@ def indices(
         raise StudyError("sensitivity needs independent draws; these are correlated, or come from a table")
     if not plan.columns:
         raise StudyError("nothing varies in this study")
-    if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 2:
-        raise StudyError(f"samples is {samples!r}; expected a whole number of at least 2")
+    samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > memory_there():
         raise StudyError(
