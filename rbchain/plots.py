@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,10 +52,17 @@ def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:
     if len(values) <= MOST_LINES:
         axes.plot(t, values.T, color=COLOUR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
         return
+    levels = sorted({0.5, *(level for band in BANDS for level in band)})
+    draw_quantile_bands(axes, t, levels, np.nanquantile(values, levels, axis=0))
+
+
+def draw_quantile_bands(axes: Any, t: np.ndarray, levels: Sequence[float], quantiles: np.ndarray) -> None:
+    """Draw the median and the bands between quantiles (levels, times)."""
+    of_level = dict(zip(levels, quantiles, strict=True))
     for low, high in BANDS:
-        edges = np.nanquantile(values, [low, high], axis=0)
+        edges = of_level[low], of_level[high]
         axes.fill_between(t, *edges, color=COLOUR, alpha=0.2, linewidth=0, label=f"{low:.0%} to {high:.0%}")
-    axes.plot(t, np.nanmedian(values, axis=0), color=COLOUR, linewidth=1.5, label="median")
+    axes.plot(t, of_level[0.5], color=COLOUR, linewidth=1.5, label="median")
 
 
 def _flat(motion: Trajectory, values: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -13,7 +15,9 @@ LONGEST_EXCERPT = 200
 UNREADABLE = (TypeError, ValueError, ArithmeticError, RuntimeError)
 
 
-def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: bool = False) -> np.ndarray:
+def real_array(
+    name: str, value: Any, error: type[Exception], *, keep_float32: bool = False, truth_values: bool = False
+) -> np.ndarray:
     """Convert a caller's numbers to a float64 array, which may be `value` itself.
 
     Parameters
@@ -26,6 +30,8 @@ def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: b
         The exception to raise.
     keep_float32 : bool
         Whether an array of float32 stays as it is.
+    truth_values : bool
+        Whether truth values count as 0 and 1.
 
     Raises
     ------
@@ -47,7 +53,7 @@ def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: b
         value = _unmasked(name, value, error, "real numbers")
     if value.dtype == FLOAT64 or (keep_float32 and value.dtype == FLOAT32):
         return value
-    if value.dtype.kind not in "fiu" and not _has_real_objects(value):
+    if value.dtype.kind not in ("bfiu" if truth_values else "fiu") and not _has_real_objects(value):
         what = f"is {_excerpt(value.tolist())}" if value.dtype.kind in "OUS" else f"has type {value.dtype}"
         raise error(f"{name} {what}; expected real numbers")
     try:
@@ -55,6 +61,49 @@ def real_array(name: str, value: Any, error: type[Exception], *, keep_float32: b
             return value.astype(np.float64)
     except UNREADABLE:
         raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float64's range") from None
+
+
+def finite_number(
+    name: str, value: Any, error: type[Exception], *, least: float = -math.inf, above: float = -math.inf
+) -> float:
+    """Convert a caller's number to a finite float of at least `least` and above `above`, or raise an `error`.
+
+    Examples
+    --------
+    >>> finite_number("step", 0, ValueError, above=0.0)
+    Traceback (most recent call last):
+    ValueError: step is 0; expected a finite number above 0
+    """
+    number = value if type(value) is float else _number(value)
+    if math.isfinite(number) and number >= least and number > above:
+        return number
+    bound = f" of at least {least:g}" if least > -math.inf else f" above {above:g}" if above > -math.inf else ""
+    raise error(f"{name} is {_excerpt(value)}; expected a finite number{bound}")
+
+
+def whole_number(name: str, value: Any, error: type[Exception], *, least: int, most: int | None = None) -> int:
+    """Convert a caller's whole number from `least` to `most`, or raise an `error`.
+
+    Examples
+    --------
+    >>> whole_number("chunk", 2.5, ValueError, least=1)
+    Traceback (most recent call last):
+    ValueError: chunk is 2.5; expected a whole number of at least 1
+    """
+    number = value if type(value) is int else _number(value)
+    is_whole = isinstance(number, int) or number.is_integer()
+    if is_whole and number >= least and (most is None or number <= most):
+        return int(number)
+    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise error(f"{name} is {_excerpt(value)}; expected a whole number {bound}")
+
+
+def _number(value: Any) -> float:
+    """A real number as a float; NaN if it is none."""
+    with contextlib.suppress(ValueError):
+        found = real_array("value", value, ValueError)
+        return float(found) if found.ndim == 0 else math.nan
+    return math.nan
 
 
 def float32_array(name: str, value: np.ndarray, error: type[Exception]) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps,
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
-from .real_arrays import float32_array, real_array
+from .real_arrays import finite_number, float32_array, real_array, whole_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -415,7 +414,7 @@ def simulate(
     >>> motion.q.shape, motion.success
     ((100, 11, 3), True)
     """
-    duration = _number("duration", duration, above=0.0)
+    duration = finite_number("duration", duration, StateError, above=0.0)
     times, asked = _times(duration, save_at)
     if on_failure not in ("status", "raise"):
         raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
@@ -589,7 +588,8 @@ def _times(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, 
         return np.array([0.0, duration]), slice(None)
     if np.ndim(save_at) == 0:
         try:
-            return np.linspace(0.0, duration, _whole("save_at", save_at, 2, MOST_TIMES)), slice(None)
+            count = whole_number("save_at", save_at, StateError, least=2, most=MOST_TIMES)
+            return np.linspace(0.0, duration, count), slice(None)
         except StateError:
             wanted = "a number of times, at least 2, or the times themselves"
             raise StateError(f"save_at is {save_at!r}; expected {wanted}") from None
@@ -616,7 +616,7 @@ def _driver(
     if not isinstance(method, str) or method not in ("rk45", *FIXED):
         raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
     if method in FIXED:
-        step = _number("step", step, above=0.0)
+        step = finite_number("step", step, StateError, above=0.0)
         if np.diff(times).max() > MOST_STEPS * step:
             raise StateError(
                 f"step is {step!r} s and duration {times[-1]:g} s; expected no more than {MOST_STEPS:.0e} steps "
@@ -625,16 +625,15 @@ def _driver(
         return fixed_steps, (FIXED[method], step)
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
-    return adaptive_steps, (
-        tableaus.DORMAND_PRINCE,
-        (*_tolerances(rtol, atol, dtype), _whole("max_steps", max_steps, 1, MOST_ADAPTIVE_STEPS)),
-    )
+    tolerances = _tolerances(rtol, atol, dtype)
+    max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MOST_ADAPTIVE_STEPS)
+    return adaptive_steps, (tableaus.DORMAND_PRINCE, (*tolerances, max_steps))
 
 
 def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:
     """Tolerances that the step control can keep in this precision."""
-    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else _number("rtol", rtol, least=0.0)
-    atol = DEFAULT_ATOL[dtype.name] if atol is None else _number("atol", atol, above=0.0)
+    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else finite_number("rtol", rtol, StateError, least=0.0)
+    atol = DEFAULT_ATOL[dtype.name] if atol is None else finite_number("atol", atol, StateError, above=0.0)
     # where a number passes zero, no error is small enough for a relative tolerance alone
     smallest = SMALLEST_ATOL if dtype == np.float64 else SMALLEST_ATOL_FLOAT32
     if rtol >= 1.0 or atol < smallest:
@@ -648,24 +647,3 @@ def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tupl
             f"{round_off:.2g}, or 0 for an absolute tolerance"
         )
     return rtol, atol
-
-
-def _number(name: str, value: Any, least: float = -np.inf, above: float = -np.inf) -> float:
-    """A finite number within bounds, or a StateError that names it."""
-    masked = isinstance(value, np.ma.MaskedArray)
-    if type(value) is float or (not masked and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"):
-        number = float(value)
-        if math.isfinite(number) and number >= least and number > above:
-            return number
-    bound = f" of at least {least:g}" if least > -np.inf else f" above {above:g}"
-    raise StateError(f"{name} is {value!r}; expected a finite number{bound}")
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    """A whole number within bounds, or a StateError that names it."""
-    number = np.nan
-    with contextlib.suppress(StateError):
-        number = _number(name, value, least=least)
-    if number != np.floor(number) or number > most:
-        raise StateError(f"{name} is {value!r}; expected a whole number from {least} to {most}")
-    return int(number)

@@ -36,10 +36,12 @@ def test_the_example_of_a_cable_runs():
     study = Study.read(EXAMPLES / "cable.toml")
     shorter = study.description.simulate.model_copy(update={"duration": 0.01, "samples": 3})
     description = study.description.model_copy(update={"samples": 2, "simulate": shorter})
-    code = "import pickle, sys; from rbchain.study.plan import Plan; plan = Plan(*pickle.load(sys.stdin.buffer))\n"
+    code = (
+        "import pickle, sys; from rbchain.study.plan import plan_of; plan = plan_of(*pickle.load(sys.stdin.buffer))\n"
+    )
     code += "sys.stdout.buffer.write(pickle.dumps(plan.compute(0, 2)))"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    given = pickle.dumps((description, study.folder))
+    given = pickle.dumps((description, EXAMPLES))
     run = subprocess.run([sys.executable, "-c", code], input=given, env=environment, capture_output=True, check=True)
     outputs = pickle.loads(run.stdout)
     assert (outputs["status"] == 0).all()

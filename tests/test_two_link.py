@@ -169,12 +169,12 @@ def test_degrees_are_radians_by_another_name():
 @pytest.mark.parametrize(
     "wrong, sentence",
     [
-        ({"l1": 0.0}, "l1 is 0.0; expected a finite positive number"),
-        ({"m2": -1}, "m2 is -1; expected a finite positive number"),
-        ({"m1": [1, 2]}, "m1 is .1, 2.; expected a finite positive number"),
+        ({"l1": 0.0}, "l1 is 0.0; expected a finite number above 0"),
+        ({"m2": -1}, "m2 is -1; expected a finite number above 0"),
+        ({"m1": [1, 2]}, "m1 is .1, 2.; expected a finite number above 0"),
         ({"mp": -0.1}, "mp is -0.1; expected a finite number of at least 0"),
         ({"g": np.nan}, "g is nan; expected a finite number"),
-        ({"g": "down"}, "g is 'down'; expected real numbers"),
+        ({"g": "down"}, "g is 'down'; expected a finite number"),
         ({"degrees": "yes"}, "degrees is 'yes'; expected True or False"),
     ],
 )
@@ -191,7 +191,7 @@ def test_arms_that_cannot_be_are_refused(wrong, sentence):
         ({"tau": ["a", "b"]}, "tau is .*; expected real numbers"),
         ({"qd": [np.inf, 0]}, "qd is .inf, 0.0.; expected finite numbers"),
         ({"q": np.zeros((2, 2)), "qd": np.zeros((3, 2))}, "do not fit together"),
-        ({"duration": 0}, "duration is 0; expected a finite positive number"),
+        ({"duration": 0}, "duration is 0; expected a finite number above 0"),
         ({"rtol": 1e-17}, "rtol is 1e-17; expected a finite number of at least 1e-13"),
         ({"rtol": 2}, "rtol is 2.0; expected a number below 1"),
     ],

@@ -81,7 +81,7 @@ def _run_study(options: argparse.Namespace, study: Study, console: Console) -> i
     folder = _study_folder(options)
     from ..study.progress import bar_of
 
-    with _warnings_said(), bar_of(study, console) as advance:
+    with _warnings_said(), bar_of(study.description, console) as advance:
         results = study.run(folder, progress=advance, **_running(options))
     return _print_study(console, results, folder)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..real_arrays import real_array
+from ..real_arrays import finite_number, real_array
 
 # Below, SciPy's integrators would take a tolerance of their own.
 SMALLEST_RTOL = 1e-13
@@ -78,8 +77,9 @@ class TwoLink:
         if not isinstance(self.degrees, (bool, np.bool_)):
             raise ValueError(f"degrees is {self.degrees!r}; expected True or False")
         for field in fields(self)[:-1]:
-            least = {"mp": 0.0, "g": -np.inf}.get(field.name)
-            object.__setattr__(self, field.name, _number(field.name, getattr(self, field.name), least))
+            bound = {"mp": {"least": 0.0}, "g": {}}.get(field.name, {"above": 0.0})
+            number = finite_number(field.name, getattr(self, field.name), ValueError, **bound)
+            object.__setattr__(self, field.name, number)
 
     @property
     def i1(self) -> float:
@@ -170,7 +170,8 @@ class TwoLink:
         """
         from scipy.integrate import solve_ivp
 
-        duration, rtol = _number("duration", duration), _number("rtol", rtol, SMALLEST_RTOL)
+        duration = finite_number("duration", duration, ValueError, above=0.0)
+        rtol = finite_number("rtol", rtol, ValueError, least=SMALLEST_RTOL)
         if rtol >= 1.0:
             raise ValueError(f"rtol is {rtol!r}; expected a number below 1")
         q, qd, tau = self._states(q=q, qd=qd, tau=tau)
@@ -233,14 +234,3 @@ class TwoLink:
 
     def _radians(self, states: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [np.deg2rad(x) for x in states] if self.degrees else list(states)
-
-
-def _number(name: str, value: Any, least: float | None = None) -> float:
-    """A finite number, at least `least` or else positive; or a ValueError that names it."""
-    given = real_array(name, value, ValueError)
-    if given.ndim == 0:
-        number = float(given)
-        if np.isfinite(number) and (number > 0.0 if least is None else number >= least):
-            return number
-    bound = "positive number" if least is None else "number" if least == -np.inf else f"number of at least {least:g}"
-    raise ValueError(f"{name} is {value!r}; expected a finite {bound}")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import StudyError
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .plan import Plan
 
 
 def refuse_beyond_memory(plan: Plan) -> None:

@@ -3,50 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..actions.drives import ONE_JOINT
 from ..actions.gather import dof_index, gather
 from ..errors import StudyError
-from .parameters import FLOAT64
+from ..real_arrays import FLOAT64
+from .nominal import Nominal
+from .places import call_at
 
-if TYPE_CHECKING:
-    from .plan import Plan
 
-
-def check_settings(plan: Plan) -> None:
+def check_settings(nominal: Nominal) -> None:
     """A StudyError where `Model.simulate` refuses the settings: it is asked for the motions of no sample at all."""
-    simulate, model = plan.description.simulate, plan.model
+    simulate, model = nominal.simulation, nominal.model
     if simulate.method != "rk45" and simulate.step is None:
         raise StudyError(f"simulate.step: method {simulate.method!r} needs one")
     if simulate.method == "rk45" and simulate.step is not None:
         raise StudyError('simulate.step: method "rk45" chooses its own steps; expected none')
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
-    settings = simulate.settings() | {"save_at": plan.times}
-    plan.checked("simulate", model.simulate, *no_states, simulate.duration, **settings)
+    settings = simulate.settings() | {"save_at": nominal.times}
+    call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)
 
 
-def check_actions(plan: Plan) -> None:
+def check_actions(nominal: Nominal) -> None:
     """A StudyError where drives, forces or events do not fit the model, each alone or all together."""
-    simulate = plan.description.simulate
+    simulate = nominal.simulation
 
     def gathered(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
         implicit = simulate.method == "implicit"
-        return gather(plan.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
+        return gather(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
-    for kind, actions in {"drives": plan.drives, "forces": plan.forces, "events": plan.events}.items():
+    for kind, actions in {"drives": nominal.drives, "forces": nominal.forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
-            plan.checked(f"{kind}[{i}]", gathered, **{kind: (action,)})
-        plan.checked(kind, gathered, **{kind: actions})
-    refuse_driven(plan, "simulate.tau", np.flatnonzero(plan.tau))
+            call_at(f"{kind}[{i}]", gathered, **{kind: (action,)})
+        call_at(kind, gathered, **{kind: actions})
+    refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 
 
-def refuse_driven(plan: Plan, place: str, forced: Container[int]) -> None:
+def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
     """A StudyError where a degree of freedom has both a drive and a constant joint force."""
-    for i, drive in enumerate(plan.drives):
-        if isinstance(drive, ONE_JOINT) and dof_index(plan.model, "drive", drive.joint, drive.dof) in forced:
+    for i, drive in enumerate(nominal.drives):
+        if isinstance(drive, ONE_JOINT) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
             raise StudyError(
                 f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a joint force; expected one of them"
             )

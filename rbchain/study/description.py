@@ -27,7 +27,7 @@ from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
 from .numbers import Described, real_numbers, refuse_unreal
-from .parameters import PARAMETERS
+from .parameter_table import PARAMETERS
 
 MOST_SAMPLES = 10**15  # of a study: a million per second take thirty years
 MOST_TIMES = 10**7  # of a motion

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drivers import threads
 from ..errors import StudyError
+from .plan import Plan
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from .plan import Plan
 
 #: A chunk, with its first sample and the one behind its last; and a chunk with its outputs.
 Span = tuple[int, int, int]

@@ -13,15 +13,13 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .checksums import digest_of, read_json, write_sealed
 from .outputs import NOT_RUN, Variable
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .plan import Plan
 
 FOLDER, CHECKSUMS, LOCK = "results.zarr", "checksums", ".lock"
 FORMAT = 2
@@ -95,7 +93,7 @@ def _files_of(folder: Path, array: str) -> dict[str, str]:
 
 def coordinates_of(plan: Plan) -> Iterator[tuple[str, str, np.ndarray, str]]:
     """Labels along the axes, and what is measured there: name, axis, values, unit."""
-    model = plan.model
+    model, events = plan.nominal.model, plan.nominal.events
     found: list[tuple[str, str, Any, str]] = [
         ("parameter", "parameter", plan.columns, ""),
         ("parameter_units", "parameter", plan.units, ""),
@@ -105,7 +103,7 @@ def coordinates_of(plan: Plan) -> Iterator[tuple[str, str, np.ndarray, str]]:
         ("velocity_units", "velocity", model.velocity_units, ""),
     ]
     if plan.description.outputs.motion:
-        found.append(("time", "time", plan.times, "s"))
-    if plan.events:
-        found.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(plan.events)], ""))
+        found.append(("time", "time", plan.nominal.times, "s"))
+    if events:
+        found.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(events)], ""))
     yield from ((name, dim, np.asarray(values), units) for name, dim, values, units in found if len(values))

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from ..real_arrays import real_array
+
 
 class Described(BaseModel):
     """A part of a description, whose numbers are real."""
@@ -35,13 +37,6 @@ def refuse_unreal(name: str, value: Any) -> None:
 
 
 def real_numbers(name: str, values: Any) -> np.ndarray:
-    """An array of float64 with these values; a ValueError that names anything but real numbers."""
+    """An array of float64 of one's own with these values, in which truth values are 0 and 1; a ValueError otherwise."""
     refuse_unreal(name, values)
-    try:
-        found = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} has lists of different lengths; expected an array of real numbers") from None
-    if found.dtype.kind not in "biuf":
-        kinds = {"U": "text", "O": "objects"}
-        raise ValueError(f"{name} holds {kinds.get(found.dtype.kind, found.dtype)}; expected real numbers")
-    return np.array(found, dtype=np.float64)
+    return np.array(real_array(name, values, ValueError, truth_values=True))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..actions.events import Event
+from ..chain import Model
 from ..errors import Status
-
-if TYPE_CHECKING:
-    from ..actions.events import Event
-    from ..simulation import Trajectory
-    from .plan import Plan
+from ..simulation import Trajectory
+from .description import Outputs
+from .measures import Measure
+from .nominal import Nominal
+from .places import call_at
 
 NOT_RUN = -1  # the status of a sample whose turn has not come
 ENDED_WELL = tuple(int(status) for status in Status if status.success)
@@ -31,9 +32,9 @@ class Variable:
     label: str = ""
 
 
-def variables_of(plan: Plan) -> Iterator[Variable]:
+def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal) -> Iterator[Variable]:
     """What is kept of every sample; the status last, which says that the rest is there."""
-    outputs, states = plan.description.outputs, (("q", "position"), ("qd", "velocity"))
+    states = (("q", "position"), ("qd", "velocity"))
     yield Variable("parameters", ("parameter",), label="what was drawn")
     if outputs.final:
         yield from (Variable(f"{name}_final", (dim,), label=f"{name} at the end") for name, dim in states)
@@ -43,20 +44,20 @@ def variables_of(plan: Plan) -> Iterator[Variable]:
             yield Variable(f"{name}_max", (dim,), label=f"greatest {name} at the times looked at")
     if outputs.motion:
         yield from (Variable(name, ("time", dim), label=name) for name, dim in states)
-    if plan.events:
+    if nominal.events:
         yield Variable("event_count", ("event",), np.int64, label="how often an event happened")
         yield Variable("event_time", ("event",), units="s", label="when an event happened first")
-    for measure in plan.description.measures:
-        units = measure.units_in(plan.model)
+    for measure in measures:
+        units = measure.units_in(nominal.model)
         yield Variable(measure.name, units=units, label=f"{measure.name} ({units})" if units else measure.name)
     yield Variable("end_time", units="s", label="until when the chain was computed, of the times looked at")
     yield Variable("status", dtype=np.int8, label="how the chain ended: 0 done, 4 stopped by an event; else failed")
 
 
-def no_outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
+def no_outputs_of(variables: Sequence[Variable], sizes: Mapping[str, int], values: np.ndarray) -> dict[str, np.ndarray]:
     """The outputs of samples with draws (m, columns) that no chain can have."""
-    found, sizes = {}, plan.sizes()
-    for variable in plan.variables:
+    found = {}
+    for variable in variables:
         shape = (len(values), *(sizes[d] for d in variable.dims))
         found[variable.name] = np.full(shape, np.nan if variable.dtype is np.float64 else 0, variable.dtype)
     return found | {
@@ -66,13 +67,19 @@ def no_outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
-    """All outputs of the chains with these draws (m, columns), by name."""
-    many, motion = plan.simulate(values)
+def outputs_of(
+    variables: Sequence[Variable],
+    measures: Sequence[Measure],
+    values: np.ndarray,
+    many: Model,
+    motion: Trajectory,
+    events: Sequence[Event],
+) -> dict[str, np.ndarray]:
+    """All outputs of the samples with draws (m, columns), by name, from their models and motions."""
     failed = ~np.isin(motion.status, ENDED_WELL)
     q, qd = motion.q, motion.qd
     ends = np.isfinite(qd).all(-1).sum(-1)
-    motion = _held(motion, plan.events)
+    motion = _held(motion, events)
     found = {"parameters": values, "status": motion.status.astype(np.int8)}
     found["end_time"] = np.where(ends > 0, motion.t[np.maximum(ends, 1) - 1], 0.0)
     spoilt = np.where(failed, np.nan, 1.0)
@@ -83,13 +90,12 @@ def outputs_of(plan: Plan, values: np.ndarray) -> dict[str, np.ndarray]:
             f"{name}_min": held.min(1) * spoilt[:, None],
             f"{name}_max": held.max(1) * spoilt[:, None],
         }
-    if plan.events:
+    if events:
         found["event_count"] = np.stack([record.count for record in motion.events], -1)
         found["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
-    for i, measure in enumerate(plan.description.measures):
-        place = f"measures[{i}], {measure.name!r}"
-        found[measure.name] = plan.checked(place, plan.measuring[i].values, many, motion) * spoilt
-    return {v.name: found[v.name].astype(v.dtype, copy=False) for v in plan.variables}
+    for i, measure in enumerate(measures):
+        found[measure.name] = call_at(f"measures[{i}], {measure.name!r}", measure.values, many, motion) * spoilt
+    return {v.name: found[v.name].astype(v.dtype, copy=False) for v in variables}
 
 
 def _held(motion: Trajectory, events: Sequence[Event]) -> Trajectory:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray
 
 from ..errors import StudyError
+from ..plots import draw_quantile_bands
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
 MOST_INFLUENTIAL = 4
 GROUPS = 20
-COLOURS = {"bar": "#4878a8", "line": "#b5482f", "band": "#9db9d3", "point": "#30506e"}
+COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
 
 
 @xarray.register_dataset_accessor("rbchain")
@@ -146,12 +147,7 @@ def draw_bands(results: xarray.Dataset, name: str, statistics: dict[str, Any]) -
     columns = min(3, len(labels))
     figure, all_axes = _axes(-(-len(labels) // columns), columns, height=2.6)
     for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
-        for low, high, alpha in ((0.05, 0.95, 0.45), (0.25, 0.75, 0.8)):
-            band = quantiles[levels.index(low), :, i], quantiles[levels.index(high), :, i]
-            axes.fill_between(
-                times, *band, color=COLOURS["band"], alpha=alpha, linewidth=0, label=f"{low:.0%}-{high:.0%}"
-            )
-        axes.plot(times, quantiles[levels.index(0.5), :, i], color=COLOURS["line"], label="median")
+        draw_quantile_bands(axes, times, levels, quantiles[:, :, i])
         axes.set(xlabel="t (s)", ylabel=f"{name} {label}")
         axes.spines[["top", "right"]].set_visible(False)
     for axes in all_axes[len(labels) :]:

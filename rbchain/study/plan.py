@@ -1,186 +1,80 @@
-"""A study bound to its model: every draw, every chain, every output of any range of samples."""
+"""A study bound to its model: the draws, motions and outputs of any range of samples."""
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import importlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
-from scipy.stats import norm
 
 from ..actions.gather import gather
 from ..chain import Model
-from ..errors import ModelError, RbchainError, StateError, StudyError
-from ..model.units import SI, Units
+from ..errors import ModelError, StateError, StudyError
+from ..real_arrays import FLOAT64
 from ..simulation import Trajectory
-from .checks import check_actions, check_settings, refuse_driven
-from .description import Description, Dispersion, ModelSource, in_words
+from .checks import check_actions, check_settings
+from .columns import Columns, columns_of
+from .description import Description, in_words
 from .designs import Table
-from .distributions import Distribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
-from .numbers import real_numbers
-from .outputs import no_outputs_of, outputs_of, variables_of
-from .parameters import FLOAT64, MODEL, PARAMETERS, Chains, Target, targets_of
+from .nominal import Nominal, nominal_of
+from .outputs import Variable, no_outputs_of, outputs_of, variables_of
+from .places import call_at
+from .samples import Samples
 from .tables import read_design
 
-Result = TypeVar("Result")
 
-
-@dataclass(frozen=True)
-class Draws:
-    """The columns of one target of one dispersion."""
-
-    dispersion: Dispersion
-    target: Target
-    columns: slice
-
-
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """What a description comes to, once its files are read and its names are found. Can be pickled.
+    """All that a description comes to, once its files are read and its names are found. Can be pickled.
 
     Attributes
     ----------
-    model : Model
-        Before anything varies.
-    columns : tuple of str
-        Names of the numbers that are drawn.
-    places : list of str
-        Where in the description each of them has its distribution.
+    measures : tuple of Measure
+        Those of the description, with functions in the place of their names.
     variables : tuple of Variable
         What is kept of every sample.
+    table : array (samples, columns), optional
+        Values in the place of what a design draws: those of the samples from `table_start` on.
     """
 
-    def __init__(self, description: Description, folder: str | Path = ".") -> None:
-        self.description, self.folder = description, Path(folder)
-        source = description.model
-        self.model = self.checked("model", source.build, self.folder) if isinstance(source, ModelSource) else source
-        if self.model.batch_shape:
-            raise StudyError(f"model is a batch of shape {self.model.batch_shape}; expected a single model")
-        self.drives, self.forces, self.events = description.drives, description.forces, description.events
-        self._set_initial_state()
-        check_settings(self)
-        check_actions(self)
-        for i, measure in enumerate(description.measures):
-            self.checked(f"measures[{i}]", measure.check, self.model, self.forces)
-        self.measuring = [_ready(measure, i) for i, measure in enumerate(description.measures)]
-        self._lay_out_columns()
-        self.table, self.table_start = None, 0
-        if isinstance(description.design, Table):
-            self.table = read_design(self.folder / description.design.file, self.columns, description.samples)
-        else:
-            self.checked("design", description.design.check, description.samples, len(self.columns))
-        self.variables = tuple(variables_of(self))
-
-    def checked(self, place: str, call: Callable[..., Result], *arguments: Any, **settings: Any) -> Result:
-        """A call whose errors say where in the description they come from."""
-        try:
-            return call(*arguments, **settings)
-        except ValidationError as error:
-            words = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-            raise StudyError(f"{place}: {words}") from None
-        except (RbchainError, ValueError, TypeError) as error:
-            raise StudyError(f"{place}: {error}") from None
-
-    def _set_initial_state(self) -> None:
-        simulate, model = self.description.simulate, self.model
-        q = model.neutral() if simulate.q is None else simulate.q
-        states = []
-        for name, value, size in (("q", q, model.nq), ("qd", simulate.qd, model.nv), ("tau", simulate.tau, model.nv)):
-            numbers = self.checked("simulate", real_numbers, name, value)
-            try:
-                state = np.broadcast_to(numbers, size)
-            except ValueError:
-                raise StudyError(f"simulate.{name} is {value!r}; expected {size} numbers") from None
-            if not np.isfinite(state).all():
-                raise StudyError(f"simulate.{name} is {state.tolist()}; expected finite numbers")
-            states.append(state)
-        self.q, self.qd, self.tau = states
-        self.checked("simulate.q", model.integrate, self.q, np.zeros(model.nv))  # which looks at the quaternions
-
-    def _lay_out_columns(self) -> None:
-        """Give every number that is drawn its column, and its distribution."""
-        self.draws: list[Draws] = []
-        self._distributions: list[Distribution] = []
-        self.places: list[str] = []
-        names, units, correlations, start = [], [], [], 0
-        for i, dispersion in enumerate(self.description.vary):
-            targets = self.checked(f"vary[{i}].of", targets_of, self, dispersion.parameter, dispersion.of)
-            if dispersion.parameter == "tau":
-                refuse_driven(self, f"vary[{i}].of", [target.index for target in targets])
-            width = max(1, len(dispersion.components or ()))
-            for t, target in enumerate(targets):
-                if t > 0 and dispersion.shared:
-                    self.draws.append(Draws(dispersion, target, self.draws[-1].columns))
-                    continue
-                columns = slice(start, start + width)
-                self.draws.append(Draws(dispersion, target, columns))
-                distribution = self.checked(f"vary[{i}].distribution", self._in_si, dispersion, target)
-                alone = dispersion.shared or PARAMETERS[dispersion.parameter].of == MODEL
-                label = dispersion.name if alone else f"{dispersion.name}[{target.name}]"
-                names += [f"{label}.{c}" for c in dispersion.components] if dispersion.components else [label]
-                units += [self._unit(dispersion, target)] * width
-                self.places += [f"vary[{i}].distribution"] * width
-                if isinstance(distribution, MultivariateNormal):
-                    self._distributions += [distribution.component(c) for c in range(width)]
-                    correlations.append((list(range(start, start + width)), distribution.correlation))
-                else:
-                    self._distributions += [distribution] * width
-                start += width
-        self.columns, self.units = tuple(names), tuple(units)
-        for i, correlation in enumerate(self.description.correlate):
-            unknown = [name for name in correlation.of if name not in names]
-            if unknown:
-                raise StudyError(f"correlate[{i}].of: {unknown[0]!r} is not drawn; there are {names}")
-            correlations.append(([names.index(name) for name in correlation.of], np.array(correlation.matrix, float)))
-        taken = [c for columns, _ in correlations for c in columns]
-        twice = sorted({names[c] for c in taken if taken.count(c) > 1})
-        if twice:
-            raise StudyError(f"correlate: {twice[0]!r} is correlated twice; expected one matrix for each number")
-        self.correlations = [(columns, triangle_of_correlation(matrix)) for columns, matrix in correlations]
-
-    def _in_si(self, dispersion: Dispersion, target: Target) -> Distribution:
-        """A dispersion's distribution with all its numbers in SI."""
-        dimension = _dimension(dispersion, target)
-
-        def convert(text: str) -> float:
-            if dispersion.how == "multiply" or dimension is None:
-                raise ValueError(f"{text!r} has a unit; expected a plain number")
-            return Units("SI").quantity(text, dimension)
-
-        return dispersion.distribution.in_si(convert)
-
-    def _unit(self, dispersion: Dispersion, target: Target) -> str:
-        """What its draws are measured in: "1" is no unit, "" one that is SI's."""
-        dimension = _dimension(dispersion, target)
-        return "1" if dispersion.how == "multiply" or dispersion.parameter == "inertia" else SI.get(dimension or "", "")
+    description: Description
+    nominal: Nominal
+    drawn: Columns
+    measures: tuple[Measure, ...]
+    variables: tuple[Variable, ...]
+    table: np.ndarray | None = None
+    table_start: int = 0
 
     @property
-    def times(self) -> np.ndarray:
-        """The times of the motion that are looked at."""
-        return np.linspace(0.0, self.description.simulate.duration, self.description.simulate.samples)
+    def columns(self) -> tuple[str, ...]:
+        """Names of the numbers that are drawn."""
+        return tuple(column.name for column in self.drawn.columns)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What each of them is measured in."""
+        return tuple(column.unit for column in self.drawn.columns)
 
     def sizes(self) -> dict[str, int]:
         """How long each axis behind that of the samples is."""
         return {
             "parameter": len(self.columns),
-            "position": self.model.nq,
-            "velocity": self.model.nv,
+            "position": self.nominal.model.nq,
+            "velocity": self.nominal.model.nv,
             "time": self.description.simulate.samples,
-            "event": len(self.events),
+            "event": len(self.nominal.events),
         }
 
     def bytes_per_sample(self) -> int:
         """About what a sample takes in memory while it is computed: results, states looked at, and its own chain."""
-        model = self.model
+        model = self.nominal.model
         looked_at = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
         return self._kept_per_sample + looked_at + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
 
@@ -203,44 +97,28 @@ class Plan:
             return np.zeros((last - first, 0))  # for which no design has points
         seed, samples = self.description.seed, self.description.samples
         points = self.description.design.points(first, last, len(self.columns), seed, samples)  # type: ignore[union-attr]
-        return self.values(points)
+        return self.drawn.values(points)
 
-    def values(self, points: np.ndarray) -> np.ndarray:
-        """Values of the numbers drawn (m, columns), from points in the unit cube."""
-        points = np.array(points, dtype=np.float64)
-        if not self.columns:
-            return points
-        for columns, triangle in self.correlations:
-            scores = norm.ppf(points[:, columns])
-            # term by term: a matrix product may add in another order for another number of samples
-            mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
-            points[:, columns] = norm.cdf(mixed)
-        draws = [
-            self.checked(place, distribution.ppf, points[:, c])
-            for c, (place, distribution) in enumerate(zip(self.places, self._distributions, strict=True))
-        ]
-        return np.stack(draws, -1)
-
-    def chains(self, values: np.ndarray) -> Chains:
-        """The chains of these draws (m, columns): their model, states and actions, as `Chains` has them."""
-        chains = Chains(self, len(values))
-        for draws in self.draws:
-            chains.apply(draws.dispersion, draws.target, values[:, draws.columns])
-        return chains
+    def samples(self, values: np.ndarray) -> Samples:
+        """The samples with these draws (m, columns): their models, states and actions."""
+        samples = Samples(self.nominal, len(values))
+        for draws in self.drawn.draws:
+            samples.apply(draws.dispersion, draws.target, values[:, draws.columns])
+        return samples
 
     def simulate(self, values: np.ndarray, save_at: npt.ArrayLike | None = None) -> tuple[Model, Trajectory]:
-        """Motions of the chains of these draws: their model, and their Trajectory."""
-        chains = self.chains(values)
-        many, simulate = chains.build(), self.description.simulate
+        """Motions of the samples with these draws: their model, and their Trajectory."""
+        samples = self.samples(values)
+        many, simulate = samples.build(), self.nominal.simulation
         motion = many.simulate(
-            chains.q,
-            chains.qd,
+            samples.q,
+            samples.qd,
             simulate.duration,
-            tau=chains.tau,
-            drives=chains.drives,
-            forces=chains.forces,
-            events=self.events,
-            save_at=self.times if save_at is None else save_at,
+            tau=samples.tau,
+            drives=samples.drives,
+            forces=samples.forces,
+            events=self.nominal.events,
+            save_at=self.nominal.times if save_at is None else save_at,
             **simulate.settings(),
         )
         return many, motion
@@ -265,12 +143,12 @@ class Plan:
         possible = np.isfinite(values).all(-1)
         if possible.all():
             try:
-                return outputs_of(self, values)
+                return outputs_of(self.variables, self.measures, values, *self.simulate(values), self.nominal.events)
             except (ModelError, StateError):
                 possible = self.possible(values)
                 if possible.all():
                     raise
-        found = no_outputs_of(self, values)
+        found = no_outputs_of(self.variables, self.sizes(), values)
         if possible.any():
             for name, of_possible in self.compute_values(values[possible]).items():
                 found[name][possible] = of_possible
@@ -283,43 +161,55 @@ class Plan:
             finite[finite] = self.possible(values[finite])
             return finite
         try:
-            chains, simulate = self.chains(values), self.description.simulate
-            chains.build()
-            actions = chains.drives, chains.forces, self.events
-            gather(self.model, (len(values),), simulate.duration, FLOAT64, *actions, simulate.method == "implicit")
+            samples, simulate = self.samples(values), self.nominal.simulation
+            samples.build()
+            actions = samples.drives, samples.forces, self.nominal.events
+            gather(
+                self.nominal.model, (len(values),), simulate.duration, FLOAT64, *actions, simulate.method == "implicit"
+            )
         except (ModelError, StateError):
             if len(values) == 1:
                 return np.array([False])
             return np.concatenate([self.possible(half) for half in np.array_split(values, 2)])
         return np.full(len(values), True)
 
-    def with_values(self, description: Description, values: np.ndarray) -> Plan:
-        """The plan of the chains with these values (samples, columns), in the place of what a design draws."""
-        other = copy.copy(self)
-        other.description, other.table = description, values
-        return other
-
     def part(self, first: int, last: int) -> Plan:
         """As much of the plan as these samples need: a table's other rows need not go to who computes them."""
         if self.table is None:
             return self
-        other, (lowest, highest) = copy.copy(self), self.company(first, last)
-        other.table, other.table_start = self.draw(lowest, highest), lowest
-        return other
+        lowest, highest = self.company(first, last)
+        return replace(self, table=self.draw(lowest, highest), table_start=lowest)
 
     def words(self) -> dict[str, Any]:
         """What the study is, as its store keeps it."""
         words = in_words(self.description)
-        words |= {"model": in_words(self.model), "rbchain": version("rbchain"), "measures": in_words(self.measuring)}
+        words |= {
+            "model": in_words(self.nominal.model),
+            "rbchain": version("rbchain"),
+            "measures": in_words(self.measures),
+        }
         if self.table is not None:
             words["design"]["sha256"] = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
         return words
 
 
-def _dimension(dispersion: Dispersion, target: Target) -> str | None:
-    """What a parameter of this target is, as `Units` has it; None of those that have no word there."""
-    dimension = PARAMETERS[dispersion.parameter].dimension
-    return dimension[not target.turns] if isinstance(dimension, tuple) else dimension
+def plan_of(description: Description, folder: str | Path = ".") -> Plan:
+    """The plan of a description, whose files are in the folder; a StudyError says what does not fit the model."""
+    folder = Path(folder)
+    nominal = nominal_of(description, folder)
+    check_settings(nominal)
+    check_actions(nominal)
+    for i, measure in enumerate(description.measures):
+        call_at(f"measures[{i}]", measure.check, nominal.model, nominal.forces)
+    measures = tuple(_ready(measure, i) for i, measure in enumerate(description.measures))
+    drawn, table = columns_of(description, nominal), None
+    if isinstance(description.design, Table):
+        names = [column.name for column in drawn.columns]
+        table = read_design(folder / description.design.file, names, description.samples)
+    else:
+        call_at("design", description.design.check, description.samples, len(drawn.columns))
+    variables = tuple(variables_of(description.outputs, measures, nominal))
+    return Plan(description, nominal, drawn, measures, variables, table)
 
 
 def _ready(measure: Measure, i: int) -> Measure:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from .statistics import Statistics
-    from .study import Study
+from .description import Description
+from .statistics import Statistics
 
 
 @contextmanager
-def bar_of(study: Study, console: Console | None = None) -> Iterator[Callable[[int, Statistics], None]]:
+def bar_of(description: Description, console: Console | None = None) -> Iterator[Callable[[int, Statistics], None]]:
     """A bar, and the function that moves it on: see `Study.run`. A study that stops early ends it there."""
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")]
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        name, samples = escape(study.description.name), study.description.samples
+        name, samples = escape(description.name), description.samples
         task = progress.add_task(name, total=samples, rate="")
         started: list[float] = []
         done = computed = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,12 @@ from ..actions.gather import gather
 from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..model.flatten import COLUMNS, WATER_COLUMNS
-from .parameters import DRIVE, FLOAT64, PARAMETERS, WRENCH, Chains
-
-if TYPE_CHECKING:
-    from .description import Dispersion
-    from .plan import Plan
+from ..real_arrays import FLOAT64
+from .description import Dispersion
+from .nominal import Nominal
+from .parameter_table import DRIVE, PARAMETERS, WRENCH
+from .plan import Plan
+from .samples import Samples
 
 QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of all that is drawn
 
@@ -27,13 +28,14 @@ def reach_of(plan: Plan) -> dict[str, str]:
     StudyError
         If one changes nothing, wherever in its distribution, or if all of its draws are invalid.
     """
-    values, found = plan.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1)), {}
+    values, found = plan.drawn.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1)), {}
     infinite = np.argwhere(~np.isfinite(values))
     if infinite.size:
-        at, column = infinite[0]
+        at, c = infinite[0]
+        column = plan.drawn.columns[c]
         raise StudyError(
-            f"{plan.places[column]}: the draw of {plan.columns[column]!r} at the probability {QUANTILES[at]:g} is "
-            f"{values[at, column]}; expected finite numbers"
+            f"{column.place}: the draw of {column.name!r} at the probability {QUANTILES[at]:g} is {values[at, c]}; "
+            "expected finite numbers"
         )
     for i, dispersion in enumerate(plan.description.vary):
         reached: dict[str, None] = {}
@@ -51,36 +53,36 @@ def reach_of(plan: Plan) -> dict[str, str]:
 
 def _reached(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
     """What one draw of a dispersion (1, columns) changes, in words."""
-    plain, chains = Chains(plan, 1), Chains(plan, 1)
+    plain, chains = Samples(plan.nominal, 1), Samples(plan.nominal, 1)
     neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
-    for draws in plan.draws:
+    for draws in plan.drawn.draws:
         if draws.dispersion is dispersion:
             of_target = values[:, draws.columns]
             chains.apply(dispersion, draws.target, of_target)
             if _is_of_actions(dispersion):  # in arrays of the same shapes
                 plain.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
-    reached = _in_state(chains, plain) + _in_parameters(plan, chains.build())
-    return reached + (_in_actions(plan, chains, plain) if _is_of_actions(dispersion) else [])
+    reached = _in_state(chains, plain) + _in_parameters(plan.nominal.model, chains.build())
+    return reached + (_in_actions(plan.nominal, chains, plain) if _is_of_actions(dispersion) else [])
 
 
 def _is_of_actions(dispersion: Dispersion) -> bool:
     return PARAMETERS[dispersion.parameter].of in (DRIVE, WRENCH) or dispersion.parameter == "current"
 
 
-def _in_state(chains: Chains, plain: Chains) -> list[str]:
+def _in_state(chains: Samples, plain: Samples) -> list[str]:
     names = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces"}
     return [words for name, words in names.items() if not np.array_equal(getattr(chains, name), getattr(plain, name))]
 
 
-def _in_parameters(plan: Plan, many: Model) -> list[str]:
+def _in_parameters(model: Model, many: Model) -> list[str]:
     """Rows and columns of the parameters that are no longer those of the model, by their names."""
     _, table, variation = many.kernel_model.arrays(FLOAT64)
-    _, nominal, _ = plan.model.kernel_model.arrays(FLOAT64)
+    _, nominal, _ = model.kernel_model.arrays(FLOAT64)
     table, nominal = (x if x.ndim == 2 else x[..., 0] for x in (table, nominal))
     width = min(table.shape[1], nominal.shape[1])
     entries = {(int(r), int(c)) for r, c in np.argwhere(table[:, :width] != nominal[:, :width])}
     entries |= set() if variation is None else {(int(r), int(c)) for r, c in variation.entries}
-    names = [plan.model.body_names[body] for body in plan.model.kernel_model.dofs.body]
+    names = [model.body_names[body] for body in model.kernel_model.dofs.body]
     found: dict[str, list[str]] = {}
     for row, column in sorted(entries):
         groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
@@ -89,12 +91,12 @@ def _in_parameters(plan: Plan, many: Model) -> list[str]:
     return [f"{of}: {', '.join(dict.fromkeys(groups))}" for of, groups in found.items()]
 
 
-def _in_actions(plan: Plan, chains: Chains, plain: Chains) -> list[str]:
+def _in_actions(nominal: Nominal, chains: Samples, plain: Samples) -> list[str]:
     """Whether the tables of what acts differ."""
-    simulate = plan.description.simulate
+    simulate = nominal.simulation
     settings = (1,), simulate.duration, FLOAT64
     tables = [
-        gather(plan.model, *settings, c.drives, c.forces, plan.events, simulate.method == "implicit")[0]
+        gather(nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method == "implicit")[0]
         for c in (chains, plain)
     ]
     return [] if _same(*tables) else ["drives and wrenches"]

@@ -7,17 +7,15 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import StudyError
 from .checksums import read_sealed, write_sealed
 from .description import differences
 from .inspection import Findings, damaged_chunks
 from .layout import FORMAT, OF_CHECKS, document_of, file_of, lay_out, record_of
+from .plan import Plan
 from .provenance import provenance
-
-if TYPE_CHECKING:
-    from .plan import Plan
 
 UNFINISHED = ".unfinished"
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import StudyError
 from .executors import Executor
+from .plan import Plan
 from .statistics import Statistics, is_narrow_enough
+from .store import InMemory, Store
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from .plan import Plan
-    from .store import InMemory, Store
 
 CHUNK = 4096  # chains: enough for all lanes and threads, and few enough for the caches
 MEMORY = 1 << 30  # bytes that chunks on their way may take

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import StudyError
+from ..real_arrays import whole_number
 from .capacity import in_units, memory_there
 from .designs import SMALLEST, Random
+from .plan import Plan
 
 if TYPE_CHECKING:
     import xarray
@@ -62,12 +64,11 @@ def indices(
     plan = study.plan
     if measure not in [m.name for m in study.description.measures]:
         raise StudyError(f"measure is {measure!r}; there are {[m.name for m in study.description.measures]}")
-    if plan.correlations or plan.table is not None:
+    if plan.drawn.correlations or plan.table is not None:
         raise StudyError("sensitivity needs independent draws; these are correlated, or come from a table")
     if not plan.columns:
         raise StudyError("nothing varies in this study")
-    if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 2:
-        raise StudyError(f"samples is {samples!r}; expected a whole number of at least 2")
+    samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > memory_there():
         raise StudyError(
@@ -79,7 +80,7 @@ def indices(
     points = sampled(problem, samples, study.description.seed)
     # the ends of the unit interval, where a distribution may have no value, become quantiles near them
     inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
-    results = of_values(study, plan.values(inside)).run(out, **settings)
+    results = study.with_plan(plan_of_values(plan, plan.drawn.values(inside))).run(out, **settings)
     found = results[measure].values
     failed = int(np.isnan(found).sum())
     if failed:
@@ -91,20 +92,17 @@ def indices(
     return xarray.Dataset(variables, {"parameter": list(plan.columns)}, attributes)
 
 
-def of_values(study: Study, values: np.ndarray) -> Study:
-    """The study of the chains with these values (samples, columns)."""
-    other = copy.copy(study)
-    description = study.description.model_copy(
+def plan_of_values(plan: Plan, values: np.ndarray) -> Plan:
+    """The plan of the samples with these values (samples, columns), in the place of what a design draws."""
+    description = plan.description.model_copy(
         update={
             "samples": len(values),
             "design": Random(),
             "stop_when": None,
-            "name": f"{study.description.name}, varied",
+            "name": f"{plan.description.name}, varied",
         }
     )
-    other.description = description
-    other.plan = study.plan.with_values(description, values)
-    return other
+    return replace(plan, description=description, table=values)
 
 
 def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:

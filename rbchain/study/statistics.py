@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from .description import StopWhen
 from .outputs import ENDED_WELL
-
-if TYPE_CHECKING:
-    from .description import StopWhen
-    from .plan import Plan
+from .plan import Plan
 
 BLOCK = 1024  # samples: what is added at once, so that no sum depends on how the samples came in chunks
 BINS = 8192  # of a quantile's histogram, or fewer where there are so many columns

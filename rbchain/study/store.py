@@ -21,13 +21,12 @@ from .checksums import Damage, digest_of, read_sealed, write_sealed
 from .inspection import Findings, damaged_chunks, in_words, inspect, repair_in_words
 from .layout import CHECKSUMS, FOLDER, LOCK, coordinates_of, document_of, file_of, identity_of, record_of
 from .opening import dataset_in
+from .plan import Plan
 from .repair import attributes_of, change_attributes, drop, laid_out, refuse_another_study, restore
+from .statistics import Statistics
 
 if TYPE_CHECKING:
     import xarray
-
-    from .plan import Plan
-    from .statistics import Statistics
 
 
 class Chunked:

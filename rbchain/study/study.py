@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from ..chain import Model
 from ..errors import ModelError, StudyError
+from ..real_arrays import finite_number, whole_number
 from ..simulation import Trajectory
 from . import executors
-from .description import Description, checked, read_description
-from .plan import Plan
+from .description import checked, read_description
+from .plan import Plan, plan_of
 from .progress import bar_of
 from .provenance import Log
 from .reach import reach_of
@@ -66,24 +67,27 @@ class Study:
     """
 
     def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
-        self._bind(checked(keys), Path(folder))
+        self._set_plan(plan_of(checked(keys), folder))
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
         """The study that a TOML file describes; files that it names are beside it."""
-        study = cls.__new__(cls)
         description = read_description(path)
         try:
-            study._bind(description, Path(path).parent)
+            return cls.of_plan(plan_of(description, Path(path).parent))
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from None
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Study:
+        """The study of a plan that is made already."""
+        study = cls.__new__(cls)
+        cls._set_plan(study, plan)
         return study
 
-    def _bind(self, description: Description, folder: Path) -> None:
-        """Check the description with its model: every error that needs no sample to show is raised here."""
-        self.description, self.folder = description, folder
-        self.plan = Plan(description, folder)
-        self.reach = reach_of(self.plan)
+    def _set_plan(self, plan: Plan) -> None:
+        """Check that every dispersion reaches the kernels: then no error is left that shows without a sample."""
+        self.plan, self.description, self.reach = plan, plan.description, reach_of(plan)
 
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
@@ -134,7 +138,7 @@ class Study:
             If files in the folder were damaged: the message names them. rbchain computes their samples again.
         """
         if progress is True:
-            with bar_of(self) as advance:
+            with bar_of(self.description) as advance:
                 return self.run(
                     out,
                     executor=executor,
@@ -145,10 +149,10 @@ class Study:
                     progress=advance,
                 )
         plan, compute = self.plan, _executor(executor, workers, scheduler)
-        memory = _number("memory", memory)
+        memory = finite_number("memory", memory, StudyError, above=0.0)
         size = chunk_size(plan, memory)
         if chunk is not None:
-            size = min(_whole("chunk", chunk), plan.description.samples)
+            size = min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
         if out is None:
             in_memory = InMemory(plan, size)
             statistics = run(plan, in_memory, compute, progress or None)
@@ -185,10 +189,10 @@ class Study:
         ((201, 1), True)
         """
         samples, plan = self.description.samples, self.plan
-        k = _whole("sample", k, least=0, most=samples - 1)
+        k = whole_number("sample", k, StudyError, least=0, most=samples - 1)
         drawn = plan.draw(k, k + 1)
         try:
-            model = plan.chains(drawn).build(only=0)
+            model = plan.samples(drawn).build(only=0)
         except ModelError as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
         # in company, as in the study, if one of its neighbours can be
@@ -211,10 +215,10 @@ class Study:
         (4, 101, 1)
         """
         samples = self.description.samples
-        first = _whole("first", first, least=0, most=max(0, samples - 2))
+        first = whole_number("first", first, StudyError, least=0, most=max(0, samples - 2))
         if samples < 2:
             raise StudyError("the study has 1 sample; expected at least 2, or sample(0) for that one")
-        count = _whole("count", min(count, samples - first), least=2)
+        count = min(whole_number("count", count, StudyError, least=2), samples - first)
         try:
             return self.plan.simulate(self.plan.draw(first, first + count), save_at)[1]
         except ModelError as error:
@@ -245,23 +249,7 @@ def _executor(name: str, workers: int | None, scheduler: Any) -> executors.Execu
     if name not in EXECUTORS:
         raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
     if workers is not None:
-        workers = _whole("workers", workers)
+        workers = whole_number("workers", workers, StudyError, least=1)
     if name == "processes":
         return partial(executors.processes, workers=workers)
     return partial(executors.dask, scheduler=scheduler) if name == "dask" else executors.local
-
-
-def _whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """A whole number within bounds, or a StudyError that names it."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole and value >= least and (most is None or value <= most):
-        return int(value)
-    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise StudyError(f"{name} is {value!r}; expected a whole number {bound}")
-
-
-def _number(name: str, value: Any) -> float:
-    """A finite number above zero, or a StudyError that names it."""
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and 0 < value < np.inf:
-        return float(value)
-    raise StudyError(f"{name} is {value!r}; expected a finite number above 0")

@@ -7,6 +7,7 @@ from scipy.stats import qmc
 
 from rbchain.errors import StudyError
 from rbchain.study import MultivariateNormal
+from rbchain.study import plan as plans
 from rbchain.study.description import checked
 from rbchain.study.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
 from rbchain.study.distributions import (
@@ -18,7 +19,6 @@ from rbchain.study.distributions import (
     TruncatedNormal,
     Uniform,
 )
-from rbchain.study.plan import Plan
 
 DESIGNS = [Random(), LatinHypercube(), Sobol(), Factorial(levels=4)]
 
@@ -98,7 +98,7 @@ def test_discrete_values_come_as_often_as_they_should():
 def plan_of(model, vary, **keys):
     """A plan of a thousand motions in which these dispersions vary."""
     given = {"model": model, "samples": 1000, "vary": vary, "simulate": {"duration": 1.0}}
-    return Plan(checked(given | keys))
+    return plans.plan_of(checked(given | keys))
 
 
 def test_a_covariance_is_that_of_the_draws(arm):
@@ -150,7 +150,7 @@ def test_draws_do_not_depend_on_the_chunk_by_a_bit(arm):
 def test_any_object_that_has_quantiles_will_do(arm):
     histogram = stats.rv_histogram(np.histogram([1.0, 2.0, 2.5, 4.0], bins=4))
     plan = plan_of(arm, [{"parameter": "damping", "of": "link1", "distribution": histogram}])
-    assert np.allclose(plan.values(np.array([[0.25]])), histogram.ppf(0.25))
+    assert np.allclose(plan.drawn.values(np.array([[0.25]])), histogram.ppf(0.25))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "npy"])
@@ -174,11 +174,11 @@ def test_a_table_of_the_users_own_is_taken_as_it_is(ending, tmp_path, arm):
         "vary": [{"parameter": "mass", "distribution": Normal(std=1.0)}],
         "simulate": {"duration": 1.0},
     }
-    plan = Plan(checked(given), tmp_path)
+    plan = plans.plan_of(checked(given), tmp_path)
     assert np.array_equal(plan.draw(0, 3), table.iloc[:, :2])
     assert np.array_equal(plan.draw(1, 2), table.iloc[1:2, :2])
     with pytest.raises(StudyError, match="3 rows; samples is 4"):
-        Plan(checked(given | {"samples": 4}), tmp_path)
+        plans.plan_of(checked(given | {"samples": 4}), tmp_path)
     path.write_bytes(b"" if ending == "npy" else b"PK nothing")
     with pytest.raises(StudyError, match=f"design.file: design.{ending} (cannot be read|has no column)"):
-        Plan(checked(given), tmp_path)
+        plans.plan_of(checked(given), tmp_path)

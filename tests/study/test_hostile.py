@@ -273,10 +273,10 @@ NO_REAL_NUMBERS = [
     (vary("damping", Given(np.ma.array)), r"vary\[0\].distribution: the result of its ppf is a masked array"),
     (vary("damping", Given(lambda u: u + 1j)), r"vary\[0\].distribution: the result of its ppf is complex"),
     (
-        vary("damping", Given(lambda u: np.array(u, object))),
-        r"the result of its ppf holds objects; expected real numbers",
+        vary("damping", Given(lambda u: np.full(u.shape, None))),
+        r"the result of its ppf is .*; expected real numbers",
     ),
-    (vary("damping", Given(lambda u: u.astype(str))), r"the result of its ppf holds text; expected real numbers"),
+    (vary("damping", Given(lambda u: u.astype(str))), r"the result of its ppf is .*; expected real numbers"),
     (vary("damping", Given(lambda u: u[:1])), r"its ppf returned shape \(1,\) for \(7,\)"),
     (vary("damping", Given(lambda u: u.nothing)), r"vary\[0\].distribution: its ppf raised AttributeError"),
     (
@@ -292,8 +292,14 @@ NO_REAL_NUMBERS = [
         r"vary\[0\].distribution: values is a masked array",
     ),
     (vary("damping", {"kind": "discrete", "values": [1.0, 2.0j]}), r"vary\[0\].distribution: values is complex"),
-    (vary("damping", {"kind": "discrete", "values": ["1", "2"]}), r"values: values holds text; expected real numbers"),
-    (vary("damping", {"kind": "discrete", "values": [10**400]}), r"values holds objects; expected real numbers"),
+    (
+        vary("damping", {"kind": "discrete", "values": ["1", "2"]}),
+        r"values: values is \['1', '2'\]; expected real numbers",
+    ),
+    (
+        vary("damping", {"kind": "discrete", "values": [10**400]}),
+        r"values is .*; expected numbers within float64",
+    ),
     (vary("payload", point=masked([0.0, 0.0, 1.0])), r"vary\[0\]: point is a masked array"),
     (
         vary("cg", {"kind": "multivariate_normal", "mean": [0, 0, 0], "covariance": np.eye(3) + 0j}),
@@ -305,7 +311,7 @@ NO_REAL_NUMBERS = [
     ),
     (motion(q=masked([1.0, 2.0])), "simulate: q is a masked array"),
     (motion(qd=[0.0, 1.0j]), "simulate: qd is complex"),
-    (motion(tau=["1", "2"]), "simulate: tau holds text"),
+    (motion(tau=["1", "2"]), r"simulate: tau is \['1', '2'\]; expected real numbers"),
     (motion(duration=np.complex64(1.0)), "simulate: duration is complex"),
     (measure(of="distance", frame="link1", target=masked([0.0, 0.0, 0.0])), r"measures\[0\]: target is a masked array"),
     (

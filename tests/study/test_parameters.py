@@ -8,10 +8,11 @@ from scipy.spatial.transform import Rotation
 import rbchain as rb
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
+from rbchain.study import plan as plans
 from rbchain.study.description import checked
-from rbchain.study.parameters import PARAMETERS, Chains
-from rbchain.study.plan import Plan
+from rbchain.study.parameter_table import PARAMETERS
 from rbchain.study.reach import reach_of
+from rbchain.study.samples import Samples
 
 from ..plain_python.test_water import immersed_tree
 
@@ -59,7 +60,7 @@ def plan_of(dispersion, model=None, **keys):
         if model.in_water
         else [],
     }
-    return Plan(checked(given | keys))
+    return plans.plan_of(checked(given | keys))
 
 
 def of(model, parameter):
@@ -74,7 +75,7 @@ def of(model, parameter):
 def changed_chains(plan, count=6):
     """The chains of the first samples, and what was drawn for them."""
     values = plan.draw(0, count)
-    return plan.chains(values), values
+    return plan.samples(values), values
 
 
 @pytest.mark.parametrize(
@@ -207,6 +208,6 @@ def test_a_dispersion_that_reaches_nothing_is_refused(arm):
 
 
 def test_chains_without_dispersions_are_the_model(arm):
-    chains = Chains(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm), 3)
+    chains = Samples(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm).nominal, 3)
     assert chains.build().batch_shape == ()
     assert np.array_equal(chains.q, np.zeros((3, 2)))

@@ -58,7 +58,7 @@ def test_results_have_names_units_and_everything_beside_them(arm, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["started", "finished"]
     # and it is what the model itself computes
-    many = arm.vary(mass=arm.mass * results.parameters[:, :2].values, inertia=study.plan.chains(
+    many = arm.vary(mass=arm.mass * results.parameters[:, :2].values, inertia=study.plan.samples(
         results.parameters.values).build().inertia)  # fmt: skip
     motion = many.simulate(results.parameters[:, 2:].values, np.zeros((150, 2)), 0.5, method="rk4", step=0.01)
     assert np.allclose(motion.q[:, -1], results.q_final, rtol=0, atol=1e-9)

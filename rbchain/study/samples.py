@@ -1,115 +1,34 @@
-"""What may vary in a study, and how a draw reaches the model, its initial state, and what acts on it."""
+"""How the draws of samples reach their models, their initial states, and what acts on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 import numpy as np
 
-from ..actions.drives import PID, ComputedTorque, PrescribedForce
-from ..actions.gather import dof_index
 from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
-from ..actions.wrenches import Current, Wrench
+from ..actions.wrenches import Current
 from ..chain import Model
 from ..core.tree.layout import COORDINATE
 from ..errors import StudyError
-
-if TYPE_CHECKING:
-    from .description import Dispersion
-    from .plan import Plan
-
-FLOAT64 = np.dtype(np.float64)
-XYZ = ("x", "y", "z")
-STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
-BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
+from .description import Dispersion
+from .nominal import Nominal
+from .parameter_table import DRIVE, MODEL, PARAMETERS, STRAINS, WRENCH
+from .targets import Target
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A quantity that may vary.
+class Samples:
+    """A range of samples while draws are put into them: fields of the model, the initial state, and what acts."""
 
-    Attributes
-    ----------
-    of : str
-        What has one: each body, each degree of freedom, the model, a drive, or a wrench.
-    components : tuple of str
-        Names of its numbers; () where it is one number.
-    dimension : str, or two of them
-        As in `Units`: of all, or of a degree of freedom that turns and of one that slides. None: numbers in SI.
-    ways : tuple of str
-        In what ways a draw may change it: "set", "add", "multiply".
-    """
-
-    of: str
-    components: tuple[str, ...] = ()
-    dimension: str | tuple[str, str] | None = None
-    ways: tuple[str, ...] = ("set", "add", "multiply")
-
-
-ANGLE = ("angle", "length")
-PARAMETERS = {
-    "mass": Parameter(BODY, dimension="mass"),
-    "cg": Parameter(BODY, XYZ, "length"),
-    "inertia": Parameter(BODY, STRAINS, ways=("add",)),
-    "placement_translation": Parameter(BODY, XYZ, "length"),
-    "placement_rotation": Parameter(BODY, XYZ, "angle", ways=("add",)),
-    "volume": Parameter(BODY, dimension="volume"),
-    "buoyancy_center": Parameter(BODY, XYZ, "length"),
-    "strip_drag": Parameter(BODY),
-    "linear_damping": Parameter(BODY, ways=("multiply",)),
-    "quadratic_damping": Parameter(BODY, ways=("multiply",)),
-    "added_volume": Parameter(BODY, ways=("multiply",)),
-    "added_mass": Parameter(BODY, ways=("multiply",)),
-    "payload": Parameter(BODY, dimension="mass", ways=("set",)),
-    "axis": Parameter(DOF, XYZ, "angle", ways=("add",)),
-    "pitch": Parameter(DOF),
-    "rotor_inertia": Parameter(DOF),
-    "gear_ratio": Parameter(DOF),
-    "stiffness": Parameter(DOF),
-    "rest_position": Parameter(DOF, dimension=ANGLE),
-    "cubic_stiffness": Parameter(DOF),
-    "damping": Parameter(DOF),
-    "friction": Parameter(DOF, dimension=("moment", "force")),
-    "static_friction": Parameter(DOF, dimension=("moment", "force")),
-    "stribeck_velocity": Parameter(DOF, dimension=("angular_velocity", "velocity")),
-    "friction_velocity": Parameter(DOF, dimension=("angular_velocity", "velocity")),
-    "lower_limit": Parameter(DOF, dimension=ANGLE),
-    "upper_limit": Parameter(DOF, dimension=ANGLE),
-    "limit_stiffness": Parameter(DOF),
-    "limit_damping": Parameter(DOF),
-    "friction_asymmetry": Parameter(DOF, dimension=("moment", "force")),
-    "q": Parameter(DOF, dimension=ANGLE, ways=("set", "add")),
-    "qd": Parameter(DOF, dimension=("angular_velocity", "velocity")),
-    "tau": Parameter(DOF, dimension=("moment", "force")),
-    "gravity": Parameter(MODEL, XYZ, "gravity"),
-    "fluid_density": Parameter(MODEL, dimension="density"),
-    "current": Parameter(MODEL, XYZ, "velocity"),
-    "kp": Parameter(DRIVE),
-    "kd": Parameter(DRIVE),
-    "ki": Parameter(DRIVE),
-    "limit": Parameter(DRIVE),
-    "reference": Parameter(DRIVE, dimension=ANGLE, ways=("add",)),
-    "signal": Parameter(DRIVE, dimension=("moment", "force"), ways=("add",)),
-    "force": Parameter(WRENCH, XYZ, "force", ways=("add",)),
-    "moment": Parameter(WRENCH, XYZ, "moment", ways=("add",)),
-}
-
-
-class Chains:
-    """A chunk of samples while draws are put into it: fields of the model, the initial state, and what acts."""
-
-    def __init__(self, plan: Plan, count: int) -> None:
+    def __init__(self, nominal: Nominal, count: int) -> None:
         self.count = count
-        self.model = plan.model
+        self.model = nominal.model
         self.fields: dict[str, np.ndarray] = {}
         self.payloads: list[tuple[str, np.ndarray, tuple[float, float, float]]] = []
-        self._q, self._along = np.tile(plan.q, (count, 1)), np.zeros((count, plan.model.nv))
-        self.qd = np.tile(plan.qd, (count, 1))
-        self.tau = np.tile(plan.tau, (count, 1))
-        self.drives, self.forces = list(plan.drives), list(plan.forces)
+        self._q, self._along = np.tile(nominal.q, (count, 1)), np.zeros((count, nominal.model.nv))
+        self.qd = np.tile(nominal.qd, (count, 1))
+        self.tau = np.tile(nominal.tau, (count, 1))
+        self.drives, self.forces = list(nominal.drives), list(nominal.forces)
 
     @property
     def q(self) -> np.ndarray:
@@ -254,68 +173,3 @@ def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
 def _three(components: ThreeSignals) -> tuple[SignalLike, ...]:
     """Three signals, from these or from an array."""
     return tuple(components) if len(components) == 3 else tuple(np.moveaxis(np.asarray(components), -1, 0))
-
-
-@dataclass(frozen=True)
-class Target:
-    """One thing that a dispersion is of: its name, its place, and whether it is measured in angles."""
-
-    name: str
-    index: int
-    turns: bool = True
-
-
-def targets_of(plan: Plan, parameter: str, patterns: tuple[str, ...]) -> list[Target]:
-    """What the patterns name, in the model's order; a StudyError where one names nothing."""
-    known = _known(plan, parameter)
-    if PARAMETERS[parameter].of == MODEL:
-        if patterns != ("*",):
-            raise StudyError(f"{parameter} is of the whole model; found of = {list(patterns)}")
-        return known
-    if parameter == "mass":
-        known = [target for target in known if plan.model.mass[target.index] > 0.0]
-    found = []
-    for pattern in patterns:
-        matches = [target for target in known if fnmatchcase(target.name, pattern)]
-        if not matches:
-            names = sorted({target.name for target in known}, key=[t.name for t in known].index)
-            raise StudyError(f"{pattern!r} names no {PARAMETERS[parameter].of} with a {parameter}; there are {names}")
-        found += [target for target in matches if target not in found]
-    return sorted(found, key=known.index)
-
-
-def _known(plan: Plan, parameter: str) -> list[Target]:
-    """Everything that has the parameter."""
-    model, of = plan.model, PARAMETERS[parameter].of
-    if of == MODEL:
-        if parameter == "current" and not any(isinstance(force, Current) for force in plan.forces):
-            raise StudyError("a current varies, but there is none: give forces a Current")
-        return [Target(model.name, 0)]
-    if of == BODY:
-        names = list(model.body_names)
-        if parameter == "payload":
-            names += list(model.fixed_frames)
-        return [Target(name, i) for i, name in enumerate(names)]
-    if of == DOF:
-        counts = np.diff([*model.velocity_index, model.nv])
-        names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
-        return [
-            Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
-        ]
-    if of == WRENCH:
-        return _named([(f.frame, i, True) for i, f in enumerate(plan.forces) if isinstance(f, Wrench)])
-    kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
-    kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
-    driven = [(d, i) for i, d in enumerate(plan.drives) if isinstance(d, kinds)]
-    turns = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] != "prismatic" for d, _ in driven]
-    return _named([(d.joint, i, turn) for (d, i), turn in zip(driven, turns, strict=True)])
-
-
-def _named(things: Sequence[tuple[str, int, bool]]) -> list[Target]:
-    """Targets of which those with a name that was there before have their number behind it."""
-    names = [name for name, *_ in things]
-    numbers = [names[:i].count(name) for i, name in enumerate(names)]
-    return [
-        Target(f"{name}.{number}" if number else name, index, turns)
-        for (name, index, turns), number in zip(things, numbers, strict=True)
-    ]
