@@ -87,6 +87,9 @@ F = 32  # 6: force through the joint (RNEA, residual)
 POSITION = 38  # 3: of the joint origin in the world, m
 SCALE = 41  # 2: how large the rotational and the translational inertia are that a joint of several dofs meets
 BODY_ROWS = 43
+# Rows that the mass matrix and the Coriolis matrix share with the sweeps above: neither matrix uses U, DINV, FORCE, A,
+# F or POSITION, which are the 21 rows from U on.
+COMPOSITE = U  # 21: added mass of the body and of all that it carries, as `inertias.Inertia`: J (6), H (9), M (6)
 
 # --- what children pass to their parent ---
 IA = 0  # 21: articulated inertia about the parent's joint origin: J (6), H (9), M (6)
