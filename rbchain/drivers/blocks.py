@@ -31,7 +31,6 @@ from ..core.tree.layout import (
     Block,
     Loads,
     Work,
-    apply_gravity,
     flat_model,
     number_of,
     settle_base,
@@ -121,17 +120,6 @@ def _overload_choose_parameters(shared, of_lanes):
     if shared.ndim == 2:
         return lambda shared, of_lanes: shared
     return choose_parameters
-
-
-@kernel
-def take_varied(block, parameters, variation, first, k):
-    """Put the own parameters of the chains from `first` on into their lanes of the block's parameters."""
-    if parameters.ndim == 2:
-        return
-    entries, values = variation.entries, variation.values
-    for entry in range(entries.shape[0]):
-        parameters[entries[entry, 0], entries[entry, 1], k] = values[first // values.shape[2], entry, k]
-    apply_gravity(block.model, block.work, k)
 
 
 @kernel

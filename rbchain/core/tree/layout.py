@@ -222,14 +222,26 @@ class Variation(NamedTuple):
 
 
 @kernel
-def replace_parameters(parameters, variation, chain, lane):
-    """Put the own parameters of a chain into one lane of parameters (n + 1, PARAMETERS, lanes), if chains differ."""
+def replace_parameters(parameters, variation, chain, source, k):
+    """Copy the parameters that vary to lane k of parameters (n + 1, PARAMETERS, lanes), if chains differ.
+
+    `source` is the lane of `variation.values` that they come from: that of the chain, or all lanes of its block.
+    """
     if parameters.ndim == 2:
         return
     entries, values = variation.entries, variation.values
-    width = values.shape[2]
+    block = chain // values.shape[2]
     for entry in range(entries.shape[0]):
-        parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]
+        parameters[entries[entry, 0], entries[entry, 1], k] = values[block, entry, source]
+
+
+@kernel
+def take_parameters(block, parameters, variation, chain, source, k):
+    """`replace_parameters` of a block, and the gravity that comes with them."""
+    if parameters.ndim == 2:
+        return
+    replace_parameters(parameters, variation, chain, source, k)
+    apply_gravity(block.model, block.work, k)
 
 
 @kernel
