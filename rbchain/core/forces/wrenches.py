@@ -1,4 +1,4 @@
-"""External wrenches on bodies over time, drag among them, and what else sweeps must know of what acts on the chain."""
+"""External wrenches on bodies over time, drag among them; and how an implicit step changes the sweeps."""
 
 from numba import types
 
@@ -13,13 +13,13 @@ from .signals import VALUE
 ON_BODY = 0  # the row of the body
 AXES = 1  # WORLD or OWN
 COMPONENTS = 2  # the first of its six signals: force, then moment about the point
-POINT = 3  # the number that is the first of the point's coordinates in body axes
+POINT = 3  # index of the first of the point's coordinates in body axes
 WRENCH_ROWS = 4
 WORLD, OWN = 0, 1
 
 
 def acts(loads):
-    """Whether something acts over time on chains with loads of this Numba type."""
+    """Whether loads of this Numba type have actions over time."""
     return not isinstance(loads.types[loads.fields.index("acting")], types.NoneType)
 
 
@@ -36,7 +36,7 @@ def _overload_subtract_attached(i, model, loads, f, work, k):
 
 
 def yielding(i, loads, D, k):
-    """D, with what stands for springs and damping in an implicit step."""
+    """D, plus h damping + h^2 stiffness of the joint in an implicit step."""
     return D if loads.acting is None else D + loads.acting.joints[YIELDING, i, k]
 
 
