@@ -23,8 +23,9 @@ COLUMN_ROWS = 7
 
 @kernel
 def mass_matrix_inverse(model, inverse, columns, work, k):
-    """inverse (n, n, lanes), where `aba` has left R, LEVER, U and DINV; columns (TOGETHER, n + 1, COLUMN_ROWS, lanes).
+    """inverse (n, n, lanes), from R, LEVER, U and DINV, which `aba` has written.
 
+    Scratch are columns (TOGETHER, n + 1, COLUMN_ROWS, lanes).
     The inverse is symmetric, so in column j only joints i <= j need an answer.
     """
     n, zero = model.parent.shape[0], like(work.body, 0.0)
