@@ -57,10 +57,10 @@ GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
 PARENT = 0  # the parent's row; n for a root
 JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
-GATHERING = 2  # row of the sum of the children's contributions; the last row, always zero, without children
+GATHERING = 2  # row of the sum of the children's contributions; without children the last, always zero
 IN_REGISTERS = -1  # instead of a row, if the only child of body i is body i + 1, which the sweep visits just before
 JOINS = 3  # 1 if a sibling, with a higher number, has stored its contribution in the parent's row before
-POSING = 4  # which entries of q the pose follows from: OWN, FREE, SPHERICAL or CARRIED
+POSING = 4  # which entries of q the pose follows from, see below
 COORDINATE = 5  # the first of these entries of q
 FIRST = 6  # the first dof of a free or spherical joint, for each of its dofs; else the dof itself
 BODY = 7  # number of the mechanism's body that the dof carries, or -1 for a body without mass
