@@ -29,7 +29,6 @@ from ..core.tree.layout import (
     Block,
     Loads,
     Work,
-    apply_gravity,
     flat_model,
     number_of,
     settle_base,
@@ -109,17 +108,6 @@ def copy_to_lanes(shared, of_lanes):
 
 # The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane.
 choose_parameters = choose(lambda shared, of_lanes: shared.ndim == 2, lambda shared, of_lanes: shared, copy_to_lanes)
-
-
-@kernel
-def take_varied(block, parameters, variation, first, k):
-    """Put the own parameters of the chains from `first` on into their lanes of the block's parameters."""
-    if parameters.ndim == 2:
-        return
-    entries, values = variation.entries, variation.values
-    for entry in range(entries.shape[0]):
-        parameters[entries[entry, 0], entries[entry, 1], k] = values[first // values.shape[2], entry, k]
-    apply_gravity(block.model, block.work, k)
 
 
 @kernel

@@ -4,7 +4,8 @@ from ..core.algorithms import aba, minverse, regressors
 from ..core.algorithms import derivatives as of_dynamics
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
-from .blocks import block_for, body_count, pack, take_varied, unpack
+from ..core.tree.layout import take_parameters
+from .blocks import block_for, body_count, pack, unpack
 
 
 @driver
@@ -15,7 +16,7 @@ def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
     found = block.rows[: 3 * n * n]
     scratch = block.rows[3 * n * n :].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
@@ -47,7 +48,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
     scratch = block.rows[2 * squares : of_bodies].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
     columns = block.rows[of_bodies:].reshape(shape)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -75,7 +76,7 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n * bodies, q)
     Y = block.rows.reshape(n, bodies, regressors.PARAMETERS_OF_BODY, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
@@ -90,7 +91,7 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
     Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         regressors.kinetic_energy_regressor(block.model, block.q, block.qd, Y, block.work, k)
@@ -104,7 +105,7 @@ def potential_energy_regressor(memory, topology, parameters, variation, q, resul
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
     Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         regressors.potential_energy_regressor(block.model, block.q, Y, block.work, k)
         unpack(block.rows, result, start, last)

@@ -15,7 +15,8 @@ from ..core.forces import passive as forces
 from ..core.forces.added_mass import add_drag
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
-from .blocks import block_for, body_count, pack, pack_wrenches, take_varied, unpack
+from ..core.tree.layout import take_parameters
+from .blocks import block_for, body_count, pack, pack_wrenches, unpack
 
 
 @driver
@@ -23,7 +24,7 @@ def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrench
     """Joint accelerations `qdd`; NaN where a chain is singular or its state not finite."""
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -38,7 +39,7 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
     """Joint forces `tau` that give the accelerations `qdd`."""
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
@@ -54,7 +55,7 @@ def hybrid_dynamics(memory, topology, parameters, variation, q, qd, tau, qdd, pr
     block = block_for(memory, topology, parameters, wrenches, 3 * n, q)
     qdd_found, tau_found, driven = block.rows[:n], block.rows[n : 2 * n], block.rows[2 * n :]
     for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -76,7 +77,7 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
     block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
     of_bodies = block.rows.reshape(n, 6, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -92,7 +93,7 @@ def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenche
     block = block_for(memory, topology, parameters, wrenches, 6 * bodies, q)
     of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
@@ -106,7 +107,7 @@ def passive_forces(memory, topology, parameters, variation, q, qd, found, first,
     """What the joints do by themselves, and the drag of still water."""
     block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         forces.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)

@@ -8,8 +8,8 @@ from ..core.algorithms import momentum as momenta
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import like
-from ..core.tree.layout import take_gravity_off
-from .blocks import block_for, pack, take_varied, unpack
+from ..core.tree.layout import take_gravity_off, take_parameters
+from .blocks import block_for, pack, unpack
 
 
 @driver
@@ -19,7 +19,7 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
     block = block_for(memory, topology, parameters, None, n * n + crba.RIGID_ROWS * n, q)
     H, composite = block.rows[: n * n], block.rows[n * n :].reshape(n, crba.RIGID_ROWS, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         crba.mass_matrix(block.model, block.q, H.reshape(n, n, width), composite, block.work, k)
         unpack(H, result, start, last)
@@ -36,7 +36,7 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
         block.qd[i, k] = like(memory, 0.0)
         block.loads.tau[i, k] = like(memory, 0.0)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         take_gravity_off(block.model, block.work, k)
         pack(q, start, last, block.q, k)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
@@ -52,7 +52,7 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
     block = block_for(memory, topology, parameters, None, n * n + coriolis.CORIOLIS_ROWS * n, q)
     C, scratch = block.rows[: n * n], block.rows[n * n :].reshape(n, coriolis.CORIOLIS_ROWS, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         coriolis.coriolis_matrix(block.model, block.q, block.qd, C.reshape(n, n, width), scratch, block.work, k)
@@ -68,7 +68,7 @@ def christoffel_symbols(memory, topology, parameters, variation, q, result, firs
     symbols, C = block.rows[:cube], block.rows[cube : cube + square].reshape(n, n, width)
     scratch = block.rows[cube + square :].reshape(n, coriolis.CORIOLIS_ROWS, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         cubes = symbols.reshape(n, n, n, width)
         coriolis.christoffel_symbols(block.model, block.q, block.qd, cubes, C, scratch, block.work, k)
@@ -82,7 +82,7 @@ def centroidal_momentum_matrix(memory, topology, parameters, variation, q, resul
     block = block_for(memory, topology, parameters, None, 6 * n + crba.RIGID_ROWS * n, q)
     matrix, composite = block.rows[: 6 * n], block.rows[6 * n :].reshape(n, crba.RIGID_ROWS, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         momenta.centroidal_momentum_matrix(block.model, block.q, matrix.reshape(6, n, width), composite, block.work, k)
         unpack(matrix, result, start, last)

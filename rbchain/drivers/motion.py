@@ -6,8 +6,8 @@ from ..core.algorithms import momentum as momenta
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.tree import kinematics
-from ..core.tree.layout import take_gravity_off
-from .blocks import block_for, body_count, pack, take_varied, unpack
+from ..core.tree.layout import take_gravity_off, take_parameters
+from .blocks import block_for, body_count, pack, unpack
 
 POSE_NUMBERS = 12
 
@@ -19,7 +19,7 @@ def body_poses(memory, topology, parameters, variation, q, poses, first, last):
     block = block_for(memory, topology, parameters, None, POSE_NUMBERS * bodies, q)
     of_bodies = block.rows.reshape(bodies, POSE_NUMBERS, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         kinematics.place_bodies(block.model, block.q, of_bodies, block.work, k)
         unpack(block.rows, poses, start, last)
@@ -32,7 +32,7 @@ def body_velocities(memory, topology, parameters, variation, q, qd, velocities, 
     block = block_for(memory, topology, parameters, None, 6 * bodies, q)
     of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         kinematics.bodies_in_motion(block.model, block.q, block.qd, of_bodies, block.work, k)
@@ -46,7 +46,7 @@ def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, acce
     block = block_for(memory, topology, parameters, None, 6 * bodies, q)
     of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         take_gravity_off(block.model, block.work, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
@@ -62,7 +62,7 @@ def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
     block = block_for(memory, topology, parameters, None, 6 * n, q)
     of_joints, watched = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         jacobians.jacobian(block.model, block.q, watched, of_joints, block.work, k)
         unpack(block.rows, J, start, last)
@@ -75,7 +75,7 @@ def jacobian_derivative(memory, topology, parameters, variation, point, q, qd, J
     block = block_for(memory, topology, parameters, None, 6 * n, q)
     of_joints, watched = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
     for start in range(first, last, width):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         jacobians.jacobian_derivative(block.model, block.q, block.qd, watched, of_joints, block.work, k)
@@ -87,7 +87,7 @@ def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, fi
     """Kinetic and potential energy of each chain."""
     block, k = block_for(memory, topology, parameters, None, 2, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         energies.energy(block.model, block.q, block.qd, block.rows, block.work, k)
@@ -99,7 +99,7 @@ def momentum(memory, topology, parameters, variation, q, qd, found, first, last)
     """Of each chain momentum (3), angular momentum about the centre of mass (3), and that centre (3)."""
     block, k = block_for(memory, topology, parameters, None, momenta.MOMENTUM_ROWS, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_varied(block, block.model.parameters, variation, start, k)
+        take_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         momenta.momentum(block.model, block.q, block.qd, block.rows, block.work, k)

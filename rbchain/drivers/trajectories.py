@@ -18,13 +18,12 @@ from ..core.integration.rollout import (
     Records,
     Stepper,
     Tolerances,
-    take_parameters,
 )
 from ..core.integration.tableaus import Tableau
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import like
-from ..core.tree.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads, flat_model
+from ..core.tree.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads, flat_model, take_parameters
 from .blocks import block_for, choose_parameters, memory_size, water_of
 
 
@@ -216,7 +215,7 @@ def motor_forces(memory, topology, parameters, variation, states, tau, actions, 
                 y[nq + j, lane] = qd[row, j]
             for j in range(integrals.shape[1]):
                 y[nq + n + j, lane] = integrals[row, j]
-            take_parameters(block, block.model.parameters, variation, row // m, lane)
+            take_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
             take_loads(block, tau, times[row % m], row // m, lane)
             # neither for a sample that had ended before, nor for a copy
             allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)

@@ -80,7 +80,7 @@ def indices(
     points = sampled(problem, samples, study.description.seed)
     # the ends of the unit interval, where a distribution may have no value, become quantiles near them
     inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
-    results = study.with_plan(plan_of_values(plan, plan.drawn.values(inside))).run(out, **settings)
+    results = study.of_plan(plan_of_values(plan, plan.drawn.values(inside))).run(out, **settings)
     found = results[measure].values
     failed = int(np.isnan(found).sum())
     if failed:

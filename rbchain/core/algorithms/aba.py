@@ -43,7 +43,7 @@ from ..tree.layout import (
     parameter,
 )
 
-ROUNDINGS = 16.0  # how many a small difference of large inertias may be off by
+ROUNDINGS = 16.0  # bound of the round-off in a small difference of large inertias, in units of epsilon
 
 
 @kernel
@@ -79,16 +79,17 @@ def subtract_wrench(i, loads, f, k):
 
 @kernel
 def nothing_shown(work, k):
-    """What no body shows: no inertia and no force."""
+    """The contribution to a body without children: no inertia and no force."""
     childless = work.gathered.shape[0] - 1
     return load_inertia(work.gathered, childless, IA, k), load_force(work.gathered, childless, PA, k)
 
 
 @kernel
 def show_of_children(i, model, shown, work, k):
-    """Inertia and bias force that body i's children show it: as `shown` by body i + 1 just before, if it has no other.
+    """Sum of the contributions of body i's children to its inertia and bias force.
 
-    So along a chain they stay in registers; where it branches they are gathered in memory.
+    If the only child is body i + 1, that is `shown`, which the sweep has just returned. So along a chain contributions
+    stay in registers. Where a body has several children, their sum is in memory.
     """
     row = model.gathering[i]
     if row == IN_REGISTERS:
@@ -98,7 +99,7 @@ def show_of_children(i, model, shown, work, k):
 
 @kernel
 def articulate_body(i, model, loads, shown, work, k):
-    """Inertia and bias force that body i shows at its joint, with everything that hangs on it.
+    """Articulated inertia and bias force of body i, with everything that it carries.
 
     IA = I + sum of the children's, pA = v x* I v - wrench + sum of the children's (Featherstone 2008, eqs. 7.21-7.22).
     """
@@ -110,10 +111,10 @@ def articulate_body(i, model, loads, shown, work, k):
 
 @kernel
 def reciprocal_of_inertia(i, model, D, IA_body, work, k):
-    """1 / D, or NaN where joint i meets no inertia but rounding: there the mechanism is singular.
+    """1 / D, or NaN if D is only round-off: there the mechanism is singular.
 
-    How large rounding is, the last body of a joint with several degrees of freedom says for all of them: what is left
-    for the others when some have given way may be rounding through and through.
+    Use the inertia of the joint's last body to set the threshold for round-off, because after the other degrees of
+    freedom are eliminated only round-off may remain.
     """
     p, J, M = model.parent[i], IA_body.J, IA_body.M
     rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
@@ -130,7 +131,7 @@ def reciprocal_of_inertia(i, model, D, IA_body, work, k):
 
 @kernel
 def eliminate_joint(i, model, qd, loads, shown, work, k):
-    """Solve joint i for its acceleration in terms of the parent's, and show what remains to the parent."""
+    """Step of the inward sweep: eliminate the acceleration of joint i, and pass the remaining inertia to the parent."""
     IA_body, pA = articulate_body(i, model, loads, shown, work, k)
     return release_joint(i, model, qd, loads, IA_body, pA, work, k)
 
@@ -155,12 +156,12 @@ def release_joint(i, model, qd, loads, IA_body, pA, work, k):
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
         return show_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA  # to nobody
+    return IA_body, pA  # a root contributes to no body
 
 
 @kernel
 def show_to_parent(i, model, Ia, pa, work, k):
-    """What body i shows, at its parent's joint origin; added to what its siblings have shown, if it has any."""
+    """The contribution of body i, at its parent's joint origin; added to that of its siblings, if it has any."""
     if model.posing[i] != CARRIED:  # else both are at the same point
         r = load3(work.body, i, LEVER, k)
         Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)

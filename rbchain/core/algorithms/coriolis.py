@@ -30,7 +30,7 @@ CORIOLIS_ROWS = max(SDOT + 6, B_ROWS)
 
 
 class Swirl(NamedTuple):
-    """B of a body or of several: Q (9) and P (3)."""
+    """B, the Coriolis matrix of a body or of a composite of bodies: Q (9) and P (3)."""
 
     Q: tuple
     P: tuple

@@ -44,7 +44,7 @@ PSIDOT = CORIOLIS_ROWS
 PSIDDOT = PSIDOT + 6
 DERIVATIVE_ROWS = PSIDDOT + 6
 
-# What is derived with respect to: the first index of the results.
+# Which derivative: the first index of the results.
 WITH_Q, WITH_QD, WITH_LAST = 0, 1, 2
 
 
@@ -70,7 +70,7 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work,
 
 @kernel
 def carry_axis(i, model, scratch, work, k):
-    """P' and P'' of joint i: how its axis, and the axis' rate, change as the body that the joint is on moves."""
+    """P' and P'' of joint i: rates of its axis, first and second, that follow from the motion of the parent."""
     body, first = work.body, model.first[i]
     p, r = model.parent[first], load3(body, first, LEVER, k)
     S = axis_motion(i, model, work, k)
@@ -83,7 +83,7 @@ def carry_axis(i, model, scratch, work, k):
 
 @kernel
 def derive_along_joint(i, model, found, scratch, work, k):
-    """Derivatives by q_i and qd_i of the forces in joint i and all that carry it: the forces it takes, on their way."""
+    """Derivatives with respect to q_i and qd_i of the forces in joint i and in all joints that carry it."""
     n, body, two, first = model.parent.shape[0], work.body, like(work.body, 2.0), model.first[i]
     S, I_c, B_c = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_swirl(scratch, i, B, k)
     swirled = scale_force(two, swirl_times(B_c, load_motion(scratch, i, PSIDOT, k)))
@@ -103,7 +103,7 @@ def derive_along_joint(i, model, found, scratch, work, k):
 
 @kernel
 def derive_joint_force(i, model, found, scratch, work, k):
-    """Derivatives of the force in joint i by q_j, qd_j and qdd_j of all joints j that carry it."""
+    """Derivatives of the force in joint i with respect to q_j, qd_j and qdd_j of all joints j that carry it."""
     n, body = model.parent.shape[0], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     S, I_c = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)

@@ -14,7 +14,10 @@ KINETIC, POTENTIAL = 0, 1
 
 @kernel
 def energy(model, q, qd, energies, work, k):
-    """T = sum of v . I v / 2 and V = - sum of m g . c, written to rows KINETIC and POTENTIAL of energies (2, lanes)."""
+    """T = sum of v . I v / 2 and V = - sum of m g . c.
+
+    Written to rows KINETIC and POTENTIAL of energies (2, lanes).
+    """
     n = model.parent.shape[0]
     energies[KINETIC, k] = like(energies, 0.0)
     energies[POTENTIAL, k] = like(energies, 0.0)

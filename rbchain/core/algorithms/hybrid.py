@@ -1,7 +1,7 @@
 """Hybrid dynamics: of each joint the force or the acceleration is given, and the other is found, in one pass.
 
-Featherstone (2008), section 9.2: a joint whose acceleration is given hands all its inertia to the parent, and its
-acceleration counts with the bias. Which joints these are may differ from chain to chain.
+Featherstone (2008), section 9.2: a joint whose acceleration is given passes all its inertia to the parent, and its
+acceleration is part of the bias. Which joints these are may differ from chain to chain.
 """
 
 from ..forces.wrenches import yielding
@@ -31,7 +31,7 @@ def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
 
 @kernel
 def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, shown, work, k):
-    """`aba.eliminate_joint`, where 1 / D = 0 stands for a joint that does not give way."""
+    """`aba.eliminate_joint`, with 1 / D = 0 for a joint whose acceleration is given."""
     p, joint, body = model.parent[i], model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     IA_body, pA = articulate_body(i, model, loads, shown, work, k)
@@ -50,7 +50,7 @@ def release_or_drive_joint(i, model, qd, loads, qdd, prescribed, shown, work, k)
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
         return show_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA  # to nobody
+    return IA_body, pA  # a root contributes to no body
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The inverse of the mass matrix, from what the articulated-body algorithm leaves behind.
+"""The inverse of the mass matrix, from the results of the articulated-body algorithm.
 
 Column j is the acceleration that a unit force in joint j gives the mechanism at rest without gravity (Featherstone
 2008, section 7.3, for n right-hand sides): the same as Carpentier's "Analytical inverse of the joint space inertia
@@ -15,7 +15,7 @@ from ..tree.layout import ADVANCE, DINV, LEVER, R, U, parameter
 
 # Columns found together: each waits for its own last result, and meanwhile the processor works on the others.
 TOGETHER = 4
-# Scratch of a body for each of them: what reaches it from the bodies it carries, then how it accelerates; and u.
+# Scratch of a dof for each of them: bias force of the bodies it carries, then, in the same rows, acceleration; and u.
 PULL = YIELD = 0
 LEFT = 6
 COLUMN_ROWS = 7
@@ -23,8 +23,9 @@ COLUMN_ROWS = 7
 
 @kernel
 def mass_matrix_inverse(model, inverse, columns, work, k):
-    """inverse (n, n, lanes), where `aba` has left R, LEVER, U and DINV; columns (TOGETHER, n + 1, COLUMN_ROWS, lanes).
+    """inverse (n, n, lanes), from R, LEVER, U and DINV, which `aba` has written.
 
+    Scratch are columns (TOGETHER, n + 1, COLUMN_ROWS, lanes).
     The inverse is symmetric, so in column j only joints i <= j need an answer.
     """
     n, zero = model.parent.shape[0], like(work.body, 0.0)
@@ -47,7 +48,7 @@ def mass_matrix_inverse(model, inverse, columns, work, k):
 
 @kernel
 def pull_joint(i, j, model, column, work, k):
-    """u = 1 for joint j, which a unit force pulls, less S . p for those that carry it; and p on to the parent."""
+    """u = 1 for joint j, on which a unit force acts, less S . p for those that carry it; and p on to the parent."""
     body, p = work.body, model.parent[i]
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     pull = load_force(column, i, PULL, k)
@@ -60,7 +61,7 @@ def pull_joint(i, j, model, column, work, k):
 
 @kernel
 def yield_joint(i, j, model, inverse, column, work, k):
-    """Acceleration of joint i when joint j is pulled."""
+    """Acceleration of joint i under a unit force in joint j."""
     body = work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
     a = motion_at_tip(load_motion(column, model.parent[i], YIELD, k), load3(body, i, LEVER, k))

@@ -27,7 +27,7 @@ PARAMETERS_OF_BODY = 10
 
 @kernel
 def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
-    """Y (n, bodies, 10, lanes): what the parameters of each body contribute to each joint's force.
+    """Y (n, bodies, 10, lanes): contribution of the parameters of each body to each joint's force.
 
     A body contributes nothing to joints that do not carry it: these entries are not written and stay zero.
     """
@@ -40,7 +40,7 @@ def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
 
 @kernel
 def regress_body(i, model, Y, work, k):
-    """Forces that a unit of each parameter of body i takes, projected on the joints that carry it.
+    """Forces due to a unit of each parameter of body i, projected on the joints that carry it.
 
     f = m a + w' x h + w x (w x h) and, about the origin, h x a + J w' + w x J w, with a the origin's acceleration.
     """
@@ -80,7 +80,7 @@ def moment_on_joint(joint, axis, moment):
 
 @kernel
 def first_moment_force(h, w, wd, a):
-    """Force and moment that a first moment h takes."""
+    """Force and moment due to a first moment h."""
     return Force(cross(h, a), add3(cross(wd, h), cross(w, cross(w, h))))
 
 

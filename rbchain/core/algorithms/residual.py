@@ -1,9 +1,9 @@
-"""The proof of a forward dynamics: do the forces it found balance on every body?
+"""Residual of a forward dynamics: the unbalanced force on each body, zero up to round-off.
 
-The force through joint i as the articulated-body algorithm has it, f_i = IA_i a_i + pA_i, but along the joint's axis
-just what its motor gives, against Newton and Euler for body i alone: f_i - sum of the children's f - (I_i a_i +
-v_i x* I_i v_i - wrench_i), which is zero but for rounding. The a_i on this side follow from qdd anew. Without that, and
-without the motor's force put in, the balance would hold for whatever the sweeps had agreed on.
+The force through joint i is that of the articulated-body algorithm, f_i = IA_i a_i + pA_i; its component along the
+joint's axis is replaced by the actuator force. The residual is that of Newton's and Euler's equations for body i alone:
+f_i - sum of the children's f - (I_i a_i + v_i x* I_i v_i - wrench_i), whose a_i are computed anew from qdd. Without
+these two substitutions the balance would hold for any accelerations that the sweeps agree on.
 """
 
 from ..simd.jit import kernel
@@ -39,9 +39,9 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
 
 @kernel
 def reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k):
-    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, what the motor gives.
+    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, the actuator force.
 
-    That is its force less what the rotor takes. Returns what `aba.show_to_parent` does.
+    That is reduced by the force that accelerates the rotor. Returns what `aba.show_to_parent` does.
     """
     joint, body = model.joint[i], work.body
     axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)

@@ -24,7 +24,7 @@ def inverse_dynamics(model, q, qd, qdd, loads, work, k):
 
 @kernel
 def impel_body(i, model, qd, qdd, loads, work, k):
-    """Accelerate body i, and find the force that its motion alone takes: F = I a + v x* I v - wrench."""
+    """Acceleration of body i, and Newton's and Euler's equations for it alone: F = I a + v x* I v - wrench."""
     a = accelerate_with_joint(i, model, qd, qdd, work, k)
     store_spatial(work.body, i, F, k, force_on_body(i, model, a, loads, work, k))
 
@@ -73,7 +73,7 @@ def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
 
 @kernel
 def force_on_body(i, model, a, loads, work, k):
-    """I a + v x* I v - wrench: what the joints together must exert on body i (Featherstone 2008, eq. 5.9)."""
+    """I a + v x* I v - wrench: the sum of the joints' forces on body i (Featherstone 2008, eq. 5.9)."""
     v = load_motion(work.body, i, V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     inertial = rigid_momentum(m, h, J, a)

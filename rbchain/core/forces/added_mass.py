@@ -24,12 +24,10 @@ from ..spatial.vectors import (
 )
 from ..tree.joints import inertia_along, joint_bias, joint_force, joint_motion
 from ..tree.kinematics import force_on_parent, move_body
-from ..tree.layout import ADVANCE, CARRIED, LEVER, F, R, U, V, parameter
+from ..tree.layout import ADVANCE, CARRIED, COMPOSITE, LEVER, F, R, V, parameter
 from .hydrodynamics import added_inertia, drag, is_in_water
 
-# The composite added mass lies in the rows of the work that these algorithms do not use, from U on; B, of 36 rows, in
-# the Coriolis matrix's scratch.
-COMPOSITE = U
+# B of the added mass in the Coriolis matrix's scratch, once B of the rigid bodies there is no longer needed.
 B_ROWS = 36
 
 

@@ -1,4 +1,4 @@
-"""What joints do by themselves: springs, damping, dry friction, stops; and how it yields to motion.
+"""Passive joint forces: springs, damping, dry friction, stops; and their stiffness and damping.
 
 Friction: Hess and Soom (1990), with v / sqrt(v^2 + v0^2) for the sign of v; stops: Hunt and Crossley (1975).
 """
@@ -33,7 +33,7 @@ from ..tree.layout import (
 
 @kernel
 def passive_force(i, model, q, qd, k):
-    """Force of joint i by itself."""
+    """Passive force of joint i."""
     kinds, numbers, v = model.passive[i], model.parameters, qd[i, k]
     force = v - v
     if kinds & DAMPER:
@@ -53,7 +53,7 @@ def passive_force(i, model, q, qd, k):
 
 @kernel
 def passive_slopes(i, model, q, qd, k):
-    """By how much the force of joint i by itself falls per unit of position and of velocity: never below zero."""
+    """Stiffness and damping of the passive force of joint i: - d force / d q and - d force / d qd, never below zero."""
     kinds, numbers, v = model.passive[i], model.parameters, qd[i, k]
     zero, one = v - v, like(v, 1.0)
     hardness, slope = zero, zero
@@ -61,7 +61,7 @@ def passive_slopes(i, model, q, qd, k):
         slope = slope + parameter(numbers, i, DAMPING, k)
     if kinds & SLIDING:
         v0 = parameter(numbers, i, FRICTION_VELOCITY, k)
-        # the Stribeck effect only makes it fall less
+        # without the Stribeck effect, which reduces the damping
         sharp = one / math.sqrt(v * v + v0 * v0)
         slope = slope + sliding_friction(i, kinds, numbers, v, k) * (v0 * v0) * (sharp * sharp * sharp)
     if kinds & SPRING:
@@ -91,7 +91,7 @@ def sliding_friction(i, kinds, numbers, v, k):
 
 @kernel
 def stribeck_share(i, numbers, v, k):
-    """What is left of the excess of friction at rest: 1 / (1 + (v / vs)^2)."""
+    """Share of the excess of friction at rest that remains at velocity v: 1 / (1 + (v / vs)^2)."""
     ratio = v * parameter(numbers, i, STRIBECK_RATE, k)
     return like(v, 1.0) / (like(v, 1.0) + ratio * ratio)
 
@@ -106,6 +106,6 @@ def depth_in_stop(i, numbers, q, k):
 
 @kernel
 def passive_forces(model, q, qd, forces, k):
-    """Forces (n, lanes) of all joints by themselves."""
+    """Passive forces (n, lanes) of all joints."""
     for i in range(model.parent.shape[0]):
         forces[i, k] = passive_force(i, model, q, qd, k)

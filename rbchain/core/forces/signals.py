@@ -11,12 +11,12 @@ from ..simd.trig import sincos
 
 # Rows of `Acting.signals`, one column for each signal.
 MOVES = 0  # CONSTANT, POLYNOMIAL (plus sines) or TABLE (plus sines)
-FIRST = 1  # the number that is its first coefficient
+FIRST = 1  # index of its first coefficient in the numbers
 COUNT = 2  # how many coefficients a polynomial, or a piece of a table, has
 TABLE_START = 3  # where in `Acting.tables`: PIECES breaks, then COUNT coefficients for each piece
-STRIDE = 4  # how far on the next chain's table is; 0 if all chains share one
+STRIDE = 4  # from one sample's table to the next; 0 if all samples share one
 PIECES = 5
-SINES = 6  # the number that is the first of amplitude, angular frequency and phase of each sine
+SINES = 6  # index of the first number of amplitude, angular frequency and phase of each sine
 HARMONICS = 7  # how many sines
 SIGNAL_ROWS = 8
 CONSTANT, POLYNOMIAL, TABLE = 0, 1, 2
@@ -29,7 +29,7 @@ SINCE, UNTIL, ORIGIN, COEFFICIENTS = 0, 1, 2, 3
 
 @kernel
 def take_signals(acting, lane):
-    """Set the signals of a lane that has taken a new chain, whose numbers it holds."""
+    """Set the signals of a lane in which a new sample starts, whose numbers it holds."""
     for s in range(acting.signals.shape[1]):
         acting.pieces[s, SINCE, lane] = like(acting.pieces, math.inf)
         if acting.signals[MOVES, s] == CONSTANT:

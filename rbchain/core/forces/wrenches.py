@@ -1,4 +1,4 @@
-"""External wrenches on bodies over time, drag among them, and what else sweeps must know of what acts on the chain."""
+"""External wrenches on bodies over time, drag among them; and how an implicit step changes the sweeps."""
 
 from ..simd.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
@@ -11,7 +11,7 @@ from .signals import VALUE
 ON_BODY = 0  # the row of the body
 AXES = 1  # WORLD or OWN
 COMPONENTS = 2  # the first of its six signals: force, then moment about the point
-POINT = 3  # the number that is the first of the point's coordinates in body axes
+POINT = 3  # index of the first of the point's coordinates in body axes
 WRENCH_ROWS = 4
 WORLD, OWN = 0, 1
 

@@ -71,7 +71,7 @@ def take_acting(block, tau, t, chain, lane):
     acting.chain[lane] = chain
     acting.failures[lane] = CALLABLE
     if acting.settings[COMPENSATES] == 1 or acting.settings[COMPUTES] == 1:
-        replace_parameters(acting.model.parameters, acting.variation, chain, lane)
+        replace_parameters(acting.model.parameters, acting.variation, chain, chain % block.qd.shape[1], lane)
     for i in range(block.qd.shape[0]):
         acting.joints[YIELDING, i, lane] = like(acting.joints, 0.0)
     acting.time[0, lane] = like(acting.time, t)

@@ -10,7 +10,7 @@ import numpy as np
 from ..simd.jit import kernel, routine
 from ..simd.lanes import like
 from ..tree.kinematics import normalize_positions
-from ..tree.layout import apply_gravity, number_of, replace_parameters
+from ..tree.layout import number_of, take_parameters
 from .acting import evaluate, take_loads
 from .runge_kutta import SMALLEST_ERROR, advance, interpolate
 from .status import STOPPED
@@ -159,7 +159,7 @@ def take_chain(block, stepper, batch, chain, lane):
     for i in range(nq + nv, stepper.y.shape[0]):
         stepper.y[i, lane] = like(stepper.y, 0.0)
     normalize_positions(block.model, stepper.y, lane)
-    take_parameters(block, block.model.parameters, batch.variation, chain, lane)
+    take_parameters(block, block.model.parameters, batch.variation, chain, chain % stepper.y.shape[1], lane)
     take_loads(block, batch.tau, batch.times[0], chain, lane)
     stepper.tally[STEPS, lane] = 0
     stepper.tally[REJECTIONS, lane] = 0
@@ -172,12 +172,3 @@ def take_chain(block, stepper, batch, chain, lane):
     stepper.control[TIME, lane] = like(stepper.y, batch.times[0])
     stepper.control[FRESH, lane] = like(stepper.y, 1.0)
     stepper.control[ACCEPTED, lane] = like(stepper.y, 0.0)
-
-
-@kernel
-def take_parameters(block, parameters, variation, chain, lane):
-    """Put a chain's own parameters into its lane of the block's, if chains differ."""
-    if parameters.ndim == 2:
-        return
-    replace_parameters(parameters, variation, chain, lane)
-    apply_gravity(block.model, block.work, lane)

@@ -19,7 +19,7 @@ LARGE = 1 << 22  # bytes: a result that leaves little of the caches to anything 
 
 
 def lane_width(chains):
-    """How many lanes to compute `chains` in: a register full for a batch (chains, m), one for a single chain (m,)."""
+    """How many lanes to compute `chains` in: a register full for a batch (chains, m), one for a single one (m,)."""
     return 1 if chains.ndim == 1 else LANE_WIDTHS[str(chains.dtype)]
 
 
@@ -215,7 +215,7 @@ def _transposed(builder, vectors):
 
 
 def _square(context, builder, sig, values, parts=1, lane=0):
-    """Addresses of a square's rows in the chains, and in the block: of one of the `parts` of the lanes, from `lane`."""
+    """Addresses of a square's rows in `chains` and `block`: of one of the `parts` of the lanes, from `lane`."""
     chains, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
     first, column = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 4))
     dtype, number = sig.args[1].dtype, ir.IntType(64)

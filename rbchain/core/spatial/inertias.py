@@ -107,7 +107,7 @@ def momentum(A, m):
 
 @kernel
 def deflate(A, U, Dinv):
-    """A - U U^T / D: what is left of an inertia once a joint gives way along its own axis."""
+    """A - U U^T / D: the inertia that remains once a joint is free to accelerate along its axis."""
     J, H, M = A.J, A.H, A.M
     a, l = U.ang, U.lin  # noqa: E741
     x, y = scale3(Dinv, a), scale3(Dinv, l)

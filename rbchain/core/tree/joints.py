@@ -1,10 +1,10 @@
-"""What distinguishes the joints: S = (axis, 0) revolute, (0, axis) prismatic, (axis, advance axis) screw.
+"""Motion subspaces S of the joints: (axis, 0) revolute, (0, axis) prismatic, (axis, advance axis) screw.
 
 `axis` is the joint's direction in world axes, `advance` the travel along it per unit of q. The branches are on a
 number that all lanes share; the revolute joint, by far the most common, does not pay for the others.
 
 A free or spherical joint is six or three such joints at one point, with the axes x, y and z of the body that the last
-of them carries: unlike those of a sequence, these axes all move with that body.
+of them carries. Unlike those of a sequence, these axes all move with that body.
 """
 
 import math
@@ -27,7 +27,7 @@ def joint_rotation(joint, R, q):
 
 @kernel
 def joint_travel(joint, r, axis, advance, q):
-    """Move the joint origin along the axis by what the joint has travelled."""
+    """Move the joint origin along the axis by the travel of the joint."""
     if joint == REVOLUTE:
         return r
     return add3(r, scale3(advance * q, axis))

@@ -1,4 +1,4 @@
-"""Where the bodies are and how they move: the outward sweep that every algorithm starts with."""
+"""Forward kinematics: rotations, positions and velocities, in the outward sweep that every algorithm starts with."""
 
 from ..simd.jit import kernel
 from ..simd.lanes import like, select
@@ -50,7 +50,7 @@ from .layout import (
 
 @kernel
 def turn_body(i, model, q, work, k):
-    """Turn body i with its joint: R_i = R_parent placement rot(z, q), and the lever from the parent's joint to its own.
+    """Rotation of body i, R_i = R_parent placement rot(z, q), and the lever from the parent's joint origin to its own.
 
     Reads R of the parent; writes R and LEVER of body i.
     """
@@ -79,7 +79,7 @@ def turn_body(i, model, q, work, k):
 
 @kernel
 def move_body(i, model, q, qd, work, k):
-    """Turn body i and give it its velocity: v_i = v_parent + S_i qd_i (Featherstone 2008, eq. 5.14).
+    """Rotation of body i, and its velocity v_i = v_parent + S_i qd_i (Featherstone 2008, eq. 5.14).
 
     All bodies of a free or spherical joint have the velocity of the last of them, with which their axes move: so the
     rate of every axis is v_i x S_i. Reads R and V of the parent; writes R, LEVER and V of body i.
@@ -137,7 +137,7 @@ def position_rates(model, q, qd, rate, k):
 
 @kernel
 def normalize_positions(model, q, k):
-    """Give the quaternions in q unit length: what an integrator's step, or interpolation, has taken off them."""
+    """Give the quaternions in q unit length, which steps of an integrator and interpolation do not keep."""
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == FREE:

@@ -1,11 +1,12 @@
-"""Where each number of a model and of the working memory stands.
+"""The arrays of the kernels: a model's topology and parameters, working memory, forces, and the rows of each.
 
-Every body has one degree of freedom: a joint with several is a row of bodies without mass, one for each, of which the
-last is the body itself. So n, the number of bodies here, is the number of velocities.
+Entry i of these arrays is degree of freedom (dof) i, and n is the number of dofs. A joint with several dofs is a
+sequence of joints with one dof each, between bodies without mass; the last of them carries the body of the mechanism.
+In the kernels, "body i" is the body that dof i moves, with or without mass, and "joint i" is the joint of dof i.
 
-Parameters: an array `(n + 1, PARAMETERS)` that all chains share, or `(n + 1, PARAMETERS, lanes)` with one set for each
-chain. Row i is body i, in axes that the flattening has turned so that the joint's axis is z; row n is the base, which
-holds gravity. Working memory: an array `(n + 1, fields, lanes)`, its row n again the base, so that a root has a parent.
+Parameters: an array `(n + 1, PARAMETERS)` that all chains share, or `(n + 1, PARAMETERS, lanes)` if chains differ.
+The axes of body i are turned so that the joint's axis is z. Row n is the base, which holds gravity. Working memory:
+an array `(n + 1, rows, lanes)`; its row n is the base again, so that a root has a parent.
 """
 
 from typing import NamedTuple
@@ -15,14 +16,14 @@ import numpy as np
 from ..simd.jit import kernel
 from ..simd.lanes import like
 
-# --- parameters of a body: first column of each ---
+# --- parameters of a dof and its body: first column of each ---
 PLACEMENT_ROTATION = 0  # 9: joint frame to parent's frame at q = 0
 PLACEMENT_TRANSLATION = 9  # 3: joint origin in the parent's frame, m
 MASS = 12  # kg
 CG = 13  # 3: centre of gravity in body axes, m
 INERTIA = 16  # 6: about the centre of gravity, in body axes, kg m^2
 ADVANCE = 22  # travel along the axis per unit of q: 0 revolute, 1 prismatic, the pitch (m/rad) of a screw
-ARMATURE = 23  # inertia of the rotor as the joint feels it, kg m^2 or kg
+ARMATURE = 23  # inertia of the rotor, reflected to the joint, kg m^2 or kg
 AXIS = 24  # 3: the joint's axis in body axes, from which the flattening has turned to z
 STIFFNESS = 27  # of the joint's spring, N m/rad or N/m
 REST = 28  # where the spring is at rest, rad or m
@@ -34,10 +35,10 @@ STRIBECK_RATE = 33  # one over the velocity at which half of that excess is gone
 FRICTION_VELOCITY = 34  # over which the friction changes its sign
 LOWER, UPPER = 35, 36  # where the joint's stops begin
 LIMIT_STIFFNESS = 37
-LIMIT_DAMPING = 38  # by what share a unit of velocity into a stop makes it stiffer
-FRICTION_ASYMMETRY = 39  # what friction has more in the positive direction, and less in the negative, N m or N
+LIMIT_DAMPING = 38  # relative increase of the stop's force per unit of velocity into it
+FRICTION_ASYMMETRY = 39  # added to the friction in positive direction, subtracted in negative, N m or N
 PARAMETERS = 40
-# and of a body in water, whose parameters have more columns
+# more columns of a body in water
 ADDED_MASS = 40  # 21: about the joint origin, as `inertias.Inertia`: J (6), H (9), M (6)
 DISPLACED = 61  # mass of the displaced fluid, kg
 BUOYANCY_CENTER = 62  # 3: in body axes, m
@@ -56,39 +57,43 @@ GRAVITY = 0  # 3: of row n, m/s^2 in world axes
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
 PARENT = 0  # the parent's row; n for a root
 JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
-GATHERING = 2  # the row of `Work.gathered` where a body's children add up; the last row, always zero, if it has none
-IN_REGISTERS = -1  # instead of a row, where body i's only child is body i + 1: nothing comes between the two
-JOINS = 3  # 1 where a sibling, with a higher number, has added itself to the parent's row before
-POSING = 4  # what of q poses the body: OWN, FREE, SPHERICAL or CARRIED
-COORDINATE = 5  # the first entry of q that poses the body
-FIRST = 6  # the first body of the joint that this one is part of: itself, but in a free or spherical joint
-BODY = 7  # the number of the body outside, where this one is the last of its joint; -1 for the bodies without mass
+GATHERING = 2  # row of the sum of the children's contributions; without children the last, always zero
+IN_REGISTERS = -1  # instead of a row, if the only child of body i is body i + 1, which the sweep visits just before
+JOINS = 3  # 1 if a sibling, with a higher number, has stored its contribution in the parent's row before
+POSING = 4  # which entries of q the pose follows from, see below
+COORDINATE = 5  # the first of these entries of q
+FIRST = 6  # the first dof of a free or spherical joint, for each of its dofs; else the dof itself
+BODY = 7  # number of the mechanism's body that the dof carries, or -1 for a body without mass
 PASSIVE = 8  # which passive forces the joint has: the sum of those below
 DRAG = 9  # which drag the body has: the sum of those below
 TOPOLOGY_ROWS = 10
-AIR, IN_WATER = np.int64, np.int32  # the type of the topology's integers, which tells compiled code what there is
+AIR, IN_WATER = np.int64, np.int32  # type of the topology's integers: it tells compiled code whether there is water
 
-REVOLUTE, PRISMATIC, SCREW = 0, 1, 2  # what a unit of velocity does
+REVOLUTE, PRISMATIC, SCREW = 0, 1, 2
 # Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
 # coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
 OWN, FREE, SPHERICAL, CARRIED = 0, 1, 2, 3
-SPRING, DAMPER, SLIDING, STRIBECK, STOPS, ASYMMETRIC = 1, 2, 4, 8, 16, 32
+SPRING, DAMPER, SLIDING = 1, 2, 4
+STRIBECK, STOPS, ASYMMETRIC = 8, 16, 32
 DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG = 1, 2, 4
 
-# --- working memory of a body: first row of each ---
+# --- working memory of a dof and its body: first row of each ---
 R = 0  # 9: body axes to world axes
 LEVER = 9  # 3: from the parent's joint origin to the body's, world axes, m
 V = 12  # 6: velocity (angular, linear at the joint origin), world axes
 U = 18  # 6: articulated inertia times the joint's axis
 DINV = 24  # 1 / (S^T IA S)
-FORCE = 25  # u: joint force less what the bias takes
+FORCE = 25  # u: joint force less that of the bias force
 A = 26  # 6: acceleration, gravity counted as an upward acceleration of the base
 F = 32  # 6: force through the joint (RNEA, residual)
 POSITION = 38  # 3: of the joint origin in the world, m
 SCALE = 41  # 2: how large the rotational and the translational inertia are that a joint of several dofs meets
 BODY_ROWS = 43
+# Rows that the mass matrix and the Coriolis matrix share with the sweeps above: neither matrix uses U, DINV, FORCE, A,
+# F or POSITION, which are the 21 rows from U on.
+COMPOSITE = U  # 21: added mass of the body and all that it carries, J (6), H (9), M (6)
 
-# --- what children pass to their parent ---
+# --- contribution of a child to its parent's articulated body: first row of each ---
 IA = 0  # 21: articulated inertia about the parent's joint origin: J (6), H (9), M (6)
 PA = 21  # 6: articulated bias force
 GATHERED_ROWS = 27
@@ -112,17 +117,20 @@ class FlatModel(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The working memory of one block of lanes: `body` (n + 1, BODY_ROWS, lanes), `gathered` (rows, 27, lanes)."""
+    """The working memory of one block of lanes: dofs (n + 1, BODY_ROWS, lanes), and sums of children's contributions.
+
+    The latter, (rows, GATHERED_ROWS, lanes), have a row only where contributions do not stay in registers.
+    """
 
     body: np.ndarray
     gathered: np.ndarray
 
 
 class Loads(NamedTuple):
-    """What acts on the chain: joint forces (n, lanes), wrenches (n, 6, lanes); (0, 6, lanes) if there are none.
+    """Forces on the mechanism: joint forces (n, lanes), wrenches (n, 6, lanes) or, if there are none, (0, 6, lanes).
 
     A wrench is force, then moment about the origin of the body, in world axes.
-    `acting` is what does so over time, or None.
+    `acting` holds the drives, wrenches and events over time, or is None.
     """
 
     tau: np.ndarray
@@ -131,14 +139,16 @@ class Loads(NamedTuple):
 
 
 class Acting(NamedTuple):
-    """What acts on the chains over time, in words of integers that all chains share, and in each chain's own numbers.
+    """Drives, wrenches and events over time, for the samples in one block of lanes.
 
-    `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used; `settings` (SETTINGS,)
-    below. `tables` is flat; `given` (chains or 1, m) are the numbers of all chains, `numbers` (m, lanes) those of the
-    chains in the lanes, `chain` (lanes,) which ones these are. `failures` (lanes,) holds CALLABLE, RETIRED or the code
-    of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the arguments t, q, qd of that call. `model`
-    is the controllers' model of the mechanism, `variation` its own parameters of each chain, or None. The rest is
-    working memory.
+    Their types are integer codes that all samples share; their numbers may differ from sample to sample.
+
+    `signals`, `drives`, `wrenches` and `events` (rows, count) are codes; their rows are named where they are used.
+    `settings` (SETTINGS,) are described below. `tables` is flat. `given` (samples or 1, m) are the numbers of all
+    samples, `numbers` (m, lanes) those of the samples in the lanes, and `chain` (lanes,) the numbers of these samples.
+    `failures` (lanes,) holds CALLABLE, RETIRED or the code of the user function that failed, and `failed_calls`
+    (1 + nq + nv, lanes) the arguments t, q, qd of that call. `model` is the controllers' model of the mechanism, and
+    `variation` its parameters that vary, or None. The rest is working memory.
     """
 
     signals: np.ndarray
@@ -163,13 +173,13 @@ class Acting(NamedTuple):
 
 
 # Entries of `Acting.settings`.
-COMPENSATES = 0  # 1 if some drive carries the joint's share of gravity
-COMPUTES = 1  # 1 if some drive computes the torque from the mechanism's own equations
+COMPENSATES = 0  # 1 if some drive compensates gravity
+COMPUTES = 1  # 1 if some drive uses computed torque
 FUNCTION = 2  # address of the user's function, or 0
 FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
 FUNCTION_COUNT = 4  # how many those are
-EXTERNAL = 5  # 1 while what acts on bodies counts, 0 while a controller reckons without it
-IMPLICIT = 6  # 1 if the step yields to springs and damping with the end of the step
+EXTERNAL = 5  # 0 in the controllers' sweeps, which leave out wrenches and drag; else 1
+IMPLICIT = 6  # 1 if the step is implicit in springs and damping
 CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
 FORCED = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
 SETTINGS = 9
@@ -181,17 +191,17 @@ USER_FORCES = 1
 FIRST_EVENT = 2  # of event e: FIRST_EVENT + e
 
 # Rows of `Acting.joints` (JOINT_ROWS, n, lanes).
-MOTOR = 0  # what the motor gives
-OWN_FORCE = 1  # what the joint does by itself
-GIVEN_QDD = 2  # accelerations: given where PRESCRIBED is 1, else found
+MOTOR = 0
+OWN_FORCE = 1
+GIVEN_QDD = 2  # acceleration: an input where PRESCRIBED is 1, else a result
 PRESCRIBED = 3
 SPEED = 4  # qd as the sweep sees it
-HARDNESS = 5  # by how much the force falls per unit of position
-SLOPE = 6  # and of velocity
-YIELDING = 7  # inertia that stands for both in an implicit step
-WEIGHT = 8  # joint forces that hold the mechanism
-COMPUTED_FORCE = 9  # of computed torque
-CUSTOM = 10  # what the user's function gives
+HARDNESS = 5  # - d force / d position
+SLOPE = 6  # - d force / d velocity
+YIELDING = 7  # h damping + h^2 stiffness, added to D in an implicit step of length h
+WEIGHT = 8  # joint force that balances gravity
+COMPUTED_FORCE = 9
+CUSTOM = 10
 CONSTANT_FORCE = 11
 STEP_LENGTH = 12  # of an implicit step, in its first column
 JOINT_ROWS = 13
@@ -220,14 +230,26 @@ class Variation(NamedTuple):
 
 
 @kernel
-def replace_parameters(parameters, variation, chain, lane):
-    """Put the own parameters of a chain into one lane of parameters (n + 1, PARAMETERS, lanes), if chains differ."""
+def replace_parameters(parameters, variation, chain, source, k):
+    """Copy the parameters that vary to lane k of parameters (n + 1, PARAMETERS, lanes), if chains differ.
+
+    `source` is the lane of `variation.values` that they come from: that of the chain, or all lanes of its block.
+    """
     if parameters.ndim == 2:
         return
     entries, values = variation.entries, variation.values
-    width = values.shape[2]
+    block = chain // values.shape[2]
     for entry in range(entries.shape[0]):
-        parameters[entries[entry, 0], entries[entry, 1], lane] = values[chain // width, entry, chain % width]
+        parameters[entries[entry, 0], entries[entry, 1], k] = values[block, entry, source]
+
+
+@kernel
+def take_parameters(block, parameters, variation, chain, source, k):
+    """`replace_parameters` of a block, and the gravity that comes with them."""
+    if parameters.ndim == 2:
+        return
+    replace_parameters(parameters, variation, chain, source, k)
+    apply_gravity(block.model, block.work, k)
 
 
 @kernel
