@@ -5,7 +5,7 @@ Drivers take the numbers of a batch as arrays (chains, m), and compute them in l
 
 from numba.extending import overload
 
-from ..core.simd.jit import kernel
+from ..core.simd.jit import choose, kernel
 from ..core.simd.lane_memory import (
     CACHE_LINE,
     aligned_start,
@@ -92,16 +92,12 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     return block
 
 
-def water_of(topology, chosen):
-    """The chosen parameters of a model in water, or None: it is the size of the topology's integers that tells."""
-    return chosen if topology.dtype == IN_WATER else None
-
-
-@overload(water_of, jit_options={"forceinline": True})
-def _overload_water_of(topology, chosen):
-    if str(topology.dtype) == IN_WATER.__name__:
-        return lambda topology, chosen: chosen
-    return lambda topology, chosen: None
+# The chosen parameters of a model in water, or None: it is the type of the topology's integers that tells.
+water_of = choose(
+    lambda topology, chosen: str(topology.dtype) == IN_WATER.__name__,
+    lambda topology, chosen: chosen,
+    lambda topology, chosen: None,
+)
 
 
 def choose_parameters(shared, of_lanes):
@@ -117,7 +113,7 @@ def choose_parameters(shared, of_lanes):
 
 @overload(choose_parameters)
 def _overload_choose_parameters(shared, of_lanes):
-    # Numba would see one function return arrays of two shapes
+    # Numba would see one function return arrays of two shapes. `choose` would inline the loop into every driver.
     if shared.ndim == 2:
         return lambda shared, of_lanes: shared
     return choose_parameters

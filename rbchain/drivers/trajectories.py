@@ -4,8 +4,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from ..core.forces.signals import COEFFICIENTS
 from ..core.integration.acting import allow_calls, evaluate, has_failed_call, take_loads
@@ -23,7 +21,7 @@ from ..core.integration.rollout import (
     take_parameters,
 )
 from ..core.integration.tableaus import Tableau
-from ..core.simd.jit import driver, kernel
+from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import like
 from ..core.tree.layout import JOINT_ROWS, MOTOR, SETTINGS, Acting, Block, Loads, flat_model
@@ -139,28 +137,13 @@ def lay_out_acting(memory, actions, topology):
     )
 
 
-def acting_for(memory, actions, topology):
-    """What acts on the chains over time, or None."""
-    return None if actions is None else lay_out_acting(memory, actions, topology)
+# What acts on the chains over time, or None.
+acting_for = choose(
+    lambda memory, actions, topology: is_given(actions), lay_out_acting, lambda memory, actions, topology: None
+)
 
-
-@overload(acting_for, jit_options={"forceinline": True})
-def _overload_acting_for(memory, actions, topology):
-    if isinstance(actions, types.NoneType):
-        return lambda memory, actions, topology: None
-    return lambda memory, actions, topology: lay_out_acting(memory, actions, topology)
-
-
-def records_for(actions):
-    """Where events are recorded, or None."""
-    return None if actions is None else actions.records
-
-
-@overload(records_for, jit_options={"forceinline": True})
-def _overload_records_for(actions):
-    if isinstance(actions, types.NoneType):
-        return lambda actions: None
-    return lambda actions: actions.records
+# Where events are recorded, or None.
+records_for = choose(is_given, lambda actions: actions.records, lambda actions: None)
 
 
 @kernel

@@ -5,7 +5,7 @@ Wensing's (2021) body-level matrix B = (v x* A + (A v) x~* - A v x) / 2, where (
 form, and is kept as the six forces that it maps unit motions to.
 """
 
-from ..simd.jit import kernel, overload
+from ..simd.jit import choose, kernel
 from ..simd.lanes import like
 from ..spatial.inertias import add_inertias, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
@@ -31,45 +31,6 @@ from .hydrodynamics import added_inertia, drag, is_in_water
 # the Coriolis matrix's scratch.
 COMPOSITE = U
 B_ROWS = 36
-
-
-def add_mass_of_water(model, H, work, k):
-    """Add to H what the added masses make of it, where the bodies are turned already."""
-    if model.water is not None:
-        add_masses(model, H, work, k)
-
-
-@overload(add_mass_of_water, forceinline=True)
-def _overload_add_mass_of_water(model, H, work, k):
-    if is_in_water(model):
-        return lambda model, H, work, k: add_masses(model, H, work, k)
-    return lambda model, H, work, k: None
-
-
-def add_coriolis_of_water(model, C, scratch, work, k):
-    """Add to C what the added masses make of it, where the bodies are moved already."""
-    if model.water is not None:
-        add_swirls(model, C, scratch, work, k)
-
-
-@overload(add_coriolis_of_water, forceinline=True)
-def _overload_add_coriolis_of_water(model, C, scratch, work, k):
-    if is_in_water(model):
-        return lambda model, C, scratch, work, k: add_swirls(model, C, scratch, work, k)
-    return lambda model, C, scratch, work, k: None
-
-
-def add_drag(model, q, qd, forces, work, k):
-    """Add to the joint forces (n, lanes) what the drag of still water does."""
-    if model.water is not None:
-        add_joint_drag(model, q, qd, forces, work, k)
-
-
-@overload(add_drag, forceinline=True)
-def _overload_add_drag(model, q, qd, forces, work, k):
-    if is_in_water(model):
-        return lambda model, q, qd, forces, work, k: add_joint_drag(model, q, qd, forces, work, k)
-    return lambda model, q, qd, forces, work, k: None
 
 
 @kernel
@@ -232,3 +193,20 @@ def project_general_swirl(i, model, C, scratch, work, k):
         turning = joint_bias(model.joint[j], load_motion(body, j, V, k), axis, advance, like(axis[0], 1.0))
         C[j, i, k] = C[j, i, k] + joint_force(model.joint[j], axis, advance, f_column)
         C[i, j, k] = C[i, j, k] + power(f_row, turning) + joint_force(model.joint[j], axis, advance, b_row)
+
+
+# --- what the algorithms ask for: for models in air there is nothing to do --------------------------------------------
+
+
+def _is_in_water(model, *_):
+    return is_in_water(model)
+
+
+# Add to H what the added masses make of it, where the bodies are turned already.
+add_mass_of_water = choose(_is_in_water, add_masses, lambda model, H, work, k: None)
+
+# Add to C what the added masses make of it, where the bodies are moved already.
+add_coriolis_of_water = choose(_is_in_water, add_swirls, lambda model, C, scratch, work, k: None)
+
+# Add to the joint forces (n, lanes) what the drag of still water does.
+add_drag = choose(_is_in_water, add_joint_drag, lambda model, q, qd, forces, work, k: None)

@@ -11,9 +11,7 @@ Each function comes in two, of which the type of `model.water` chooses one: for 
 
 import math
 
-from numba import types
-
-from ..simd.jit import kernel, overload
+from ..simd.jit import choose, is_given, kernel
 from ..simd.lanes import like
 from ..spatial.inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion
@@ -66,64 +64,6 @@ from .signals import RATE, VALUE
 # Gauss and Legendre's points and weights on (-1, 1), for the strips of a cylinder.
 POINTS = (-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
 WEIGHTS = (0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538)
-
-
-def is_in_water(model):
-    """Whether a model of this Numba type is in water."""
-    return not isinstance(model.types[model.fields.index("water")], types.NoneType)
-
-
-# --- what the algorithms ask for --------------------------------------------------------------------------------------
-
-
-def add_body(i, model, A, work, k):
-    """A + I and v x* I v of body i, with what still water adds to them."""
-    return (add_body_in_air if model.water is None else add_body_in_water)(i, model, A, work, k)
-
-
-@overload(add_body, forceinline=True)
-def _overload_add_body(i, model, A, work, k):
-    if is_in_water(model):
-        return lambda i, model, A, work, k: add_body_in_water(i, model, A, work, k)
-    return lambda i, model, A, work, k: add_body_in_air(i, model, A, work, k)
-
-
-def immerse_force(i, model, a, f, work, k):
-    """The force that the motion of body i takes, with what it takes in still water."""
-    return f if model.water is None else add_force_of_water(i, model, a, f, work, k)
-
-
-@overload(immerse_force, forceinline=True)
-def _overload_immerse_force(i, model, a, f, work, k):
-    if is_in_water(model):
-        return lambda i, model, a, f, work, k: add_force_of_water(i, model, a, f, work, k)
-    return lambda i, model, a, f, work, k: f
-
-
-def subtract_drag(i, model, acting, f, work, k):
-    """f less what water does to body i by its motion relative to it, still water's inertia apart."""
-    return f if model.water is None else subtract_drag_in_current(i, model, acting, f, work, k)
-
-
-@overload(subtract_drag, forceinline=True)
-def _overload_subtract_drag(i, model, acting, f, work, k):
-    if is_in_water(model):
-        return lambda i, model, acting, f, work, k: subtract_drag_in_current(i, model, acting, f, work, k)
-    return lambda i, model, acting, f, work, k: f
-
-
-def energy_of_water(i, model, position, v, work, k):
-    """Twice the kinetic energy that body i has by the water around it, and the potential energy of its buoyancy."""
-    if model.water is None:
-        return v.ang[0] - v.ang[0], v.ang[0] - v.ang[0]
-    return kinetic_and_potential(i, model, position, v, work, k)
-
-
-@overload(energy_of_water, forceinline=True)
-def _overload_energy_of_water(i, model, position, v, work, k):
-    if is_in_water(model):
-        return lambda i, model, position, v, work, k: kinetic_and_potential(i, model, position, v, work, k)
-    return lambda i, model, position, v, work, k: (v.ang[0] - v.ang[0], v.ang[0] - v.ang[0])
 
 
 # --- what water does --------------------------------------------------------------------------------------------------
@@ -316,3 +256,32 @@ def strip_drag(i, numbers, there, spin, axis, k):
         pull = scale3(-factor * like(spin[0], WEIGHTS[j]) * half * math.sqrt(dot(u, u)), u)
         f = Force(add3(f.ang, scale3(at, cross(axis, pull))), add3(f.lin, pull))
     return f
+
+
+# --- what the algorithms ask for --------------------------------------------------------------------------------------
+
+
+def is_in_water(model):
+    """Whether a model, or one of this Numba type, is in water."""
+    return is_given(model, "water")
+
+
+def _body_is_in_water(i, model, *_):
+    return is_in_water(model)
+
+
+# A + I and v x* I v of body i, with what still water adds to them.
+add_body = choose(_body_is_in_water, add_body_in_water, add_body_in_air)
+
+# The force that the motion of body i takes, with what it takes in still water.
+immerse_force = choose(_body_is_in_water, add_force_of_water, lambda i, model, a, f, work, k: f)
+
+# f less what water does to body i by its motion relative to it, still water's inertia apart.
+subtract_drag = choose(_body_is_in_water, subtract_drag_in_current, lambda i, model, acting, f, work, k: f)
+
+# Twice the kinetic energy that body i has by the water around it, and the potential energy of its buoyancy.
+energy_of_water = choose(
+    _body_is_in_water,
+    kinetic_and_potential,
+    lambda i, model, position, v, work, k: (v.ang[0] - v.ang[0], v.ang[0] - v.ang[0]),
+)

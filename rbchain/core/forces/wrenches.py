@@ -1,8 +1,6 @@
 """External wrenches on bodies over time, drag among them, and what else sweeps must know of what acts on the chain."""
 
-from numba import types
-
-from ..simd.jit import kernel, overload
+from ..simd.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
 from ..tree.kinematics import body_axes
 from ..tree.layout import EXTERNAL, YIELDING
@@ -16,35 +14,6 @@ COMPONENTS = 2  # the first of its six signals: force, then moment about the poi
 POINT = 3  # the number that is the first of the point's coordinates in body axes
 WRENCH_ROWS = 4
 WORLD, OWN = 0, 1
-
-
-def acts(loads):
-    """Whether something acts over time on chains with loads of this Numba type."""
-    return not isinstance(loads.types[loads.fields.index("acting")], types.NoneType)
-
-
-def subtract_attached(i, model, loads, f, work, k):
-    """f less the wrenches over time on body i."""
-    return f if loads.acting is None else subtract_wrenches_over_time(i, model, loads.acting, f, work, k)
-
-
-@overload(subtract_attached, forceinline=True)
-def _overload_subtract_attached(i, model, loads, f, work, k):
-    if acts(loads):
-        return lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.acting, f, work, k)
-    return lambda i, model, loads, f, work, k: f
-
-
-def yielding(i, loads, D, k):
-    """D, with what stands for springs and damping in an implicit step."""
-    return D if loads.acting is None else D + loads.acting.joints[YIELDING, i, k]
-
-
-@overload(yielding, forceinline=True)
-def _overload_yielding(i, loads, D, k):
-    if acts(loads):
-        return lambda i, loads, D, k: D + loads.acting.joints[YIELDING, i, k]
-    return lambda i, loads, D, k: D
 
 
 @kernel
@@ -70,3 +39,18 @@ def wrench_over_time(w, i, model, acting, work, k):
         force, moment = rotate(axes, force), rotate(axes, moment)
     point = rotate(axes, (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k]))
     return Force(add3(moment, cross(point, force)), force)
+
+
+# f less the wrenches over time on body i.
+subtract_attached = choose(
+    lambda i, model, loads, *_: is_given(loads, "acting"),
+    lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.acting, f, work, k),
+    lambda i, model, loads, f, work, k: f,
+)
+
+# D, with what stands for springs and damping in an implicit step.
+yielding = choose(
+    lambda i, loads, *_: is_given(loads, "acting"),
+    lambda i, loads, D, k: D + loads.acting.joints[YIELDING, i, k],
+    lambda i, loads, D, k: D,
+)

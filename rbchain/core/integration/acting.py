@@ -6,8 +6,7 @@ those with drives, friction, wrenches or events. Which, the type of `loads.actin
 
 from ..algorithms.aba import forward_dynamics
 from ..forces.signals import take_signals
-from ..forces.wrenches import acts
-from ..simd.jit import kernel, overload, routine
+from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import like
 from ..tree.kinematics import position_rates
 from ..tree.layout import (
@@ -32,23 +31,11 @@ from .events import NEVER, meet_events, start_events
 DECAY_LIMIT, SWING_LIMIT = 2.7853, 2.8284
 
 
-def _block_acts(block):
-    return acts(block.types[block.fields.index("loads")])
+def _acts(block, *_):
+    return is_given(block, "loads", "acting")
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
-
-
-def evaluate(block, y, t, rate, k):
-    """Rate of the state y at time t."""
-    (coast if block.loads.acting is None else move_under_drives)(block, y, t, rate, k)
-
-
-@overload(evaluate, forceinline=True)
-def _overload_evaluate(block, y, t, rate, k):
-    if _block_acts(block):
-        return lambda block, y, t, rate, k: move_under_drives(block, y, t, rate, k)
-    return lambda block, y, t, rate, k: coast(block, y, t, rate, k)
 
 
 @routine
@@ -60,19 +47,11 @@ def coast(block, y, t, rate, k):
     forward_dynamics(block.model, q, qd, block.loads, rate[nq:], block.work, k)
 
 
+# Rate of the state y at time t.
+evaluate = choose(_acts, move_under_drives, coast)
+
+
 # --- a chain taken into a lane ----------------------------------------------------------------------------------------
-
-
-def take_loads(block, tau, t, chain, lane):
-    """Put what acts on a chain into its lane: the joint forces tau, and what acts over time from t on."""
-    (take_forces if block.loads.acting is None else take_acting)(block, tau, t, chain, lane)
-
-
-@overload(take_loads, forceinline=True)
-def _overload_take_loads(block, tau, t, chain, lane):
-    if _block_acts(block):
-        return lambda block, tau, t, chain, lane: take_acting(block, tau, t, chain, lane)
-    return lambda block, tau, t, chain, lane: take_forces(block, tau, t, chain, lane)
 
 
 @kernel
@@ -99,121 +78,56 @@ def take_acting(block, tau, t, chain, lane):
     take_signals(acting, lane)
 
 
+# Put what acts on a chain into its lane: the joint forces tau, and what acts over time from t on.
+take_loads = choose(_acts, take_acting, take_forces)
+
+
 # --- user functions ---------------------------------------------------------------------------------------------------
 
 
-def has_failed_call(block, lane):
-    """Whether a user function raised an exception for the sample in a lane."""
-    return block.loads.acting is not None and block.loads.acting.failures[lane] > CALLABLE
-
-
-@overload(has_failed_call, forceinline=True)
-def _overload_has_failed_call(block, lane):
-    if _block_acts(block):
-        return lambda block, lane: block.loads.acting.failures[lane] > CALLABLE
-    return lambda block, lane: False
-
-
-def record_failed_call(block, records, chain, lane):
-    """Keep which user function failed for a sample, and the arguments of that call."""
-    if block.loads.acting is not None:
-        copy_failed_call(block.loads.acting, records, chain, lane)
-
-
-@overload(record_failed_call, forceinline=True)
-def _overload_record_failed_call(block, records, chain, lane):
-    if _block_acts(block):
-        return lambda block, records, chain, lane: copy_failed_call(block.loads.acting, records, chain, lane)
-    return lambda block, records, chain, lane: None
+# Whether a user function raised an exception for the sample in a lane.
+has_failed_call = choose(
+    _acts, lambda block, lane: block.loads.acting.failures[lane] > CALLABLE, lambda block, lane: False
+)
 
 
 @kernel
-def copy_failed_call(acting, records, chain, lane):
+def copy_failed_call(block, records, chain, lane):
+    acting = block.loads.acting
     records.failures[chain] = acting.failures[lane]
     for j in range(acting.failed_calls.shape[0]):
         records.failed_calls[chain, j] = acting.failed_calls[j, lane]
 
 
-def allow_calls(block, allowed, lane):
-    """Whether user functions are called for a lane: not for a sample that has ended, or that only waits for others."""
-    if block.loads.acting is not None:
-        block.loads.acting.failures[lane] = CALLABLE if allowed else RETIRED
-
-
-@overload(allow_calls, forceinline=True)
-def _overload_allow_calls(block, allowed, lane):
-    if _block_acts(block):
-        return lambda block, allowed, lane: set_calls(block.loads.acting, allowed, lane)
-    return lambda block, allowed, lane: None
+# Keep which user function failed for a sample, and the arguments of that call.
+record_failed_call = choose(_acts, copy_failed_call, lambda block, records, chain, lane: None)
 
 
 @kernel
-def set_calls(acting, allowed, lane):
-    acting.failures[lane] = CALLABLE if allowed else RETIRED
+def set_calls(block, allowed, lane):
+    block.loads.acting.failures[lane] = CALLABLE if allowed else RETIRED
+
+
+# Set whether user functions are called for a lane: not for a sample that has ended, or that only waits for others.
+allow_calls = choose(_acts, set_calls, lambda block, allowed, lane: None)
 
 
 # --- what a step may meet ---------------------------------------------------------------------------------------------
 
 
-def begin_events(block, y, t, lane):
-    """Note on which side of its events a chain starts."""
-    if block.loads.acting is not None:
-        start_events(block, y, t, lane)
+# Note on which side of its events a chain starts.
+begin_events = choose(_acts, start_events, lambda block, y, t, lane: None)
 
+# The share of a step after which an event ends the motion, or NEVER; all that happens in it is recorded.
+pass_events = choose(_acts, meet_events, lambda block, stepper, tableau, records, t, h, chain, lane: NEVER)
 
-@overload(begin_events, forceinline=True)
-def _overload_begin_events(block, y, t, lane):
-    if _block_acts(block):
-        return lambda block, y, t, lane: start_events(block, y, t, lane)
-    return lambda block, y, t, lane: None
-
-
-def pass_events(block, stepper, tableau, records, t, h, chain, lane):
-    """The share of a step after which an event ends the motion, or NEVER; all that happens in it is recorded."""
-    if block.loads.acting is None:
-        return NEVER
-    return meet_events(block, stepper, tableau, records, t, h, chain, lane)
-
-
-@overload(pass_events, forceinline=True)
-def _overload_pass_events(block, stepper, tableau, records, t, h, chain, lane):
-    if _block_acts(block):
-        return lambda block, stepper, tableau, records, t, h, chain, lane: meet_events(
-            block, stepper, tableau, records, t, h, chain, lane
-        )
-    return lambda block, stepper, tableau, records, t, h, chain, lane: NEVER
-
-
-def watch_stiffness(block, y, k):
-    """Note how stiff all joints are in a state whose rate has just been found."""
-    if block.loads.acting is not None:
-        note_slopes(block, y, k)
-
-
-@overload(watch_stiffness, forceinline=True)
-def _overload_watch_stiffness(block, y, k):
-    if _block_acts(block):
-        return lambda block, y, k: note_slopes(block, y, k)
-    return lambda block, y, k: None
-
-
-def is_too_stiff(block, h, lane):
-    """Whether springs and damping are beyond what an explicit step of length h can follow: the answer would grow.
-
-    Of each joint alone, with its articulated inertia: what moves with it can only make it worse.
-    """
-    return False if block.loads.acting is None else outruns_step(block, h, lane)
-
-
-@overload(is_too_stiff, forceinline=True)
-def _overload_is_too_stiff(block, h, lane):
-    if _block_acts(block):
-        return lambda block, h, lane: outruns_step(block, h, lane)
-    return lambda block, h, lane: False
+# Note how stiff all joints are in a state whose rate has just been found.
+watch_stiffness = choose(_acts, note_slopes, lambda block, y, k: None)
 
 
 @kernel
 def outruns_step(block, h, lane):
+    """Of each joint alone, with its articulated inertia: what moves with it can only make it worse."""
     joints = block.loads.acting.joints
     for i in range(block.qd.shape[0]):
         yields = h * block.work.body[i, DINV, lane]
@@ -222,19 +136,14 @@ def outruns_step(block, h, lane):
     return False
 
 
-def set_step_length(block, h, k):
-    """Let the dynamics know the length of an implicit step."""
-    if block.loads.acting is not None:
-        block.loads.acting.joints[STEP_LENGTH, 0, k] = h
-
-
-@overload(set_step_length, forceinline=True)
-def _overload_set_step_length(block, h, k):
-    if _block_acts(block):
-        return lambda block, h, k: store_step_length(block.loads.acting.joints, h, k)
-    return lambda block, h, k: None
+# Whether springs and damping are beyond what an explicit step of length h can follow: the answer would grow.
+is_too_stiff = choose(_acts, outruns_step, lambda block, h, lane: False)
 
 
 @kernel
-def store_step_length(joints, h, k):
-    joints[STEP_LENGTH, 0, k] = h
+def store_step_length(block, h, k):
+    block.loads.acting.joints[STEP_LENGTH, 0, k] = h
+
+
+# Let the dynamics know the length of an implicit step.
+set_step_length = choose(_acts, store_step_length, lambda block, h, k: None)

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import numba
-from numba import _dynfunc
+from numba import _dynfunc, types
 from numba.core import compiler, sigutils
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -158,6 +158,44 @@ class _OnlyFromCompiledCode(CPUDispatcher):
 def overload(function, **options):
     """Declare what a function is in compiled code, as `numba.extending.overload` does."""
     return numba_overload(function, jit_options=FOR_CALLERS | options)
+
+
+def choose(condition, if_true, if_false):
+    """Return a function that does what `if_true` or `if_false` does, as `condition` says of its arguments.
+
+    Compiled code makes the choice by the arguments' types, when it is compiled, so that it contains only the one that
+    is chosen. Hence `condition` is called with values or with their Numba types.
+    """
+
+    def chosen(*arguments):
+        return (if_true if condition(*arguments) else if_false)(*arguments)
+
+    implementations = _implementation(if_false), _implementation(if_true)
+
+    @numba_overload(chosen, jit_options=FOR_CALLERS | {"forceinline": True, "_nrt": False}, strict=False)
+    def _overload_chosen(*arguments):
+        return implementations[bool(condition(*arguments))]
+
+    return chosen
+
+
+def _implementation(function):
+    """The Python function that Numba compiles into the caller: that of a kernel or routine calls it."""
+    if not numba.extending.is_jitted(function):
+        return function
+
+    def call(*arguments):
+        return function(*arguments)
+
+    return call
+
+
+def is_given(value, *fields):
+    """Whether a field, `value.a.b` for the fields "a" and "b", is not None: of NamedTuples, or of their Numba types."""
+    for field in fields:
+        is_type = isinstance(value, types.Type)
+        value = value.types[value.fields.index(field)] if is_type else getattr(value, field)
+    return not (value is None or isinstance(value, types.NoneType))
 
 
 def _without_entries(function, **options):
