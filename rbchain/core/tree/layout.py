@@ -129,15 +129,12 @@ class Loads(NamedTuple):
     acting: object
 
 
-class Acting(NamedTuple):
-    """What acts on the chains over time, in words of integers that all chains share, and in each chain's own numbers.
+class SharedActions(NamedTuple):
+    """What acts over time on the samples of a call: integers that all samples share, and the numbers of each sample.
 
     `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used; `settings` (SETTINGS,)
-    below. `tables` is flat; `given` (chains or 1, m) are the numbers of all chains, `numbers` (m, lanes) those of the
-    chains in the lanes, `chain` (lanes,) which ones these are. `failures` (lanes,) holds CALLABLE, RETIRED or the code
-    of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the arguments t, q, qd of that call. `model`
-    is the controllers' model of the mechanism, `variation` its own parameters of each chain, or None. The rest is
-    working memory.
+    below. `tables` is flat; `given` (samples or 1, m) are the numbers of all samples. `variation` holds the parameters
+    of the controllers' model that differ between samples, or None.
     """
 
     signals: np.ndarray
@@ -147,6 +144,19 @@ class Acting(NamedTuple):
     settings: np.ndarray
     tables: np.ndarray
     given: np.ndarray
+    variation: object
+
+
+class Acting(NamedTuple):
+    """What acts over time on the samples in one block of lanes.
+
+    `chain` (lanes,) says which samples these are, `numbers` (m, lanes) are theirs. `failures` (lanes,) holds CALLABLE,
+    RETIRED or the code of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the arguments t, q, qd of
+    that call. `external` (1,) is 1 while wrenches and drag act on bodies, 0 in the sweeps of controllers. `model` is
+    the controllers' model of the mechanism. The rest is working memory.
+    """
+
+    shared: SharedActions
     chain: np.ndarray
     numbers: np.ndarray
     time: np.ndarray
@@ -157,21 +167,20 @@ class Acting(NamedTuple):
     call: np.ndarray
     failures: np.ndarray
     failed_calls: np.ndarray
+    external: np.ndarray
     model: FlatModel
-    variation: object
 
 
-# Entries of `Acting.settings`.
+# Entries of `SharedActions.settings`.
 COMPENSATES = 0  # 1 if some drive carries the joint's share of gravity
 COMPUTES = 1  # 1 if some drive computes the torque from the mechanism's own equations
 FUNCTION = 2  # address of the user's function, or 0
 FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
 FUNCTION_COUNT = 4  # how many those are
-EXTERNAL = 5  # 1 while what acts on bodies counts, 0 while a controller reckons without it
-IMPLICIT = 6  # 1 if the step yields to springs and damping with the end of the step
-CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
-FORCED = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
-SETTINGS = 9
+IMPLICIT = 5  # 1 if the step yields to springs and damping with the end of the step
+CURRENT = 6  # the first of three signals that are the velocity of the water, or -1
+FORCED = 7  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
+SETTINGS = 8
 
 # Entries of `Acting.failures`: whether user functions are called for a lane, or the function that failed.
 CALLABLE = 0
