@@ -1,4 +1,4 @@
-"""simulate() and the Trajectory it returns."""
+"""simulate(): check the initial states and settings, run the driver, and return the states as a Trajectory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from .actions.signals import as_signal
 from .actions.wrenches import Current, Force
 from .core.integration import drives as drive_codes
 from .core.integration import tableaus
+from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Outcome, Saved, Start, Tolerances
 from .core.simd.lanes import LANE_WIDTHS
 from .core.tree.layout import COORDINATE
 from .drivers import threads
 from .drivers.dynamics import forward_dynamics
-from .drivers.trajectories import Actions, Outcome, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
+from .drivers.trajectories import Actions, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
@@ -440,19 +441,20 @@ def simulate(
     outcome = Outcome(
         np.zeros((chains, 4), np.int64), np.zeros(chains), np.empty((chains, rows), dtype), np.zeros(1, np.int64)
     )
-    start: tuple[Any, ...] = (*(x.reshape(chains, x.shape[-1]) if batch else x for x in states), rows)
-    saved = (q.reshape(-1), qd.reshape(-1), more.reshape(-1))
+    start = Start(*(x.reshape(chains, x.shape[-1]) if batch else x for x in states))
+    saved = Saved(q.reshape(-1), qd.reshape(-1), more.reshape(-1))
     if chains:
         width = LANE_WIDTHS[dtype.name] if batch else 1
-        arguments = (*model_arrays(moving, actions, dtype), *settings, start, actions, times, saved, outcome)
-        sizes = model.kernel_model.topology, start[-1], settings[0].c.size, actions
+        arguments = (*model_arrays(moving, actions, dtype), settings, start, actions, times, saved, outcome)
+        sizes = model.kernel_model.topology, rows, settings.tableau.c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
-        fixed = driver is fixed_steps and not calls.functions  # those of the user may take any time
-        steps = chains * model.nv * (duration / settings[1] + times.size) if fixed else math.inf
-        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt, steps)
+        effort = math.inf
+        if isinstance(settings, FixedStepSettings) and not calls.functions:  # those of the user may take any time
+            effort = chains * model.nv * (duration / settings.step + times.size)
+        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt, effort)
     _put_where_prescribed(model, drives, times, (q, qd), batch)
     asked_states = [x[:, asked] for x in (q, qd, more)]
-    motors = partial(_motors, moving, actions, start[2], times[asked], asked_states, batch)
+    motors = partial(_motors, moving, actions, start.tau, times[asked], asked_states, batch)
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     status, steps, rejections, evaluations = (outcome.tally[:, column].reshape(batch) for column in range(4))
     end_states = outcome.end_states.reshape(*batch, rows)
@@ -497,7 +499,7 @@ def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     """Refuse constant forces at joints that have a drive."""
     if actions is None:
         return
-    both = (actions.drives[drive_codes.KIND] != drive_codes.NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    both = (actions.shared.drives[drive_codes.KIND] != drive_codes.NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
@@ -508,7 +510,7 @@ def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelM
 
     In an implicit step, springs and dampers resist as inertia does.
     """
-    kinds = np.zeros(model.nv, int) if actions is None else actions.drives[drive_codes.KIND]
+    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.KIND]
     held = np.isin(kinds, drive_codes.FORCED_KINDS)
     if method != "implicit":
         return model.kernel_model.with_inertia("simulate", held)
@@ -554,13 +556,13 @@ def _motors(
         qdd = model.compute(forward_dynamics, (n,), ("q", "qd", "tau"), states, None)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((chains * m, 2 * n), dtype)
-    states = tuple(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states)
+    flat = Saved(*(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states))
     tau = np.ascontiguousarray(tau.reshape(chains, n))
     size = q.shape[-1] + n + integrals.shape[-1]
-    arguments = (*model_arrays(model, actions, dtype), states, tau, actions, times, found)
+    arguments = (*model_arrays(model, actions, dtype), flat, tau, actions, times, found)
     memory = partial(trajectory_memory, model.topology, size, 1, actions, width, dtype)
     threads.run(motor_forces, [], memory, arguments, chains * m, width)
-    found[np.isnan(states[0]).any(-1)] = np.nan
+    found[np.isnan(flat.q).any(-1)] = np.nan
     return found.reshape(*batch, m, 2 * n)
 
 
@@ -570,7 +572,7 @@ def _event_records(
     """When each event happened."""
     if actions is None:
         return ()
-    counts, times, states = actions.records[:3]
+    counts, times, states, *_ = actions.records
     return tuple(
         EventRecord(
             counts[:, e].reshape(batch),
@@ -611,8 +613,8 @@ def _driver(
     max_steps: int,
     times: np.ndarray,
     dtype: np.dtype,
-) -> tuple[Callable[..., None], tuple[Any, ...]]:
-    """The driver of a method, and the arguments that set it up."""
+) -> tuple[Callable[..., None], FixedStepSettings | AdaptiveStepSettings]:
+    """The driver of a method, and its settings."""
     if not isinstance(method, str) or method not in ("rk45", *FIXED):
         raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
     if method in FIXED:
@@ -622,12 +624,12 @@ def _driver(
                 f"step is {step!r} s and duration {times[-1]:g} s; expected no more than {MOST_STEPS:.0e} steps "
                 "between two saved times"
             )
-        return fixed_steps, (FIXED[method], step)
+        return fixed_steps, FixedStepSettings(FIXED[method], step)
     if step is not None:
         raise StateError(f'step is {step!r}; expected None for method "rk45", which chooses its own')
-    tolerances = _tolerances(rtol, atol, dtype)
     max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MOST_ADAPTIVE_STEPS)
-    return adaptive_steps, (tableaus.DORMAND_PRINCE, (*tolerances, max_steps))
+    tolerances = Tolerances(*_tolerances(rtol, atol, dtype), max_steps)
+    return adaptive_steps, AdaptiveStepSettings(tableaus.DORMAND_PRINCE, tolerances)
 
 
 def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The controllers' model: what `PrescribedForce`, `PID` and `ComputedTorque` know of the mechanism."""
+"""Choose the model with which `PrescribedForce`, `PID` and `ComputedTorque` compute joint forces from the state."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def model_arrays(
 ) -> tuple[np.ndarray, np.ndarray, Variation | None]:
     """Topology, parameters and variation of the simulated model, with as many axes as those of the controllers'."""
     topology, parameters, variation = model.arrays(dtype)
-    if actions is None or actions.variation is None or variation is not None:
+    if actions is None or actions.shared.variation is None or variation is not None:
         return topology, parameters, variation
     return topology, *_of_each_sample(parameters, dtype)
 

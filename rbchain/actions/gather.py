@@ -1,4 +1,4 @@
-"""From drives, wrenches and events to the arrays that compiled code reads."""
+"""Turn drives, wrenches and events into the arrays from which compiled code computes the rate of a state."""
 
 from __future__ import annotations
 
@@ -186,20 +186,17 @@ def gather(
     )
     given = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
-    actions = Actions(
-        signal_words,
-        words,
-        np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
-        np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
-        settings,
-        tables,
-        given,
-        of_time.most_coefficients,
-        integrals,
-        records,
-        controller,
-        variation,
+    shared = layout.SharedActions(
+        signals=signal_words,
+        drives=words,
+        wrenches=np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
+        events=np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
+        settings=settings,
+        tables=tables,
+        given=given,
+        variation=variation,
     )
+    actions = Actions(shared, controller, records, of_time.most_coefficients, integrals)
     return actions, UserCalls(functions, given, dtype)
 
 

@@ -3,6 +3,8 @@
 Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
 """
 
+from numba.extending import overload
+
 from ..core.simd.jit import choose, kernel
 from ..core.simd.lane_memory import (
     CACHE_LINE,
@@ -97,8 +99,10 @@ water_of = choose(
 )
 
 
-@kernel
-def copy_to_lanes(shared, of_lanes):
+def choose_parameters(shared, of_lanes):
+    """The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane."""
+    if shared.ndim == 2:
+        return shared
     for i in range(shared.shape[0]):
         for column in range(shared.shape[1]):
             for lane in range(of_lanes.shape[2]):
@@ -106,8 +110,12 @@ def copy_to_lanes(shared, of_lanes):
     return of_lanes
 
 
-# The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane.
-choose_parameters = choose(lambda shared, of_lanes: shared.ndim == 2, lambda shared, of_lanes: shared, copy_to_lanes)
+@overload(choose_parameters)
+def _overload_choose_parameters(shared, of_lanes):
+    # Numba would see one function return arrays of two shapes. `choose` would inline the loop into every driver.
+    if shared.ndim == 2:
+        return lambda shared, of_lanes: shared
+    return choose_parameters
 
 
 @kernel

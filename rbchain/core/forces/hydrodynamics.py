@@ -156,7 +156,7 @@ def subtract_drag_in_current(i, model, acting, f, work, k):
     """f less the drag, with velocities and accelerations relative to the current."""
     if model.body[i] < 0:
         return f
-    v, s = load_motion(work.body, i, V, k), acting.settings[CURRENT]
+    v, s = load_motion(work.body, i, V, k), acting.shared.settings[CURRENT]
     if s >= 0:
         w = (acting.values[s, VALUE, k], acting.values[s + 1, VALUE, k], acting.values[s + 2, VALUE, k])
         w_rate = (acting.values[s, RATE, k], acting.values[s + 1, RATE, k], acting.values[s + 2, RATE, k])

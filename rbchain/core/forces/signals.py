@@ -9,11 +9,11 @@ from ..simd.jit import kernel
 from ..simd.lanes import like
 from ..simd.trig import sincos
 
-# Rows of `Acting.signals`, one column for each signal.
+# Rows of `SharedActions.signals`, one column for each signal.
 MOVES = 0  # CONSTANT, POLYNOMIAL (plus sines) or TABLE (plus sines)
 FIRST = 1  # index of its first coefficient in the numbers
 COUNT = 2  # how many coefficients a polynomial, or a piece of a table, has
-TABLE_START = 3  # where in `Acting.tables`: PIECES breaks, then COUNT coefficients for each piece
+TABLE_START = 3  # where in `SharedActions.tables`: PIECES breaks, then COUNT coefficients for each piece
 STRIDE = 4  # from one sample's table to the next; 0 if all samples share one
 PIECES = 5
 SINES = 6  # index of the first number of amplitude, angular frequency and phase of each sine
@@ -30,10 +30,10 @@ SINCE, UNTIL, ORIGIN, COEFFICIENTS = 0, 1, 2, 3
 @kernel
 def take_signals(acting, lane):
     """Set the signals of a lane in which a new sample starts, whose numbers it holds."""
-    for s in range(acting.signals.shape[1]):
+    for s in range(acting.shared.signals.shape[1]):
         acting.pieces[s, SINCE, lane] = like(acting.pieces, math.inf)
-        if acting.signals[MOVES, s] == CONSTANT:
-            acting.values[s, VALUE, lane] = acting.numbers[acting.signals[FIRST, s], lane]
+        if acting.shared.signals[MOVES, s] == CONSTANT:
+            acting.values[s, VALUE, lane] = acting.numbers[acting.shared.signals[FIRST, s], lane]
             acting.values[s, RATE, lane] = like(acting.values, 0.0)
             acting.values[s, ACCELERATION, lane] = like(acting.values, 0.0)
 
@@ -41,8 +41,8 @@ def take_signals(acting, lane):
 @kernel
 def follow_signals(acting, k):
     """Values and derivatives of all signals at the time of each lane."""
-    for s in range(acting.signals.shape[1]):
-        moves = acting.signals[MOVES, s]
+    for s in range(acting.shared.signals.shape[1]):
+        moves = acting.shared.signals[MOVES, s]
         if moves == TABLE:
             for lane in range(acting.time.shape[1]):
                 t = acting.time[0, lane]
@@ -51,16 +51,16 @@ def follow_signals(acting, k):
             elapsed = acting.time[0, k] - acting.pieces[s, ORIGIN, k]
             evaluate_polynomial(acting, s, acting.pieces[s], COEFFICIENTS, elapsed, k)
         elif moves == POLYNOMIAL:
-            evaluate_polynomial(acting, s, acting.numbers, acting.signals[FIRST, s], acting.time[0, k], k)
-        for harmonic in range(acting.signals[HARMONICS, s]):
-            add_sine(acting, s, acting.signals[SINES, s] + 3 * harmonic, k)
+            evaluate_polynomial(acting, s, acting.numbers, acting.shared.signals[FIRST, s], acting.time[0, k], k)
+        for harmonic in range(acting.shared.signals[HARMONICS, s]):
+            add_sine(acting, s, acting.shared.signals[SINES, s] + 3 * harmonic, k)
 
 
 @kernel
 def take_piece(acting, s, t, lane):
     """Find the piece of a table that holds at time t; the first and the last hold beyond the table too."""
-    tables, pieces, count = acting.tables, acting.signals[PIECES, s], acting.signals[COUNT, s]
-    start = acting.signals[TABLE_START, s] + acting.signals[STRIDE, s] * acting.chain[lane]
+    tables, pieces, count = acting.shared.tables, acting.shared.signals[PIECES, s], acting.shared.signals[COUNT, s]
+    start = acting.shared.signals[TABLE_START, s] + acting.shared.signals[STRIDE, s] * acting.chain[lane]
     low, high = 0, pieces - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -83,7 +83,7 @@ def evaluate_polynomial(acting, s, coefficients, first, t, k):
     """Value, rate and acceleration of the sum of coefficients[first + j] t^j, by Horner's rule."""
     value = like(t, 0.0) * t
     rate, half = value, value
-    for j in range(acting.signals[COUNT, s] - 1, -1, -1):
+    for j in range(acting.shared.signals[COUNT, s] - 1, -1, -1):
         half = half * t + rate
         rate = rate * t + value
         value = value * t + coefficients[first + j, k]

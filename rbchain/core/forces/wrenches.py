@@ -3,11 +3,11 @@
 from ..simd.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
 from ..tree.kinematics import body_axes
-from ..tree.layout import EXTERNAL, YIELDING
+from ..tree.layout import YIELDING
 from .hydrodynamics import subtract_drag
 from .signals import VALUE
 
-# Rows of `Acting.wrenches`, one column for each wrench.
+# Rows of `SharedActions.wrenches`, one column for each wrench.
 ON_BODY = 0  # the row of the body
 AXES = 1  # WORLD or OWN
 COMPONENTS = 2  # the first of its six signals: force, then moment about the point
@@ -19,11 +19,11 @@ WORLD, OWN = 0, 1
 @kernel
 def subtract_wrenches_over_time(i, model, acting, f, work, k):
     """f less the wrenches on body i, referred from their points to its origin (reads R)."""
-    if acting.settings[EXTERNAL] == 0:
+    if acting.external[0] == 0:
         return f
     f = subtract_drag(i, model, acting, f, work, k)
-    for w in range(acting.wrenches.shape[1]):
-        if acting.wrenches[ON_BODY, w] == i:
+    for w in range(acting.shared.wrenches.shape[1]):
+        if acting.shared.wrenches[ON_BODY, w] == i:
             f = subtract_forces(f, wrench_over_time(w, i, model, acting, work, k))
     return f
 
@@ -31,11 +31,12 @@ def subtract_wrenches_over_time(i, model, acting, f, work, k):
 @kernel
 def wrench_over_time(w, i, model, acting, work, k):
     """One wrench, about the origin of body i in world axes."""
-    s, at, values, numbers = acting.wrenches[COMPONENTS, w], acting.wrenches[POINT, w], acting.values, acting.numbers
+    wrenches, values, numbers = acting.shared.wrenches, acting.values, acting.numbers
+    s, at = wrenches[COMPONENTS, w], wrenches[POINT, w]
     force = (values[s, VALUE, k], values[s + 1, VALUE, k], values[s + 2, VALUE, k])
     moment = (values[s + 3, VALUE, k], values[s + 4, VALUE, k], values[s + 5, VALUE, k])
     axes = body_axes(i, model, work, k)
-    if acting.wrenches[AXES, w] == OWN:
+    if wrenches[AXES, w] == OWN:
         force, moment = rotate(axes, force), rotate(axes, moment)
     point = rotate(axes, (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k]))
     return Force(add3(moment, cross(point, force)), force)

@@ -1,7 +1,8 @@
-"""Trajectories with and without what acts over time: the same stepper, compiled for the one or the other.
+"""Compute the rate of a state, and what a step does besides, with or without drives, wrenches and events.
 
-Each function here comes in two: for chains under constant joint forces, whose stepper so carries nothing more, and for
-those with drives, friction, wrenches or events. Which, the type of `loads.acting` says.
+Each function here is one of two, which `choose` selects when the stepper is compiled: for samples under constant joint
+forces, whose stepper carries nothing more, and for those on which something acts over time. The type of `loads.acting`
+says which.
 """
 
 from ..algorithms.aba import forward_dynamics
@@ -65,13 +66,13 @@ def take_acting(block, tau, t, chain, lane):
     acting = block.loads.acting
     for i in range(block.qd.shape[0]):
         acting.joints[CONSTANT_FORCE, i, lane] = number_of(tau, chain, i)
-    row = min(chain, acting.given.shape[0] - 1)
+    row = min(chain, acting.shared.given.shape[0] - 1)
     for j in range(acting.numbers.shape[0]):
-        acting.numbers[j, lane] = like(acting.numbers, acting.given[row, j])
+        acting.numbers[j, lane] = like(acting.numbers, acting.shared.given[row, j])
     acting.chain[lane] = chain
     acting.failures[lane] = CALLABLE
-    if acting.settings[COMPENSATES] == 1 or acting.settings[COMPUTES] == 1:
-        replace_parameters(acting.model.parameters, acting.variation, chain, chain % block.qd.shape[1], lane)
+    if acting.shared.settings[COMPENSATES] == 1 or acting.shared.settings[COMPUTES] == 1:
+        replace_parameters(acting.model.parameters, acting.shared.variation, chain, chain % block.qd.shape[1], lane)
     for i in range(block.qd.shape[0]):
         acting.joints[YIELDING, i, lane] = like(acting.joints, 0.0)
     acting.time[0, lane] = like(acting.time, t)

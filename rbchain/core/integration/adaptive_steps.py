@@ -1,4 +1,4 @@
-"""Trajectories at adaptive steps: each lane runs its own chain at its own step, and takes a new one when it ends."""
+"""Advance the state of each lane in steps of its own, by their errors; a lane whose sample ends takes the next one."""
 
 import math
 
@@ -6,7 +6,7 @@ from ..simd.jit import kernel, routine
 from ..simd.lanes import like, select
 from ..tree.kinematics import normalize_positions, straighten
 from .acting import allow_calls, begin_events, evaluate, has_failed_call, pass_events, record_failed_call
-from .events import NEVER, state_within
+from .events import NEVER, is_nowhere, state_within
 from .rollout import (
     ACCEPTED,
     AFTER_REJECTION,
@@ -14,11 +14,9 @@ from .rollout import (
     ERROR,
     EVALUATIONS,
     FRESH,
-    IDLE,
     PREVIOUS_ERROR,
     RATE,
     REJECTIONS,
-    RUNNING,
     SIZE,
     STATUS,
     STEP,
@@ -44,7 +42,7 @@ from .runge_kutta import (
     shrinkage_of_step,
     trial_step,
 )
-from .status import DONE, NOT_FINITE, STEP_UNDERFLOW, STOPPED, TOO_MANY_STEPS, USER_FUNCTION_FAILED
+from .status import DONE, IDLE, NOT_FINITE, RUNNING, STEP_UNDERFLOW, STOPPED, TOO_MANY_STEPS, USER_FUNCTION_FAILED
 
 
 @kernel
@@ -63,7 +61,7 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
         else:
             allow_calls(block, False, lane)
     start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
-    while running > 0 and batch.interrupt[0] == 0:
+    while running > 0 and batch.outcome.interrupt[0] == 0:
         attempt_step(block, stepper, tableau, tolerances, k)
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[STATUS, lane] == RUNNING:
@@ -211,7 +209,7 @@ def judge_step(block, stepper, tableau, batch, tolerances, lane):
         control[ACCEPTED, lane] = like(control, 0.0)
         tally[STATUS, lane] = USER_FUNCTION_FAILED
         return
-    if theta < 0.0:
+    if is_nowhere(theta):
         control[ACCEPTED, lane] = like(control, 0.0)
         tally[STATUS, lane] = NOT_FINITE
         return

@@ -1,4 +1,4 @@
-"""Calls of a user's compiled function by its address: what calls it need not be compiled anew, and caches."""
+"""Call a user's compiled function with a state, by its address, so that the caller is not compiled anew."""
 
 from llvmlite import ir
 from numba import types

@@ -1,4 +1,4 @@
-"""What the joints' motors do over time, and the dynamics under it.
+"""Compute the rate of a state under drives: actuator forces and prescribed motions, and the dynamics under them.
 
 A motor gives a force, or forces a motion: then hybrid dynamics finds what that takes. Controllers compute gravity and
 torques in sweeps of their own, with their own model of the mechanism, without friction and wrenches.
@@ -18,7 +18,6 @@ from ..tree.layout import (
     COMPUTES,
     CONSTANT_FORCE,
     CUSTOM,
-    EXTERNAL,
     FORCED,
     FUNCTION,
     FUNCTION_COUNT,
@@ -39,7 +38,7 @@ from ..tree.layout import (
 )
 from .callbacks import call, note_failed_call
 
-# Rows of `Acting.drives`, one column for each degree of freedom.
+# Rows of `SharedActions.drives`, one column for each degree of freedom.
 KIND = 0
 SIGNAL = 1  # what it gives or follows
 GAINS = 2  # the number that is the first of KP, KI, KD, LIMIT
@@ -65,35 +64,35 @@ def move_under_drives(block, y, t, rate, k):
         force_joint(i, block.model, acting, q, qd, k)
         acting.joints[OWN_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
     position_rates(block.model, q, qd, rate[:nq], k)
-    if acting.settings[FUNCTION] != 0:
+    if acting.shared.settings[FUNCTION] != 0:
         for lane in range(acting.time.shape[1]):
             ask_user(acting, nq, n, y, lane)
     for sweep in range(3):
-        if sweep == MOTION_SWEEP or acting.settings[COMPENSATES if sweep == GRAVITY_SWEEP else COMPUTES] == 1:
+        if sweep == MOTION_SWEEP or acting.shared.settings[COMPENSATES if sweep == GRAVITY_SWEEP else COMPUTES] == 1:
             sweep_under_drives(sweep, block, y, k)
     for i in range(n):
         rate[nq + i, k] = acting.joints[GIVEN_QDD, i, k]
-        row = acting.drives[INTEGRAL, i]
+        row = acting.shared.drives[INTEGRAL, i]
         if row >= 0:
-            rate[row, k] = acting.values[acting.drives[SIGNAL, i], VALUE, k] - q[block.model.coordinate[i], k]
+            rate[row, k] = acting.values[acting.shared.drives[SIGNAL, i], VALUE, k] - q[block.model.coordinate[i], k]
 
 
 @kernel
 def sweep_under_drives(sweep, block, y, k):
     """Run one sweep: the controllers' sweeps use the controllers' model, the motion that of the mechanism."""
     acting, joints, nq, n = block.loads.acting, block.loads.acting.joints, block.q.shape[0], block.qd.shape[0]
-    acting.settings[EXTERNAL] = 1 if sweep == MOTION_SWEEP else 0
+    acting.external[0] = 1 if sweep == MOTION_SWEEP else 0
     model = block.model if sweep == MOTION_SWEEP else acting.model
-    if acting.settings[COMPENSATES] == 1 or acting.settings[COMPUTES] == 1:
+    if acting.shared.settings[COMPENSATES] == 1 or acting.shared.settings[COMPUTES] == 1:
         apply_gravity(model, block.work, k)
     for i in range(n):
         command_joint(i, sweep, block, y, k)
-    if sweep == MOTION_SWEEP and acting.settings[IMPLICIT] == 1:
+    if sweep == MOTION_SWEEP and acting.shared.settings[IMPLICIT] == 1:
         note_slopes(block, y, k)
         for i in range(n):
             yield_to_step(i, block, y[nq + i, k], k)
     q, found = y[:nq], joints[GIVEN_QDD]
-    if sweep == MOTION_SWEEP and acting.settings[FORCED] == 0:
+    if sweep == MOTION_SWEEP and acting.shared.settings[FORCED] == 0:
         forward_dynamics(block.model, q, y[nq : nq + n], block.loads, found, block.work, k)
         return
     hybrid_dynamics(model, q, joints[SPEED], block.loads, found, joints[PRESCRIBED], block.work, k)
@@ -104,7 +103,7 @@ def sweep_under_drives(sweep, block, y, k):
 @kernel
 def force_joint(i, model, acting, q, qd, k):
     """Put a joint whose position or velocity is prescribed where it must be."""
-    kind, s = acting.drives[KIND, i], acting.drives[SIGNAL, i]
+    kind, s = acting.shared.drives[KIND, i], acting.shared.drives[SIGNAL, i]
     if kind == PRESCRIBED_POSITION:
         q[model.coordinate[i], k] = acting.values[s, VALUE, k]
         qd[i, k] = acting.values[s, RATE, k]
@@ -119,8 +118,8 @@ def note_slopes(block, y, k):
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     for i in range(block.qd.shape[0]):
         hardness, slope = passive_slopes(i, model, q, qd, k)
-        if acting.drives[KIND, i] == PID:
-            gains, given = acting.drives[GAINS, i], acting.joints[MOTOR, i, k]
+        if acting.shared.drives[KIND, i] == PID:
+            gains, given = acting.shared.drives[GAINS, i], acting.joints[MOTOR, i, k]
             within = abs(given) < acting.numbers[gains + LIMIT, k]
             kp, kd = acting.numbers[gains + KP, k], acting.numbers[gains + KD, k]
             hardness, slope = hardness + select(within, kp, kp - kp), slope + select(within, kd, kd - kd)
@@ -131,7 +130,8 @@ def note_slopes(block, y, k):
 @kernel
 def ask_user(acting, nq, n, y, lane):
     """Joint forces from the user's function, for the chain of one lane."""
-    first, count, memory = acting.settings[FUNCTION_NUMBERS], acting.settings[FUNCTION_COUNT], acting.call
+    settings, memory = acting.shared.settings, acting.call
+    first, count = settings[FUNCTION_NUMBERS], settings[FUNCTION_COUNT]
     parameters = nq + n
     out = parameters + count
     for j in range(n):
@@ -146,7 +146,7 @@ def ask_user(acting, nq, n, y, lane):
         memory[out + j] = 0.0
     t = float(acting.time[0, lane])
     failed = call(
-        acting.settings[FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out : out + n]
+        settings[FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out : out + n]
     )
     if failed != 0:
         note_failed_call(acting, USER_FORCES, t, y, lane)
@@ -158,9 +158,9 @@ def ask_user(acting, nq, n, y, lane):
 @kernel
 def command_joint(i, sweep, block, y, k):
     """Set what is given of joint i in a sweep: its force, or its acceleration."""
-    acting, joints, kind = block.loads.acting, block.loads.acting.joints, block.loads.acting.drives[KIND, i]
+    acting, joints, kind = block.loads.acting, block.loads.acting.joints, block.loads.acting.shared.drives[KIND, i]
     zero, one, v = like(joints, 0.0), like(joints, 1.0), y[block.q.shape[0] + i, k]
-    if acting.settings[IMPLICIT] == 1:
+    if acting.shared.settings[IMPLICIT] == 1:
         joints[YIELDING, i, k] = zero
     if sweep == GRAVITY_SWEEP:
         joints[SPEED, i, k] = zero
@@ -172,9 +172,9 @@ def command_joint(i, sweep, block, y, k):
     joints[PRESCRIBED, i, k] = one if forced or (kind == COMPUTED_TORQUE and sweep == MODEL_SWEEP) else zero
     if forced:
         order = VALUE if kind == PRESCRIBED_ACCELERATION else RATE if kind == PRESCRIBED_VELOCITY else ACCELERATION
-        joints[GIVEN_QDD, i, k] = acting.values[acting.drives[SIGNAL, i], order, k]
+        joints[GIVEN_QDD, i, k] = acting.values[acting.shared.drives[SIGNAL, i], order, k]
     elif kind == COMPUTED_TORQUE and sweep == MODEL_SWEEP:
-        s = acting.drives[SIGNAL, i]
+        s = acting.shared.drives[SIGNAL, i]
         joints[GIVEN_QDD, i, k] = acting.values[s, ACCELERATION, k] + feedback(i, block, y, k)
     else:
         motor = motor_force(i, block, y, k)
@@ -188,7 +188,7 @@ def command_joint(i, sweep, block, y, k):
 def feedback(i, block, y, k):
     """KP e + KI integral of e + KD de/dt of a joint's error e."""
     acting, model, nq = block.loads.acting, block.model, block.q.shape[0]
-    s, gains, row = acting.drives[SIGNAL, i], acting.drives[GAINS, i], acting.drives[INTEGRAL, i]
+    s, gains, row = acting.shared.drives[SIGNAL, i], acting.shared.drives[GAINS, i], acting.shared.drives[INTEGRAL, i]
     error = acting.values[s, VALUE, k] - y[model.coordinate[i], k]
     rate = acting.values[s, RATE, k] - y[nq + i, k]
     total = acting.numbers[gains + KP, k] * error + acting.numbers[gains + KD, k] * rate
@@ -201,19 +201,19 @@ def feedback(i, block, y, k):
 def motor_force(i, block, y, k):
     """What the motor of joint i gives, within its limit."""
     acting, joints = block.loads.acting, block.loads.acting.joints
-    kind, gains = acting.drives[KIND, i], acting.drives[GAINS, i]
+    kind, gains = acting.shared.drives[KIND, i], acting.shared.drives[GAINS, i]
     force = joints[CONSTANT_FORCE, i, k]
-    if acting.settings[FUNCTION] != 0:
+    if acting.shared.settings[FUNCTION] != 0:
         force = force + joints[CUSTOM, i, k]
     if kind == NONE:
         return force
     if kind == FORCE:
-        force = force + acting.values[acting.drives[SIGNAL, i], VALUE, k]
+        force = force + acting.values[acting.shared.drives[SIGNAL, i], VALUE, k]
     elif kind == PID:
         force = force + feedback(i, block, y, k)
     elif kind == COMPUTED_TORQUE:
         force = force + joints[COMPUTED_FORCE, i, k]
-    if acting.drives[COMPENSATED, i] == 1:
+    if acting.shared.drives[COMPENSATED, i] == 1:
         force = force + joints[WEIGHT, i, k]
     limit = acting.numbers[gains + LIMIT, k]
     return min(max(force, -limit), limit)
@@ -232,7 +232,7 @@ def yield_to_step(i, block, v, k):
 def heed(i, sweep, block, k):
     """Keep what a sweep has found of joint i: what a controller wanted to know, or what a forced motion took."""
     acting, found = block.loads.acting, block.loads.tau[i, k]
-    joints, kind = acting.joints, acting.drives[KIND, i]
+    joints, kind = acting.joints, acting.shared.drives[KIND, i]
     if sweep == GRAVITY_SWEEP:
         joints[WEIGHT, i, k] = found
     elif sweep == MODEL_SWEEP:

@@ -1,4 +1,4 @@
-"""Events: where a joint passes a value, or a user's function changes its sign, within an accepted step."""
+"""Locate and record events: where a state passes a level, or a user's function changes its sign, within a step."""
 
 import math
 
@@ -9,7 +9,7 @@ from ..tree.layout import CALLABLE, FIRST_EVENT
 from .callbacks import call, note_failed_call
 from .runge_kutta import interpolate, nothing_if_finite
 
-# Rows of `Acting.events`, one column for each event.
+# Rows of `SharedActions.events`, one column for each event.
 ROW = 0  # which row of the state passes the level; -1 where a user's function changes its sign
 NUMBERS = 1  # the number that is the level, or the first of the function's parameters
 COUNT = 2  # how many parameters the function has
@@ -26,9 +26,15 @@ MOST_HALVINGS = 200
 
 
 @kernel
+def is_nowhere(theta):
+    """Whether an event happens in a step, but the state within the step is not finite."""
+    return theta == NOWHERE
+
+
+@kernel
 def start_events(block, y, t, lane):
     """Note on which side of its events a chain starts at time t."""
-    for e in range(block.loads.acting.events.shape[1]):
+    for e in range(block.loads.acting.shared.events.shape[1]):
         block.loads.acting.before[e, lane] = event_value(e, block, y, t, lane)
 
 
@@ -41,17 +47,17 @@ def meet_events(block, stepper, tableau, records, t, h, chain, lane):
     called for all states of interest before anything is.
     """
     acting, end = block.loads.acting, NEVER
-    for e in range(acting.events.shape[1]):
+    for e in range(acting.shared.events.shape[1]):
         if happens(e, block, stepper, t + h, lane):
             if not is_finite_within(block, stepper, tableau, h, lane):
                 return NOWHERE
-            ends, asks = acting.events[TERMINAL, e] == 1, acting.events[ROW, e] < 0
+            ends, asks = acting.shared.events[TERMINAL, e] == 1, acting.shared.events[ROW, e] < 0
             if ends or asks:
                 theta = locate_event(e, block, stepper, tableau, t, h, lane)
                 end = min(end, theta) if ends else end
     if acting.failures[lane] != CALLABLE:
         return NEVER
-    for e in range(acting.events.shape[1]):
+    for e in range(acting.shared.events.shape[1]):
         if happens(e, block, stepper, t + h, lane):
             theta = locate_event(e, block, stepper, tableau, t, h, lane)
             slot = records.counts[chain, e]
@@ -62,7 +68,7 @@ def meet_events(block, stepper, tableau, records, t, h, chain, lane):
                     records.times[chain, e, slot] = t + theta * h
                     for j in range(stepper.y.shape[0]):
                         records.states[chain, e, slot, j] = stepper.change[j, lane]
-    for e in range(acting.events.shape[1]):
+    for e in range(acting.shared.events.shape[1]):
         acting.before[e, lane] = event_value(e, block, stepper.y_new, t + h, lane)
     return end
 
@@ -73,28 +79,27 @@ def happens(e, block, stepper, t_new, lane):
     acting = block.loads.acting
     before, after = acting.before[e, lane], event_value(e, block, stepper.y_new, t_new, lane)
     rises, falls = before < 0.0 and after >= 0.0, before > 0.0 and after <= 0.0
-    direction = acting.events[DIRECTION, e]
+    direction = acting.shared.events[DIRECTION, e]
     return (rises and direction >= 0) or (falls and direction <= 0)
 
 
 @kernel
 def event_value(e, block, y, t, lane):
     """What changes its sign at event e."""
-    acting, row, at = block.loads.acting, block.loads.acting.events[ROW, e], block.loads.acting.events[NUMBERS, e]
+    acting, events = block.loads.acting, block.loads.acting.shared.events
+    row, at = events[ROW, e], events[NUMBERS, e]
     if row >= 0:
         return float(y[row, lane]) - float(acting.numbers[at, lane])
     if acting.failures[lane] != CALLABLE:
         return math.nan
     nq, n, memory = block.q.shape[0], block.qd.shape[0], acting.call
-    out = nq + n + acting.events[COUNT, e]
+    out = nq + n + events[COUNT, e]
     for j in range(nq + n):
         memory[j] = y[j, lane]
-    for j in range(acting.events[COUNT, e]):
+    for j in range(events[COUNT, e]):
         memory[nq + n + j] = acting.numbers[at + j, lane]
     memory[out] = 0.0
-    failed = call(
-        acting.events[ADDRESS, e], t, memory[:nq], memory[nq : nq + n], memory[nq + n : out], memory[out : out + 1]
-    )
+    failed = call(events[ADDRESS, e], t, memory[:nq], memory[nq : nq + n], memory[nq + n : out], memory[out : out + 1])
     if failed != 0:
         note_failed_call(acting, FIRST_EVENT + e, t, y, lane)
         return math.nan

@@ -1,4 +1,4 @@
-"""Trajectories in steps of equal length, all lanes together.
+"""Advance the states of a block of lanes in steps of equal length, all lanes together.
 
 With Euler's tableau the step is linearly implicit in what springs, damping and friction of joints do, as MuJoCo's
 "implicitfast" is in damping: the dynamics solve (M + h D + h^2 K) qdd = tau - h K qd for the velocity at the step's
@@ -20,11 +20,10 @@ from .acting import (
     set_step_length,
     watch_stiffness,
 )
-from .events import NEVER, state_within
+from .events import NEVER, is_nowhere, state_within
 from .rollout import (
     CHAIN,
     EVALUATIONS,
-    RUNNING,
     SAVED,
     STATUS,
     STEP,
@@ -41,7 +40,7 @@ from .rollout import (
     take_stages,
 )
 from .runge_kutta import nothing_if_finite
-from .status import DONE, NOT_FINITE, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
+from .status import DONE, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
 @kernel
@@ -55,7 +54,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
         allow_calls(block, lane < chains, lane)
     running = chains
     for slot in range(1, times.shape[0]):
-        if running == 0 or batch.interrupt[0] != 0:
+        if running == 0 or batch.outcome.interrupt[0] != 0:
             break
         length = times[slot] - times[slot - 1]
         steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
@@ -67,7 +66,7 @@ def roll_evenly(block, stepper, tableau, batch, step, span, k):
                 begin_events(block, stepper.y, times[0], lane)
                 save_lane(block, stepper.y, batch, first + lane, 0, lane)
         for index in range(steps):
-            if running == 0 or batch.interrupt[0] != 0:
+            if running == 0 or batch.outcome.interrupt[0] != 0:
                 break
             if tableau.order > 1:
                 watch_stiffness(block, stepper.y, k)
@@ -140,7 +139,7 @@ def end_step(block, stepper, tableau, batch, to_save, lane):
     if has_failed_call(block, lane):
         end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
         return
-    if not finite or theta < 0.0:
+    if not finite or is_nowhere(theta):
         end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
         return
     tally[STEPS, lane] += 1

@@ -1,4 +1,4 @@
-"""What compiled trajectories are made of: a chain taken into a lane, the stages of a step, its states saved.
+"""Take a sample into a lane, compute the stages of its steps, and save its states: for fixed and adaptive steps alike.
 
 `fixed_steps` and `adaptive_steps` put these and the Runge-Kutta kernels together.
 """
@@ -14,9 +14,7 @@ from ..tree.layout import number_of, take_parameters
 from .acting import evaluate, take_loads
 from .runge_kutta import SMALLEST_ERROR, advance, interpolate
 from .status import STOPPED
-
-# The states of a lane whose sample has no status yet.
-RUNNING, IDLE = -1, -2
+from .tableaus import Tableau
 
 # Rows of `Stepper.control`, in the precision of the states.
 H, ERROR, ACCEPTED, FRESH, SIZE, RATE, TRIAL, TIME = 0, 1, 2, 3, 4, 5, 6, 7
@@ -24,7 +22,7 @@ CONTROL_ROWS = 8
 # Rows of `Stepper.clock`, always float64: a float32 time would drift.
 T, STEP, PREVIOUS_ERROR = 0, 1, 2
 CLOCK_ROWS = 3
-# Rows of `Stepper.tally`; the first four are also the columns of `Batch.tally`.
+# Rows of `Stepper.tally`; the first four are also the columns of `Outcome.tally`.
 STATUS, STEPS, REJECTIONS, EVALUATIONS, CHAIN, SAVED, AFTER_REJECTION = 0, 1, 2, 3, 4, 5, 6
 TALLY_ROWS = 7
 
@@ -44,35 +42,69 @@ class Records(NamedTuple):
     failed_calls: np.ndarray
 
 
-class Batch(NamedTuple):
-    """The chains of a call: states and joint forces (chains, ...), their own parameters, and where results go.
+class Start(NamedTuple):
+    """Initial states and constant joint forces, (samples, ...) or of a single sample (...,)."""
 
-    `times` (m,) are saved, in `q`, `qd` and `integrals` flat, per chain (m, nq), (m, nv) and (m, integrals); `tally`
-    (chains, 4): status and counts; `end_times` (chains,) and `end_states` (chains, rows of the state): the last valid
-    state; `interrupt` (1,) is not zero once the caller wants all lanes to stop; `records` of events, or None.
-    """
-
-    q0: np.ndarray
-    qd0: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
     tau: np.ndarray
-    variation: object
-    times: np.ndarray
+
+
+class Saved(NamedTuple):
+    """States at the saved times, flat: per sample (times, nq), (times, nv) and (times, integrals of errors)."""
+
     q: np.ndarray
     qd: np.ndarray
     integrals: np.ndarray
+
+
+class Outcome(NamedTuple):
+    """How each sample ended, and the flag by which the caller stops all lanes.
+
+    `tally` (samples, 4): status and counts; `end_times` (samples,) and `end_states` (samples, rows of the state): the
+    last valid state; `interrupt` (1,) is not zero once the caller wants all lanes to stop.
+    """
+
     tally: np.ndarray
     end_times: np.ndarray
     end_states: np.ndarray
     interrupt: np.ndarray
+
+
+class Batch(NamedTuple):
+    """The samples of a call: where they start, the parameters that they do not share, and where their results go.
+
+    `times` (m,) are those to be saved; `records` of events, or None.
+    """
+
+    start: Start
+    variation: object
+    times: np.ndarray
+    saved: Saved
+    outcome: Outcome
     records: object
 
 
 class Tolerances(NamedTuple):
-    """What the step control keeps to."""
+    """Relative and absolute error of a step, and how many steps a sample may take, accepted and rejected."""
 
     rtol: float
     atol: float
     max_steps: int
+
+
+class FixedStepSettings(NamedTuple):
+    """The method, and the length that no step exceeds, s."""
+
+    tableau: Tableau
+    step: float
+
+
+class AdaptiveStepSettings(NamedTuple):
+    """The method, and the tolerances that it keeps."""
+
+    tableau: Tableau
+    tolerances: Tolerances
 
 
 class Stepper(NamedTuple):
@@ -102,11 +134,11 @@ def save_lane(block, y, batch, chain, slot, lane):
     nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
     more = y.shape[0] - nq - nv
     for i in range(nq):
-        batch.q[(chain * m + slot) * nq + i] = y[i, lane]
+        batch.saved.q[(chain * m + slot) * nq + i] = y[i, lane]
     for i in range(nv):
-        batch.qd[(chain * m + slot) * nv + i] = y[nq + i, lane]
+        batch.saved.qd[(chain * m + slot) * nv + i] = y[nq + i, lane]
     for i in range(more):
-        batch.integrals[(chain * m + slot) * more + i] = y[nq + nv + i, lane]
+        batch.saved.integrals[(chain * m + slot) * more + i] = y[nq + nv + i, lane]
 
 
 @routine
@@ -128,9 +160,9 @@ def save_passed(block, stepper, tableau, batch, t_new, lane):
 @kernel
 def save_end(y, batch, chain, t, lane):
     """Save the last valid state of a sample, at time t."""
-    batch.end_times[chain] = t
+    batch.outcome.end_times[chain] = t
     for j in range(y.shape[0]):
-        batch.end_states[chain, j] = y[j, lane]
+        batch.outcome.end_states[chain, j] = y[j, lane]
 
 
 @routine
@@ -139,13 +171,13 @@ def record_chain(block, stepper, batch, lane):
     nq, nv, m, chain = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[CHAIN, lane]
     more, saved = stepper.y.shape[0] - nq - nv, stepper.tally[SAVED, lane]
     for row in range(4):
-        batch.tally[chain, row] = stepper.tally[row, lane]
+        batch.outcome.tally[chain, row] = stepper.tally[row, lane]
     for j in range((chain * m + saved) * nq, (chain + 1) * m * nq):
-        batch.q[j] = like(batch.q, np.nan)
+        batch.saved.q[j] = like(batch.saved.q, np.nan)
     for j in range((chain * m + saved) * nv, (chain + 1) * m * nv):
-        batch.qd[j] = like(batch.qd, np.nan)
+        batch.saved.qd[j] = like(batch.saved.qd, np.nan)
     for j in range((chain * m + saved) * more, (chain + 1) * m * more):
-        batch.integrals[j] = like(batch.integrals, np.nan)
+        batch.saved.integrals[j] = like(batch.saved.integrals, np.nan)
 
 
 @routine
@@ -153,14 +185,14 @@ def take_chain(block, stepper, batch, chain, lane):
     """Put a chain's state, joint forces and parameters into a lane."""
     nq, nv = block.q.shape[0], block.qd.shape[0]
     for i in range(nq):
-        stepper.y[i, lane] = number_of(batch.q0, chain, i)
+        stepper.y[i, lane] = number_of(batch.start.q, chain, i)
     for i in range(nv):
-        stepper.y[nq + i, lane] = number_of(batch.qd0, chain, i)
+        stepper.y[nq + i, lane] = number_of(batch.start.qd, chain, i)
     for i in range(nq + nv, stepper.y.shape[0]):
         stepper.y[i, lane] = like(stepper.y, 0.0)
     normalize_positions(block.model, stepper.y, lane)
     take_parameters(block, block.model.parameters, batch.variation, chain, chain % stepper.y.shape[1], lane)
-    take_loads(block, batch.tau, batch.times[0], chain, lane)
+    take_loads(block, batch.start.tau, batch.times[0], chain, lane)
     stepper.tally[STEPS, lane] = 0
     stepper.tally[REJECTIONS, lane] = 0
     stepper.tally[EVALUATIONS, lane] = 0

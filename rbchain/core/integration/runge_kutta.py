@@ -1,4 +1,4 @@
-"""Steps of explicit Runge-Kutta methods: combining rates, measuring errors, choosing steps. Knows no mechanics.
+"""Combine rates into the state at a step's end, estimate its error, choose the next step; without any mechanics.
 
 States are rows `y[j, k]`, rates `rates[stage, j, k]`. Sources: Hairer, Norsett and Wanner (1993), *Solving Ordinary
 Differential Equations I*, sections II.4 (error norm, first step, step control) and II.6 (continuous extension);

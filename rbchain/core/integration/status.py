@@ -8,3 +8,7 @@ STOPPED = 4
 TOO_STIFF = 5
 INVALID_PARAMETERS = 6  # set by studies
 USER_FUNCTION_FAILED = 7
+
+# The status of a lane whose sample has not ended, or which has no sample.
+RUNNING = -1
+IDLE = -2

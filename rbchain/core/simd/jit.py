@@ -156,7 +156,11 @@ class _OnlyFromCompiledCode(CPUDispatcher):
 
 
 def overload(function, **options):
-    """Declare what a function is in compiled code, as `numba.extending.overload` does."""
+    """Declare what a function is in compiled code, as `numba.extending.overload` does.
+
+    For functions of which compiled code is not one of two other functions (`choose`), but an instruction for packs, a
+    constant of the type, or a call by address.
+    """
     return numba_overload(function, jit_options=FOR_CALLERS | options)
 
 

@@ -138,17 +138,12 @@ class Loads(NamedTuple):
     acting: object
 
 
-class Acting(NamedTuple):
-    """Drives, wrenches and events over time, for the samples in one block of lanes.
+class SharedActions(NamedTuple):
+    """What acts over time on the samples of a call: integers that all samples share, and the numbers of each sample.
 
-    Their types are integer codes that all samples share; their numbers may differ from sample to sample.
-
-    `signals`, `drives`, `wrenches` and `events` (rows, count) are codes; their rows are named where they are used.
-    `settings` (SETTINGS,) are described below. `tables` is flat. `given` (samples or 1, m) are the numbers of all
-    samples, `numbers` (m, lanes) those of the samples in the lanes, and `chain` (lanes,) the numbers of these samples.
-    `failures` (lanes,) holds CALLABLE, RETIRED or the code of the user function that failed, and `failed_calls`
-    (1 + nq + nv, lanes) the arguments t, q, qd of that call. `model` is the controllers' model of the mechanism, and
-    `variation` its parameters that vary, or None. The rest is working memory.
+    `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used; `settings` (SETTINGS,)
+    below. `tables` is flat; `given` (samples or 1, m) are the numbers of all samples. `variation` holds the parameters
+    of the controllers' model that differ between samples, or None.
     """
 
     signals: np.ndarray
@@ -158,6 +153,19 @@ class Acting(NamedTuple):
     settings: np.ndarray
     tables: np.ndarray
     given: np.ndarray
+    variation: object
+
+
+class Acting(NamedTuple):
+    """What acts over time on the samples in one block of lanes.
+
+    `chain` (lanes,) says which samples these are, `numbers` (m, lanes) are theirs. `failures` (lanes,) holds CALLABLE,
+    RETIRED or the code of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the arguments t, q, qd of
+    that call. `external` (1,) is 1 while wrenches and drag act on bodies, 0 in the sweeps of controllers. `model` is
+    the controllers' model of the mechanism. The rest is working memory.
+    """
+
+    shared: SharedActions
     chain: np.ndarray
     numbers: np.ndarray
     time: np.ndarray
@@ -168,21 +176,20 @@ class Acting(NamedTuple):
     call: np.ndarray
     failures: np.ndarray
     failed_calls: np.ndarray
+    external: np.ndarray
     model: FlatModel
-    variation: object
 
 
-# Entries of `Acting.settings`.
+# Entries of `SharedActions.settings`.
 COMPENSATES = 0  # 1 if some drive compensates gravity
 COMPUTES = 1  # 1 if some drive uses computed torque
 FUNCTION = 2  # address of the user's function, or 0
 FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
 FUNCTION_COUNT = 4  # how many those are
-EXTERNAL = 5  # 0 in the controllers' sweeps, which leave out wrenches and drag; else 1
-IMPLICIT = 6  # 1 if the step is implicit in springs and damping
-CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
-FORCED = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
-SETTINGS = 9
+IMPLICIT = 5  # 1 if the step is implicit in springs and damping
+CURRENT = 6  # the first of three signals that are the velocity of the water, or -1
+FORCED = 7  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
+SETTINGS = 8
 
 # Entries of `Acting.failures`: whether user functions are called for a lane, or the function that failed.
 CALLABLE = 0
