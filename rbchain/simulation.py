@@ -345,7 +345,7 @@ def simulate(
 ) -> Trajectory:
     """Motion of a model from a state, computed entirely in compiled code.
 
-    What acts is the joints' passive forces (`JointForces`), constant joint forces, drives, wrenches, and gravity.
+    What acts is the joints' passive forces (`PassiveForces`), constant joint forces, drives, wrenches, and gravity.
 
     Parameters
     ----------
