@@ -39,7 +39,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(
 
 
 class Chain(Described):
-    """The classical chain of equal links, as `Model.serial_chain` makes it."""
+    """The classical chain of equal links, as `Model.serial_chain` makes it, with the same defaults."""
 
     n: Annotated[int, Field(ge=1)]
     length: Annotated[float, Field(gt=0.0)] = 0.25
