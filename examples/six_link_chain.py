@@ -1,6 +1,6 @@
 """The classical benchmark of Fortran chain solvers: six planar links that fall under gravity.
 
-Each link: length 0.25 m, mass 0.1 kg, centre of gravity halfway, inertia (0, m l^2 / 12, m l^2 / 12), turning about z;
+Each link: length 0.25 m, mass 0.1 kg, centre of mass halfway, inertia (0, m l^2 / 12, m l^2 / 12), turning about z;
 gravity is 10 m/s^2 along -y. `Model.serial_chain(6)` builds the same; here it is put together by hand.
 """
 

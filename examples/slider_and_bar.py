@@ -1,7 +1,7 @@
 """The classical example of C# tree solvers: a slider pushed by 5 N, and a steel bar hinged on it.
 
 Without gravity: a slider along x that has no mass of its own, pushed by a motor, at first at 1 m/s; on it, about z, a
-bar of 1 kg, 30 cm x 2 cm x 2.111 cm, its centre of gravity 14.905 cm from the hinge, at first at 30 degrees. It runs to
+bar of 1 kg, 30 cm x 2 cm x 2.111 cm, its centre of mass 14.905 cm from the hinge, at first at 30 degrees. It runs to
 a time in a number of steps, twice: with the push, and with a motor that moves the slider to and fro instead.
 """
 

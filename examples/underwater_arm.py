@@ -64,7 +64,7 @@ def main(samples=2000):
     results = study(samples).run()
     low, median, high = np.nanquantile(results.drift, [0.05, 0.5, 0.95])
     print(f"the elbow drifts by {median:.3f} m, in 90 % of the samples by {low:.3f} to {high:.3f} m")
-    print(f"{int((results.status != 0).sum())} of {results.sizes['sample']} failed")
+    print(f"{int((results.status != rb.Status.DONE).sum())} of {results.sizes['sample']} failed")
     figure = Figure(figsize=(5, 3.5), layout="constrained")
     axes = figure.subplots()
     axes.hist(results.drift, bins=40, color="#1f5a99")

@@ -29,7 +29,7 @@ from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
 from .model.limits import JointLimits
 from .model.materials import density_of
-from .model.passive import JointForces
+from .model.passive import PassiveForces
 from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
@@ -50,11 +50,11 @@ __all__ = [
     "Free",
     "Immersion",
     "Inertia",
-    "JointForces",
     "JointLimits",
     "Model",
     "ModelBuilder",
     "ModelError",
+    "PassiveForces",
     "Planar",
     "Pose",
     "PrescribedAcceleration",

@@ -19,7 +19,7 @@ from .model.inertia import Inertia
 from .model.joint import JOINTS, AnyJoint, Fixed
 from .model.limits import JointLimits
 from .model.massless import remedies
-from .model.passive import PASSIVE_FIELDS, JointForces
+from .model.passive import PASSIVE_FIELDS, PassiveForces
 from .model.pose import Pose, numbers, vector3
 from .model.visual import Visual
 
@@ -98,7 +98,7 @@ class ModelBuilder:
         joint_name: str | None = None,
         rotor_inertia: npt.ArrayLike = 0.0,
         gear_ratio: npt.ArrayLike = 1.0,
-        passive: JointForces | None = None,
+        passive: PassiveForces | None = None,
         immersion: Immersion | None = None,
         limits: JointLimits | None = None,
         visuals: Sequence[Visual] = (),
@@ -122,7 +122,7 @@ class ModelBuilder:
         gear_ratio : float or (dofs,) array
             Turns of the rotor per turn of the joint. The joint feels the rotor as `armature`, its inertia times the
             square of this; that the rotor's spin also turns with the body that carries it is neglected.
-        passive : JointForces, optional
+        passive : PassiveForces, optional
             Springs, friction and stops of the joint.
         immersion : Immersion, optional
             What water does to the body, if the model has a `fluid_density`.
@@ -163,8 +163,8 @@ class ModelBuilder:
         gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
         if isinstance(joint, Fixed) and np.any(rotor_inertia):
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor_inertia!r}; a fixed joint has no motor")
-        passive = JointForces() if passive is None else passive
-        self._expect(name, "passive", passive, JointForces)
+        passive = PassiveForces() if passive is None else passive
+        self._expect(name, "passive", passive, PassiveForces)
         forces = passive.of_dofs(name, joint)
         if immersion is not None:
             self._expect(name, "immersion", immersion, Immersion)

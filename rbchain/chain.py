@@ -19,7 +19,7 @@ from .model.description import VARIABLE_FIELDS, Description, water_of
 from .model.inertia import Inertia, as_arrays, load_arrays, tensor_of_point
 from .model.joint import Revolute
 from .model.limits import JointLimits
-from .model.passive import OF_POSITION, PASSIVE_FIELDS, JointForces, check_passive
+from .model.passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
 from .model.pose import positive, vector3
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
@@ -70,7 +70,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
     rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg along a slide), 1, kg m^2
         Of each degree of freedom's motor; armature = rotor_inertia gear_ratio^2 is what the joint feels.
     stiffness, damping, friction, lower_limit, ... : (nv,) arrays
-        The fields of `JointForces`, of each degree of freedom.
+        The fields of `PassiveForces`, of each degree of freedom.
     position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
         What `JointLimits` say: kept, but nothing stops there.
     fluid_density, volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
@@ -115,6 +115,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         inertia : Inertia, optional
             Of each link, if it is not such a rod.
         gravity : (3,) array, m/s^2
+            In world axes. The default is the benchmark's: 10 m/s^2 along -y, since the links turn about z. Under the
+            default of `ModelBuilder` and of files, (0, 0, -9.81), this chain would not swing.
 
         Examples
         --------
@@ -150,7 +152,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
                 pitch=np.zeros(n),
                 rotor_inertia=np.zeros(n),
                 gear_ratio=np.ones(n),
-                **{field: np.full(n, getattr(JointForces, field)) for field in PASSIVE_FIELDS},
+                **{field: np.full(n, getattr(PassiveForces, field)) for field in PASSIVE_FIELDS},
                 mass=np.full(n, link.mass),
                 cg=np.tile(link.cg, (n, 1)),
                 inertia=np.tile(link.inertia, (n, 1, 1)),
@@ -171,7 +173,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         ----------
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
-            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `JointForces` and
+            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `PassiveForces` and
             `Immersion`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
             An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz; or (nested lists of) `Inertia`, (..., n), which
             also set `mass` and `cg`. Fields with batch axes must agree in them. Each field is taken as it is given: a
@@ -276,7 +278,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         names = tuple(self.body_names[body] for body in self.kernel_model.dofs.body) if of_dofs else self.body_names
         if name in PASSIVE_FIELDS:
             fixed = self.kernel_model.dofs.in_quaternion_joint
-            if name in OF_POSITION and (value[..., fixed] != getattr(JointForces, name)).any():
+            if name in OF_POSITION and (value[..., fixed] != getattr(PassiveForces, name)).any():
                 raise ModelError(f"{name} cannot be given to a free or spherical joint, which has no angle")
             return value
         validation.check_finite(names, name, value, len(trailing) - 1)

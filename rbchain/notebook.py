@@ -47,7 +47,7 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Where the joints stand at q = 0, and the bodies' centres of gravity: (n, 3) each, world axes, m."""
+    """Where the joints stand at q = 0, and the bodies' centres of mass: (n, 3) each, world axes, m."""
     rotations: list[np.ndarray] = []
     origins: list[np.ndarray] = []
     for i, parent in enumerate(model.parent):
@@ -59,7 +59,7 @@ def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sketch_of(model: Model) -> str:
-    """An SVG of the joints at rest, lines from each to the next, and the centres of gravity as circles by mass."""
+    """An SVG of the joints at rest, lines from each to the next, and the centres of mass as circles by mass."""
     origins, centers = origins_at_rest(model)
     flat = np.vstack([np.zeros(3), origins, centers]) @ VIEW.T
     low, high = flat.min(0), flat.max(0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import StateError
+from .errors import StateError, Status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +132,7 @@ def _steps(motion: Trajectory, figure_class: type[Figure]) -> Figure:
     duration = motion.t[-1] - motion.t[0]
     numbers = {
         "steps taken": motion.steps.ravel(),
-        "mean step (s)": duration / np.maximum(motion.steps[motion.status == 0].ravel(), 1),
+        "mean step (s)": duration / np.maximum(motion.steps[motion.status == Status.DONE].ravel(), 1),
         "rejections": motion.rejections.ravel(),
     }
     figure, panels = _grid(figure_class, 1, 3, height=3.0)

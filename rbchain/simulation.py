@@ -68,8 +68,7 @@ class Trajectory(SuggestsAttributes):
     q, qd : (..., times, nq), (..., times, nv) arrays
         Positions and velocities at those times; NaN after the end of a sample that ended early.
     status : (...) array of int
-        How each sample ended, a `Status`: 0 done, 1 step underflow, 2 not finite, 3 too many steps, 4 stopped by an
-        event, 5 too stiff for the step, 7 a user function raised an exception.
+        How the simulation of each sample ended, as the integer of a `Status`: `motion.status == rb.Status.DONE`.
     end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
         Time and state that each sample reached: its last valid state, also if the sample failed.
     steps, rejections, evaluations : (...) arrays of int
@@ -347,7 +346,7 @@ def simulate(
 ) -> Trajectory:
     """Motion of a model from a state, computed entirely in compiled code.
 
-    What acts is the joints' passive forces (`JointForces`), constant joint forces, drives, wrenches, and gravity.
+    What acts is the joints' passive forces (`PassiveForces`), constant joint forces, drives, wrenches, and gravity.
 
     Parameters
     ----------

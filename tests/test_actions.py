@@ -25,7 +25,7 @@ MASS = 2.0
 
 def slider(**passive):
     """2 kg along x, without gravity."""
-    builder, own = rb.ModelBuilder(gravity=(0, 0, 0)), rb.JointForces(**passive)
+    builder, own = rb.ModelBuilder(gravity=(0, 0, 0)), rb.PassiveForces(**passive)
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(MASS), passive=own)
     return builder.build()
 
@@ -39,8 +39,8 @@ def floater(stops=True):
     """A hull that floats, with an elastic arm whose hand is turned and a fin of two axes; all have friction."""
     rng = np.random.default_rng(5)
     builder = rb.ModelBuilder(gravity=(0.3, -1.0, -9.81))
-    drag = rb.JointForces(damping=(0.5, 0.6, 0.7, 0.1, 0.2, 0.3))
-    sticky = rb.JointForces(
+    drag = rb.PassiveForces(damping=(0.5, 0.6, 0.7, 0.1, 0.2, 0.3))
+    sticky = rb.PassiveForces(
         stiffness=2.0, rest_position=0.2, cubic_stiffness=1.0, friction=0.3, static_friction=0.5, friction_velocity=0.3
     )
     limits = {"lower_limit": -0.4, "upper_limit": 0.4, "limit_stiffness": 50.0, "limit_damping": 0.5} if stops else {}
@@ -63,7 +63,7 @@ def floater(stops=True):
         joint=rb.Universal(),
         placement=rb.Pose((-0.3, 0.1, 0.0), random_rotation(rng)),
         inertia=random_inertia(rng),
-        passive=rb.JointForces(damping=0.2, **limits),
+        passive=rb.PassiveForces(damping=0.2, **limits),
     )
     return builder.build()
 

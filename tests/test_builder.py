@@ -594,6 +594,27 @@ def test_the_serial_chain_equals_the_same_links_from_the_builder():
     assert_same_mechanism(rb.Model.serial_chain(6), builder.build())
 
 
+def test_gravity_has_one_default_and_the_serial_chain_that_of_the_benchmark(tmp_path):
+    """Models without a word on gravity: from the builder, from a table of Denavit and Hartenberg, and from files."""
+    (tmp_path / "slider.toml").write_text(
+        'format = "rbchain 1"\n[[body]]\nname = "a"\njoint = { kind = "prismatic" }\nmass = 1.0'
+    )
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    joint = '<joint name="slide" type="prismatic"><parent link="world"/><child link="a"/><axis xyz="1 0 0"/></joint>'
+    (tmp_path / "slider.urdf").write_text(
+        f'<robot name="slider"><link name="world"/><link name="a">{inertial}</link>{joint}</robot>'
+    )
+    models = [
+        rb.ModelBuilder(),
+        rb.io.dh.from_dh([rb.io.dh.DHLink(1.0, 0.0, 0.0, mass=1.0, inertia=(0.1, 0.1, 0.1))]),
+        *(rb.load(tmp_path / f"slider.{ending}") for ending in ("toml", "urdf")),
+    ]
+    assert [model.gravity.tolist() for model in models] == [[0.0, 0.0, -9.81]] * 4
+    assert rb.Model.serial_chain(1).gravity.tolist() == [0.0, -10.0, 0.0]
+    in_study = rb.study.ModelSource(serial_chain={"n": 1}).build(tmp_path)
+    assert in_study.gravity.tolist() == [0.0, -10.0, 0.0]
+
+
 def test_the_serial_chain_takes_other_numbers():
     link = rb.Inertia.cylinder(0.05, 2.0, mass=3.0, axis=(1, 0, 0), cg=(1, 0, 0))
     chain = rb.Model.serial_chain(3, length=2.0, mass=3.0, inertia=link, gravity=(0, 0, -1))

@@ -114,7 +114,7 @@ def test_what_urdf_cannot_say_is_named(tmp_path):
 
 def test_damping_that_urdf_has_no_place_for_is_named(tmp_path):
     builder = rb.ModelBuilder()
-    drag = rb.JointForces(damping=1.0)
+    drag = rb.PassiveForces(damping=1.0)
     builder.add_body("buoy", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0), passive=drag)
     with pytest.warns(UserWarning, match="leaves out: damping of free joints"):
         rb.save(builder.build(), tmp_path / "buoy.urdf")

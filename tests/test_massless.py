@@ -368,7 +368,7 @@ def test_a_prescribed_motion_needs_no_inertia():
 def test_an_implicit_step_needs_no_inertia_where_there_is_damping():
     """A pointer without mass that a damper holds back turns with tau / damping, in the limit of short steps."""
     with pytest.warns(UserWarning, match="no mass, inertia or rotor"):
-        model = built(("pointer", None, rb.Revolute(), None, {"passive": rb.JointForces(damping=2.0)}))
+        model = built(("pointer", None, rb.Revolute(), None, {"passive": rb.PassiveForces(damping=2.0)}))
     motion = model.simulate([[0.0]], [[0.0]], 1.0, method="implicit", step=1e-3, tau=1.0)
     np.testing.assert_allclose(motion.qd[0, -1], [0.5], rtol=1e-12)
     with pytest.raises(rb.ModelError, match=r"simulate: .*'pointer'"):

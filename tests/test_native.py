@@ -76,7 +76,7 @@ def test_everything_a_joint_and_water_do_survives(tmp_path):
             joint_name=f"joint of {i}",
             rotor_inertia=(1e-4, 2e-4),
             gear_ratio=-50.0,
-            passive=rb.JointForces(
+            passive=rb.PassiveForces(
                 stiffness=(1.0, 2.0),
                 damping=0.1,
                 friction=0.2,

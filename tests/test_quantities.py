@@ -169,7 +169,7 @@ def test_energy_and_momentum_are_those_of_the_mass_and_momentum_matrices(trees):
 
 
 def centres_and_arms(model, poses):
-    """Centres of gravity in the world, and their places in their bodies, in world axes."""
+    """Centres of mass in the world, and their places in their bodies, in world axes."""
     arms = matrix_vector(poses.rotation, model.cg)
     return poses.translation + arms, arms
 

@@ -176,7 +176,7 @@ def off_its_solution(t, q, qd, parameters, out):
 def slider(**passive):
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     joint = rb.Prismatic((1, 0, 0))
-    builder.add_body("slide", joint=joint, inertia=rb.Inertia(1.0), passive=rb.JointForces(**passive))
+    builder.add_body("slide", joint=joint, inertia=rb.Inertia(1.0), passive=rb.PassiveForces(**passive))
     return builder.build()
 
 

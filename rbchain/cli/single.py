@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.tree import Tree
 
-from .. import Free, load
+from .. import Free, Status, load
 from ..simulation import Trajectory
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 from .view import add_view
@@ -129,7 +129,7 @@ def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarra
 
 def _report(model: Model, motion: Trajectory, seconds: float) -> Table:
     """What happened, in a table."""
-    finished = motion.status == 0
+    finished = motion.status == Status.DONE
     q, qd = motion.q[finished], motion.qd[finished]
     evaluations = int(motion.evaluations.sum())
     title = f"{escape(model.name)}: {len(finished):,} chains of {model.n_bodies} bodies"

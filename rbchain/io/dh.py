@@ -16,7 +16,7 @@ from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import Fixed, Prismatic, Revolute
 from ..model.limits import JointLimits
-from ..model.passive import JointForces
+from ..model.passive import PassiveForces
 from ..model.pose import Pose, numbers, rotation_matrix, vector3
 
 JOINTS: dict[str, type[Revolute | Prismatic]] = {"revolute": Revolute, "prismatic": Prismatic}
@@ -27,7 +27,7 @@ class DHLink:
     """A row of the table, and the link, joint and motor that belong to it.
 
     The motor's friction is given at its shaft, as in Corke's robotics toolbox, where it is called B and Tc. The joint
-    feels gear_ratio^2 B as `damping` and abs(gear_ratio) Tc as dry friction (see `JointForces`).
+    feels gear_ratio^2 B as `damping` and abs(gear_ratio) Tc as dry friction (see `PassiveForces`).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class DHLink:
         return Pose((a, 0, 0), turn(0, alpha)), Pose((0, 0, d), turn(2, theta))
 
     def own_inertia(self) -> Inertia:
-        """The link's mass, centre of gravity and tensor, in its own frame."""
+        """The link's mass, centre of mass and tensor, in its own frame."""
         if isinstance(self.inertia, Inertia):
             if self.mass != 0.0 or np.any(self.cg):
                 raise ModelError(
@@ -109,14 +109,14 @@ class DHLink:
             raise ModelError(f"radius is {self.radius} and length {self.length}; expected both")
         return Inertia.cylinder(self.radius, self.length, mass=self.mass, axis=main_axis(self.cg), cg=self.cg)
 
-    def joint_forces(self) -> JointForces:
+    def passive_forces(self) -> PassiveForces:
         """Friction of the joint and of its motor, as the joint feels it."""
         names = ("friction", "motor_viscous_friction", "gear_ratio")
         joint, motor, gear = (float(numbers(getattr(self, name), name, ())) for name in names)
         if joint < 0.0 or motor < 0.0:
             raise ModelError(f"friction is {joint} and motor_viscous_friction {motor}; expected zero or more")
         forwards, backwards = self._coulomb_friction()
-        return JointForces(
+        return PassiveForces(
             damping=joint + motor * gear**2,
             friction=abs(gear) * (forwards - backwards) / 2,
             friction_asymmetry=abs(gear) * (forwards + backwards) / 2,
@@ -226,7 +226,7 @@ def from_dh(
         classic = convention == "classic"
         try:
             along_x, along_z = link.fixed_part()
-            inertia, passive = link.own_inertia(), link.joint_forces()
+            inertia, passive = link.own_inertia(), link.passive_forces()
             immersion = link.immersion(inertia)
         except ModelError as error:
             raise ModelError(f"link {number}: {error}") from None

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from ..model.immersion import Immersion
-from ..model.passive import JointForces
+from ..model.passive import PassiveForces
 from ..model.pose import Pose
 from .mjcf_source import Source, rotation
 
@@ -56,7 +56,7 @@ class Forces:
         free = self._source.model.jnt_dofadr[self.free]
         return float(self.in_fluid or self.gravcomp.any() or self.armature[free].any())
 
-    def of_joints(self, joints: Sequence[int], has_angle: bool) -> JointForces:
+    def of_joints(self, joints: Sequence[int], has_angle: bool) -> PassiveForces:
         """The passive forces of a joint of rbchain; `has_angle` unless its position is a quaternion."""
         model, dofs = self._source.model, self.dofs(joints)
         forces = {"damping": self.damping[dofs, 0], "friction": self.friction[dofs]}
@@ -64,7 +64,7 @@ class Forces:
             which, at = list(joints), model.jnt_qposadr[list(joints)]
             forces["stiffness"], _, forces["cubic_stiffness"] = self.stiffness[which].T
             forces["rest_position"] = model.qpos_spring[at] - model.qpos0[at]
-        return JointForces(**forces)
+        return PassiveForces(**forces)
 
     def dofs(self, joints: Sequence[int]) -> slice:
         """The degrees of freedom of a row of joints."""

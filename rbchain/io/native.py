@@ -14,7 +14,7 @@
     mass = 2.0
     cg = [0.1, 0, 0]
     inertia = [0.01, 0.02, 0.02]    # or six: xx xy xz yy yz zz
-    passive = { damping = 0.1 }     # the fields of JointForces
+    passive = { damping = 0.1 }     # the fields of PassiveForces
     immersion = { volume = 0.002 }  # the fields of Immersion; added masses about the body's origin
     limits = { lower = -1, upper = 1, velocity = 2, effort = 50 }
     visual = [{ shape = "box", size = [0.2, 0.1, 0.1], placement = { translation = [0.1, 0, 0] } }]
@@ -51,7 +51,7 @@ from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Composite, Fixed, Planar, Prismatic, Revolute, Screw, Universal
 from ..model.limits import LIMITS, JointLimits
-from ..model.passive import PASSIVE_FIELDS, JointForces
+from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.pose import Pose
 from ..model.units import Units
 from ..model.visual import Visual
@@ -158,7 +158,7 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: _Measures, folder:
         "joint_name": body.get("joint_name"),
         "rotor_inertia": body.get("rotor_inertia", 0.0),
         "gear_ratio": body.get("gear_ratio", 1.0),
-        "passive": _made(where, JointForces, _table(where, body, "passive")),
+        "passive": _made(where, PassiveForces, _table(where, body, "passive")),
         "immersion": _immersion(where, immersion, units) if immersion else None,
         "limits": _made(where, JointLimits, _table(where, body, "limits")),
         "visuals": _visuals(where, body, units, folder),
@@ -311,7 +311,7 @@ def _body_of(description: Description, i: int, first: int) -> dict[str, Any]:
         body |= _of_dofs(key, getattr(description, key)[dofs], usual)
     passive: dict[str, Any] = {}
     for key in PASSIVE_FIELDS:
-        passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(JointForces, key))
+        passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(PassiveForces, key))
     tables: dict[str, dict[str, Any]] = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
     for column, key in enumerate(LIMITS):
         tables["limits"] |= _of_dofs(key, description.limits[dofs, column], getattr(JointLimits, key))

@@ -18,7 +18,7 @@ from ..errors import FileFormatError
 from ..model.inertia import Inertia
 from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
 from ..model.limits import JointLimits
-from ..model.passive import JointForces
+from ..model.passive import PassiveForces
 from ..model.pose import Pose
 from ..model.visual import Visual
 from .urdf_visuals import visuals_of
@@ -196,11 +196,11 @@ def _joint(joint: Any) -> AnyJoint:
     return JOINTS[joint.type](axis=(1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
 
 
-def _passive(joint: Any) -> JointForces | None:
+def _passive(joint: Any) -> PassiveForces | None:
     """Damping and friction of a joint."""
     if joint.dynamics is None or joint.type in WITHOUT_AXIS:
         return None
-    return JointForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
+    return PassiveForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
 
 
 def _limits(path: Path, joint: Any) -> JointLimits | None:

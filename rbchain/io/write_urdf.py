@@ -13,11 +13,11 @@ from ..chain import Model
 from ..errors import FileFormatError
 from ..model.description import Description, Frame
 from ..model.limits import LIMITS
-from ..model.passive import PASSIVE_FIELDS, JointForces
+from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.visual import Visual
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
-SAID = ("damping", "friction")  # of JointForces, where a joint has one degree of freedom
+SAID = ("damping", "friction")  # of PassiveForces, where a joint has one degree of freedom
 ROOT = "world"
 # What stands for a limit that is not there: URDF has no word for it, and readers want a number.
 UNLIMITED = 1e9
@@ -161,7 +161,7 @@ def _warn_of_what_is_lost(model: Model) -> None:
     lost = [
         key
         for key in PASSIVE_FIELDS
-        if key not in SAID and (getattr(description, key) != getattr(JointForces, key)).any()
+        if key not in SAID and (getattr(description, key) != getattr(PassiveForces, key)).any()
     ]
     lost += [f"{key} of free joints, and of planar ones its differences" for key in SAID if _is_lost(model, key)]
     of_single = np.repeat(np.isin(description.joint_types, ("revolute", "prismatic")), description.dof_counts)

@@ -1,7 +1,7 @@
 """From a description to the arrays of `core.layout`.
 
 A joint of several degrees of freedom becomes a row of bodies with one each, all but the last without mass. Each body's
-axes are turned so that its joint's axis becomes z; placements, centres of gravity and tensors turn along.
+axes are turned so that its joint's axis becomes z; placements, centres of mass and tensors turn along.
 """
 
 from __future__ import annotations

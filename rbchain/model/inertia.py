@@ -1,4 +1,4 @@
-"""Mass, centre of gravity and rotational inertia of a body."""
+"""Mass, centre of mass and rotational inertia of a body."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Inertia:
     ----------
     mass : float, kg
     cg : (3,) array, m
-        Centre of gravity in body axes.
+        Centre of mass in body axes.
     inertia : (3,), (6,) or (3, 3) array, kg m^2
-        Tensor about the centre of gravity in body axes: its diagonal, ``xx xy xz yy yz zz``, or all of it.
+        Tensor about the centre of mass in body axes: its diagonal, ``xx xy xz yy yz zz``, or all of it.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class Inertia:
 
 
 def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Masses (...), centres of gravity (..., 3) and tensors (..., 3, 3) of an Inertia, or of nested lists of them.
+    """Masses (...), centres of mass (..., 3) and tensors (..., 3, 3) of an Inertia, or of nested lists of them.
 
     None where `inertias` is anything else, such as numbers.
     """
@@ -182,7 +182,7 @@ def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
 
 def load_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mass (...), centre of gravity (..., 3) and tensor (..., 3, 3) of a load: given so, or as `Inertia` alone."""
+    """Mass (...), centre of mass (..., 3) and tensor (..., 3, 3) of a load: given so, or as `Inertia` alone."""
     bodies = as_arrays(inertia)
     if as_arrays(mass) is not None:
         raise ModelError(f"{what}: mass is an Inertia; expected a number. Pass the Inertia as inertia=")

@@ -16,7 +16,7 @@ from .pose import numbers
 class JointLimits:
     """Limits of a joint, as a robot's file states them: one number for all its degrees of freedom, or one for each.
 
-    They are kept, for planners, viewers and files, but nothing stops at them: stops that act are `JointForces`.
+    They are kept, for planners, viewers and files, but nothing stops at them: stops that act are `PassiveForces`.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def _free_dofs_at(
 
 
 def _length(d: Description) -> np.ndarray:
-    """How large a mechanism is (...), m: the longest way between two of its joints, or to a centre of gravity."""
+    """How large a mechanism is (...), m: the longest way between two of its joints, or to a centre of mass."""
     longest = [np.linalg.norm(field, axis=-1).max(-1) for field in (d.placement_translation, d.cg)]
     found = np.maximum(*longest)
     return np.where(found > 0.0, found, 1.0)

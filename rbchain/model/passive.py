@@ -1,4 +1,4 @@
-"""What a joint does by itself: springs, friction, stops."""
+"""Passive joint forces: springs, damping, friction and joint stops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class JointForces:
+class PassiveForces:
     """Passive forces of a joint: one number for all its degrees of freedom, or one for each.
 
     The joint force, added to what its motor gives, is, at position q and velocity v,
@@ -54,7 +54,7 @@ class JointForces:
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> builder.add_body("door", joint=rb.Revolute(), inertia=rb.Inertia.box((1, 0.05, 2), mass=20),
-    ...                  passive=rb.JointForces(stiffness=3.0, damping=2.0))
+    ...                  passive=rb.PassiveForces(stiffness=3.0, damping=2.0))
     >>> builder.build().passive_forces([0.5], [1.0])
     array([-3.5])
 
@@ -62,7 +62,7 @@ class JointForces:
 
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> builder.add_body("slide", joint=rb.Prismatic(), inertia=rb.Inertia(mass=1.0),
-    ...                  passive=rb.JointForces(friction=2.5, friction_asymmetry=0.5))
+    ...                  passive=rb.PassiveForces(friction=2.5, friction_asymmetry=0.5))
     >>> builder.build().passive_forces([[0.0], [0.0]], [[1.0], [-1.0]]).round(3).ravel().tolist()
     [-3.0, 2.0]
     """
@@ -89,7 +89,7 @@ class JointForces:
             if value.shape not in ((), (count,)):
                 raise ModelError(f"body {name!r}: {field.name} has shape {value.shape}; expected () or ({count},)")
             found[field.name] = np.broadcast_to(value, count).copy()
-        given = {field for field in PASSIVE_FIELDS if np.any(getattr(self, field) != getattr(JointForces, field))}
+        given = {field for field in PASSIVE_FIELDS if np.any(getattr(self, field) != getattr(PassiveForces, field))}
         if given and not count:
             raise ModelError(f"body {name!r}: a fixed joint has no forces of its own; found {sorted(given)}")
         if joint.kind in ("free", "spherical") and not given.isdisjoint(OF_POSITION):
@@ -100,7 +100,7 @@ class JointForces:
         return found
 
 
-PASSIVE_FIELDS = tuple(field.name for field in fields(JointForces))
+PASSIVE_FIELDS = tuple(field.name for field in fields(PassiveForces))
 #: Those that look at the joint's position, which a quaternion is not.
 OF_POSITION = ("stiffness", "rest_position", "cubic_stiffness", "lower_limit", "upper_limit", "limit_stiffness")
 NOT_NEGATIVE = ("damping", "friction", "static_friction", "limit_stiffness", "limit_damping")

@@ -190,7 +190,7 @@ class Dynamics(Attributes):
         return self.inverse_dynamics(q, none, none, out=out)
 
     def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """What springs, damping, friction and stops do at the joints (see `JointForces`), (..., nv).
+        """What springs, damping, friction and stops do at the joints (see `PassiveForces`), (..., nv).
 
         In water, with the drag of bodies that move through it at rest; a current only `simulate` knows. `simulate` adds
         these forces to what the motors give; the other quantities do not know of them: with the motors' forces

@@ -190,7 +190,7 @@ class Motion(Attributes):
         -------
         kinetic, potential : (...) arrays, J
             The kinetic energy counts the rotors' (armature qd^2 / 2), which Pinocchio's `computeKineticEnergy` does for
-            some joints only. The potential energy is - sum of m g . c, zero with all centres of gravity at the world's
+            some joints only. The potential energy is - sum of m g . c, zero with all centres of mass at the world's
             origin.
 
         Examples
@@ -217,7 +217,7 @@ class Motion(Attributes):
         return copied_to(out, self.kernel_model.compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
 
     def center_of_mass(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Centre of mass of the whole mechanism in the world: (..., 3), m.
+        """Centre of mass of the whole mechanism in the world: (..., 3), m. That of one body, in body axes, is its `cg`.
 
         Examples
         --------

@@ -39,7 +39,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(
 
 
 class Chain(Described):
-    """The classical chain of equal links, as `Model.serial_chain` makes it."""
+    """The classical chain of equal links, as `Model.serial_chain` makes it, with the same defaults."""
 
     n: Annotated[int, Field(ge=1)]
     length: Annotated[float, Field(gt=0.0)] = 0.25
@@ -99,7 +99,7 @@ class Dispersion(Described):
         such a body), "placement_translation" (in the parent's frame), "placement_rotation" (a rotation vector, in the
         axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees of freedom:
         "axis" (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio", what
-        `JointForces` has, and "q", "qd", "tau", the initial state and the constant joint forces; "gravity",
+        `PassiveForces` has, and "q", "qd", "tau", the initial state and the constant joint forces; "gravity",
         "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference", "signal"; of wrenches: "force",
         "moment".
     of : str, or several

@@ -72,7 +72,7 @@ class Scene:
         return (low + high) / 2, max(float(np.linalg.norm(high - low)) / 2, 0.1 * extent_of(self.model))
 
     def centers(self, frame: int) -> np.ndarray:
-        """Centres of gravity of the chain's bodies (n, 3)."""
+        """Centres of mass of the chain's bodies (n, 3)."""
         return self.translation[0, frame] + np.einsum("nij,nj->ni", self.rotation[0, frame], self.model.cg)
 
     def axes(self, frame: int) -> tuple[np.ndarray, np.ndarray]:

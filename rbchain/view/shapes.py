@@ -104,7 +104,7 @@ def _capsule(creation: Any, radius: float, length: float) -> Any:
 
 
 def extent_of(model: Model) -> float:
-    """How far the mechanism reaches at most, m: along its joints and to its centres of gravity."""
+    """How far the mechanism reaches at most, m: along its joints and to its centres of mass."""
     reach = np.linalg.norm(model.placement_translation, axis=1)
     far = np.zeros(model.n_bodies)
     for i, parent in enumerate(model.parent):

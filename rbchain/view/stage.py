@@ -132,7 +132,7 @@ class Stage:
         self.layers["ghosts"] = [handle for _, handle in self.ghosts]
 
     def _add_marks(self) -> None:
-        """Centres of gravity, frames, trails, and reactions."""
+        """Centres of mass, frames, trails, and reactions."""
         scene, view, size = self.server.scene, self.scene, self.size
         from trimesh import creation
 

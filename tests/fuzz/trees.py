@@ -65,7 +65,7 @@ def random_passive_forces(rng, joint):
     given = {"damping": rng.random(dofs), "friction": friction, "static_friction": 1.5 * friction}
     if joint.kind not in ("free", "spherical"):
         given |= {"stiffness": rng.random(dofs), "rest_position": rng.normal(size=dofs)}
-    return rb.JointForces(**given)
+    return rb.PassiveForces(**given)
 
 
 def arguments_of_bodies(tree):

@@ -6,7 +6,7 @@ from scipy.interpolate import CubicSpline, PPoly
 
 import rbchain as rb
 
-PASSIVE = rb.JointForces
+PASSIVE = rb.PassiveForces
 
 
 def tree():
@@ -140,9 +140,9 @@ def test_passive_forces_are_one_for_all_degrees_of_freedom_or_one_each(wrong):
         model.vary(damping=wrong)
 
 
-@pytest.mark.parametrize("passive", [1.0, {"damping": 1.0}, rb.JointForces])
+@pytest.mark.parametrize("passive", [1.0, {"damping": 1.0}, rb.PassiveForces])
 def test_passive_forces_come_as_joint_forces(passive):
-    with pytest.raises(rb.ModelError, match=r"'body'.*passive.*JointForces"):
+    with pytest.raises(rb.ModelError, match=r"'body'.*passive.*PassiveForces"):
         rb.ModelBuilder().add_body("body", joint=rb.Revolute(), passive=passive)
 
 

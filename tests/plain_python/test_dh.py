@@ -215,3 +215,9 @@ def test_a_tensor_against_the_triangle_inequality_is_taken_with_a_warning_only_w
 def test_a_negative_principal_moment_is_always_refused(how, moments):
     with pytest.raises(rb.ModelError, match=r"'link1': inertia.*(none below zero|finite)"):
         from_dh([DHLink(1, 0, 0, mass=1, inertia=moments)], nonphysical_inertia=how)
+
+
+def test_the_friction_of_a_link_is_the_passive_forces_of_its_joint():
+    link = DHLink(1.0, 0.0, 0.0, mass=1.0, inertia=(0.1, 0.1, 0.1), friction=0.5)
+    assert isinstance(link.passive_forces(), rb.PassiveForces)
+    assert from_dh([link]).damping.tolist() == [0.5]

@@ -1,4 +1,4 @@
-"""An Inertia is taken wherever mass, centre of gravity and tensor of a body are, and means the same."""
+"""An Inertia is taken wherever mass, centre of mass and tensor of a body are, and means the same."""
 
 import numpy as np
 import pytest

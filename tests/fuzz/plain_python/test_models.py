@@ -130,7 +130,10 @@ def test_numbers_are_taken_in_any_layout_or_refused_by_name(entry, data):
 ADDED = sorted(set(inspect.signature(rb.ModelBuilder.add_body).parameters) - {"self"})
 JUNK = {
     **{repr(x): x for x in (None, 0, -1, np.nan, "text", "", b"", [], {}, (), 1j, True, 10**400, (1, 2))},
-    **{f"a {type(x).__name__}": x for x in (np.zeros((2, 2)), rb.Pose(), rb.Inertia(1.0), rb.Free(), rb.JointForces())},
+    **{
+        f"a {type(x).__name__}": x
+        for x in (np.zeros((2, 2)), rb.Pose(), rb.Inertia(1.0), rb.Free(), rb.PassiveForces())
+    },
     "a class": rb.Revolute,
     "a function": print,
     "a list of lists": [[]],
