@@ -20,7 +20,7 @@ samples = 60_000
 stop_when = { measure = "height", half_width = 0.0012 }
 
 [[vary]]
-parameter = "mass"
+parameter = "mass_and_inertia"
 how = "multiply"
 distribution = { kind = "normal", mean = 1, std = 0.05 }
 
@@ -38,7 +38,7 @@ motion = true
 
 [[measures]]
 name = "height"
-of = "coordinate"
+quantity = "coordinate"
 frame = "link4"
 axis = "y"
 """

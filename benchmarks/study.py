@@ -35,11 +35,15 @@ def study_with_rbchain(samples):
         model=rb.Model.serial_chain(LINKS),
         samples=samples,
         vary=[
-            {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1, "std": 0.05}},
+            {
+                "parameter": "mass_and_inertia",
+                "how": "multiply",
+                "distribution": {"kind": "normal", "mean": 1, "std": 0.05},
+            },
             {"parameter": "q", "distribution": {"kind": "normal", "std": 0.1}},
         ],
         simulate={"duration": DURATION, "method": "rk4", "step": STEP, "samples": TIMES},
-        measures=[{"name": "lowest", "of": "coordinate", "frame": "link6", "axis": "y", "over": "min"}],
+        measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link6", "axis": "y", "over": "min"}],
     )
     results = study.run()
     return results.parameters.values, results.q_final.values, results.lowest.values
@@ -257,12 +261,16 @@ def million():
         "model": rb.Model.serial_chain(2),
         "samples": 1_000_000,
         "vary": [
-            {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1, "std": 0.05}},
+            {
+                "parameter": "mass_and_inertia",
+                "how": "multiply",
+                "distribution": {"kind": "normal", "mean": 1, "std": 0.05},
+            },
             {"parameter": "q", "distribution": {"kind": "normal", "std": 0.1}},
         ],
         "simulate": {"duration": 0.2, "method": "rk4", "step": 0.01, "samples": 11},
         "outputs": {"motion": True},
-        "measures": [{"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}],
+        "measures": [{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
     }
     from rbchain.study.report import write_report
 

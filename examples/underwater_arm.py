@@ -53,9 +53,9 @@ def study(samples=2000):
         vary=[
             {"parameter": "current", "how": "add", "components": ["x", "y"], "distribution": stats.norm(0.0, 0.5)},
             {"parameter": "fluid_density", "distribution": stats.uniform(1000.0, 30.0)},
-            {"parameter": "mass", "how": "multiply", "distribution": stats.norm(1.0, 0.02)},
+            {"parameter": "mass_and_inertia", "how": "multiply", "distribution": stats.norm(1.0, 0.02)},
         ],
-        measures=[{"name": "drift", "of": "distance", "frame": "link3", "target": tuple(elbow), "over": "max"}],
+        measures=[{"name": "drift", "quantity": "distance", "frame": "link3", "target": tuple(elbow), "over": "max"}],
     )
 
 

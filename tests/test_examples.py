@@ -51,4 +51,4 @@ def test_the_example_of_a_cable_runs():
 def test_all_that_varies_in_the_underwater_arm_reaches_the_kernels():
     reached = reach_of(runpy.run_path(EXAMPLES / "underwater_arm.py")["study"]().plan)
     assert reached["current"] == "drives and wrenches"
-    assert {"fluid_density", "mass"} < set(reached)
+    assert {"fluid_density", "mass_and_inertia"} < set(reached)

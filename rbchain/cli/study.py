@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..errors import StudyError
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 
 if TYPE_CHECKING:
@@ -42,14 +41,14 @@ def add_study(commands: Any, form: dict[str, Any]) -> None:
     results.add_argument("folder", metavar="FOLDER", help="of the results")
     for name, words, parents, action in (
         ("run", "run a study, or go on with one that was interrupted", [file, running, out], _run_study),
-        ("resume", "go on with a study that was begun", [file, running, out], _resume_study),
+        ("resume", "go on with a study that was begun", [results, running], _resume_study),
         ("sensitivity", "which parameters matter", [file, running, out], _sensitivity),
         ("sample", "run one sample again, alone, with all of its motion", [file], _sample),
         ("status", "how far a study is", [results], _study_status),
         ("report", "write an HTML page about the results", [results], _report_study),
     ):
         verb = verbs.add_parser(name, parents=parents, help=words, **form)
-        subject = _study if file in parents else (lambda options: options.folder)
+        subject = _study if file in parents else _study_of_results if running in parents else _folder
         again = "run the same command again" + (" to resume" if running in parents else "")
         verb.set_defaults(command=action, subject=subject, when_interrupted=again)
         if name == "sample":
@@ -67,6 +66,16 @@ def _study(options: argparse.Namespace) -> Study:
     return Study.read(options.file)
 
 
+def _study_of_results(options: argparse.Namespace) -> Study:
+    from .. import Study
+
+    return Study.of_results(options.folder)
+
+
+def _folder(options: argparse.Namespace) -> str:
+    return options.folder
+
+
 def _study_folder(options: argparse.Namespace) -> Path:
     return Path(options.out) if options.out else Path(options.file).with_suffix("")
 
@@ -77,8 +86,15 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_study(options: argparse.Namespace, study: Study, console: Console) -> int:
+    return _run_into(_study_folder(options), options, study, console)
+
+
+def _resume_study(options: argparse.Namespace, study: Study, console: Console) -> int:
+    return _run_into(Path(options.folder), options, study, console)
+
+
+def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: Console) -> int:
     """Run with a bar, then say what came of it."""
-    folder = _study_folder(options)
     from ..study.progress import bar_of
 
     with _warnings_said(), bar_of(study.description, console) as advance:
@@ -98,15 +114,6 @@ def _warnings_said() -> Iterator[None]:
         warnings.simplefilter("always")
         warnings.showwarning = say  # type: ignore[assignment]
         yield
-
-
-def _resume_study(options: argparse.Namespace, study: Study, console: Console) -> int:
-    from ..study.store import Store
-
-    folder = _study_folder(options)
-    if not Store.exists(folder):
-        raise StudyError(f"{folder}: there are no results to resume; `rbchain study run` begins a study")
-    return _run_study(options, study, console)
 
 
 def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int:

@@ -81,9 +81,9 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     all_draws: list[Draws] = []
     correlations: list[tuple[list[int], np.ndarray]] = []
     for i, dispersion in enumerate(description.vary):
-        targets = call_at(f"vary[{i}].of", targets_of, nominal, dispersion.parameter, dispersion.of)
+        targets = call_at(f"vary[{i}].targets", targets_of, nominal, dispersion.parameter, dispersion.targets)
         if dispersion.parameter == "tau":
-            refuse_driven(nominal, f"vary[{i}].of", [target.index for target in targets])
+            refuse_driven(nominal, f"vary[{i}].targets", [target.index for target in targets])
         for target in targets[:1] if dispersion.shared else targets:
             start = len(found)
             distribution = call_at(f"vary[{i}].distribution", _in_si, dispersion, target)
@@ -94,10 +94,12 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
                 correlations.append((list(range(start, len(found))), distribution.correlation))
     names = [column.name for column in found]
     for i, correlation in enumerate(description.correlate):
-        unknown = [name for name in correlation.of if name not in names]
+        unknown = [name for name in correlation.parameters if name not in names]
         if unknown:
-            raise StudyError(f"correlate[{i}].of: {unknown[0]!r} is not drawn; there are {names}")
-        correlations.append(([names.index(name) for name in correlation.of], np.array(correlation.matrix, float)))
+            raise StudyError(f"correlate[{i}].parameters: {unknown[0]!r} is not drawn; there are {names}")
+        correlations.append(
+            ([names.index(name) for name in correlation.parameters], np.array(correlation.matrix, float))
+        )
     taken = [c for columns, _ in correlations for c in columns]
     twice = sorted({names[c] for c in taken if taken.count(c) > 1})
     if twice:
@@ -108,7 +110,7 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
 
 def _columns_of_target(dispersion: Dispersion, target: Target, place: str, distribution: Distribution) -> list[Column]:
     """The columns of the components of one target."""
-    has_one_label = dispersion.shared or PARAMETERS[dispersion.parameter].of == MODEL
+    has_one_label = dispersion.shared or PARAMETERS[dispersion.parameter].owner == MODEL
     label = dispersion.name if has_one_label else f"{dispersion.name}[{target.name}]"
     names = [f"{label}.{component}" for component in dispersion.components or ()] or [label]
     joint = isinstance(distribution, MultivariateNormal)

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
@@ -94,15 +94,16 @@ class Dispersion(Described):
     Parameters
     ----------
     parameter : str
-        What varies. Of bodies: "mass" (the tensor goes with it: another density), "cg", "inertia" (six strains xx, yy,
-        zz, xy, xz, yz by which the body is stretched about its cg, E in x -> exp(E/2) x: whatever they are, there is
-        such a body), "placement_translation" (in the parent's frame), "placement_rotation" (a rotation vector, in the
-        axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees of freedom:
-        "axis" (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio", what
-        `PassiveForces` has, and "q", "qd", "tau", the initial state and the constant joint forces; "gravity",
+        What varies. Of bodies with mass: "mass" (the inertia tensor stays as it is, as in `Model.vary`), and
+        "mass_and_inertia" (both change by the same factor: another density). Of bodies: "cg", "inertia" (six strains
+        xx, yy, zz, xy, xz, yz by which the body is stretched about its cg, E in x -> exp(E/2) x: whatever they are,
+        there is such a body), "placement_translation" (in the parent's frame), "placement_rotation" (a rotation
+        vector, in the axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees
+        of freedom: "axis" (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio",
+        what `PassiveForces` has, and "q", "qd", "tau", the initial state and the constant joint forces; "gravity",
         "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference", "signal"; of wrenches: "force",
         "moment".
-    of : str, or several
+    targets : str, or several
         Names of bodies, joints (of a joint with several degrees of freedom "name.0" and so on), or the joints and
         bodies of drives and wrenches; "*" and "?" stand for anything.
     how : "set", "add" or "multiply"
@@ -112,15 +113,17 @@ class Dispersion(Described):
     components : names, optional
         Which of the components vary: all, if not given.
     shared : bool
-        Whether everything in `of` has one and the same draw.
+        Whether all `targets` have one and the same draw.
     point : (3,), m
         Of a payload, where it is fixed to the body.
     name : str
         In the results; the parameter's, if not given.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"of": "targets"}
+
     parameter: str
-    of: Annotated[Names, Field(min_length=1)] = ("*",)
+    targets: Annotated[Names, Field(min_length=1)] = ("*",)
     how: Literal["set", "add", "multiply"] | None = None
     distribution: AnyDistribution
     components: Names | None = None
@@ -158,18 +161,22 @@ class Dispersion(Described):
 class Correlation(Described):
     """How several numbers hang together: the correlation matrix of their normal scores (a Gaussian copula).
 
-    Of normally distributed numbers it is their correlation matrix itself. `of` names them as the results do, for
-    instance "mass[link1]" and "cg[link1].x".
+    Of normally distributed numbers it is their correlation matrix itself. `parameters` names them as the results do,
+    for instance "mass[link1]" and "cg[link1].x".
     """
 
-    of: tuple[str, ...]
+    renamed: ClassVar[Mapping[str, str]] = {"of": "parameters"}
+
+    parameters: tuple[str, ...]
     matrix: Any
 
     @model_validator(mode="after")
     def _correlated(self) -> Self:
         matrix = real_numbers("matrix", self.matrix)
-        if matrix.shape != (len(self.of),) * 2:
-            raise ValueError(f"matrix has shape {matrix.shape}; expected ({len(self.of)}, {len(self.of)})")
+        if matrix.shape != (len(self.parameters),) * 2:
+            raise ValueError(
+                f"matrix has shape {matrix.shape}; expected ({len(self.parameters)}, {len(self.parameters)})"
+            )
         triangle_of_correlation(matrix)
         return self
 

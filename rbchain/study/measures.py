@@ -1,8 +1,8 @@
 """What a study keeps of each motion: one number, found from something over time."""
 
 import re
-from collections.abc import Sequence
-from typing import Any, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -38,7 +38,7 @@ class Measure(Described):
     Parameters
     ----------
     name : str
-    of : what it is found from
+    quantity : what is measured
         "distance": of `frame` (a body or fixed frame) from `target` (3,) m; "coordinate": x, y or z of a frame,
         `axis`; "speed": of a frame's origin; "position", "velocity", "torque": of a `joint`, its `dof`;
         "reaction_force", "reaction_moment": how large what the joint's bearing transmits is; "kinetic_energy",
@@ -53,8 +53,10 @@ class Measure(Described):
         For the plots.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"of": "quantity"}
+
     name: str
-    of: Literal[
+    quantity: Literal[
         "distance",
         "coordinate",
         "speed",
@@ -90,17 +92,17 @@ class Measure(Described):
             ("joint", ("position", "velocity", "torque", "reaction_force", "reaction_moment")),
             ("function", ("function",)),
         ):
-            if (getattr(self, key) is None) == (self.of in kinds):
-                found = "needs" if self.of in kinds else "has no use for"
-                raise ValueError(f"{self.of!r} {found} {key}")
+            if (getattr(self, key) is None) == (self.quantity in kinds):
+                found = "needs" if self.quantity in kinds else "has no use for"
+                raise ValueError(f"{self.quantity!r} {found} {key}")
         return self
 
     def units_in(self, model: Model) -> str:
         """As given, or what this is measured in."""
         turns = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
         of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
-        if self.of in of_joints:
-            return self.unit or of_joints[self.of][turns]
+        if self.quantity in of_joints:
+            return self.unit or of_joints[self.quantity][turns]
         of_others = {
             "distance": "m",
             "coordinate": "m",
@@ -108,7 +110,7 @@ class Measure(Described):
             "reaction_force": "N",
             "reaction_moment": "N m",
         }
-        return self.unit or of_others.get(self.of, "J" if "energy" in self.of else "")
+        return self.unit or of_others.get(self.quantity, "J" if "energy" in self.quantity else "")
 
     def check(self, model: Model, forces: Sequence[Force]) -> None:
         """A StudyError where the model has not what this is of."""
@@ -121,12 +123,14 @@ class Measure(Described):
             count = np.diff([*model.velocity_index, model.nv])[model.joint_names.index(self.joint)]
             if not 0 <= self.dof < count:
                 raise StudyError(f"dof is {self.dof}; joint {self.joint!r} has {count}, counted from 0")
-        if self.of.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
-            raise StudyError(f"of is {self.of!r}; rbchain computes reactions only in air and without a Wrench")
+        if self.quantity.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
+            raise StudyError(
+                f"quantity is {self.quantity!r}; rbchain computes reactions only in air and without a Wrench"
+            )
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:
         """The number of each chain (chains,)."""
-        series = real_numbers("the result of its function", getattr(self, f"_{self.of}")(model, motion))
+        series = real_numbers("the result of its function", getattr(self, f"_{self.quantity}")(model, motion))
         chains, times = motion.qd.shape[:2]
         if series.shape not in ((chains,), (chains, times)):
             raise StudyError(

@@ -1,6 +1,7 @@
 """Numbers that a study is given: real ones. NumPy and pydantic drop masks and imaginary parts without an error."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -13,10 +14,17 @@ class Described(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
+    #: Keys of earlier versions, each with its name of today.
+    renamed: ClassVar[Mapping[str, str]] = {}
+
     @model_validator(mode="before")
     @classmethod
     def _real(cls, given: Any) -> Any:
         if isinstance(given, dict):
+            for old in given.keys() & cls.renamed.keys():
+                raise ValueError(
+                    f"the key {old!r} is called {cls.renamed[old]!r} now; found {old} = {given[old]!r:.80}"
+                )
             for name, value in given.items():
                 refuse_unreal(name, value)
                 is_flag = name in cls.model_fields and cls.model_fields[name].annotation is bool

@@ -15,7 +15,7 @@ class Parameter:
 
     Attributes
     ----------
-    of : str
+    owner : str
         What has one: each body, each degree of freedom, the model, a drive, or a wrench.
     components : tuple of str
         Names of its numbers; () where it is one number.
@@ -25,7 +25,7 @@ class Parameter:
         In what ways a draw may change it: "set", "add", "multiply".
     """
 
-    of: str
+    owner: str
     components: tuple[str, ...] = ()
     dimension: str | tuple[str, str] | None = None
     ways: tuple[str, ...] = ("set", "add", "multiply")
@@ -34,6 +34,7 @@ class Parameter:
 ANGLE = ("angle", "length")
 PARAMETERS = {
     "mass": Parameter(BODY, dimension="mass"),
+    "mass_and_inertia": Parameter(BODY, dimension="mass"),
     "cg": Parameter(BODY, XYZ, "length"),
     "inertia": Parameter(BODY, STRAINS, ways=("add",)),
     "placement_translation": Parameter(BODY, XYZ, "length"),

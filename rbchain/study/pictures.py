@@ -49,7 +49,7 @@ class Results:
         >>> study = rb.Study(
         ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
         ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
-        ...     measures=[{"name": "lowest", "of": "coordinate", "frame": "link1", "axis": "y", "over": "min"}],
+        ...     measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link1", "axis": "y", "over": "min"}],
         ... )
         >>> study.run().rbchain.plot("lowest").axes[0].get_ylabel()
         'samples'

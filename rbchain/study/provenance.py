@@ -48,6 +48,15 @@ class Log:
     def __init__(self, folder: str | Path) -> None:
         self.path, self.started = Path(folder) / LOG, time.perf_counter()
 
+    def study_file(self) -> Path | None:
+        """The file of the study that was run last into the folder; None where the log does not name one."""
+        try:
+            lines = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        except (OSError, ValueError):
+            return None
+        files = [line["file"] for line in lines if isinstance(line, dict) and line.get("file")]
+        return self.path.parent / files[-1] if files else None
+
     def write(self, **words: Any) -> None:
         """Add a line."""
         stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}

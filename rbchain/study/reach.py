@@ -66,7 +66,7 @@ def _reached(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str
 
 
 def _is_of_actions(dispersion: Dispersion) -> bool:
-    return PARAMETERS[dispersion.parameter].of in (DRIVE, WRENCH) or dispersion.parameter == "current"
+    return PARAMETERS[dispersion.parameter].owner in (DRIVE, WRENCH) or dispersion.parameter == "current"
 
 
 def _in_state(chains: Samples, plain: Samples) -> list[str]:

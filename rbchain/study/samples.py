@@ -56,18 +56,18 @@ class Samples:
         special = getattr(self, f"_apply_{name}", None)
         if special is not None:
             special(dispersion, target, values)
-        elif PARAMETERS[name].of == DRIVE:
+        elif PARAMETERS[name].owner == DRIVE:
             self._apply_to_drive(dispersion, target, values)
-        elif PARAMETERS[name].of == WRENCH:
+        elif PARAMETERS[name].owner == WRENCH:
             self._apply_to_wrench(dispersion, target, values)
         else:
-            place = (slice(None),) if PARAMETERS[name].of == MODEL else (slice(None), i)
+            place = (slice(None),) if PARAMETERS[name].owner == MODEL else (slice(None), i)
             place = (*place, list(dispersion.component_indices)) if PARAMETERS[name].components else place
             field, draws = self.field(name), values if PARAMETERS[name].components else values[:, 0]
             draws = draws.reshape(draws.shape + (1,) * (field[place].ndim - draws.ndim))
             field[place] = changed(field[place], draws, dispersion.how)
 
-    def _apply_mass(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+    def _apply_mass_and_inertia(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         """Another mass of the same shape: the density changes, and the tensor with it."""
         mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
         new = changed(mass[:, i], values[:, 0], dispersion.how)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -51,20 +52,23 @@ class Study:
     Where a rod of uncertain mass and friction swings in half a second:
 
     >>> import rbchain as rb
+    >>> from rbchain.study import Normal, Uniform
     >>> study = rb.Study(
     ...     model=rb.Model.serial_chain(2),
     ...     samples=500,
     ...     vary=[
-    ...         {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1, "std": 0.05}},
-    ...         {"parameter": "friction", "of": "link1", "distribution": {"kind": "uniform", "low": 0, "high": 0.01}},
+    ...         {"parameter": "mass_and_inertia", "how": "multiply", "distribution": Normal(mean=1, std=0.05)},
+    ...         {"parameter": "friction", "targets": "link1", "distribution": Uniform(low=0, high=0.01)},
     ...     ],
     ...     simulate={"duration": 0.5, "method": "rk4", "step": 0.005},
-    ...     measures=[{"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}],
+    ...     measures=[{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
     ... )
     >>> results = study.run()
     >>> results.height.shape, results.parameter.values.tolist()
-    ((500,), ['mass[link1]', 'mass[link2]', 'friction[link1]'])
+    ((500,), ['mass_and_inertia[link1]', 'mass_and_inertia[link2]', 'friction[link1]'])
     """
+
+    file: Path | None = None  # that it was read from
 
     def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
         self._set_plan(plan_of(checked(keys), folder))
@@ -74,9 +78,31 @@ class Study:
         """The study that a TOML file describes; files that it names are beside it."""
         description = read_description(path)
         try:
-            return cls.of_plan(plan_of(description, Path(path).parent))
+            study = cls.of_plan(plan_of(description, Path(path).parent))
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from None
+        study.file = Path(path).resolve()
+        return study
+
+    @classmethod
+    def of_results(cls, folder: str | Path) -> Study:
+        """The study whose results a folder holds, read from the file that its last run was given.
+
+        Raises
+        ------
+        StudyError
+            If the folder holds no results, or the file of the study is not known or not found.
+        """
+        if not Store.exists(folder):
+            raise StudyError(f"{folder}: there are no results to resume; `rbchain study run FILE` begins a study")
+        file = Log(folder).study_file()
+        if file is not None and file.is_file():
+            return cls.read(file)
+        missing = "its log names no file of the study" if file is None else f"there is no study file {file.resolve()}"
+        raise StudyError(
+            f"{folder}: {missing}. Run `rbchain study run FILE --out {folder}`, or `Study.run(out={str(folder)!r})` "
+            "for a study from Python"
+        )
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Study:
@@ -163,7 +189,8 @@ class Study:
                 exists = Store.exists(out)
                 store = Store.open(out, plan, self.reach) if exists else Store.create(out, plan, size, self.reach)
                 log = Log(out)
-                log.write(event="started", samples=plan.description.samples)
+                file = None if self.file is None else os.path.relpath(self.file, Path(out).resolve())
+                log.write(event="started", samples=plan.description.samples, file=file)
                 if store.repaired:
                     log.write(event="repaired", files=[str(damage) for damage in store.repaired])
                     warnings.warn(store.repair_in_words(), stacklevel=2)

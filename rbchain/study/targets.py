@@ -29,41 +29,43 @@ class Target:
 def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> list[Target]:
     """What the patterns name, in the model's order; a StudyError where one names nothing."""
     known = _known(nominal, parameter)
-    if PARAMETERS[parameter].of == MODEL:
+    if PARAMETERS[parameter].owner == MODEL:
         if patterns != ("*",):
-            raise StudyError(f"{parameter} is of the whole model; found of = {list(patterns)}")
+            raise StudyError(f"{parameter} is of the whole model; found targets = {list(patterns)}")
         return known
-    if parameter == "mass":
+    if parameter in ("mass", "mass_and_inertia"):
         known = [target for target in known if nominal.model.mass[target.index] > 0.0]
     found = []
     for pattern in patterns:
         matches = [target for target in known if fnmatchcase(target.name, pattern)]
         if not matches:
             names = sorted({target.name for target in known}, key=[t.name for t in known].index)
-            raise StudyError(f"{pattern!r} names no {PARAMETERS[parameter].of} with a {parameter}; there are {names}")
+            raise StudyError(
+                f"{pattern!r} names no {PARAMETERS[parameter].owner} with a {parameter}; there are {names}"
+            )
         found += [target for target in matches if target not in found]
     return sorted(found, key=known.index)
 
 
 def _known(nominal: Nominal, parameter: str) -> list[Target]:
     """Everything that has the parameter."""
-    model, of = nominal.model, PARAMETERS[parameter].of
-    if of == MODEL:
+    model, owner = nominal.model, PARAMETERS[parameter].owner
+    if owner == MODEL:
         if parameter == "current" and not any(isinstance(force, Current) for force in nominal.forces):
             raise StudyError("a current varies, but there is none: give forces a Current")
         return [Target(model.name, 0)]
-    if of == BODY:
+    if owner == BODY:
         names = list(model.body_names)
         if parameter == "payload":
             names += list(model.fixed_frames)
         return [Target(name, i) for i, name in enumerate(names)]
-    if of == DOF:
+    if owner == DOF:
         counts = np.diff([*model.velocity_index, model.nv])
         names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
         return [
             Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
         ]
-    if of == WRENCH:
+    if owner == WRENCH:
         return _named([(f.frame, i, True) for i, f in enumerate(nominal.forces) if isinstance(f, Wrench)])
     kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds

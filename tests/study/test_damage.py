@@ -15,7 +15,7 @@ from rbchain.study import open_dataset
 from rbchain.study.plan import Plan
 
 FLIPS_PER_FILE = 4
-HEIGHT = {"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}
+HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}
 STUDY = {
     "samples": 12,
     "vary": [

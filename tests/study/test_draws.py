@@ -105,7 +105,7 @@ def test_a_covariance_is_that_of_the_draws(arm):
     covariance = np.array([[4e-4, 1e-4, 0.0], [1e-4, 1e-4, -2e-5], [0.0, -2e-5, 1e-4]])
     dispersion = {
         "parameter": "cg",
-        "of": "link2",
+        "targets": "link2",
         "how": "add",
         "distribution": MultivariateNormal(mean=[0.1, 0.0, -0.2], covariance=covariance),
     }
@@ -119,13 +119,13 @@ def test_a_covariance_is_that_of_the_draws(arm):
 
 def test_a_correlation_between_dispersions_leaves_each_its_own_distribution(arm):
     vary = [
-        {"parameter": "mass", "of": "link1", "how": "multiply", "distribution": Normal(mean=1.0, std=0.1)},
-        {"parameter": "damping", "of": "link1", "distribution": stats.expon(scale=0.1)},
+        {"parameter": "mass", "targets": "link1", "how": "multiply", "distribution": Normal(mean=1.0, std=0.1)},
+        {"parameter": "damping", "targets": "link1", "distribution": stats.expon(scale=0.1)},
     ]
-    correlate = [{"of": ["mass", "damping[link1]"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
-    with pytest.raises(StudyError, match=r"correlate\[0\].of: 'mass' is not drawn; there are .*mass\[link1\]"):
+    correlate = [{"parameters": ["mass", "damping[link1]"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
+    with pytest.raises(StudyError, match=r"correlate\[0\].parameters: 'mass' is not drawn; there are .*mass\[link1\]"):
         plan_of(arm, vary, correlate=correlate)
-    correlate[0]["of"][0] = "mass[link1]"
+    correlate[0]["parameters"][0] = "mass[link1]"
     draws = plan_of(arm, vary, correlate=correlate, samples=20_000).draw(0, 20_000)
     # of a Gaussian copula Spearman's correlation is 6 / pi arcsin(rho / 2) (Kruskal 1958)
     assert abs(stats.spearmanr(*draws.T).statistic - 6 / np.pi * np.arcsin(0.35)) < 5 / np.sqrt(20_000)
@@ -137,10 +137,16 @@ def test_draws_do_not_depend_on_the_chunk_by_a_bit(arm):
     bodies = [f"cg[link{i}].{c}" for i in (1, 2) for c in "xyz"]
     matrix = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
     vary = [{"parameter": "cg", "how": "add", "distribution": Normal(std=0.01)}] + [
-        {"parameter": "damping", "of": "link1", "name": distribution.kind, "how": "add", "distribution": distribution}
-        for distribution, _ in DISTRIBUTIONS
+        {
+            "parameter": "damping",
+            "targets": "link1",
+            "name": law.kind,
+            "how": "add",
+            "distribution": law,
+        }
+        for law, _ in DISTRIBUTIONS
     ]
-    plan = plan_of(arm, vary, correlate=[{"of": bodies, "matrix": matrix}])
+    plan = plan_of(arm, vary, correlate=[{"parameters": bodies, "matrix": matrix}])
     whole = plan.draw(0, 101)
     for size in (1, 2, 5, 33):
         parts = [plan.draw(first, min(101, first + size)) for first in range(0, 101, size)]
@@ -149,7 +155,7 @@ def test_draws_do_not_depend_on_the_chunk_by_a_bit(arm):
 
 def test_any_object_that_has_quantiles_will_do(arm):
     histogram = stats.rv_histogram(np.histogram([1.0, 2.0, 2.5, 4.0], bins=4))
-    plan = plan_of(arm, [{"parameter": "damping", "of": "link1", "distribution": histogram}])
+    plan = plan_of(arm, [{"parameter": "damping", "targets": "link1", "distribution": histogram}])
     assert np.allclose(plan.drawn.values(np.array([[0.25]])), histogram.ppf(0.25))
 
 

@@ -28,7 +28,7 @@ step = 0.01
 
 [[measures]]
 name = "height"
-of = "coordinate"
+quantity = "coordinate"
 frame = "link2"
 axis = "y"
 """
@@ -59,8 +59,8 @@ WRONG = {
     ),
     "an unknown body": (
         'parameter = "mass"',
-        'parameter = "mass"\nof = "link7"',
-        r"vary\[0\].of: 'link7' names no body .*\['link1', 'link2'\]",
+        'parameter = "mass"\ntargets = "link7"',
+        r"vary\[0\].targets: 'link7' names no body .*\['link1', 'link2'\]",
     ),
     "an unknown frame": ('frame = "link2"', 'frame = "hand"', r"measures\[0\]: frame is 'hand'; expected a body"),
     "a way that is none": (
@@ -162,9 +162,13 @@ def test_the_good_description_is_good(tmp_path):
 )
 def test_a_matrix_that_is_no_correlation_is_refused(matrix, words, arm):
     keys = {"model": arm, "samples": 5, "simulate": {"duration": 1.0}}
-    vary = [{"parameter": "cg", "of": "link1", "how": "add", "distribution": stats.norm(0, 0.01)}]
+    vary = [{"parameter": "cg", "targets": "link1", "how": "add", "distribution": stats.norm(0, 0.01)}]
     with pytest.raises(rb.StudyError, match=words):
-        rb.Study(**keys, vary=vary, correlate=[{"of": ["cg[link1].x", "cg[link1].y", "cg[link1].z"], "matrix": matrix}])
+        rb.Study(
+            **keys,
+            vary=vary,
+            correlate=[{"parameters": ["cg[link1].x", "cg[link1].y", "cg[link1].z"], "matrix": matrix}],
+        )
 
 
 def test_negative_variances_are_refused(arm):
@@ -214,7 +218,7 @@ WRONG_FOR_THE_MODEL = [
         motion(tau=0.1) | {"drives": [PID]},
         r"simulate.tau: joint 'link1' has both a drive, drives\[0\], and a joint force",
     ),
-    (vary("tau") | {"drives": [PID]}, r"vary\[0\].of: joint 'link1' has both a drive"),
+    (vary("tau") | {"drives": [PID]}, r"vary\[0\].targets: joint 'link1' has both a drive"),
     ({"drives": [PID, rb.PID("knee", 0.0, kp=1.0)]}, r"drives\[1\]: PID of joint 'knee'"),
     ({"drives": [PID, rb.PrescribedForce("link1", 0.0)]}, "drives: .*has a drive already"),
     ({"drives": [rb.PID("link1", 0.0, kp=-1.0)]}, r"drives\[0\]: .*kp is -1.0"),
@@ -222,23 +226,26 @@ WRONG_FOR_THE_MODEL = [
     ({"forces": [rb.Current((1, 0, 0))]}, r"forces\[0\]: .*no body is in water"),
     ({"events": [rb.Event("link1"), rb.Event("knee")]}, r"events\[1\]: .*'knee'"),
     ({"events": [rb.Event("link1", quantity="acceleration")]}, r"events\[0\]: .*quantity is 'acceleration'"),
-    (measure(of="coordinate", frame="hand"), r"measures\[0\]: frame is 'hand'; expected a body"),
-    (measure(of="coordinate", frame="link1", axis="w"), r"measures\[0\].axis: .*'x', 'y' or 'z' \(found 'w'\)"),
-    (measure(of="torque", joint="knee"), r"measures\[0\]: joint is 'knee'; expected one of"),
-    (measure(of="torque", joint="link1", dof=1), r"measures\[0\]: dof is 1; joint 'link1' has 1, counted from 0"),
-    (measure(of="function", function="math:pi"), r"measures\[0\].function is 'math:pi'.*expected a function"),
+    (measure(quantity="coordinate", frame="hand"), r"measures\[0\]: frame is 'hand'; expected a body"),
+    (measure(quantity="coordinate", frame="link1", axis="w"), r"measures\[0\].axis: .*'x', 'y' or 'z' \(found 'w'\)"),
+    (measure(quantity="torque", joint="knee"), r"measures\[0\]: joint is 'knee'; expected one of"),
+    (measure(quantity="torque", joint="link1", dof=1), r"measures\[0\]: dof is 1; joint 'link1' has 1, counted from 0"),
+    (measure(quantity="function", function="math:pi"), r"measures\[0\].function is 'math:pi'.*expected a function"),
     (
-        measure(of="function", function="math"),
+        measure(quantity="function", function="math"),
         r"measures\[0\].function is 'math'; expected a function, or 'module:name'",
     ),
-    (measure(of="energy", name="a/b"), r"measures\[0\]: name is 'a/b'; expected the name of a folder"),
-    (measure(of="energy", name=200 * "é"), r"measures\[0\]: name is 'é.*up to 200 bytes"),
+    (vary("mass", {"kind": "normal", "std": 0.1}, of="link1"), r"vary\[0\]: the key 'of' is called 'targets' now"),
+    ({"measures": [{"name": "x", "of": "energy"}]}, r"measures\[0\]: the key 'of' is called 'quantity' now"),
+    ({"correlate": [{"of": ["a"], "matrix": [[1.0]]}]}, r"correlate\[0\]: the key 'of' is called 'parameters' now"),
+    (measure(quantity="energy", name="a/b"), r"measures\[0\]: name is 'a/b'; expected the name of a folder"),
+    (measure(quantity="energy", name=200 * "é"), r"measures\[0\]: name is 'é.*up to 200 bytes"),
     (
-        measure(of="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", (1, 0, 0))]},
-        r"measures\[0\]: of is 'reaction_force'; rbchain computes reactions only in air and without a Wrench",
+        measure(quantity="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", (1, 0, 0))]},
+        r"measures\[0\]: quantity is 'reaction_force'; rbchain computes reactions only in air and without a Wrench",
     ),
     (vary("mass", {"kind": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\[0\].distribution: mass is '5 deg'"),
-    (vary("kp"), r"vary\[0\].of: '\*' names no drive with a kp"),
+    (vary("kp"), r"vary\[0\].targets: '\*' names no drive with a kp"),
     (vary("pitch"), r"vary\[0\]: pitch cannot vary: no joint is a screw"),
     (vary("mass", {"kind": "uniform", "low": -2.0, "high": -1.0}), r"vary\[0\]: body 'link1'.*mass is -1"),
     (vary("friction", how="multiply"), r"vary\[0\]: 'friction' changes nothing"),
@@ -306,14 +313,17 @@ NO_REAL_NUMBERS = [
         r"vary\[0\].distribution: covariance is complex",
     ),
     (
-        {"correlate": [{"of": ["a", "b"], "matrix": np.ma.array(np.eye(2))}]},
+        {"correlate": [{"parameters": ["a", "b"], "matrix": np.ma.array(np.eye(2))}]},
         r"correlate\[0\]: matrix is a masked array",
     ),
     (motion(q=masked([1.0, 2.0])), "simulate: q is a masked array"),
     (motion(qd=[0.0, 1.0j]), "simulate: qd is complex"),
     (motion(tau=["1", "2"]), r"simulate: tau is \['1', '2'\]; expected real numbers"),
     (motion(duration=np.complex64(1.0)), "simulate: duration is complex"),
-    (measure(of="distance", frame="link1", target=masked([0.0, 0.0, 0.0])), r"measures\[0\]: target is a masked array"),
+    (
+        measure(quantity="distance", frame="link1", target=masked([0.0, 0.0, 0.0])),
+        r"measures\[0\]: target is a masked array",
+    ),
     (
         {"model": {"serial_chain": {"n": 2}, "values": {"damping": masked([0.1, 0.2])}}},
         "model: values.damping is a masked array",
@@ -331,7 +341,7 @@ def test_masks_imaginary_parts_and_what_is_no_number_are_refused(keys, words, ar
 
 @pytest.mark.parametrize(("function", "words"), [(masked, "a masked array"), (lambda q: q + 0j, "complex")])
 def test_a_function_that_returns_no_real_numbers_is_named(function, words, arm):
-    measures = [{"name": "odd", "of": "function", "function": lambda model, motion: function(motion.q[:, -1, 0])}]
+    measures = [{"name": "odd", "quantity": "function", "function": lambda model, motion: function(motion.q[:, -1, 0])}]
     with pytest.raises(rb.StudyError, match=rf"measures\[0\], 'odd': the result of its function is {words}"):
         study(arm, measures=measures).run()
 
@@ -374,7 +384,7 @@ def test_a_table_of_no_real_numbers_is_refused(kind, ending, tmp_path, arm):
 def test_a_distribution_of_infinite_numbers_is_refused(distribution, arm):
     words = r"vary\[0\].distribution: the draw of 'damping\[link1\]' at the probability .* is .*expected finite numbers"
     with pytest.raises(rb.StudyError, match=words):
-        study(arm, **vary("damping", distribution, of="link1"))
+        study(arm, **vary("damping", distribution, targets="link1"))
 
 
 @pytest.mark.parametrize("odd", [np.inf, np.nan])
@@ -382,7 +392,7 @@ def test_single_infinite_draws_are_failures_of_their_samples(odd, arm):
     """Between the quantiles that are looked at before: the other samples are the same to the last bit."""
     finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
     infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
-    expected, found = (study(arm, **vary("damping", d, of="link1")).run() for d in (finite, infinite))
+    expected, found = (study(arm, **vary("damping", d, targets="link1")).run() for d in (finite, infinite))
     failed = ~np.isfinite(found.parameters.values[:, 0])
     assert 0 < failed.sum() < 30
     assert np.array_equal(found.status == 6, failed)
@@ -392,7 +402,7 @@ def test_single_infinite_draws_are_failures_of_their_samples(odd, arm):
 
 
 def test_draws_too_large_to_square_have_no_variance(arm):
-    statistics = study(arm, **vary("damping", Given(lambda u: 1e300 * u), of="link1")).run().attrs["statistics"]
+    statistics = study(arm, **vary("damping", Given(lambda u: 1e300 * u), targets="link1")).run().attrs["statistics"]
     of_draws = json.loads(statistics)["of"]["parameters"]
     assert of_draws["variance"] == [None]
     assert of_draws["max"][0] > 1e299
@@ -407,7 +417,7 @@ def test_results_beyond_memory_or_disk_are_refused_in_figures(arm, tmp_path, mon
     with pytest.raises(rb.StudyError, match=r"the results take up to 5.7 PB, and the disk of .* has .* free"):
         study(arm, **many).run(tmp_path)
     with pytest.raises(rb.StudyError, match=r"the design takes .* of memory"):
-        study(arm, **measure(of="energy")).sensitivity("x", samples=10**14)
+        study(arm, **measure(quantity="energy")).sensitivity("x", samples=10**14)
     # a study that stops early needs no room for the samples that it could have had
     results = study(arm, stop_when={"measure": "failure rate", "half_width": 0.1}, **many).run(tmp_path, chunk=512)
     assert results.sizes["sample"] == 1024
@@ -450,12 +460,12 @@ def test_a_function_that_has_changed_is_refused(arm, tmp_path, monkeypatch):
         ("names", lambda m, t: t.q[..., 0], lambda m, t: t.qd[..., 0]),
         ("closure", scaled(1.0), scaled(2.0)),
     ):
-        of = [[{"name": "odd", "of": "function", "function": function}] for function in (before, after)]
+        of = [[{"name": "odd", "quantity": "function", "function": function}] for function in (before, after)]
         study(arm, measures=of[0]).run(tmp_path / place)
         study(arm, measures=of[0]).run(tmp_path / place)
         with pytest.raises(rb.StudyError, match=r"measures\[0\].function.sha256 was"):
             study(arm, measures=of[1]).run(tmp_path / place)
-    by_name = [{"name": "odd", "of": "function", "function": f"{__name__}:of_position"}]
+    by_name = [{"name": "odd", "quantity": "function", "function": f"{__name__}:of_position"}]
     study(arm, measures=by_name).run(tmp_path / "name")
     monkeypatch.setattr(sys.modules[__name__], "of_position", of_velocity)
     with pytest.raises(rb.StudyError, match=r"measures\[0\].function"):
@@ -463,7 +473,7 @@ def test_a_function_that_has_changed_is_refused(arm, tmp_path, monkeypatch):
 
 
 def test_a_function_that_cannot_travel_is_refused_where_it_must(arm):
-    measures = [{"name": "odd", "of": "function", "function": lambda model, motion: motion.q[..., 0]}]
+    measures = [{"name": "odd", "quantity": "function", "function": lambda model, motion: motion.q[..., 0]}]
     with pytest.raises(rb.StudyError, match="cannot go to another process"):
         study(arm, measures=measures).run(executor="processes", workers=1)
 
@@ -512,10 +522,10 @@ def test_a_wrong_setting_of_a_run_is_refused(settings, words, arm):
 
 
 def test_a_function_that_gives_the_wrong_shape_is_named(arm):
-    measures = [{"name": "odd", "of": "function", "function": lambda model, motion: np.zeros(3)}]
+    measures = [{"name": "odd", "quantity": "function", "function": lambda model, motion: np.zeros(3)}]
     with pytest.raises(rb.StudyError, match=r"measures\[0\], 'odd': its function returned shape \(3,\)"):
         study(arm, measures=measures).run()
     with pytest.raises(
         rb.StudyError, match=r"measures\[0\].function is 'nowhere:f', which cannot be imported: No module"
     ):
-        study(arm, measures=[{"name": "odd", "of": "function", "function": "nowhere:f"}])
+        study(arm, measures=[{"name": "odd", "quantity": "function", "function": "nowhere:f"}])

@@ -93,21 +93,35 @@ def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
         distribution = stats.uniform(0.12, 0.05)
     if parameter == "friction_asymmetry" and how != "multiply":  # no more than the friction
         distribution = stats.uniform(0.02, 0.05)
-    dispersion = {"parameter": parameter, "of": chosen, "how": how, "distribution": distribution}
+    dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
     reached = reach_of(plan_of(dispersion, model))
     assert list(reached) == [parameter]
-    words = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces", "mass": "mass, inertia"}
+    words = {
+        "q": "initial positions",
+        "qd": "initial velocities",
+        "tau": "joint forces",
+        "mass": "mass",
+        "mass_and_inertia": "mass, inertia",
+    }
     in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),)
     assert words.get(parameter, "drives and wrenches" if parameter in in_actions else ":") in reached[parameter]
 
 
 def test_another_mass_is_another_density():
     model = mechanism()
-    plan = plan_of({"parameter": "mass", "how": "multiply", "distribution": stats.uniform(0.5, 1.0)}, model)
+    plan = plan_of({"parameter": "mass_and_inertia", "how": "multiply", "distribution": stats.uniform(0.5, 1.0)}, model)
     chains, values = changed_chains(plan)
     many = chains.build()
     assert np.allclose(many.mass, model.mass * values, rtol=1e-15)
     assert np.allclose(many.inertia, model.inertia * values[..., None, None], rtol=1e-14)
+
+
+def test_another_mass_alone_leaves_the_tensor(arm):
+    plan = plan_of({"parameter": "mass", "how": "multiply", "distribution": stats.uniform(0.9, 0.2)}, arm)
+    chains, values = changed_chains(plan)
+    many = chains.build()
+    assert np.allclose(many.mass, arm.mass * values, rtol=1e-15)
+    assert np.array_equal(np.broadcast_to(many.inertia, (6, 2, 3, 3)), np.broadcast_to(arm.inertia, (6, 2, 3, 3)))
 
 
 def test_a_stretched_body_is_one_that_can_be_and_is_the_body_stretched():
@@ -142,8 +156,8 @@ def test_a_misaligned_axis_is_turned_by_the_vector_that_was_drawn():
 def test_a_misplaced_joint_is_turned_and_moved():
     model = rb.Model.serial_chain(2)
     dispersions = [
-        {"parameter": "placement_rotation", "of": "link2", "distribution": stats.norm(0, 0.1)},
-        {"parameter": "placement_translation", "of": "link2", "how": "add", "distribution": stats.norm(0, 0.01)},
+        {"parameter": "placement_rotation", "targets": "link2", "distribution": stats.norm(0, 0.1)},
+        {"parameter": "placement_translation", "targets": "link2", "how": "add", "distribution": stats.norm(0, 0.01)},
     ]
     chains, values = changed_chains(plan_of(dispersions[0], model, vary=dispersions))
     many = chains.build()
@@ -154,7 +168,12 @@ def test_a_misplaced_joint_is_turned_and_moved():
 
 
 def test_a_payload_is_the_models_own(arm):
-    dispersion = {"parameter": "payload", "of": "link2", "point": (0.25, 0, 0), "distribution": stats.uniform(0, 2)}
+    dispersion = {
+        "parameter": "payload",
+        "targets": "link2",
+        "point": (0.25, 0, 0),
+        "distribution": stats.uniform(0, 2),
+    }
     chains, values = changed_chains(plan_of(dispersion, arm))
     expected = arm.with_payload("link2", values[:, 0], (0.25, 0, 0))
     assert np.array_equal(chains.build().inertia, expected.inertia)
@@ -167,7 +186,7 @@ def test_initial_states_are_set_or_moved_along_the_joints():
     dispersion = {"parameter": "q", "how": "add", "distribution": stats.norm(0, 0.1)}
     chains, values = changed_chains(plan_of(dispersion, model, simulate={"duration": 0.1, "q": q, "qd": 0.5}))
     assert np.allclose(model.difference(q, chains.q), values, rtol=0, atol=1e-12)
-    first = {"parameter": "q", "of": model.joint_names[0], "how": "set", "distribution": stats.norm(0, 0.1)}
+    first = {"parameter": "q", "targets": model.joint_names[0], "how": "set", "distribution": stats.norm(0, 0.1)}
     chains, values = changed_chains(plan_of(first, model, simulate={"duration": 0.1, "q": q}))
     at = model.position_index[0]
     assert np.allclose(chains.q[:, at], values[:, 0], rtol=0, atol=1e-14)

@@ -22,7 +22,7 @@ distribution = { kind = "discrete", values = [0.9, 1.0, 1.1] }
 
 [[vary]]
 parameter = "stiffness"
-of = "link1"
+targets = "link1"
 distribution = { kind = "discrete", values = [1, 1e9], probabilities = [0.95, 0.05] }
 
 [simulate]
@@ -35,7 +35,7 @@ motion = true
 
 [[measures]]
 name = "height"
-of = "coordinate"
+quantity = "coordinate"
 frame = "link2"
 axis = "y"
 """
@@ -47,9 +47,25 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_a_study_whose_file_is_gone_is_not_resumed(folder, capsys):
+    """The results and the file may move together; where there is no file, the message says what to do."""
+    (folder / "begun").mkdir()
+    (folder / "study.toml").rename(folder / "begun" / "study.toml")
+    assert cli.main(["study", "run", str(folder / "begun" / "study.toml")]) == output.EXIT_SOME_FAILED
+    (folder / "begun").rename(folder / "moved")
+    assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_SOME_FAILED
+    (folder / "moved" / "study.toml").unlink()
+    capsys.readouterr()
+    assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_REFUSED
+    assert re.search(r"there is no study file .*study.toml. Run .rbchain study run FILE --out", capsys.readouterr().err)
+    (folder / "moved" / "study" / "log.jsonl").unlink()
+    assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_REFUSED
+    assert "its log names no file of the study" in capsys.readouterr().err
+
+
 def test_a_study_from_the_command_line(folder, capsys):
     file, out = str(folder / "study.toml"), str(folder / "out")
-    assert cli.main(["study", "resume", file, "--out", out]) == output.EXIT_REFUSED
+    assert cli.main(["study", "resume", out]) == output.EXIT_REFUSED
     assert "there are no results to resume" in capsys.readouterr().err
     assert cli.main(["study", "run", file, "--out", out, "--chunk", "100"]) == output.EXIT_SOME_FAILED
     said = capsys.readouterr().out
@@ -59,7 +75,7 @@ def test_a_study_from_the_command_line(folder, capsys):
     assert 3 <= failed <= 30
     assert cli.main(["study", "status", out]) == output.EXIT_OK
     assert f"300 of 300 samples, {failed} failed, finished" in capsys.readouterr().out
-    assert cli.main(["study", "resume", file, "--out", out]) == output.EXIT_SOME_FAILED
+    assert cli.main(["study", "resume", out]) == output.EXIT_SOME_FAILED
     assert cli.main(["study", "sample", file, "5", "--out", str(folder / "five")]) in (0, 1)
     five = np.load(folder / "five.npz")
     assert five["q"].shape == (201, 2)
@@ -117,7 +133,7 @@ def test_results_are_plotted():
     assert [a.get_ylabel() for a in results.rbchain.plot().axes] == ["q link1"]
     with pytest.raises(rb.StudyError, match=r"nothing to plot of 'speed' of a study with \['q', 'qd'\]"):
         results.rbchain.plot("speed")
-    results = small_study(measures=[{"name": "push", "of": "kinetic_energy", "over": "max"}]).run()
+    results = small_study(measures=[{"name": "push", "quantity": "kinetic_energy", "over": "max"}]).run()
     assert results.rbchain.plot("push").axes[0].get_ylabel() == "samples"
     (axes,) = results.rbchain.plot("push", influences=True).axes
     assert axes.get_xlabel() == "q[link1]"

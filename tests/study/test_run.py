@@ -20,9 +20,10 @@ from rbchain.study.sensitivity import indices
 from rbchain.study.store import Store
 
 RK4 = {"duration": 0.5, "method": "rk4", "step": 0.01, "samples": 6}
-MASS = {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1.0, "std": 0.05}}
+NORMAL = {"kind": "normal", "mean": 1.0, "std": 0.05}
+MASS = {"parameter": "mass_and_inertia", "name": "mass", "how": "multiply", "distribution": NORMAL}
 START = {"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}
-HEIGHT = {"name": "height", "of": "coordinate", "frame": "link2", "axis": "y"}
+HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}
 
 
 def swinging(arm, **keys):
@@ -131,7 +132,7 @@ def odd(model, motion):
 
 def test_processes_that_die_or_fail_end_the_study_with_an_error(arm):
     for function, words in ((die, "the worker processes died 3 times at chunk 0"), (odd, "Odd: 1")):
-        measures = [{"name": "x", "of": "function", "function": function}]
+        measures = [{"name": "x", "quantity": "function", "function": function}]
         with pytest.raises(rb.StudyError, match=words):
             swinging(arm, measures=measures).run(executor="processes", workers=1)
 
@@ -154,7 +155,7 @@ step = 0.01
 
 [[measures]]
 name = "height"
-of = "coordinate"
+quantity = "coordinate"
 frame = "link2"
 axis = "y"
 """
@@ -287,8 +288,12 @@ def test_a_study_stops_early_at_the_same_sample_however_it_is_run(arm, tmp_path)
 def test_a_sample_that_fails_is_recorded_once_and_the_others_go_on(arm):
     """Springs too stiff for the step, and masses below zero: of some samples only."""
     vary = [
-        {"parameter": "stiffness", "of": "link1", "distribution": {"kind": "discrete", "values": [1.0, 1e9]}},
-        {"parameter": "mass", "of": "link2", "distribution": {"kind": "discrete", "values": [0.12, 0.12, 0.12, -0.1]}},
+        {"parameter": "stiffness", "targets": "link1", "distribution": {"kind": "discrete", "values": [1.0, 1e9]}},
+        {
+            "parameter": "mass",
+            "targets": "link2",
+            "distribution": {"kind": "discrete", "values": [0.12, 0.12, 0.12, -0.1]},
+        },
     ]
     results = swinging(arm, vary=vary, samples=120).run(chunk=50)
     stiff, impossible = results.parameters[:, 0] > 1.0, results.parameters[:, 1] < 0.0
@@ -337,7 +342,7 @@ def test_a_study_in_which_nothing_varies_is_run_too(arm, tmp_path):
 def test_no_study_stops_on_samples_that_are_all_the_same(arm):
     """An interval of no width says nothing where nothing has varied yet."""
     stop = {"measure": "rare", "half_width": 1e-9}
-    measures = [{"name": "rare", "of": "function", "function": lambda model, motion: np.zeros(len(motion.q))}]
+    measures = [{"name": "rare", "quantity": "function", "function": lambda model, motion: np.zeros(len(motion.q))}]
     results = swinging(arm, samples=3000, measures=measures, stop_when=stop).run()
     assert results.sizes["sample"] == 3000
 
@@ -364,7 +369,7 @@ def test_chains_that_an_event_stops_keep_the_state_they_had(rod):
         vary=[{"parameter": "gravity", "components": "y", "distribution": {"kind": "uniform", "low": -15, "high": -5}}],
         simulate={"duration": 2.0, "method": "rk4", "step": 0.002},
         events=[rb.Event("link1", value=-np.pi / 2)],
-        measures=[{"name": "speed", "of": "velocity", "joint": "link1", "over": "peak"}],
+        measures=[{"name": "speed", "quantity": "velocity", "joint": "link1", "over": "peak"}],
     )
     results = study.run()
     assert (results.status == 4).all()
@@ -430,7 +435,7 @@ def test_sensitivity_indices_of_the_ishigami_function_are_the_known_ones(rod):
         samples=10,
         vary=[{"parameter": "gravity", "distribution": {"kind": "uniform", "low": -np.pi, "high": np.pi}}],
         simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
-        measures=[{"name": "ishigami", "of": "function", "function": ishigami}],
+        measures=[{"name": "ishigami", "quantity": "function", "function": ishigami}],
     )
     found = indices(study, "ishigami", samples=4096)
     assert np.allclose(found.S1, [0.3139, 0.4424, 0.0], atol=0.02)

@@ -18,7 +18,7 @@ seed = 1
 
 [[vary]]
 parameter = "mass"
-of = "link[1-2]"
+targets = "link[1-2]"
 how = "multiply"
 distribution = { kind = "truncated_normal", mean = 1.0, std = 0.1, low = 0.8, high = 1.2 }
 
@@ -47,13 +47,13 @@ q = [0.1, 0.2]
 
 [[measures]]
 name = "fastest"
-of = "speed"
+quantity = "speed"
 frame = "link2"
 over = "max"
 
 [[measures]]
 name = "end"
-of = "distance"
+quantity = "distance"
 frame = "link2"
 target = [0.1, 0.2, 0.0]
 """
