@@ -201,7 +201,8 @@ def _gathering(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                     free.append(rows)
                     rows += 1
                 gathering[p] = free.pop()
-    return np.where(alone, layout.IN_REGISTERS, np.where(gathering < 0, rows, gathering)), joins
+    gathering = np.where(gathering < 0, rows, gathering)
+    return np.where(alone, layout.IN_REGISTERS, gathering), joins
 
 
 def columns_of(description: Description, name: str) -> np.ndarray:

@@ -80,8 +80,8 @@ def subtract_wrench(i, loads, f, k):
 @kernel
 def nothing_shown(work, k):
     """The contribution to a body without children: no inertia and no force."""
-    childless = work.gathered.shape[0] - 1
-    return load_inertia(work.gathered, childless, IA, k), load_force(work.gathered, childless, PA, k)
+    sums, childless = work.gathered, work.gathered.shape[0] - 1
+    return load_inertia(sums, childless, IA, k), load_force(sums, childless, PA, k)
 
 
 @kernel
@@ -91,10 +91,10 @@ def show_of_children(i, model, shown, work, k):
     If the only child is body i + 1, that is `shown`, which the sweep has just returned. So along a chain contributions
     stay in registers. Where a body has several children, their sum is in memory.
     """
-    row = model.gathering[i]
+    row, sums = model.gathering[i], work.gathered
     if row == IN_REGISTERS:
         return shown
-    return load_inertia(work.gathered, row, IA, k), load_force(work.gathered, row, PA, k)
+    return load_inertia(sums, row, IA, k), load_force(sums, row, PA, k)
 
 
 @kernel

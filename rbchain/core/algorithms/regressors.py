@@ -54,7 +54,8 @@ def regress_body(i, model, Y, work, k):
     zero = like(body, 0.0) * a[0]
     f_m, b, j = Force((zero, zero, zero), a), model.body[i], i
     while j < n:
-        joint, axis, advance = model.joint[j], z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        joint, axis = model.joint[j], z_axis(load9(body, j, R, k))
+        advance = parameter(model.parameters, j, ADVANCE, k)
         Y[j, b, 0, k] = joint_force(joint, axis, advance, f_m)
         Y[j, b, 1, k] = joint_force(joint, axis, advance, f_x)
         Y[j, b, 2, k] = joint_force(joint, axis, advance, f_y)

@@ -13,7 +13,7 @@ from ..simd.trig import sincos
 MOVES = 0  # CONSTANT, POLYNOMIAL (plus sines) or TABLE (plus sines)
 FIRST = 1  # index of its first coefficient in the numbers
 COUNT = 2  # how many coefficients a polynomial, or a piece of a table, has
-TABLE_START = 3  # where in `SharedActions.tables`: PIECES breaks, then COUNT coefficients for each piece
+TABLE_START = 3  # where in `SharedActions.tables`: the breaks of all pieces, then the coefficients of each
 STRIDE = 4  # from one sample's table to the next; 0 if all samples share one
 PIECES = 5
 SINES = 6  # index of the first number of amplitude, angular frequency and phase of each sine
