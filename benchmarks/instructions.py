@@ -73,9 +73,9 @@ def recorded(call):
 
     found, run = [], threads.run
 
-    def record(driver, spare, new_memory, arguments, chains, *rest):
-        run(driver, spare, new_memory, arguments, chains, *rest)
-        found.append((driver, (new_memory(), *arguments, 0, chains)))
+    def record(driver, spare, new_memory, arguments, samples, *rest):
+        run(driver, spare, new_memory, arguments, samples, *rest)
+        found.append((driver, (new_memory(), *arguments, 0, samples)))
 
     threads.run = record
     try:

@@ -48,7 +48,7 @@ def main():
     payload = np.linspace(0.0, 0.1, arms)
     mass = np.tile(arm.mass, (arms, 1))
     mass[:, -1] += payload
-    real = compiled.block_of(arm.vary(mass=mass), register_full=True, chains=range(arms))
+    real = compiled.block_of(arm.vary(mass=mass), register_full=True, samples=range(arms))
     real.q[:] = 0.3 * np.sin(np.arange(arm.nq))[:, None]
     real.qd[:] = 0.3 * np.cos(np.arange(arm.nq))[:, None]
     track(real, known, 0, 1e-3)  # compiles

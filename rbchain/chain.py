@@ -43,8 +43,8 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
 
     Every state argument is one state, positions `(nq,)`, velocities, accelerations and forces `(nv,)`, or a batch of
     them, `(..., nq)` and `(..., nv)`, of float64; if all are float32, the calculation and its results are. nq and nv
-    differ only by the quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a chain
-    that cannot be computed (a singular position, a sample without inertia, a state that is not finite) gets NaN,
+    differ only by the quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a
+    sample that cannot be computed (a singular position, a sample without inertia, a state that is not finite) gets NaN,
     accelerations and inverses as a whole, other results where they depend on what is not finite; its neighbours are not
     affected.
 
@@ -60,7 +60,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
     dof_types : tuple
         Of each degree of freedom: "revolute", "prismatic" or "screw".
     batch_shape : tuple
-        Shape of the batch of chains whose parameters differ; () if they are shared (see `vary`).
+        Shape of the batch of samples whose parameters differ; () if they are shared (see `vary`).
     parent : (n,) array
         Number of each body's parent; -1 for a body that hangs on the world.
     placement_rotation, placement_translation : (n, 3, 3), (n, 3) arrays, m
@@ -116,7 +116,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
             Of each link, if it is not such a rod.
         gravity : (3,) array, m/s^2
             In world axes. The default is the benchmark's: 10 m/s^2 along -y, since the links turn about z. Under the
-            default of `ModelBuilder` and of files, (0, 0, -9.81), this chain would not swing.
+            default of `ModelBuilder` and of files, (0, 0, -9.81), this sample would not swing.
 
         Examples
         --------
@@ -167,7 +167,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         )
 
     def vary(self, **fields: npt.ArrayLike) -> Model:
-        """A model of a batch of chains that differ in some of their parameters.
+        """A model of a batch of samples that differ in some of their parameters.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         Returns
         -------
         Model
-            Its `batch_shape` is that of the fields. States given to it are one for all chains, one of each chain, or
+            Its `batch_shape` is that of the fields. States given to it are one for all samples, one of each sample, or
             (but to `simulate`) several of each, along further axes behind the batch's.
 
         Examples
@@ -222,13 +222,13 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
             check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
         return Model(new)
 
-    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
-        """The model of one chain of the batch, by its index (an int or a tuple); this one if chains do not differ.
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
+        """The model of one sample of the batch, by its index (an int or a tuple); this one if samples do not differ.
 
         Examples
         --------
         >>> import rbchain as rb
-        >>> rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0]]).of_chain(1).mass.tolist()
+        >>> rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0]]).of_sample(1).mass.tolist()
         [2.0]
         """
         if not self.batch_shape:
@@ -256,7 +256,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         """One field for `vary`: a private copy of the right shape."""
         if name not in VARIABLE_FIELDS:
             raise ModelError(
-                f"{name!r} is no field that chains may differ in; expected some of {list(VARIABLE_FIELDS)}"
+                f"{name!r} is no field that samples may differ in; expected some of {list(VARIABLE_FIELDS)}"
             )
         n, value = self.n_bodies, np.array(real_array(name, value, ModelError))
         lengths: dict[str | int, str | int] = {"n": n, "nv": self.nv}
@@ -270,7 +270,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
             good = np.isfinite(value).all(-1) if name == "gravity" else (value >= 0.0) & (value < np.inf)
             bad = np.argwhere(~good)
             if bad.size or not good.all():
-                where = f" of chain {bad[0].tolist() if bad[0].size > 1 else bad[0][0]}" if good.ndim > 0 else ""
+                where = f" of sample {bad[0].tolist() if bad[0].size > 1 else bad[0][0]}" if good.ndim > 0 else ""
                 wanted = "is not finite; expected finite numbers" if name == "gravity" else "expected zero or more"
                 raise ModelError(f"{name}{where} {wanted}" if name == "gravity" else f"{name}{where}: {wanted}")
             return value
@@ -328,7 +328,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         Returns
         -------
         Model
-            As from `vary`: of a batch of chains where the load has batch axes.
+            As from `vary`: of a batch of samples where the load has batch axes.
 
         Examples
         --------
@@ -383,7 +383,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         """
         from .view.viewer import Viewer
 
-        return Viewer(self.of_chain((0,) * len(self.batch_shape)), None, q, 0, show, host, port)
+        return Viewer(self.of_sample((0,) * len(self.batch_shape)), None, q, 0, show, host, port)
 
     def picture(
         self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
@@ -394,7 +394,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         """
         from .view.film import picture
 
-        return picture(self.of_chain((0,) * len(self.batch_shape)), q, show, size)
+        return picture(self.of_sample((0,) * len(self.batch_shape)), q, show, size)
 
     def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
         return Model, (self.description,)
@@ -410,7 +410,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
 
 
 def _replaced(field: np.ndarray, body: int, value: np.ndarray, axes: int) -> np.ndarray:
-    """A field of all bodies, of which `axes` belong to a chain, with that of one body replaced."""
+    """A field of all bodies, of which `axes` belong to a sample, with that of one body replaced."""
     batch = np.broadcast_shapes(field.shape[: field.ndim - axes], value.shape[: value.ndim - axes + 1])
     changed = np.array(np.broadcast_to(field, (*batch, *field.shape[field.ndim - axes :])))
     changed[(slice(None),) * len(batch) + (body,)] = value

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .arguments import FLOAT32, FLOAT64, as_array, check_out, copied_to, precision_of
 from .core.simd.lanes import LANE_WIDTHS
-from .core.tree.layout import PASSIVE, Variation
+from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from .drivers import threads
 from .drivers.blocks import memory_size
 from .errors import ModelError, StateError
@@ -74,7 +74,7 @@ class KernelModel:
     @cached_property
     def has_passive_or_fluid_forces(self) -> bool:
         """Whether forces act that no drive gives: passive joint forces, or those of a fluid."""
-        return self.in_water or bool((self.topology[PASSIVE] != 0).any())
+        return self.in_water or bool((self.topology[TOPOLOGY_PASSIVE] != 0).any())
 
     @property
     def has_drag(self) -> bool:
@@ -179,14 +179,14 @@ class KernelModel:
         given: tuple[Any, ...] = (),
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Check the arguments, call a driver, and return what it finds for each chain, (..., *shape).
+        """Check the arguments, call a driver, and return what it finds for each sample, (..., *shape).
 
         `states` start with the positions. `wrenches` are given, or None, if the driver takes them; `scratch` is how
-        many rows it needs beside those of its result; `given` are its arguments that are the same for all chains; `out`
-        is where the result goes, or None for new memory.
+        many rows it needs beside those of its result; `given` are its arguments that are the same for all samples;
+        `out` is where the result goes, or None for new memory.
         """
         if self._shared and out is None and (not wrenches or wrenches[0] is None):
-            # a single state as it should be takes no detour: beside the dynamics of one chain, every check counts
+            # a single state as it should be takes no detour: beside the dynamics of one sample, every check counts
             own = self._position_shape
             for x in states:
                 if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != own or not x.flags.carray:
@@ -219,18 +219,18 @@ class KernelModel:
         if out is not None:
             check_out(out, (*batch, *shape), dtype, [*states, *wrenches])
         result = np.empty((*batch, *shape), dtype) if out is None else out
-        chains, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
-        if chains == 0:
+        samples, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
+        if samples == 0:
             return result
         if batch:
-            *arrays, found = [x.reshape(chains, x.size // chains) for x in (*arrays, result)]
+            *arrays, found = [x.reshape(samples, x.size // samples) for x in (*arrays, result)]
         else:
             found = result.reshape(numbers)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
         arguments = (*self.arrays(dtype), *given, *arrays, found)
-        most_threads = 1 + chains * self.nv // threads.JOINTS_PER_THREAD
+        most_threads = 1 + samples * self.nv // threads.JOINTS_PER_THREAD
         new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
-        threads.run(driver, spare, new_memory, arguments, chains, width, most_threads)
+        threads.run(driver, spare, new_memory, arguments, samples, width, most_threads)
         return result
 
     def _compute_several(
@@ -244,7 +244,7 @@ class KernelModel:
         out: np.ndarray | None,
         **settings: Any,
     ) -> np.ndarray:
-        """`_compute` for several states of each varied chain, along `extra` axes behind those of the batch."""
+        """`_compute` for several states of each varied sample, along `extra` axes behind those of the batch."""
         behind = len(self.batch_shape)
         arguments = [*states, *wrenches]
         # what has no axes of its own there is the same for all of them
@@ -279,7 +279,7 @@ class KernelModel:
         """State arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
         Returns the arrays in order, wrenches last if the driver takes them, as (..., 6 nv) or (..., 0); the precision;
-        the shape of the batch, which is that of the model's chains, or else broadcasts with `of_samples`.
+        the shape of the batch, which is that of the model's samples, or else broadcasts with `of_samples`.
         """
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
         trailing: list[tuple[int, ...]] = [
@@ -304,7 +304,9 @@ class KernelModel:
             found = dict(zip(names, batches, strict=True))
             raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
         if not self._shared and of_samples is None and batch != self.batch_shape:
-            raise StateError(f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied chains")
+            raise StateError(
+                f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied samples"
+            )
         ready = []
         for x, own in zip(arrays, trailing, strict=True):
             # what fits is taken as it is: broadcast_to would make it read-only, and so have it copied
@@ -317,7 +319,7 @@ class KernelModel:
         return ready, dtype, batch
 
     def _check_quaternions(self, name: str, q: np.ndarray) -> None:
-        """Refuse quaternions that are not of unit length; what is not finite is the chain's own trouble."""
+        """Refuse quaternions that are not of unit length; what is not finite is the sample's own trouble."""
         # a length off by x is a square off by 2 x
         allowed = 2.0 * UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
         for at in self._quaternions:
@@ -325,12 +327,12 @@ class KernelModel:
             square = np.einsum("...i,...i", found, found)
             bad = (abs(square - 1.0) > allowed) & np.isfinite(found).all(-1)
             if bad.any():
-                chain = tuple(int(i) for i in np.argwhere(bad)[0])
-                where = f" of chain {chain[0] if len(chain) == 1 else chain}" if chain else ""
+                sample = tuple(int(i) for i in np.argwhere(bad)[0])
+                where = f" of sample {sample[0] if len(sample) == 1 else sample}" if sample else ""
                 body = self.description.body_names[int(np.searchsorted(self.dofs.position_index, at, "right")) - 1]
                 raise StateError(
                     f"{name}{where}: the quaternion of body {body!r}, {name}[{at}:{at + 4}], is "
-                    f"{found[chain].tolist()}; expected [x, y, z, w] of length 1 to {allowed / 2:g}"
+                    f"{found[sample].tolist()}; expected [x, y, z, w] of length 1 to {allowed / 2:g}"
                 )
 
     def to_dofs(self, of_bodies: np.ndarray) -> np.ndarray:

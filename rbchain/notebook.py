@@ -18,11 +18,11 @@ COLUMNS = ("", "body", "parent", "joint", "axis", "mass (kg)", "cg (m)")
 
 
 def html_of(model: Model) -> str:
-    """A model as a piece of HTML. Of a batch of chains the numbers are those of the first."""
-    batch, model = model.batch_shape, model.of_chain((0,) * len(model.batch_shape))
+    """A model as a piece of HTML. Of a batch of samples the numbers are those of the first."""
+    batch, model = model.batch_shape, model.of_sample((0,) * len(model.batch_shape))
     title = f"<b>{escape(model.name)}</b>: {model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}"
     if batch:
-        title += f"; a batch {batch} of chains, of which the first is shown"
+        title += f"; a batch {batch} of samples, of which the first is shown"
     rows = [_row(model, i) for i in range(min(model.n_bodies, MOST_ROWS))]
     if model.n_bodies > MOST_ROWS:
         rows.append(f"<tr><td></td><td>and {model.n_bodies - MOST_ROWS} more</td></tr>")

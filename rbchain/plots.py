@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from .simulation import Trajectory
 
-MOST_LINES = 20  # chains drawn one by one; more are drawn as bands of quantiles
+MOST_LINES = 20  # samples drawn one by one; more are drawn as bands of quantiles
 BANDS = ((0.05, 0.95), (0.25, 0.75))
 COLOUR = "#1f5a99"
 
 
 def draw_motion(motion: Trajectory, what: str) -> Figure:
-    """A figure of `what` there is in a motion of chains: see `Trajectory.plot`."""
+    """A figure of `what` there is in a motion of samples: see `Trajectory.plot`."""
     from matplotlib.figure import Figure
 
     drawings = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
@@ -48,7 +48,7 @@ def _grid(figure_class: type[Figure], rows: int, columns: int, height: float = 2
 
 
 def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:
-    """Values (chains, times): a line for each chain, or the median and bands of quantiles where they are many."""
+    """Values (samples, times): a line for each sample, or the median and bands of quantiles where they are many."""
     if len(values) <= MOST_LINES:
         axes.plot(t, values.T, color=COLOUR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
         return
@@ -66,7 +66,7 @@ def draw_quantile_bands(axes: Any, t: np.ndarray, levels: Sequence[float], quant
 
 
 def _flat(motion: Trajectory, values: np.ndarray) -> np.ndarray:
-    """Of a batch of any shape, values with one axis for all chains."""
+    """Of a batch of any shape, values with one axis for all samples."""
     return values.reshape(motion.status.size, *values.shape[motion.status.ndim :])
 
 
@@ -128,7 +128,7 @@ def _phase(motion: Trajectory, figure_class: type[Figure]) -> Figure:
 
 
 def _steps(motion: Trajectory, figure_class: type[Figure]) -> Figure:
-    """How many steps the chains took, how long these were in the mean, and how many were rejected."""
+    """How many steps the samples took, how long these were in the mean, and how many were rejected."""
     duration = motion.t[-1] - motion.t[0]
     numbers = {
         "steps taken": motion.steps.ravel(),
@@ -139,5 +139,5 @@ def _steps(motion: Trajectory, figure_class: type[Figure]) -> Figure:
     for axes, (name, values) in zip(panels[0], numbers.items(), strict=True):
         whole = values.dtype.kind == "i" and values.size
         axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOUR)
-        axes.set(xlabel=name, ylabel="chains")
+        axes.set(xlabel=name, ylabel="samples")
     return figure

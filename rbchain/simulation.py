@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .actions.controllers import model_arrays
 from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
-from .actions.gather import UserCalls, dof_index, gather
+from .actions.flatten import UserCalls, dof_index, flatten_actions
 from .actions.loads import loads_on_bodies
 from .actions.signals import as_signal
 from .actions.wrenches import Current, Force
@@ -22,10 +22,10 @@ from .core.integration import drives as drive_codes
 from .core.integration import tableaus
 from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Outcome, Saved, Start, Tolerances
 from .core.simd.lanes import LANE_WIDTHS
-from .core.tree.layout import COORDINATE
+from .core.tree.layout import TOPOLOGY_COORDINATE
 from .drivers import threads
 from .drivers.dynamics import forward_dynamics
-from .drivers.trajectories import Actions, adaptive_steps, fixed_steps, motor_forces, trajectory_memory
+from .drivers.trajectories import Actions, actuator_forces, adaptive_steps, fixed_steps, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
@@ -60,7 +60,7 @@ MOST_EXCEPTIONS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(SuggestsAttributes):
-    """Motions of a batch of chains.
+    """Motions of a batch of samples.
 
     Attributes
     ----------
@@ -152,20 +152,20 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def _driven(self) -> np.ndarray:
-        """Forces and accelerations, computed from what drove the motion, once for all chains of it."""
+        """Forces and accelerations, computed from what drove the motion, once for all samples of it."""
         if self._motors is None:
             raise StateError("what drove this trajectory is not known; expected one that simulate returned")
         return self._motors()
 
-    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
-        """The motion of one chain, by its index in the batch."""
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
+        """The motion of one sample, by its index in the batch."""
         events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
         known = self._motors is not None or "_driven" in self.__dict__
         motors = (lambda: self._driven[i]) if known else None
-        forces = tuple(force.of_chain(i, self.status.shape) for force in self.forces)
+        forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
         index = tuple(
             int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
         )
@@ -179,7 +179,7 @@ class Trajectory(SuggestsAttributes):
             rejections,
             evaluations,
             events,
-            self.model.of_chain(i),
+            self.model.of_sample(i),
             forces,
             self.end_time[i],
             self.end_q[i],
@@ -195,8 +195,8 @@ class Trajectory(SuggestsAttributes):
         ----------
         what : str
             "states", every position and velocity over time; "energy", kinetic, potential and total, and how the total
-            changes; "phase", velocities against positions; "steps", how many steps the chains took, how long they were,
-            and how many were rejected. More than 20 chains are drawn as their median and bands of quantiles (in
+            changes; "phase", velocities against positions; "steps", how many steps the samples took, how long they
+            were, and how many were rejected. More than 20 samples are drawn as their median and bands of quantiles (in
             "phase", 20 of them).
 
         Examples
@@ -213,7 +213,7 @@ class Trajectory(SuggestsAttributes):
 
     def view(
         self,
-        chain: int | tuple[int, ...] = 0,
+        sample: int | tuple[int, ...] = 0,
         *,
         show: Sequence[str] = ("bodies", "ghosts", "trails"),
         port: int = 8080,
@@ -221,12 +221,12 @@ class Trajectory(SuggestsAttributes):
     ) -> Viewer:
         """Play the motion in the browser (extra `view`): a page at the viewer's `url`.
 
-        Sliders pose the chain by hand, the mouse turns the picture.
+        Sliders pose the sample by hand, the mouse turns the picture.
 
         Parameters
         ----------
-        chain : int or tuple
-            The chain to show in full; up to 30 others of the batch are ghosts.
+        sample : int or tuple
+            The sample to show in full; up to 30 others of the batch are ghosts.
         show : sequence of str
             What is seen at first, of "bodies", "ghosts", "trails" (of the outermost points), "frames", "centers" (of
             mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints): each has a box to tick.
@@ -242,12 +242,12 @@ class Trajectory(SuggestsAttributes):
         """
         from .view.viewer import Viewer
 
-        return Viewer(self.model, self, None, chain, show, host, port)
+        return Viewer(self.model, self, None, sample, show, host, port)
 
     def film(
         self,
         path: str | Path,
-        chain: int | tuple[int, ...] = 0,
+        sample: int | tuple[int, ...] = 0,
         *,
         show: Sequence[str] = ("bodies", "ghosts", "trails"),
         fps: float = 30,
@@ -261,7 +261,7 @@ class Trajectory(SuggestsAttributes):
         path : str or Path
             By its ending: `.html`, a page that plays by itself, without server or network; `.gif` or `.mp4`; or `.png`,
             a picture of each frame, "swing.png" as swing_0000.png and so on.
-        chain, show
+        sample, show
             As for `view`.
         fps, speed : float
             Pictures per second of the film, and seconds of the motion in one of them.
@@ -275,7 +275,7 @@ class Trajectory(SuggestsAttributes):
         """
         from .view.film import film
 
-        return film(self, path, chain, show, fps, speed, size)
+        return film(self, path, sample, show, fps, speed, size)
 
     def to_xarray(self) -> xarray.Dataset:
         """The motion as an xarray.Dataset, with names of the coordinates and their units (extra `study`)."""
@@ -284,7 +284,7 @@ class Trajectory(SuggestsAttributes):
         return dataset_of(self)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The motion as a pandas.DataFrame: a row for each chain and time, a column for each coordinate and its rate.
+        """The motion as a pandas.DataFrame: a row for each sample and time, a column for each coordinate and its rate.
 
         Rates have the names of their coordinates after "d " (extra `study`).
         """
@@ -297,11 +297,11 @@ class Trajectory(SuggestsAttributes):
         self.to_dataframe().to_parquet(path)
 
     def __repr__(self) -> str:
-        return f"Trajectory({self.status.size} chains, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
+        return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
 
     @property
     def success(self) -> bool:
-        """Whether every chain reached the end of its motion, or an event that was to end it."""
+        """Whether every sample reached the end of its motion, or an event that was to end it."""
         return bool(np.isin(self.status, [status for status in Status if status.success]).all())
 
     @property
@@ -352,11 +352,11 @@ def simulate(
     ----------
     model : Model
     q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and per second
-        Initial state of each chain; all float32 makes the calculation float32. The quaternions of free and spherical
+        Initial state of each sample; all float32 makes the calculation float32. The quaternions of free and spherical
         joints are integrated as four numbers, and given back unit length after each step.
     duration : float, s
     method : "rk45", "rk4" or "implicit"
-        "rk45", Dormand and Prince's fifth-order method, in which every chain has its own steps; "rk4", the classical
+        "rk45", Dormand and Prince's fifth-order method, in which every sample has its own steps; "rk4", the classical
         fourth-order method in steps of `step`; or "implicit", Euler's method, of first order, but linearly implicit in
         what joints do by themselves (springs, damping, friction, stops) and in PID's kp and kd, which may be as stiff
         as they like (as MuJoCo's "implicitfast" is in damping); all else, drag among it, is explicit.
@@ -428,29 +428,29 @@ def simulate(
     tau = np.broadcast_to(tau, tau.shape or (model.nv,))
     states, dtype, batch = model.kernel_model.check_states(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = _driver(method, step, rtol, atol, max_steps, times, dtype)
-    chains = math.prod(batch)
-    actions, calls = gather(
+    samples = math.prod(batch)
+    actions, calls = flatten_actions(
         model, batch, duration, dtype, drives, forces, events, method == "implicit", bool(boundscheck)
     )
     _check_tau(model, actions, states[2])
     moving = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
-    q, qd, more = (np.empty((chains, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
+    q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     rows = model.nq + model.nv + integrals
     outcome = Outcome(
-        np.zeros((chains, 4), np.int64), np.zeros(chains), np.empty((chains, rows), dtype), np.zeros(1, np.int64)
+        np.zeros((samples, 4), np.int64), np.zeros(samples), np.empty((samples, rows), dtype), np.zeros(1, np.int64)
     )
-    start = Start(*(x.reshape(chains, x.shape[-1]) if batch else x for x in states))
+    start = Start(*(x.reshape(samples, x.shape[-1]) if batch else x for x in states))
     saved = Saved(q.reshape(-1), qd.reshape(-1), more.reshape(-1))
-    if chains:
+    if samples:
         width = LANE_WIDTHS[dtype.name] if batch else 1
         arguments = (*model_arrays(moving, actions, dtype), settings, start, actions, times, saved, outcome)
         sizes = model.kernel_model.topology, rows, settings.tableau.c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
         effort = math.inf
         if isinstance(settings, FixedStepSettings) and not calls.functions:  # those of the user may take any time
-            effort = chains * model.nv * (duration / settings.step + times.size)
-        threads.run_interruptibly(driver, new_memory, arguments, chains, width, outcome.interrupt, effort)
+            effort = samples * model.nv * (duration / settings.step + times.size)
+        threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
     _put_where_prescribed(model, drives, times, (q, qd), batch)
     asked_states = [x[:, asked] for x in (q, qd, more)]
     motors = partial(_motors, moving, actions, start.tau, times[asked], asked_states, batch)
@@ -498,7 +498,9 @@ def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     """Refuse constant forces at joints that have a drive."""
     if actions is None:
         return
-    both = (actions.shared.drives[drive_codes.KIND] != drive_codes.NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    both = (actions.shared.drives[drive_codes.DRIVE_KIND] != drive_codes.KIND_NONE) & (tau != 0.0).any(
+        tuple(range(tau.ndim - 1))
+    )
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
         raise StateError(f"joints {names} have both a drive and a tau other than zero; expected one of them")
@@ -509,12 +511,12 @@ def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelM
 
     In an implicit step, springs and dampers resist as inertia does.
     """
-    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.KIND]
-    held = np.isin(kinds, drive_codes.FORCED_KINDS)
+    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
+    held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
     if method != "implicit":
         return model.kernel_model.with_inertia("simulate", held)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
-    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.PID)
+    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)
     return model.kernel_model.with_inertia("simulate", held, resisted.reshape(-1, model.nv))
 
 
@@ -531,7 +533,7 @@ def _put_where_prescribed(
         if order is None or not isinstance(drive, (PrescribedPosition, PrescribedVelocity)):
             continue
         signal, i = as_signal("signal", drive.signal), dof_index(model, "drive", drive.joint, drive.dof)
-        rows = (int(model.kernel_model.topology[COORDINATE, i]), i)
+        rows = (int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i]), i)
         for derivative in range(order, 2):
             found = states[derivative][:, :, rows[derivative]]
             exact = np.broadcast_to(signal(times, derivative - order), (*batch, times.size)).reshape(found.shape)
@@ -548,19 +550,19 @@ def _motors(
 ) -> np.ndarray:
     """What the motors give, and the accelerations, at saved states: (..., times, 2 nv)."""
     q, qd, integrals = states
-    dtype, width, (chains, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
+    dtype, width, (samples, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
     if actions is None:
-        tau = np.broadcast_to(tau.reshape(chains, 1, n), qd.shape)
+        tau = np.broadcast_to(tau.reshape(samples, 1, n), qd.shape)
         states = tuple(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau))
         qdd = model.compute(forward_dynamics, (n,), ("q", "qd", "tau"), states, None)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
-    found = np.empty((chains * m, 2 * n), dtype)
-    flat = Saved(*(np.ascontiguousarray(x.reshape(chains * m, x.shape[-1])) for x in states))
-    tau = np.ascontiguousarray(tau.reshape(chains, n))
+    found = np.empty((samples * m, 2 * n), dtype)
+    flat = Saved(*(np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in states))
+    tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
     arguments = (*model_arrays(model, actions, dtype), flat, tau, actions, times, found)
     memory = partial(trajectory_memory, model.topology, size, 1, actions, width, dtype)
-    threads.run(motor_forces, [], memory, arguments, chains * m, width)
+    threads.run(actuator_forces, [], memory, arguments, samples * m, width)
     found[np.isnan(flat.q).any(-1)] = np.nan
     return found.reshape(*batch, m, 2 * n)
 

@@ -17,8 +17,8 @@ def dataset_of(motion: Trajectory) -> xarray.Dataset:
     """An xarray.Dataset: see `Trajectory.to_xarray`."""
     import xarray
 
-    model, batch = motion.model, tuple(f"chain_{i}" for i in range(motion.status.ndim))
-    batch = ("chain",) if len(batch) == 1 else batch
+    model, batch = motion.model, tuple(f"sample_{i}" for i in range(motion.status.ndim))
+    batch = ("sample",) if len(batch) == 1 else batch
     states = {
         "q": ((*batch, "time", "position"), motion.q),
         "qd": ((*batch, "time", "velocity"), motion.qd),
@@ -38,12 +38,12 @@ def frame_of(motion: Trajectory) -> pandas.DataFrame:
     """A pandas.DataFrame: see `Trajectory.to_dataframe`."""
     import pandas
 
-    model, chains = motion.model, motion.status.size
-    states = np.concatenate([motion.q, motion.qd], axis=-1).reshape(chains * motion.t.size, model.nq + model.nv)
+    model, samples = motion.model, motion.status.size
+    states = np.concatenate([motion.q, motion.qd], axis=-1).reshape(samples * motion.t.size, model.nq + model.nv)
     columns = [*model.position_labels, *(f"d {label}" for label in model.velocity_labels)]
-    of_chains = [np.repeat(x.ravel(), motion.t.size) for x in np.indices(motion.status.shape)]
-    names = ["chain"] if len(of_chains) == 1 else [f"chain_{i}" for i in range(len(of_chains))]
-    index = [*of_chains, np.tile(motion.t, chains)]
+    of_samples = [np.repeat(x.ravel(), motion.t.size) for x in np.indices(motion.status.shape)]
+    names = ["sample"] if len(of_samples) == 1 else [f"sample_{i}" for i in range(len(of_samples))]
+    index = [*of_samples, np.tile(motion.t, samples)]
     if len(index) == 1:
         return pandas.DataFrame(states, pandas.Index(index[0], name="time"), columns)
     return pandas.DataFrame(states, pandas.MultiIndex.from_arrays(index, names=[*names, "time"]), columns)

@@ -879,7 +879,7 @@ def test_varying_leaves_the_model_alone_and_keeps_its_own_copy():
 def test_one_bad_chain_is_refused_with_the_body_and_the_chain(field, bad):
     values = varied_values()[field]
     values[3, 1] = bad
-    with pytest.raises(rb.ModelError, match=r"(?s)link2.*chain 3"):
+    with pytest.raises(rb.ModelError, match=r"(?s)link2.*sample 3"):
         rb.Model.serial_chain(3).vary(**{field: values})
 
 
@@ -887,28 +887,28 @@ def test_one_bad_chain_is_refused_with_the_body_and_the_chain(field, bad):
 def test_one_unphysical_tensor_is_refused_with_the_body_and_the_chain(moments, what):
     tensors = varied_values()["inertia"]
     tensors[4, 2] = np.diag(moments)
-    with pytest.raises(rb.ModelError, match=rf"(?s)link3.*chain 4.*{what}"):
+    with pytest.raises(rb.ModelError, match=rf"(?s)link3.*sample 4.*{what}"):
         rb.Model.serial_chain(3).vary(inertia=tensors)
 
 
 def test_one_tensor_that_is_not_symmetric_is_refused_with_the_body_and_the_chain():
     tensors = varied_values()["inertia"]
     tensors[2, 0, 0, 1] += 0.5 * tensors[2, 0, 0, 0]
-    with pytest.raises(rb.ModelError, match=r"(?s)link1.*chain 2"):
+    with pytest.raises(rb.ModelError, match=r"(?s)link1.*sample 2"):
         rb.Model.serial_chain(3).vary(inertia=tensors)
 
 
 def test_one_bad_gravity_is_refused_with_the_chain():
     gravity = varied_values()["gravity"]
     gravity[3, 1] = np.nan
-    with pytest.raises(rb.ModelError, match=r"(?s)gravity.*chain 3"):
+    with pytest.raises(rb.ModelError, match=r"(?s)gravity.*sample 3"):
         rb.Model.serial_chain(3).vary(gravity=gravity)
 
 
 def test_a_bad_chain_of_a_larger_batch_is_named_by_all_its_indices():
     mass = np.ones((2, 4, 3))
     mass[1, 2, 0] = -1
-    with pytest.raises(rb.ModelError, match=r"(?s)link1.*chain \(1, 2\)"):
+    with pytest.raises(rb.ModelError, match=r"(?s)link1.*sample \(1, 2\)"):
         rb.Model.serial_chain(3).vary(mass=mass)
 
 

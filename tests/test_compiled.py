@@ -104,7 +104,7 @@ def test_blocks_of_varied_chains_have_the_chains_asked_for():
     many = model.vary(mass=mass, gravity=gravity)
     width = compiled.block_of(model, register_full=True).q.shape[1]
     chains = np.random.default_rng(0).integers(0, 20, width)
-    block = compiled.block_of(many, register_full=True, chains=chains)
+    block = compiled.block_of(many, register_full=True, samples=chains)
     n = model.nv
     energies, composite = np.zeros((2, width)), np.zeros((n, compiled.RIGID_ROWS, width))
     squares, scratch = np.zeros((2, n, n, width)), np.zeros((n, compiled.CORIOLIS_ROWS, width))
@@ -121,7 +121,7 @@ def test_blocks_of_varied_chains_have_the_chains_asked_for():
     ("varied", "chains", "message"),
     [
         (False, [0], "do not differ"),
-        (True, None, "expected 1 of its chains"),
+        (True, None, "expected 1 of its samples"),
         (True, [5], "from 0 to 4"),
         (True, [0, 1], "expected 1 whole numbers"),
         (True, [0.5], "whole numbers"),
@@ -131,4 +131,4 @@ def test_chains_that_do_not_fit_are_refused(varied, chains, message):
     model = rb.Model.serial_chain(2)
     model = model.vary(mass=np.ones((5, 2))) if varied else model
     with pytest.raises(rb.StateError, match=message):
-        compiled.block_of(model, chains=chains)
+        compiled.block_of(model, samples=chains)

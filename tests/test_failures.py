@@ -105,7 +105,7 @@ def test_a_thin_rod_that_may_turn_about_itself_is_singular_in_every_orientation(
     assert np.isnan(inverses[:40]).all()
     assert np.isfinite(accelerations[40]).all()
     with pytest.raises(rb.ModelError, match=r"resists the motion of \['rod'\]"):
-        model.of_chain(7).forward_dynamics(q[7], qd[7], np.ones(model.nv))
+        model.of_sample(7).forward_dynamics(q[7], qd[7], np.ones(model.nv))
 
 
 def escapes(t, q, qd, parameters, out):

@@ -239,7 +239,7 @@ def test_samples_without_inertia_get_nan_and_a_status_and_the_others_their_bits(
     motion = some.simulate(q, qd, 0.1)
     assert motion.status.nonzero()[0].tolist() == [3, 17]
     assert (motion.status[[3, 17]] == 2).all()
-    assert some.of_chain(3).bodies_without_inertia == ("tool",)
+    assert some.of_sample(3).bodies_without_inertia == ("tool",)
 
 
 POINT_MASS = rb.Inertia(1.0, (0.3, 0.2, 0.1))

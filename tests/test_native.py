@@ -199,7 +199,7 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
 
 
 def test_a_batch_of_chains_is_not_written(tmp_path):
-    with pytest.raises(rb.ModelError, match=r"is a batch \(3,\) of chains"):
+    with pytest.raises(rb.ModelError, match=r"is a batch \(3,\) of samples"):
         rb.save(rb.Model.serial_chain(2).vary(mass=np.ones((3, 2))), tmp_path / "model.toml")
 
 

@@ -43,5 +43,5 @@ def test_names_are_no_markup():
 
 def test_a_batch_and_a_long_chain_are_cut_short():
     text = html_of(rb.Model.serial_chain(100).vary(mass=np.ones((5, 100))))
-    assert "a batch (5,) of chains" in text
+    assert "a batch (5,) of samples" in text
     assert "and 60 more" in text

@@ -10,7 +10,7 @@ import pytest
 
 from rbchain.core.algorithms import aba
 from rbchain.core.simd.jit import driver
-from rbchain.core.tree.layout import BODY_ROWS, GATHERED_ROWS, Loads, Work, flat_model, settle_base
+from rbchain.core.tree.layout import CONTRIBUTION_ROWS, DOF_ROWS, Loads, Work, flat_model, reset_base
 
 from .conftest import mechanism
 
@@ -171,9 +171,9 @@ def test_a_width_that_is_none_is_refused():
 
 
 @driver
-def one_number_at_a_time(topology, parameters, q, qd, tau, wrenches, qdd, body, gathered):
-    model, work = flat_model(topology, parameters, None), Work(body, gathered)
-    settle_base(model, work, 0)
+def one_number_at_a_time(topology, parameters, q, qd, tau, wrenches, qdd, dof, contributions):
+    model, work = flat_model(topology, parameters, None), Work(dof, contributions)
+    reset_base(model, work, 0)
     aba.forward_dynamics(model, q, qd, Loads(tau, wrenches, None), qdd, work, 0)
 
 
@@ -184,10 +184,10 @@ def test_an_integer_index_runs_the_sweeps_on_single_numbers(dtype):
     q, qd, tau = np.random.default_rng(0).normal(size=(3, n, 1)).astype(dtype)
     topology, parameters, _ = model.kernel_model.arrays(np.dtype(dtype))
     qdd = np.empty((n, 1), dtype)
-    body, gathered = np.empty((n + 1, BODY_ROWS, 1), dtype), np.empty((n, GATHERED_ROWS, 1), dtype)
+    dof, contributions = np.empty((n + 1, DOF_ROWS, 1), dtype), np.empty((n, CONTRIBUTION_ROWS, 1), dtype)
     # the last row of the gathered stays zero: it must be the one that childless bodies name
-    gathered = gathered[: topology[2].max() + 1]
-    one_number_at_a_time(topology, parameters, q, qd, tau, np.empty((0, 6, 1), dtype), qdd, body, gathered)
+    contributions = contributions[: topology[2].max() + 1]
+    one_number_at_a_time(topology, parameters, q, qd, tau, np.empty((0, 6, 1), dtype), qdd, dof, contributions)
     expected = model.forward_dynamics(q[:, 0], qd[:, 0], tau[:, 0])
     assert qdd.dtype == expected.dtype == dtype
     np.testing.assert_allclose(qdd[:, 0], expected, rtol=1e-10 if dtype is np.float64 else 1e-2)

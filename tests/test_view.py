@@ -119,7 +119,7 @@ def test_layers_and_chains_are_chosen_while_it_plays(swing):
         stage.set_visible("ghosts", False)
         assert not any(handle.visible for handle in stage.layers["ghosts"])
         viewer._to_time(0.5)
-        viewer._to_chain(7)
+        viewer._to_sample(7)
         np.testing.assert_array_equal(stage.scene.q[0], swing.q[7, 0])
         viewer._pose([0.3, 0.0])
         np.testing.assert_allclose(stage.nodes[1].position, [0.25 * np.cos(0.3), 0.25 * np.sin(0.3), 0.0])
@@ -218,7 +218,7 @@ def test_visuals_are_shown_and_missing_meshes_named(tmp_path):
     ("settings", "message"),
     [
         ({"show": ("bodies", "shadows")}, "show is .*; expected some of bodies, ghosts"),
-        ({"chain": 40}, r"chain is 40; expected one of a batch of shape \(40,\)"),
+        ({"sample": 40}, r"sample is 40; expected one of a batch of shape \(40,\)"),
         ({"fps": 0.0}, "fps is 0.0; expected a positive number"),
         ({"speed": 1e-9}, "the film would have .* frames"),
     ],
@@ -292,7 +292,7 @@ def test_the_shapes_are_those_of_the_chain_that_is_chosen():
     viewer = motion.view(1, port=0)
     try:
         for chain in (1, 0):
-            viewer._to_chain(chain)
+            viewer._to_sample(chain)
             link = next(shape for shape in viewer._stage.shapes if shape.body == 0)
             assert link.vertices[:, 0].max() == pytest.approx(lengths[chain], rel=0.1)
     finally:

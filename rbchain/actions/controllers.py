@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 NOMINAL, TRUE = "nominal", "true"
 # Rows of the topology in which two models of one mechanism agree; the others follow from them or are not used.
-SAME_TREE = (layout.PARENT, layout.JOINT, layout.POSING, layout.COORDINATE, layout.BODY)
+SAME_TREE = (
+    layout.TOPOLOGY_PARENT,
+    layout.TOPOLOGY_JOINT,
+    layout.TOPOLOGY_POSING,
+    layout.TOPOLOGY_COORDINATE,
+    layout.TOPOLOGY_BODY,
+)
 
 
 def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, ...]) -> Model:

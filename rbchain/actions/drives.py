@@ -26,7 +26,7 @@ class PrescribedForce:
     joint : str
         Name of the joint.
     signal : Signal or number, N m or N
-        As everywhere here, an array gives each chain its own.
+        As everywhere here, an array gives each sample its own.
     dof : int
         Which degree of freedom of the joint.
     gravity_compensation : bool
@@ -86,7 +86,7 @@ class PID:
     ----------
     joint : str
     reference : Signal or number, rad or m
-    kp, kd, ki : float or one for each chain
+    kp, kd, ki : float or one for each sample
     limit : float, N m or N
         The most the motor can give, either way, with what compensation and `UserForces` add.
     gravity_compensation : bool
@@ -147,12 +147,12 @@ class UserForces:
     ----------
     function : function(t, q, qd, parameters, out)
         Adds the joint forces (nv,) to `out`, which starts as zero. All arguments but t (s) are flat float64 arrays, of
-        one chain. Numba compiles it once in each process; a function under `numba.njit` is taken as it is. If it raises
-        an exception, the sample ends with status USER_FUNCTION_FAILED, also if it raises at a trial state that the
-        motion would not have reached; `simulate(..., boundscheck=True)` makes it raise an IndexError where it reads or
-        writes beyond the end of an array.
+        one sample. Numba compiles it once in each process; a function under `numba.njit` is taken as it is. If it
+        raises an exception, the sample ends with status USER_FUNCTION_FAILED, also if it raises at a trial state that
+        the motion would not have reached; `simulate(..., boundscheck=True)` makes it raise an IndexError where it reads
+        or writes beyond the end of an array.
     parameters : (m,) or (..., m) array
-        Numbers for it, of all chains or of each.
+        Numbers for it, of all samples or of each.
 
     Examples
     --------

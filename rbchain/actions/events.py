@@ -20,14 +20,14 @@ class Event:
         Name of the joint; or else
     function : function(t, q, qd, parameters, out)
         Writes the number to `out[0]`, as in `UserForces`.
-    value : float or one for each chain
+    value : float or one for each sample
         What the joint passes.
     quantity : "position" or "velocity"
         Of the joint.
     direction : int
         1 counts if it rises, -1 if it falls, 0 either way.
     stop : bool
-        Whether the chain's motion ends there.
+        Whether the sample's motion ends there.
     parameters : (m,) or (..., m) array
         Numbers for the function.
     dof : int

@@ -32,7 +32,7 @@ def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.
         if wrench.axes == "body":
             load = [np.einsum("...ij,...j->...i", pose.rotation, x) for x in load]
         point = np.asarray(wrench.point, np.float64)
-        point = point[..., None, :] if point.ndim > 1 else point  # of each chain, at all times
+        point = point[..., None, :] if point.ndim > 1 else point  # of each sample, at all times
         arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origins[..., i, :]
         found[..., i, :3] += load[0]
         found[..., i, 3:] += load[1] + np.cross(arm, load[0])

@@ -22,8 +22,8 @@ class Signal:
     """A number over time: a polynomial, a table of polynomial pieces, or either plus sines.
 
     Made by `Signal.constant`, `Signal.polynomial`, `Signal.sines` or `Signal.table`; wherever a signal is expected, a
-    number will do, an array with one number for each chain, or a piecewise polynomial of SciPy's (`CubicSpline`,
-    `PPoly`). Arrays of coefficients may have the batch's axes in front: one signal for each chain.
+    number will do, an array with one number for each sample, or a piecewise polynomial of SciPy's (`CubicSpline`,
+    `PPoly`). Arrays of coefficients may have the batch's axes in front: one signal for each sample.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Signal:
 
     @classmethod
     def constant(cls, value: npt.ArrayLike) -> Self:
-        """A number, or one for each chain."""
+        """A number, or one for each sample."""
         return cls(_numbers("value", value)[..., None, None])
 
     @classmethod
@@ -126,8 +126,8 @@ class Signal:
     def is_constant(self) -> bool:
         return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
 
-    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Signal:
-        """The signal of one chain of a batch, by its index."""
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Signal:
+        """The signal of one sample of a batch, by its index."""
         coefficients, waves = (
             np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
         )

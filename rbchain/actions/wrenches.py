@@ -46,8 +46,8 @@ class Wrench:
     point: npt.ArrayLike = (0.0, 0.0, 0.0)
     axes: str = "world"
 
-    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
-        """The wrench on one chain of a batch."""
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
+        """The wrench on one sample of a batch."""
         force, moment = (_of_chain(given, i, batch_shape) for given in (self.force, self.moment))
         point = real_array("point", self.point, StateError)
         return Wrench(self.frame, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
@@ -65,8 +65,8 @@ class Current:
 
     velocity: ThreeSignals
 
-    def of_chain(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Current:
-        """The current around one chain of a batch."""
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Current:
+        """The current around one sample of a batch."""
         return Current(_of_chain(self.velocity, i, batch_shape))
 
 
@@ -76,4 +76,4 @@ Force = Wrench | Current
 def _of_chain(
     components: ThreeSignals, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
 ) -> tuple[Signal, ...]:
-    return tuple(signal.of_chain(i, batch_shape) for signal in three_signals("components", components))
+    return tuple(signal.of_sample(i, batch_shape) for signal in three_signals("components", components))

@@ -84,8 +84,8 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
             progress.advance(task, len(q0[piece]))
         seconds = time.perf_counter() - started
-    of_chains = ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd")
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_chains}
+    of_samples = ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_samples}
     motion = Trajectory(t=pieces[0].t, model=model, **arrays)
     if out:
         np.savez(out, t=motion.t, **arrays)

@@ -56,7 +56,7 @@ def generate(
     Raises
     ------
     ModelError
-        If a name is unknown, or the model's chains differ.
+        If a name is unknown, or the model's samples differ.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def generate(
     if language not in LANGUAGES:
         raise ModelError(f"language is {language!r}; expected one of {list(LANGUAGES)}")
     if model.batch_shape:
-        raise ModelError(f"the model's chains differ (batch_shape {model.batch_shape}); expected one chain")
+        raise ModelError(f"the model's samples differ (batch_shape {model.batch_shape}); expected one sample")
     if "forward_dynamics" in functions:
         model.kernel_model.with_inertia("forward_dynamics")
     frame = model.body_names[-1] if frame is None else frame

@@ -1,6 +1,6 @@
-"""Working memory of a block of lanes, and the chains' numbers in and out of it.
+"""Working memory of a block of lanes, and the samples' numbers in and out of it.
 
-Drivers take the numbers of a batch as arrays (chains, m), and compute them in lanes; those of one chain as (m,).
+Drivers take the numbers of a batch as arrays (samples, m), and compute them in lanes; those of one sample as (m,).
 """
 
 from numba.extending import overload
@@ -19,29 +19,35 @@ from ..core.simd.lane_memory import (
     stream_square,
     window,
 )
-from ..core.simd.lanes import like
+from ..core.simd.lanes import constant_like
 from ..core.tree.layout import (
-    BODY,
-    BODY_ROWS,
-    COORDINATE,
-    GATHERED_ROWS,
-    GATHERING,
+    CONTRIBUTION_ROWS,
+    DOF_ROWS,
     IN_WATER,
-    WET_PARAMETERS,
+    PARAM_COLUMNS_IN_WATER,
+    TOPOLOGY_BODY,
+    TOPOLOGY_CONTRIBUTION_ROW,
+    TOPOLOGY_COORDINATE,
     Block,
     Loads,
     Work,
     flat_model,
     number_of,
-    settle_base,
+    reset_base,
 )
 
 
 def memory_size(topology, rows, width, itemsize):
     """How many numbers `block_for` needs for a block of `width` lanes and `rows` more rows, whatever the driver."""
-    n, gatherings, most_positions = topology.shape[1], topology[GATHERING].max() + 1, topology[COORDINATE].max() + 7
+    n, contribution_rows, most_positions = (
+        topology.shape[1],
+        topology[TOPOLOGY_CONTRIBUTION_ROW].max() + 1,
+        topology[TOPOLOGY_COORDINATE].max() + 7,
+    )
     states = most_positions + 3 * n
-    rows_in_all = (n + 1) * (BODY_ROWS + WET_PARAMETERS) + gatherings * GATHERED_ROWS + states + 6 * n + rows
+    rows_in_all = (
+        (n + 1) * (DOF_ROWS + PARAM_COLUMNS_IN_WATER) + contribution_rows * CONTRIBUTION_ROWS + states + 6 * n + rows
+    )
     return int(rows_in_all * width + CACHE_LINE // itemsize)
 
 
@@ -50,7 +56,7 @@ def body_count(topology):
     """How many bodies there are outside: those that are the last of their joint."""
     count = 0
     for i in range(topology.shape[1]):
-        count = max(count, topology[BODY, i] + 1)
+        count = max(count, topology[TOPOLOGY_BODY, i] + 1)
     return count
 
 
@@ -61,12 +67,12 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     loaded = 0
     if wrenches is not None:
         loaded = n if wrenches.size > 0 else 0
-    gatherings = 1
+    contribution_rows = 1
     for i in range(n):
-        gatherings = max(gatherings, topology[GATHERING, i] + 1)
+        contribution_rows = max(contribution_rows, topology[TOPOLOGY_CONTRIBUTION_ROW, i] + 1)
     bodies = aligned_start(memory)
-    gathered = bodies + (n + 1) * BODY_ROWS * width
-    states = gathered + gatherings * GATHERED_ROWS * width
+    contributions = bodies + (n + 1) * DOF_ROWS * width
+    states = contributions + contribution_rows * CONTRIBUTION_ROWS * width
     velocities = states + nq * width
     wrench = velocities + 3 * n * width
     own = wrench + 6 * loaded * width
@@ -75,8 +81,8 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     block = Block(
         flat_model(topology, chosen, water_of(topology, chosen)),
         Work(
-            window(memory, bodies, (n + 1, BODY_ROWS, width)),
-            window(memory, gathered, (gatherings, GATHERED_ROWS, width)),
+            window(memory, bodies, (n + 1, DOF_ROWS, width)),
+            window(memory, contributions, (contribution_rows, CONTRIBUTION_ROWS, width)),
         ),
         window(memory, states, (nq, width)),
         window(memory, velocities, (n, width)),
@@ -86,8 +92,8 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     )
     for row in range(rows):
         for lane in range(width):
-            block.rows[row, lane] = like(memory, 0.0)
-    settle_base(block.model, block.work, all_lanes(q))
+            block.rows[row, lane] = constant_like(memory, 0.0)
+    reset_base(block.model, block.work, all_lanes(q))
     return block
 
 
@@ -119,60 +125,60 @@ def _overload_choose_parameters(shared, of_lanes):
 
 
 @kernel
-def pack(chains, first, last, block, k):
-    """Numbers of the chains from `first` on into block (m, lanes); lanes from `last` on repeat the chain before."""
-    if chains.ndim == 1:
+def pack(samples, first, last, block, k):
+    """Numbers of the samples from `first` on into block (m, lanes); lanes from `last` on repeat the sample before."""
+    if samples.ndim == 1:
         for j in range(block.shape[0]):
-            block[j, k] = chains[j]
+            block[j, k] = samples[j]
         return
     rows, width = block.shape
     if last - first >= width and rows >= width:
         for j in range(0, rows, width):
-            gather_square(chains, block, first, min(j, rows - width))
+            gather_square(samples, block, first, min(j, rows - width))
         return
     half = width // 2
     if last - first >= width and rows >= half > 1:
         for j in range(0, rows, half):
-            gather_half_squares(chains, block, first, min(j, rows - half))
+            gather_half_squares(samples, block, first, min(j, rows - half))
         return
     for lane in range(width):
-        chain = min(first + lane, last - 1)
+        sample = min(first + lane, last - 1)
         for j in range(block.shape[0]):
-            block[j, lane] = chains[chain, j]
+            block[j, lane] = samples[sample, j]
 
 
 @kernel
-def pack_wrenches(chains, first, last, block):
+def pack_wrenches(samples, first, last, block):
     """`pack` for a block (n, 6, lanes), which is empty if there are no wrenches."""
-    if chains.size == 0:
+    if samples.size == 0:
         return
     for i in range(block.shape[0]):
         for row in range(6):
             for lane in range(block.shape[2]):
-                block[i, row, lane] = number_of(chains, min(first + lane, last - 1), 6 * i + row)
+                block[i, row, lane] = number_of(samples, min(first + lane, last - 1), 6 * i + row)
 
 
 @kernel
-def unpack(block, chains, first, last):
+def unpack(block, samples, first, last):
     """The reverse of `pack`; lanes from `last` on are dropped."""
-    if chains.ndim == 1:
+    if samples.ndim == 1:
         for j in range(block.shape[0]):
-            chains[j] = block[j, 0]
+            samples[j] = block[j, 0]
         return
     rows, width = block.shape
     if last - first >= width and rows >= width:
-        if can_stream(chains, block):
+        if can_stream(samples, block):
             for j in range(0, rows, width):
-                stream_square(chains, block, first, j)
+                stream_square(samples, block, first, j)
             return
         for j in range(0, rows, width):
-            scatter_square(chains, block, first, min(j, rows - width))
+            scatter_square(samples, block, first, min(j, rows - width))
         return
     half = width // 2
     if last - first >= width and rows >= half > 1:
         for j in range(0, rows, half):
-            scatter_half_squares(chains, block, first, min(j, rows - half))
+            scatter_half_squares(samples, block, first, min(j, rows - half))
         return
     for lane in range(min(width, last - first)):
         for j in range(block.shape[0]):
-            chains[first + lane, j] = block[j, lane]
+            samples[first + lane, j] = block[j, lane]

@@ -1,10 +1,10 @@
-"""Drivers of the dynamics: one per quantity, for the chains [first, last) of a batch, block by block of lanes.
+"""Drivers of the dynamics: one per quantity, for the samples [first, last) of a batch, block by block of lanes.
 
 Common arguments of all drivers of quantities: `memory`, `memory_size` numbers that no other call uses meanwhile, for
 `rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAMETERS) with None
-for `variation`, or (n + 1, PARAMETERS, 1) with a Variation; then the chains' numbers, inputs before outputs: (chains,
-m) of a batch, (m,) of a single chain. `wrenches` has no numbers where there are none. `first` is a multiple of the lane
-width, as blocks of varied parameters are.
+for `variation`, or (n + 1, PARAMETERS, 1) with a Variation; then the samples' numbers, inputs before outputs: (samples,
+m) of a batch, (m,) of a single sample. `wrenches` has no numbers where there are none. `first` is a multiple of the
+lane width, as blocks of varied parameters are.
 
 n counts degrees of freedom, as the kernels do. Where only some entries of a result are ever other than zero, the
 block's rows, which start as zero, hold them from block to block.
@@ -15,16 +15,16 @@ from ..core.forces import passive as forces
 from ..core.forces.added_mass import add_drag
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.tree.layout import take_parameters
+from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, pack_wrenches, unpack
 
 
 @driver
 def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrenches, qdd, first, last):
-    """Joint accelerations `qdd`; NaN where a chain is singular or its state not finite."""
+    """Joint accelerations `qdd`; NaN where a sample is singular or its state not finite."""
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -39,7 +39,7 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
     """Joint forces `tau` that give the accelerations `qdd`."""
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
@@ -50,12 +50,12 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
 
 @driver
 def hybrid_dynamics(memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, found, first, last):
-    """Per chain (2, n): accelerations and joint forces, one of them given where `prescribed` is 1 or 0."""
+    """Per sample (2, n): accelerations and joint forces, one of them given where `prescribed` is 1 or 0."""
     n, k = topology.shape[1], all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 3 * n, q)
     qdd_found, tau_found, driven = block.rows[:n], block.rows[n : 2 * n], block.rows[2 * n :]
     for start in range(first, last, lane_width(q)):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -72,12 +72,12 @@ def hybrid_dynamics(memory, topology, parameters, variation, q, qd, tau, qdd, pr
 
 @driver
 def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches, residuals, first, last):
-    """What is left of each body's balance: `residuals`, per chain (n, 6) with the moment before the force."""
+    """What is left of each body's balance: `residuals`, per sample (n, 6) with the moment before the force."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
     of_bodies = block.rows.reshape(n, 6, width)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
@@ -88,12 +88,12 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
 
 @driver
 def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenches, reactions, first, last):
-    """What the joints transmit: `reactions`, per chain (bodies, 6) with the force before the moment."""
+    """What the joints transmit: `reactions`, per sample (bodies, 6) with the force before the moment."""
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * bodies, q)
     of_bodies = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
@@ -107,7 +107,7 @@ def passive_forces(memory, topology, parameters, variation, q, qd, found, first,
     """What the joints do by themselves, and the drag of still water."""
     block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         forces.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)

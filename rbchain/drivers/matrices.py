@@ -1,14 +1,14 @@
 """Drivers of matrices between the joints: mass, Coriolis, momentum. Arguments as in `dynamics`.
 
-Each result is (n, n) per chain, unless it says otherwise; behind it in the block's rows lies the kernels' scratch.
+Each result is (n, n) per sample, unless it says otherwise; behind it in the block's rows lies the kernels' scratch.
 """
 
 from ..core.algorithms import aba, coriolis, crba, minverse
 from ..core.algorithms import momentum as momenta
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.simd.lanes import like
-from ..core.tree.layout import take_gravity_off, take_parameters
+from ..core.simd.lanes import constant_like
+from ..core.tree.layout import remove_gravity, set_sample_parameters
 from .blocks import block_for, pack, unpack
 
 
@@ -19,7 +19,7 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
     block = block_for(memory, topology, parameters, None, n * n + crba.RIGID_ROWS * n, q)
     H, composite = block.rows[: n * n], block.rows[n * n :].reshape(n, crba.RIGID_ROWS, width)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         crba.mass_matrix(block.model, block.q, H.reshape(n, n, width), composite, block.work, k)
         unpack(H, result, start, last)
@@ -27,17 +27,17 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
 
 @driver
 def mass_matrix_inverse(memory, topology, parameters, variation, q, result, first, last):
-    """The inverse of the mass matrix; NaN where a chain is singular; scratch TOGETHER COLUMN_ROWS (n + 1)."""
+    """The inverse of the mass matrix; NaN where a sample is singular; scratch TOGETHER COLUMN_ROWS (n + 1)."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    shape = (minverse.TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
+    shape = (minverse.COLUMNS_TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
     block = block_for(memory, topology, parameters, None, n * n + shape[0] * shape[1] * shape[2], q)
     found, columns = block.rows[: n * n], block.rows[n * n :].reshape(shape)
     for i in range(n):
-        block.qd[i, k] = like(memory, 0.0)
-        block.loads.tau[i, k] = like(memory, 0.0)
+        block.qd[i, k] = constant_like(memory, 0.0)
+        block.loads.tau[i, k] = constant_like(memory, 0.0)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
-        take_gravity_off(block.model, block.work, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        remove_gravity(block.model, block.work, k)
         pack(q, start, last, block.q, k)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
         minverse.mass_matrix_inverse(block.model, found.reshape(n, n, width), columns, block.work, k)
@@ -52,7 +52,7 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
     block = block_for(memory, topology, parameters, None, n * n + coriolis.CORIOLIS_ROWS * n, q)
     C, scratch = block.rows[: n * n], block.rows[n * n :].reshape(n, coriolis.CORIOLIS_ROWS, width)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         coriolis.coriolis_matrix(block.model, block.q, block.qd, C.reshape(n, n, width), scratch, block.work, k)
@@ -61,14 +61,14 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
 
 @driver
 def christoffel_symbols(memory, topology, parameters, variation, q, result, first, last):
-    """The Christoffel symbols, per chain (n, n, n); scratch n n + CORIOLIS_ROWS n."""
+    """The Christoffel symbols, per sample (n, n, n); scratch n n + CORIOLIS_ROWS n."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     cube, square = n * n * n, n * n
     block = block_for(memory, topology, parameters, None, cube + square + coriolis.CORIOLIS_ROWS * n, q)
     symbols, C = block.rows[:cube], block.rows[cube : cube + square].reshape(n, n, width)
     scratch = block.rows[cube + square :].reshape(n, coriolis.CORIOLIS_ROWS, width)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         cubes = symbols.reshape(n, n, n, width)
         coriolis.christoffel_symbols(block.model, block.q, block.qd, cubes, C, scratch, block.work, k)
@@ -77,12 +77,12 @@ def christoffel_symbols(memory, topology, parameters, variation, q, result, firs
 
 @driver
 def centroidal_momentum_matrix(memory, topology, parameters, variation, q, result, first, last):
-    """The matrix that maps velocities to momentum, per chain (6, n); scratch RIGID_ROWS n."""
+    """The matrix that maps velocities to momentum, per sample (6, n); scratch RIGID_ROWS n."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n + crba.RIGID_ROWS * n, q)
     matrix, composite = block.rows[: 6 * n], block.rows[6 * n :].reshape(n, crba.RIGID_ROWS, width)
     for start in range(first, last, width):
-        take_parameters(block, block.model.parameters, variation, start, k, k)
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         momenta.centroidal_momentum_matrix(block.model, block.q, matrix.reshape(6, n, width), composite, block.work, k)
         unpack(matrix, result, start, last)

@@ -1,4 +1,4 @@
-"""A batch shared out among threads: drivers hold no lock while they run, and no bit depends on who ran a chain."""
+"""A batch shared out among threads: drivers hold no lock while they run, and no bit depends on who ran a sample."""
 
 import os
 import threading
@@ -81,16 +81,16 @@ def borrow(spare, new_memory):
         return new_memory()
 
 
-def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
-    """Call `driver(memory, *arguments, first, last)` for pieces that together make up all `chains`.
+def run(driver, spare, new_memory, arguments, samples, width, most_threads=None):
+    """Call `driver(memory, *arguments, first, last)` for pieces that together make up all `samples`.
 
     Pieces are whole blocks of `width` lanes. Memory comes from the list `spare`, or is new, and is spare thereafter.
     `most_threads` bounds the threads where the work is too little for all.
     """
-    blocks = -(-chains // width)
+    blocks = -(-samples // width)
     threads = _pool.threads
     threads = max(1, min(threads, blocks, most_threads or threads))
-    spans = pairwise(_bounds(chains, width, threads))  # shared: whoever is free takes the next
+    spans = pairwise(_bounds(samples, width, threads))  # shared: whoever is free takes the next
 
     def work():
         memory = None
@@ -113,7 +113,7 @@ def run(driver, spare, new_memory, arguments, chains, width, most_threads=None):
         raise
 
 
-def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt, steps):
+def run_interruptibly(driver, new_memory, arguments, samples, width, interrupt, steps):
     """`run` for drivers that take long, and that stop once `interrupt[0]` is not zero.
 
     Python handles Ctrl-C in the main thread, and only while that thread is not in compiled code: so the main thread
@@ -121,10 +121,10 @@ def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt, s
     is their number, or infinite where it is not known.
     """
     if steps < BRIEF or threading.current_thread() is not threading.main_thread():
-        run(driver, [], new_memory, arguments, chains, width)
+        run(driver, [], new_memory, arguments, samples, width)
         return
-    threads = max(1, min(_pool.threads, -(-chains // width)))
-    spans = pairwise(_bounds(chains, width, threads))
+    threads = max(1, min(_pool.threads, -(-samples // width)))
+    spans = pairwise(_bounds(samples, width, threads))
 
     def work():
         memory = new_memory()
@@ -144,8 +144,8 @@ def run_interruptibly(driver, new_memory, arguments, chains, width, interrupt, s
         raise
 
 
-def _bounds(chains, width, threads):
+def _bounds(samples, width, threads):
     """Where the pieces of a batch begin and end, in whole blocks."""
-    blocks = -(-chains // width)
+    blocks = -(-samples // width)
     pieces = min(threads * PIECES_PER_THREAD, blocks) if threads > 1 else 1
-    return [min(chains, blocks * piece // pieces * width) for piece in range(pieces + 1)]
+    return [min(samples, blocks * piece // pieces * width) for piece in range(pieces + 1)]

@@ -5,23 +5,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.forces.signals import COEFFICIENTS
-from ..core.integration.acting import allow_calls, evaluate, has_failed_call, take_loads
-from ..core.integration.adaptive_steps import roll_adaptively
-from ..core.integration.fixed_steps import roll_evenly
+from ..core.forces.signals import PIECE_COEFFICIENTS
+from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
+from ..core.integration.adaptive_steps import integrate_adaptive_steps
+from ..core.integration.fixed_steps import integrate_fixed_steps
 from ..core.integration.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
+    CONTROL_TIME,
     TALLY_ROWS,
-    TIME,
     Batch,
     Records,
     Stepper,
 )
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
-from ..core.simd.lanes import like
-from ..core.tree.layout import JOINT_ROWS, MOTOR, Acting, Block, Loads, SharedActions, flat_model, take_parameters
+from ..core.simd.lanes import constant_like
+from ..core.tree.layout import (
+    JOINT_ACTUATOR_FORCE,
+    JOINT_ROWS,
+    Block,
+    BlockActions,
+    Loads,
+    SharedActions,
+    flat_model,
+    set_sample_parameters,
+)
 from .blocks import block_for, choose_parameters, memory_size, water_of
 
 
@@ -47,14 +56,14 @@ def trajectory_memory(topology, state_size, stages, actions, width, dtype):
         np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
-        None if actions is None else acting_memory(topology, state_size, actions, width, dtype),
+        None if actions is None else actions_memory(topology, state_size, actions, width, dtype),
     )
 
 
-def acting_memory(topology, state_size, actions, width, dtype):
+def actions_memory(topology, state_size, actions, width, dtype):
     """Memory for what acts in one call: numbers in lanes; signs of events; arguments of a user's function; integers."""
     n, numbers, signals = topology.shape[1], actions.shared.given.shape[1], actions.shared.signals.shape[1]
-    rows = numbers + 1 + signals * (3 + COEFFICIENTS + actions.most_coefficients) + JOINT_ROWS * n
+    rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.most_coefficients) + JOINT_ROWS * n
     own = actions.controller.shape[0] * actions.controller.shape[1]
     return (
         np.zeros((rows + own) * width + CACHE_LINE // dtype.itemsize, dtype),
@@ -67,7 +76,7 @@ def acting_memory(topology, state_size, actions, width, dtype):
 
 @kernel
 def stepper_for(numbers, clock, tally, size, stages):
-    """Lay out the integrator's memory for one block of lanes of chains with states of this size."""
+    """Lay out the integrator's memory for one block of lanes of samples with states of this size."""
     width, start = clock.shape[1], aligned_start(numbers)
     state = size * width
     return Stepper(
@@ -82,24 +91,24 @@ def stepper_for(numbers, clock, tally, size, stages):
 
 
 @kernel
-def lay_out_acting(memory, actions, topology):
-    """What acts on the chains of one block of lanes, in its memory."""
+def lay_out_actions(memory, actions, topology):
+    """What acts on the samples of one block of lanes, in its memory."""
     numbers, before, call, integers, failed_calls = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.most_coefficients
     width, count, start = before.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.given.shape[1] * width
     values = time + width
     pieces = values + 3 * count * width
-    joints = pieces + (COEFFICIENTS + coefficients) * count * width
+    joints = pieces + (PIECE_COEFFICIENTS + coefficients) * count * width
     of_lanes = window(numbers, joints + JOINT_ROWS * n * width, (*actions.controller.shape[:2], width))
     controller = choose_parameters(actions.controller, of_lanes)
-    return Acting(
+    return BlockActions(
         shared,
         integers[:width],
         window(numbers, start, (shared.given.shape[1], width)),
         window(numbers, time, (1, width)),
         window(numbers, values, (count, 3, width)),
-        window(numbers, pieces, (count, COEFFICIENTS + coefficients, width)),
+        window(numbers, pieces, (count, PIECE_COEFFICIENTS + coefficients, width)),
         window(numbers, joints, (JOINT_ROWS, n, width)),
         before,
         call,
@@ -110,9 +119,9 @@ def lay_out_acting(memory, actions, topology):
     )
 
 
-# What acts on the chains over time, or None.
-acting_for = choose(
-    lambda memory, actions, topology: is_given(actions), lay_out_acting, lambda memory, actions, topology: None
+# What acts on the samples over time, or None.
+actions_in_block = choose(
+    lambda memory, actions, topology: is_given(actions), lay_out_actions, lambda memory, actions, topology: None
 )
 
 # Where events are recorded, or None.
@@ -122,9 +131,9 @@ records_for = choose(is_given, lambda actions: actions.records, lambda actions: 
 @kernel
 def memory_for(memory, topology, parameters, q, actions, shape):
     """A block of lanes, with what acts over time, and the integrator's memory; shape = (rows of the state, stages)."""
-    numbers, stepper_numbers, clock, counts, acting_numbers = memory
+    numbers, stepper_numbers, clock, counts, action_numbers = memory
     block = block_for(numbers, topology, parameters, None, 0, q)
-    loads = Loads(block.loads.tau, block.loads.wrenches, acting_for(acting_numbers, actions, topology))
+    loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology))
     acted_on = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows)
     return acted_on, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])
 
@@ -142,7 +151,7 @@ def fixed_steps(memory, topology, parameters, variation, settings, start, action
         if outcome.interrupt[0] != 0:
             break
         span = (block_start, min(block_start + lane_width(start.q), last))
-        roll_evenly(block, stepper, tableau, batch, settings.step, span, all_lanes(start.q))
+        integrate_fixed_steps(block, stepper, tableau, batch, settings.step, span, all_lanes(start.q))
 
 
 @driver
@@ -153,20 +162,20 @@ def adaptive_steps(
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = memory_for(memory, topology, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
-    roll_adaptively(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
+    integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
 
 
 @driver
-def motor_forces(memory, topology, parameters, variation, states, tau, actions, times, found, first, last):
-    """What the motors give, and the accelerations, found (chains times, 2 n), at saved states of a trajectory.
+def actuator_forces(memory, topology, parameters, variation, states, tau, actions, times, found, first, last):
+    """What the motors give, and the accelerations, found (samples times, 2 n), at saved states of a trajectory.
 
-    `states`, a Saved of arrays (chains times, ...), and `first` and `last` count the times of each chain one after the
-    other.
+    `states`, a Saved of arrays (samples times, ...), and `first` and `last` count the times of each sample one after
+    the other.
     """
     q, qd, integrals = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
     block, stepper = memory_for(memory, topology, parameters, q, actions, (nq + n + integrals.shape[1], 1))
-    y, rate, joints = stepper.y, stepper.rates[0], block.loads.acting.joints
+    y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
     for block_start in range(first, last, width):
         for lane in range(width):
             row = min(block_start + lane, last - 1)
@@ -176,14 +185,16 @@ def motor_forces(memory, topology, parameters, variation, states, tau, actions, 
                 y[nq + j, lane] = qd[row, j]
             for j in range(integrals.shape[1]):
                 y[nq + n + j, lane] = integrals[row, j]
-            take_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
-            take_loads(block, tau, times[row % m], row // m, lane)
+            set_sample_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
+            set_sample_forces(block, tau, times[row % m], row // m, lane)
             # neither for a sample that had ended before, nor for a copy
             allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
-            stepper.control[TIME, lane] = like(q, times[row % m])
-        evaluate(block, y, stepper.control[TIME, all_lanes(q)], rate, all_lanes(q))
+            stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row % m])
+        evaluate(block, y, stepper.control[CONTROL_TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
             failed = has_failed_call(block, lane)
             for j in range(n):
-                found[block_start + lane, j] = like(q, math.nan) if failed else joints[MOTOR, j, lane]
-                found[block_start + lane, n + j] = like(q, math.nan) if failed else rate[nq + j, lane]
+                found[block_start + lane, j] = (
+                    constant_like(q, math.nan) if failed else joints[JOINT_ACTUATOR_FORCE, j, lane]
+                )
+                found[block_start + lane, n + j] = constant_like(q, math.nan) if failed else rate[nq + j, lane]

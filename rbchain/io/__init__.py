@@ -84,7 +84,7 @@ def save(model: Model, path: str | Path) -> None:
     Parameters
     ----------
     model : Model
-        Of one chain.
+        Of one sample.
     path : str or Path
 
     Raises
@@ -92,7 +92,7 @@ def save(model: Model, path: str | Path) -> None:
     FileFormatError
         If files with this ending are not written, or the model has joints that the format does not know.
     ModelError
-        If the model is a batch of chains.
+        If the model is a batch of samples.
 
     Warns
     -----
@@ -110,7 +110,7 @@ def save(model: Model, path: str | Path) -> None:
     2
     """
     if model.batch_shape:
-        raise ModelError(f"model {model.name!r} is a batch {model.batch_shape} of chains; expected a single one")
+        raise ModelError(f"model {model.name!r} is a batch {model.batch_shape} of samples; expected a single one")
     path = Path(path)
     ending = path.suffix.lower()
     if ending == ".toml":

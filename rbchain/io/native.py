@@ -260,7 +260,7 @@ def _visuals(where: str, given: Mapping[str, Any], units: _Measures, folder: Pat
 
 
 def toml_of(model: Model) -> str:
-    """The text of the file of a model of one chain."""
+    """The text of the file of a model of one sample."""
     import tomli_w
 
     description = model.description

@@ -25,7 +25,7 @@ SHAPES = ("box", "cylinder", "sphere", "mesh")  # of visuals
 
 
 def urdf_of(model: Model) -> str:
-    """The text of the URDF of a model of one chain, on a root link without mass that stands for the world.
+    """The text of the URDF of a model of one sample, on a root link without mass that stands for the world.
 
     Numbers are written in full, so that positions, axes and tensors are read again to the bit, and rotations, which
     URDF has as angles, to rounding. Raises FileFormatError for joints that URDF does not know.

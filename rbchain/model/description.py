@@ -27,7 +27,7 @@ class Description:
     """Every number and name of a mechanism of n moving bodies, each with one joint to its parent.
 
     `dof_counts` (n,) says how many degrees of freedom each joint has; `dof_types` and what follows have one entry for
-    each of the nv in all. Arrays of numbers may have leading batch axes: one value for each chain.
+    each of the nv in all. Arrays of numbers may have leading batch axes: one value for each sample.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Description:
     nominal: Any = None  # the Description before samples differed; None if they do not
 
 
-#: Axes of one chain's value of each number that chains may differ in; "n" stands for the number of bodies, "nv" for
+#: Axes of one sample's value of each number that samples may differ in; "n" stands for the number of bodies, "nv" for
 #: that of degrees of freedom.
 VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "placement_rotation": ("n", 3, 3),

@@ -20,7 +20,7 @@ from .joint import QUATERNION_JOINTS, axes_along
 from .passive import PASSIVE_FIELDS
 
 DOF_CODES = {"revolute": layout.REVOLUTE, "prismatic": layout.PRISMATIC, "screw": layout.SCREW}
-POSING_CODES = {"free": layout.FREE, "spherical": layout.SPHERICAL}
+POSING_CODES = {"free": layout.POSING_FREE, "spherical": layout.POSING_SPHERICAL}
 
 #: Columns of the parameters that each field of a description reaches.
 REACH = {
@@ -48,40 +48,43 @@ REACH = {
     "strip_drag": ("strip_factor",),
 }
 COLUMNS = {
-    "rotation": slice(layout.PLACEMENT_ROTATION, layout.PLACEMENT_ROTATION + 9),
-    "translation": slice(layout.PLACEMENT_TRANSLATION, layout.PLACEMENT_TRANSLATION + 3),
-    "mass": slice(layout.MASS, layout.MASS + 1),
-    "cg": slice(layout.CG, layout.CG + 3),
-    "inertia": slice(layout.INERTIA, layout.INERTIA + 6),
-    "advance": slice(layout.ADVANCE, layout.ADVANCE + 1),
-    "armature": slice(layout.ARMATURE, layout.ARMATURE + 1),
-    "axis": slice(layout.AXIS, layout.AXIS + 3),
-    **{field: slice(layout.STIFFNESS + i, layout.STIFFNESS + i + 1) for i, field in enumerate(PASSIVE_FIELDS)},
+    "rotation": slice(layout.PARAM_PLACEMENT_ROTATION, layout.PARAM_PLACEMENT_ROTATION + 9),
+    "translation": slice(layout.PARAM_PLACEMENT_TRANSLATION, layout.PARAM_PLACEMENT_TRANSLATION + 3),
+    "mass": slice(layout.PARAM_MASS, layout.PARAM_MASS + 1),
+    "cg": slice(layout.PARAM_CG, layout.PARAM_CG + 3),
+    "inertia": slice(layout.PARAM_INERTIA, layout.PARAM_INERTIA + 6),
+    "advance": slice(layout.PARAM_ADVANCE, layout.PARAM_ADVANCE + 1),
+    "armature": slice(layout.PARAM_ARMATURE, layout.PARAM_ARMATURE + 1),
+    "axis": slice(layout.PARAM_AXIS, layout.PARAM_AXIS + 3),
+    **{
+        field: slice(layout.PARAM_STIFFNESS + i, layout.PARAM_STIFFNESS + i + 1)
+        for i, field in enumerate(PASSIVE_FIELDS)
+    },
 }
 #: Columns that only a model in water has.
 WATER_COLUMNS = {
-    "added": slice(layout.ADDED_MASS, layout.ADDED_MASS + 21),
-    "total": slice(layout.TOTAL_INERTIA, layout.TOTAL_INERTIA + 21),
-    "net_mass": slice(layout.NET_MASS, layout.NET_MASS + 1),
-    "net_moment": slice(layout.NET_MOMENT, layout.NET_MOMENT + 3),
-    "displaced": slice(layout.DISPLACED, layout.DISPLACED + 1),
-    "buoyancy_center": slice(layout.BUOYANCY_CENTER, layout.BUOYANCY_CENTER + 3),
-    "drag_rotation": slice(layout.DRAG_ROTATION, layout.DRAG_ROTATION + 9),
-    "drag_origin": slice(layout.DRAG_ORIGIN, layout.DRAG_ORIGIN + 3),
-    "linear_damping": slice(layout.LINEAR_DAMPING, layout.LINEAR_DAMPING + 36),
-    "quadratic_damping": slice(layout.QUADRATIC_DAMPING, layout.QUADRATIC_DAMPING + 36),
-    "strip_factor": slice(layout.STRIP_FACTOR, layout.STRIP_FACTOR + 1),
-    "strip_length": slice(layout.STRIP_LENGTH, layout.STRIP_LENGTH + 1),
+    "added": slice(layout.PARAM_ADDED_MASS, layout.PARAM_ADDED_MASS + 21),
+    "total": slice(layout.PARAM_TOTAL_INERTIA, layout.PARAM_TOTAL_INERTIA + 21),
+    "net_mass": slice(layout.PARAM_NET_MASS, layout.PARAM_NET_MASS + 1),
+    "net_moment": slice(layout.PARAM_NET_MOMENT, layout.PARAM_NET_MOMENT + 3),
+    "displaced": slice(layout.PARAM_DISPLACED_MASS, layout.PARAM_DISPLACED_MASS + 1),
+    "buoyancy_center": slice(layout.PARAM_BUOYANCY_CENTER, layout.PARAM_BUOYANCY_CENTER + 3),
+    "drag_rotation": slice(layout.PARAM_DRAG_ROTATION, layout.PARAM_DRAG_ROTATION + 9),
+    "drag_origin": slice(layout.PARAM_DRAG_ORIGIN, layout.PARAM_DRAG_ORIGIN + 3),
+    "linear_damping": slice(layout.PARAM_LINEAR_DAMPING, layout.PARAM_LINEAR_DAMPING + 36),
+    "quadratic_damping": slice(layout.PARAM_QUADRATIC_DAMPING, layout.PARAM_QUADRATIC_DAMPING + 36),
+    "strip_factor": slice(layout.PARAM_STRIP_FACTOR, layout.PARAM_STRIP_FACTOR + 1),
+    "strip_length": slice(layout.PARAM_STRIP_LENGTH, layout.PARAM_STRIP_LENGTH + 1),
 }
 WATER_TURNED_WITH_AXIS = ("added", "total", "net_moment", "buoyancy_center", "drag_rotation", "drag_origin")
 #: The fields of which one other than zero makes a joint have the passive force.
 PASSIVE_CODES = {
-    layout.SPRING: ("stiffness", "cubic_stiffness"),
-    layout.DAMPER: ("damping",),
-    layout.SLIDING: ("friction", "static_friction"),
-    layout.STRIBECK: ("static_friction",),
-    layout.STOPS: ("limit_stiffness",),
-    layout.ASYMMETRIC: ("friction_asymmetry",),
+    layout.PASSIVE_SPRING: ("stiffness", "cubic_stiffness"),
+    layout.PASSIVE_DAMPER: ("damping",),
+    layout.PASSIVE_FRICTION: ("friction", "static_friction"),
+    layout.PASSIVE_STRIBECK: ("static_friction",),
+    layout.PASSIVE_STOPS: ("limit_stiffness",),
+    layout.PASSIVE_ASYMMETRIC: ("friction_asymmetry",),
 }
 LIN, ANG = slice(0, 3), slice(3, 6)
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
@@ -145,27 +148,27 @@ def topology_of(description: Description) -> np.ndarray:
     topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.AIR)
     parent = np.arange(-1, n - 1)
     parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
-    topology[layout.PARENT] = np.where(parent < 0, n, parent)
-    topology[layout.JOINT] = [DOF_CODES[kind] for kind in description.dof_types]
-    topology[layout.FIRST] = np.arange(n)
-    topology[layout.BODY] = -1
-    topology[layout.BODY, dofs.last] = np.arange(dofs.counts.size)
+    topology[layout.TOPOLOGY_PARENT] = np.where(parent < 0, n, parent)
+    topology[layout.TOPOLOGY_JOINT] = [DOF_CODES[kind] for kind in description.dof_types]
+    topology[layout.TOPOLOGY_FIRST] = np.arange(n)
+    topology[layout.TOPOLOGY_BODY] = -1
+    topology[layout.TOPOLOGY_BODY, dofs.last] = np.arange(dofs.counts.size)
     for body, kind in enumerate(description.joint_types):
         first, last, at = dofs.velocity_index[body], dofs.last[body], dofs.position_index[body]
         if kind in QUATERNION_JOINTS:
-            topology[layout.POSING, first : last + 1] = layout.CARRIED
-            topology[layout.POSING, first] = POSING_CODES[kind]
-            topology[layout.COORDINATE, first : last + 1] = at
-            topology[layout.FIRST, first : last + 1] = first
+            topology[layout.TOPOLOGY_POSING, first : last + 1] = layout.POSING_CARRIED
+            topology[layout.TOPOLOGY_POSING, first] = POSING_CODES[kind]
+            topology[layout.TOPOLOGY_COORDINATE, first : last + 1] = at
+            topology[layout.TOPOLOGY_FIRST, first : last + 1] = first
         else:
-            topology[layout.COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
-    topology[layout.GATHERING], topology[layout.JOINS] = _gathering(parent)
+            topology[layout.TOPOLOGY_COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
+    topology[layout.TOPOLOGY_CONTRIBUTION_ROW], topology[layout.TOPOLOGY_ACCUMULATES] = _contribution_rows(parent)
     for code, fields in PASSIVE_CODES.items():
         for field in fields:
             given = getattr(description, field) != 0.0
-            topology[layout.PASSIVE] |= code * given.reshape(-1, n).any(0)
+            topology[layout.TOPOLOGY_PASSIVE] |= code * given.reshape(-1, n).any(0)
     if is_in_water(description):
-        topology[layout.DRAG, dofs.last] = _drag_of(description)
+        topology[layout.TOPOLOGY_DRAG, dofs.last] = _drag_of(description)
         return topology.astype(layout.IN_WATER)
     return topology
 
@@ -180,29 +183,29 @@ def _drag_of(description: Description) -> np.ndarray:
     return layout.FULL_DRAG * full + layout.DIAGONAL_DRAG * diagonal + layout.STRIP_DRAG * strips
 
 
-def _gathering(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _contribution_rows(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows in which the children of each body add up (nv,), as few as will do, and who adds to a sibling's (nv,).
 
     Bodies whose only child is the next body need none.
     """
     n = parent.size
     children = np.bincount(parent[parent >= 0], minlength=n)
-    alone = np.array([children[i] == 1 and i + 1 < n and parent[i + 1] == i for i in range(n)], bool)
-    gathering, joins = np.full(n, -1), np.zeros(n, np.int64)
+    in_registers = np.array([children[i] == 1 and i + 1 < n and parent[i + 1] == i for i in range(n)], bool)
+    contribution_row, accumulates = np.full(n, -1), np.zeros(n, np.int64)
     free, rows = [], 0
     for i in range(n - 1, -1, -1):  # the order of the inward sweep: a row is free again once its body has read it
-        if gathering[i] >= 0:
-            free.append(gathering[i])
+        if contribution_row[i] >= 0:
+            free.append(contribution_row[i])
         p = parent[i]
-        if p >= 0 and not alone[p]:
-            joins[i] = gathering[p] >= 0
-            if gathering[p] < 0:
+        if p >= 0 and not in_registers[p]:
+            accumulates[i] = contribution_row[p] >= 0
+            if contribution_row[p] < 0:
                 if not free:
                     free.append(rows)
                     rows += 1
-                gathering[p] = free.pop()
-    gathering = np.where(gathering < 0, rows, gathering)
-    return np.where(alone, layout.IN_REGISTERS, gathering), joins
+                contribution_row[p] = free.pop()
+    contribution_row = np.where(contribution_row < 0, rows, contribution_row)
+    return np.where(in_registers, layout.IN_REGISTERS, contribution_row), accumulates
 
 
 def columns_of(description: Description, name: str) -> np.ndarray:
@@ -235,7 +238,7 @@ def columns_of(description: Description, name: str) -> np.ndarray:
         tensor = _of_last(dofs, d.inertia.reshape(*d.inertia.shape[:-2], 9)).reshape(*d.inertia.shape[:-3], -1, 3, 3)
         return (back @ tensor @ F)[..., UPPER_TRIANGLE[0], UPPER_TRIANGLE[1]]
     world = np.broadcast_to(np.eye(3), (*F.shape[:-3], 1, 3, 3))
-    parent = topology_of(d)[layout.PARENT]
+    parent = topology_of(d)[layout.TOPOLOGY_PARENT]
     back_of_parent = np.concatenate([back, world], -3)[..., parent, :, :]
     if name == "translation":
         return (back_of_parent @ _of_first(dofs, d.placement_translation, np.zeros(3))[..., None])[..., 0]
@@ -273,7 +276,7 @@ def _water_columns(d: Description, name: str, F: np.ndarray) -> np.ndarray:
         return (density / 2 * d.strip_drag * d.strip_diameter)[..., None]
     if name == "strip_length":
         return d.strip_length[..., None]
-    matrix = (density > 0.0)[..., None, None] * getattr(d, name)  # a chain without a fluid has nothing of one
+    matrix = (density > 0.0)[..., None, None] * getattr(d, name)  # a sample without a fluid has nothing of one
     return matrix.reshape(*matrix.shape[:-2], 36)
 
 
@@ -310,16 +313,16 @@ def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.nd
 def parameters_of(description: Description, in_water: bool) -> np.ndarray:
     """The parameters (nv + 1, PARAMETERS) of a description without batch axes; (nv + 1, WET_PARAMETERS) in water."""
     n = len(description.dof_types)
-    parameters = np.zeros((n + 1, layout.WET_PARAMETERS if in_water else layout.PARAMETERS))
+    parameters = np.zeros((n + 1, layout.PARAM_COLUMNS_IN_WATER if in_water else layout.PARAM_COLUMNS))
     for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
         parameters[:n, columns] = columns_of(description, name)
-    parameters[n, layout.GRAVITY : layout.GRAVITY + 3] = description.gravity
-    parameters[n, layout.AXIS + 2] = 1.0  # the base's axes are the world's
+    parameters[n, layout.PARAM_GRAVITY : layout.PARAM_GRAVITY + 3] = description.gravity
+    parameters[n, layout.PARAM_AXIS + 2] = 1.0  # the base's axes are the world's
     return parameters
 
 
 def batch_shape_of(description: Description) -> tuple[int, ...]:
-    """Leading axes of the fields in which chains differ; () where they share everything."""
+    """Leading axes of the fields in which samples differ; () where they share everything."""
     return np.broadcast_shapes(
         *(
             (shape := getattr(description, field).shape)[: len(shape) - len(axes)]
@@ -331,25 +334,25 @@ def batch_shape_of(description: Description) -> tuple[int, ...]:
 def variation_of(
     description: Description, parameters: np.ndarray, dtype: npt.DTypeLike, in_water: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Parameters that chains do not share, ordered by blocks of lanes: entries (m, 2) and values (blocks, m, lanes).
+    """Parameters that samples do not share, ordered by blocks of lanes: entries (m, 2) and values (blocks, m, lanes).
 
     Sets in `parameters` what a field with batch axes turns out to share after all.
     """
     n, width = len(description.dof_types), LANE_WIDTHS[np.dtype(dtype).name]
     batch = batch_shape_of(description)
-    chains = int(np.prod(batch))
-    blocks = -(-chains // width)
+    samples = int(np.prod(batch))
+    blocks = -(-samples // width)
     entries, values = [], []
 
-    def add(row: int, column: int, of_chains: np.ndarray) -> None:
-        of_chains = np.broadcast_to(of_chains, batch).reshape(-1)
-        if chains == 0 or (of_chains == of_chains[0]).all():
-            if chains:
-                parameters[row, column] = of_chains[0]
+    def add(row: int, column: int, of_samples: np.ndarray) -> None:
+        of_samples = np.broadcast_to(of_samples, batch).reshape(-1)
+        if samples == 0 or (of_samples == of_samples[0]).all():
+            if samples:
+                parameters[row, column] = of_samples[0]
             return
         padded = np.empty(blocks * width, dtype)
-        padded[:chains] = of_chains
-        padded[chains:] = of_chains[-1]
+        padded[:samples] = of_samples
+        padded[samples:] = of_samples[-1]
         entries.append((row, column))
         values.append(padded.reshape(blocks, width))
 
@@ -364,7 +367,7 @@ def variation_of(
                 add(row, groups[name].start + offset, columns[..., row, offset])
     if "gravity" in varied:
         for axis in range(3):
-            add(n, layout.GRAVITY + axis, description.gravity[..., axis])
+            add(n, layout.PARAM_GRAVITY + axis, description.gravity[..., axis])
     stacked = aligned_empty((blocks, len(values), width), dtype)
     for entry, of_blocks in enumerate(values):
         stacked[:, entry] = of_blocks

@@ -129,9 +129,9 @@ def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None
 
 
 def refuse(names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str) -> None:
-    """Raise for the first degree of freedom (and chain) where `bad` (..., nv) holds."""
+    """Raise for the first degree of freedom (and sample) where `bad` (..., nv) holds."""
     if np.any(bad):
-        *chain, dof = (int(i) for i in np.argwhere(bad)[0])
-        where = f" of chain {chain[0] if len(chain) == 1 else tuple(chain)}" if chain else ""
-        value = np.broadcast_to(values, np.shape(bad))[(*chain, dof)]
+        *sample, dof = (int(i) for i in np.argwhere(bad)[0])
+        where = f" of sample {sample[0] if len(sample) == 1 else tuple(sample)}" if sample else ""
+        value = np.broadcast_to(values, np.shape(bad))[(*sample, dof)]
         raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected}")

@@ -86,9 +86,9 @@ def check_finite(body_names: Sequence[str], what: str, values: np.ndarray, compo
 
 
 def _refuse(names: Sequence[str], bad: np.ndarray, sentence: str, values: np.ndarray, owner: str = "body") -> None:
-    """Raise for the first body or joint (and chain) where `bad` (..., n) holds."""
+    """Raise for the first body or joint (and sample) where `bad` (..., n) holds."""
     if not bad.any():
         return
-    *chain, which = first = tuple(int(i) for i in np.argwhere(bad)[0])
-    where = f" of chain {chain[0] if len(chain) == 1 else tuple(chain)}" if chain else ""
+    *sample, which = first = tuple(int(i) for i in np.argwhere(bad)[0])
+    where = f" of sample {sample[0] if len(sample) == 1 else tuple(sample)}" if sample else ""
     raise ModelError(f"{owner} {names[which]!r}{where}: " + sentence.format(np.asarray(values[first]).tolist()))

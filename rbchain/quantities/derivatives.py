@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.algorithms.derivatives import DERIVATIVE_ROWS
-from ..core.algorithms.minverse import COLUMN_ROWS, TOGETHER
+from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
 from ..drivers import derivatives
 from ..kernel_model import KernelModel
 from .attributes import Attributes
@@ -71,7 +71,7 @@ class Derivatives(Attributes):
         >>> float(dqdd_dtau[0, 0].round(9))
         6.0
         """
-        columns = TOGETHER * COLUMN_ROWS * (self.nv + 1)
+        columns = COLUMNS_TOGETHER * COLUMN_ROWS * (self.nv + 1)
         scratch = 3 * self.nv * self.nv + DERIVATIVE_ROWS * self.nv + columns
         driver = derivatives.forward_dynamics_derivatives
         self.kernel_model.refuse_water("forward_dynamics_derivatives")

@@ -114,7 +114,7 @@ class Dynamics(Attributes):
             As for `forward_dynamics`; `qdd` counts where `prescribed` is true, `tau` where it is false. What does not
             count may be anything, even NaN.
         prescribed : (nv,) or (..., nv) array of bool
-            Which accelerations are given: for all chains the same, or for each its own.
+            Which accelerations are given: for all samples the same, or for each its own.
         wrenches : (..., n, 6) array, optional
         out : (..., 2, nv) array, optional
             The array for both results, as for `forward_dynamics`.

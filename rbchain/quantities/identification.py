@@ -63,7 +63,7 @@ class Identification(Attributes):
         Ten columns for each body, in the order of `inertial_parameters`, which has xz before yy where Pinocchio has
         them the other way round.
 
-        Where chains differ: tau = einsum("...ij,...j", Y, inertial_parameters).
+        Where samples differ: tau = einsum("...ij,...j", Y, inertial_parameters).
 
         Parameters as for `inverse_dynamics`, and `out`, an array for the result (new memory for a large batch takes
         time to be touched).
@@ -147,7 +147,7 @@ class Identification(Attributes):
         ('link1.mcx + 0.5*link2.m', 'link1.mcy', 'link1.Jzz + 0.25*link2.m', 'link2.mcx', 'link2.mcy', 'link2.Jzz')
         """
         if self.batch_shape:
-            raise ModelError(f"the chains of this model differ, batch_shape {self.batch_shape}; expected one model")
+            raise ModelError(f"the samples of this model differ, batch_shape {self.batch_shape}; expected one model")
         rng = np.random.default_rng(rng)
         samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self.nv + 1)
         q, qd = self.random_state(rng, (samples,))

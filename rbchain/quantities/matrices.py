@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..core.algorithms.coriolis import CORIOLIS_ROWS
 from ..core.algorithms.crba import RIGID_ROWS
-from ..core.algorithms.minverse import COLUMN_ROWS, TOGETHER
+from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
 from ..drivers import dynamics, matrices
 from .attributes import Attributes
 
@@ -60,7 +60,7 @@ class Matrices(Attributes):
         """
         model = self.kernel_model.with_inertia("mass_matrix_inverse")
         n, driver = self.nv, matrices.mass_matrix_inverse
-        return model.compute(driver, (n, n), ("q",), (q,), scratch=TOGETHER * COLUMN_ROWS * (n + 1), out=out)
+        return model.compute(driver, (n, n), ("q",), (q,), scratch=COLUMNS_TOGETHER * COLUMN_ROWS * (n + 1), out=out)
 
     def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..actions.drives import ONE_JOINT
-from ..actions.gather import dof_index, gather
+from ..actions.flatten import dof_index, flatten_actions
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
 from .nominal import Nominal
@@ -33,7 +33,7 @@ def check_actions(nominal: Nominal) -> None:
 
     def gathered(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
         implicit = simulate.method == "implicit"
-        return gather(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
+        return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
     for kind, actions in {"drives": nominal.drives, "forces": nominal.forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..actions.gather import gather
+from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64
@@ -125,11 +125,11 @@ class Plan:
 
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
         """All outputs of the samples from `first` to before `last`, by name."""
-        lowest, highest = self.company(first, last)
+        lowest, highest = self.computed_range(first, last)
         found = self.compute_values(self.draw(lowest, highest))
         return {name: values[first - lowest : last - lowest] for name, values in found.items()}
 
-    def company(self, first: int, last: int) -> tuple[int, int]:
+    def computed_range(self, first: int, last: int) -> tuple[int, int]:
         """The range of samples to compute for these: two at least.
 
         One chain alone would share all its parameters with itself, for which other code would be compiled.
@@ -164,7 +164,7 @@ class Plan:
             samples, simulate = self.samples(values), self.nominal.simulation
             samples.build()
             actions = samples.drives, samples.forces, self.nominal.events
-            gather(
+            flatten_actions(
                 self.nominal.model, (len(values),), simulate.duration, FLOAT64, *actions, simulate.method == "implicit"
             )
         except (ModelError, StateError):
@@ -177,7 +177,7 @@ class Plan:
         """As much of the plan as these samples need: a table's other rows need not go to who computes them."""
         if self.table is None:
             return self
-        lowest, highest = self.company(first, last)
+        lowest, highest = self.computed_range(first, last)
         return replace(self, table=self.draw(lowest, highest), table_start=lowest)
 
     def words(self) -> dict[str, Any]:

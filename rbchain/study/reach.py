@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.gather import gather
+from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..model.flatten import COLUMNS, WATER_COLUMNS
@@ -96,7 +96,7 @@ def _in_actions(nominal: Nominal, chains: Samples, plain: Samples) -> list[str]:
     simulate = nominal.simulation
     settings = (1,), simulate.duration, FLOAT64
     tables = [
-        gather(nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method == "implicit")[0]
+        flatten_actions(nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method == "implicit")[0]
         for c in (chains, plain)
     ]
     return [] if _same(*tables) else ["drives and wrenches"]

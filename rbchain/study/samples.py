@@ -9,7 +9,7 @@ import numpy as np
 from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..actions.wrenches import Current
 from ..chain import Model
-from ..core.tree.layout import COORDINATE
+from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StudyError
 from .description import Dispersion
 from .nominal import Nominal
@@ -112,7 +112,7 @@ class Samples:
         elif self.model.kernel_model.dofs.in_quaternion_joint[target.index]:
             raise StudyError(f"q of {target.name!r}: a free or spherical joint's is moved, how = 'add', and not set")
         else:
-            self._q[:, self.model.kernel_model.topology[COORDINATE, target.index]] = values[:, 0]
+            self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, target.index]] = values[:, 0]
             self._along[:, target.index] = 0.0
 
     def _apply_qd(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:

@@ -165,7 +165,7 @@ class Store(Chunked):
 
 
 @contextlib.contextmanager
-def alone(folder: str | Path) -> Iterator[None]:
+def exclusive_access(folder: str | Path) -> Iterator[None]:
     """Hold a folder of results, or raise a StudyError where another run does; however a process ends, it lets go."""
     import fcntl
 

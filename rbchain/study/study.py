@@ -24,7 +24,7 @@ from .provenance import Log
 from .reach import reach_of
 from .run import MEMORY, chunk_size, run
 from .statistics import Statistics
-from .store import InMemory, Store, alone
+from .store import InMemory, Store, exclusive_access
 
 if TYPE_CHECKING:
     import xarray
@@ -185,7 +185,7 @@ class Study:
             return in_memory.dataset(plan, statistics)
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
-            with alone(out):
+            with exclusive_access(out):
                 exists = Store.exists(out)
                 store = Store.open(out, plan, self.reach) if exists else Store.create(out, plan, size, self.reach)
                 log = Log(out)
@@ -226,7 +226,7 @@ class Study:
         values = plan.draw(max(0, k - 4), min(samples, k + 5))
         beside = values[plan.possible(values) & (values != drawn).any(-1)][:1]
         _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
-        return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_chain(0)
+        return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 
     def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike = 101) -> Trajectory:
         """The motions of `count` samples (at least 2) from the `first` on: `study.motions().view()`.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
-from ..actions.gather import dof_index
+from ..actions.flatten import dof_index
 from ..actions.wrenches import Current, Wrench
 from ..errors import StudyError
 from .nominal import Nominal

@@ -30,7 +30,7 @@ ENDINGS = (".html", *WRITERS, ".png")
 def film(
     motion: Trajectory,
     path: str | Path,
-    chain: int | tuple[int, ...],
+    sample: int | tuple[int, ...],
     show: Sequence[str],
     fps: float,
     speed: float,
@@ -48,7 +48,7 @@ def film(
         raise StateError(
             f"the film would have {frames} frames; expected at most {MOST_FRAMES}: raise speed, or lower fps"
         )
-    scene = scene_of_motion(motion, chain, frames, reactions="reactions" in layers)
+    scene = scene_of_motion(motion, sample, frames, reactions="reactions" in layers)
     if path.suffix == ".html":
         return _page(path, scene, layers, fps)
     painting = Painting(scene, layers, size)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..simulation import Trajectory
 
 MOST_GHOSTS = 30
-MOST_STATES = 2_000_000  # of a motion, for reactions to be shown: they are computed for all of its chains
+MOST_STATES = 2_000_000  # of a motion, for reactions to be shown: they are computed for all of its samples
 LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
 #: Red, green and blue, to 255, of what is no body.
 GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
@@ -35,10 +35,10 @@ def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One chain in full, others as ghosts, at the times (frames,) of the picture; world axes, m.
+    """One sample in full, others as ghosts, at the times (frames,) of the picture; world axes, m.
 
     `translation` (1 + ghosts, frames, n, 3), `rotation` (..., 3, 3) and `quaternion` (..., 4; w, x, y, z) place the
-    bodies; the chain itself comes first. Of that `trails` (frames, tips, 3) are the ways of the outermost points, and
+    bodies; the sample itself comes first. Of that `trails` (frames, tips, 3) are the ways of the outermost points, and
     `reactions` (frames, n, 3) what holds its bodies, N, or None where that is not known.
     """
 
@@ -58,7 +58,7 @@ class Scene:
         return -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
 
     def ball(self, shapes: Sequence[Shape]) -> tuple[np.ndarray, float]:
-        """Centre and radius of a ball around everything at any time; `shapes` are the chain's."""
+        """Centre and radius of a ball around everything at any time; `shapes` are the sample's."""
         points = [self.translation.reshape(-1, 3), self.trails.reshape(-1, 3)]
         some = slice(None, None, max(1, len(self.t) // 30))
         for shape in shapes:
@@ -72,7 +72,7 @@ class Scene:
         return (low + high) / 2, max(float(np.linalg.norm(high - low)) / 2, 0.1 * extent_of(self.model))
 
     def centers(self, frame: int) -> np.ndarray:
-        """Centres of mass of the chain's bodies (n, 3)."""
+        """Centres of mass of the sample's bodies (n, 3)."""
         return self.translation[0, frame] + np.einsum("nij,nj->ni", self.rotation[0, frame], self.model.cg)
 
     def axes(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ def scene_of_states(
     reactions: np.ndarray | None = None,
     ghosts: tuple[Model, np.ndarray] | None = None,
 ) -> Scene:
-    """A scene of a chain at positions q (frames, nq); ghosts are a model and its q (ghosts, frames, nq)."""
+    """A scene of a sample at positions q (frames, nq); ghosts are a model and its q (ghosts, frames, nq)."""
     pairs = [(model, q[None]), *([] if ghosts is None else [ghosts])]
     poses = [of.body_poses(np.asarray(states, np.float64)) for of, states in pairs]
     translation = np.concatenate([pose.translation for pose in poses])
@@ -141,48 +141,48 @@ def tips_of(model: Model) -> list[tuple[int, np.ndarray]]:
     return found
 
 
-def scene_of_motion(motion: Trajectory, chain: int | tuple[int, ...], frames: int, reactions: bool = False) -> Scene:
-    """A scene of a motion at so many times, evenly spaced, with one of its chains in full.
+def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: int, reactions: bool = False) -> Scene:
+    """A scene of a motion at so many times, evenly spaced, with one of its samples in full.
 
-    A chain that could not be computed to the end stays where it got to. Raises StateError where there is nothing to
+    A sample that could not be computed to the end stays where it got to. Raises StateError where there is nothing to
     show.
     """
-    batch, chains = motion.status.shape, motion.status.size
+    batch, samples = motion.status.shape, motion.status.size
     warn_of_few_times(motion)
-    number = number_of(chain, batch)
+    number = number_of(sample, batch)
     index = np.unravel_index(number, batch)
-    one = motion.of_chain(tuple(int(i) for i in index)) if batch else motion
+    one = motion.of_sample(tuple(int(i) for i in index)) if batch else motion
     if not np.isfinite(one.q[0]).all():
-        raise StateError(f"chain {chain} has no state to show: already its first is not finite")
+        raise StateError(f"sample {sample} has no state to show: already its first is not finite")
     t = np.linspace(motion.t[0], motion.t[-1], frames)
     q = _between(one.model, motion.t, one.q[None], one.qd[None], t)[0]
     held = _reactions(one, t) if reactions and motion.status.size * motion.t.size <= MOST_STATES else None
-    if chains == 1:
+    if samples == 1:
         return scene_of_states(one.model, q, t, held)
-    q_all, qd_all = (x.reshape(chains, *x.shape[len(batch) :]) for x in (motion.q, motion.qd))
-    spread = np.unique(np.linspace(0, chains - 1, MOST_GHOSTS + 1).astype(int))
+    q_all, qd_all = (x.reshape(samples, *x.shape[len(batch) :]) for x in (motion.q, motion.qd))
+    spread = np.unique(np.linspace(0, samples - 1, MOST_GHOSTS + 1).astype(int))
     chosen = np.array([i for i in spread if i != number and np.isfinite(q_all[i, 0]).all()][:MOST_GHOSTS], int)
     if not chosen.size:
         return scene_of_states(one.model, q, t, held)
-    of_chosen = motion.model.of_chain(np.unravel_index(chosen, batch))
+    of_chosen = motion.model.of_sample(np.unravel_index(chosen, batch))
     return scene_of_states(
         one.model, q, t, held, (of_chosen, _between(of_chosen, motion.t, q_all[chosen], qd_all[chosen], t))
     )
 
 
-def number_of(chain: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
-    """The number of a chain in its batch, from that or its index."""
-    index = np.atleast_1d(chain)
+def number_of(sample: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
+    """The number of a sample in its batch, from that or its index."""
+    index = np.atleast_1d(sample)
     try:
         if index.size == 1 and len(batch) != 1:
             return int(np.ravel_multi_index(np.unravel_index(int(index[0]), batch), batch)) if batch else 0
         return int(np.ravel_multi_index(tuple(int(i) for i in index), batch))
     except (ValueError, TypeError):
-        raise StateError(f"chain is {chain!r}; expected one of a batch of shape {batch}") from None
+        raise StateError(f"sample is {sample!r}; expected one of a batch of shape {batch}") from None
 
 
 def _between(model: Model, saved: np.ndarray, q: np.ndarray, qd: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Positions (chains, frames, nq) at times t: of saved ones (chains, times, nq), by a cubic in what moves them."""
+    """Positions (samples, frames, nq) at times t: of saved ones (samples, times, nq), by a cubic in what moves them."""
     q, qd = _held(np.array(q, np.float64), np.array(qd, np.float64))
     if saved.size == 1:
         return np.repeat(q, t.size, axis=1)
@@ -195,7 +195,7 @@ def _between(model: Model, saved: np.ndarray, q: np.ndarray, qd: np.ndarray, t: 
 
 
 def _held(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """States without what could not be computed: there each chain stays where it was last."""
+    """States without what could not be computed: there each sample stays where it was last."""
     good = np.isfinite(q).all(-1) & np.isfinite(qd).all(-1)
     last = np.maximum.accumulate(np.where(good, np.arange(q.shape[1]), 0), axis=1)[..., None]
     goes_on = good & np.concatenate([good[:, 1:], good[:, -1:]], axis=1)
@@ -203,7 +203,7 @@ def _held(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reactions(motion: Trajectory, t: np.ndarray) -> np.ndarray | None:
-    """Forces (frames, n, 3) that hold the bodies of one chain, in world axes; None where they are not known."""
+    """Forces (frames, n, 3) that hold the bodies of one sample, in world axes; None where they are not known."""
     try:
         reactions = motion.reactions
     except StateError:

@@ -33,7 +33,7 @@ class Shape:
 
 
 def shapes_of(model: Model) -> list[Shape]:
-    """The shapes of a model of one chain."""
+    """The shapes of a model of one sample."""
     from trimesh import creation
 
     places: dict[str, tuple[int, Pose | None]] = {name: (i, None) for i, name in enumerate(model.body_names)}

@@ -52,18 +52,18 @@ class Viewer:
         model: Model,
         motion: Trajectory | None,
         q: npt.ArrayLike | None,
-        chain: int | tuple[int, ...],
+        sample: int | tuple[int, ...],
         show: Sequence[str],
         host: str,
         port: int,
     ) -> None:
         self._lock = threading.RLock()
         self._closed = threading.Event()
-        self._model, self._chain = model, chain
+        self._model, self._sample = model, sample
         self._motion: Any = motion
         layers = checked_layers(show)
         q = np.asarray(model.neutral() if q is None else q, np.float64)
-        scene = scene_at_rest(model, q) if motion is None else self._scene_of_chain()
+        scene = scene_at_rest(model, q) if motion is None else self._scene_of_sample()
         self._server = server_of(host, port, model.name)
         try:
             self._stage = Stage(self._server, scene, layers)
@@ -92,10 +92,10 @@ class Viewer:
     def __repr__(self) -> str:
         return f"Viewer({self._model.name!r}, {'closed' if self._closed.is_set() else self.url})"
 
-    def _scene_of_chain(self) -> Scene:
+    def _scene_of_sample(self) -> Scene:
         duration = self._motion.t[-1] - self._motion.t[0]
         frames = int(np.clip(FRAMES_PER_SECOND * duration, FEWEST, MOST)) if duration > 0.0 else 1
-        return scene_of_motion(self._motion, self._chain, frames, reactions=True)
+        return scene_of_motion(self._motion, self._sample, frames, reactions=True)
 
     # --- controls -----------------------------------------------------------------------------------------------------
 
@@ -125,9 +125,9 @@ class Viewer:
             usual = 1.0 if 0.5 <= duration <= 120.0 else max(duration, 1e-9) / 10.0
             self._speed = gui.add_number("speed", usual, min=0.0, step=usual / 10)
             if self._motion.status.size > 1:
-                number, last = number_of(self._chain, self._motion.status.shape), self._motion.status.size - 1
-                chain = gui.add_number("chain", number, min=0, max=last, step=1)
-                chain.on_update(lambda event: self._to_chain(int(event.target.value)))
+                number, last = number_of(self._sample, self._motion.status.shape), self._motion.status.size - 1
+                sample = gui.add_number("sample", number, min=0, max=last, step=1)
+                sample.on_update(lambda event: self._to_sample(int(event.target.value)))
             self._words = gui.add_markdown("")
         self._now = float(t[0])
         self._playing.on_update(lambda event: self._show_on_sliders(self._seen))
@@ -161,7 +161,7 @@ class Viewer:
             self._pose(way)
 
     def _pose(self, way: npt.ArrayLike) -> None:
-        """Pose the chain by hand, a way (nv,) from its neutral positions; a motion pauses, ghosts stay."""
+        """Pose the sample by hand, a way (nv,) from its neutral positions; a motion pauses, ghosts stay."""
         with self._lock:
             if self._motion is not None:
                 self._playing.value = False
@@ -195,10 +195,10 @@ class Viewer:
             self._show_at(t)
             self._show_on_sliders(self._seen)
 
-    def _to_chain(self, chain: int) -> None:
+    def _to_sample(self, sample: int) -> None:
         with self._lock:
             try:
-                scene = scene_of_motion(self._motion, chain, self._stage.scene.t.size, reactions=True)
+                scene = scene_of_motion(self._motion, sample, self._stage.scene.t.size, reactions=True)
             except StateError as error:
                 self._words.content = str(error)
                 return

@@ -92,7 +92,7 @@ def test_passive_forces_that_no_joint_has_are_refused_with_the_body_and_the_fiel
         fields[name][2, i] = value
     with pytest.raises(rb.ModelError) as refused:
         model.vary(**fields)
-    assert in_order(str(refused.value), "'wrist' of chain 2", field, expected), refused.value
+    assert in_order(str(refused.value), "'wrist' of sample 2", field, expected), refused.value
 
 
 def test_a_varied_field_is_held_against_those_that_the_model_has():
@@ -106,7 +106,7 @@ def test_a_varied_field_is_held_against_those_that_the_model_has():
     ):
         with pytest.raises(rb.ModelError, match=f"'slide'.*{field}|'slide'.*lower_limit"):
             limited.vary(**{field: [value]})
-        with pytest.raises(rb.ModelError, match=r"'slide' of chain 1\b"):
+        with pytest.raises(rb.ModelError, match=r"'slide' of sample 1\b"):
             limited.vary(**{field: [[getattr(limited, field)[0]], [value]]})
 
 

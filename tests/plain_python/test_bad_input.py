@@ -46,7 +46,7 @@ def test_a_quaternion_that_is_not_of_unit_length_is_refused_by_its_body_and_plac
             assert re.match(rf"{name}\b", words), words
             assert "'body2'" in words
             assert f"[{at}:{at + 4}]" in words
-            assert f"of chain {chain}:" in words if batch else "chain" not in words
+            assert f"of sample {chain}:" in words if batch else "sample" not in words
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
@@ -70,7 +70,7 @@ def test_a_trajectory_from_a_quaternion_that_is_none_is_refused():
     model = mechanism("ball_chain")
     q, qd = model.random_state(np.random.default_rng(0), 3)
     q[1, 4:8] = 0.0
-    with pytest.raises(rb.StateError, match=r"q0.*chain 1.*'body1'"):
+    with pytest.raises(rb.StateError, match=r"q0.*sample 1.*'body1'"):
         model.simulate(q, qd, 1.0)
 
 
@@ -248,7 +248,7 @@ def test_a_sample_with_an_axis_of_zero_is_refused_with_the_joints_name():
     axes = np.tile([[1.0, 0, 0], [0, 1, 0]], (4, 1, 1))
     axes[2, 1] = 0.0
     with pytest.raises(
-        rb.ModelError, match=r"^joint 'elbow' of chain 2: axis is \[0.0, 0.0, 0.0\]; expected a non-zero"
+        rb.ModelError, match=r"^joint 'elbow' of sample 2: axis is \[0.0, 0.0, 0.0\]; expected a non-zero"
     ):
         builder.build().vary(axis=axes)
 
@@ -315,7 +315,7 @@ def test_a_bad_number_of_one_chain_is_refused_with_its_body_and_chain(field, bad
     assert model.joint_types[4] == "universal"
     values = np.tile(getattr(model, field), (5, 1))
     values[3, model.velocity_index[4] + 1] = bad
-    with pytest.raises(rb.ModelError, match=f"'body4' of chain 3.*{field}.*{word}"):
+    with pytest.raises(rb.ModelError, match=f"'body4' of sample 3.*{field}.*{word}"):
         model.vary(**{field: values})
 
 

@@ -95,5 +95,5 @@ def test_constants_are_folded_and_nothing_is_computed_twice():
 def test_what_cannot_be_generated_is_refused(arguments, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         rb.Model.serial_chain(2).generate(*arguments)
-    with pytest.raises(rb.ModelError, match="chains differ"):
+    with pytest.raises(rb.ModelError, match="samples differ"):
         rb.Model.serial_chain(2).vary(mass=np.ones((3, 2))).generate()

@@ -36,8 +36,8 @@ def test_a_payload_of_each_sample_may_be_a_list_of_inertias():
     assert many.batch_shape == (5,)
     for i, load in enumerate(loads):
         one = model.with_payload("tool", inertia=load)
-        np.testing.assert_allclose(many.of_chain(i).inertia, one.inertia, rtol=1e-14)
-        np.testing.assert_array_equal(many.of_chain(i).mass, one.mass)
+        np.testing.assert_allclose(many.of_sample(i).inertia, one.inertia, rtol=1e-14)
+        np.testing.assert_array_equal(many.of_sample(i).mass, one.mass)
 
 
 def test_a_payload_is_what_a_fixed_body_is():

@@ -5,10 +5,10 @@ Every body's quantities refer to its own joint origin, so that passing them to t
 
 import numpy as np
 
-from ..forces.hydrodynamics import add_body
-from ..forces.wrenches import subtract_attached
+from ..forces.hydrodynamics import add_inertia_and_bias
+from ..forces.wrenches import subtract_action_wrenches
 from ..simd.jit import kernel
-from ..simd.lanes import epsilon, like, select
+from ..simd.lanes import constant_like, epsilon, select
 from ..spatial.inertias import add_inertias, deflate, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (
@@ -23,23 +23,23 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.joints import add_joint_motion, inertia_along, joint_bias, joint_force
-from ..tree.kinematics import move_body
+from ..tree.kinematics import move_dof
 from ..tree.layout import (
-    ADVANCE,
-    ARMATURE,
-    CARRIED,
-    DINV,
-    FORCE,
-    IA,
+    CONTRIBUTION_IA,
+    CONTRIBUTION_PA,
     IN_REGISTERS,
-    LEVER,
-    PA,
+    PARAM_ADVANCE,
+    PARAM_ARMATURE,
+    POSING_CARRIED,
     PRISMATIC,
-    SCALE,
-    A,
-    R,
-    U,
-    V,
+    ROW_A,
+    ROW_DINV,
+    ROW_FORCE,
+    ROW_LEVER,
+    ROW_R,
+    ROW_SCALE,
+    ROW_U,
+    ROW_V,
     parameter,
 )
 
@@ -48,20 +48,20 @@ ROUNDINGS = 16.0  # bound of the round-off in a small difference of large inerti
 
 @kernel
 def forward_dynamics(model, q, qd, loads, qdd, work, k):
-    """Accelerations of all joints under the given forces, for the chains of lanes k."""
+    """Accelerations of all joints under the given forces, for the samples of lanes k."""
     n = model.parent.shape[0]
     for i in range(n):
-        move_body(i, model, q, qd, work, k)
-    shown = nothing_shown(work, k)
+        move_dof(i, model, q, qd, work, k)
+    contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
-        shown = eliminate_joint(i, model, qd, loads, shown, work, k)
+        contribution = aba_inward_step(i, model, qd, loads, contribution, work, k)
     for i in range(n):
-        accelerate_body(i, model, qd, qdd, work, k)
+        accelerate_dof(i, model, qd, qdd, work, k)
 
 
 @kernel
 def fail_together(rows, k):
-    """Make NaN of all rows (m, lanes) in a lane where any is not finite: a chain that fails, fails as a whole."""
+    """Make NaN of all rows (m, lanes) in a lane where any is not finite: a sample that fails, fails as a whole."""
     nothing = rows[0, k] - rows[0, k]
     for j in range(1, rows.shape[0]):
         nothing = nothing + (rows[j, k] - rows[j, k])
@@ -78,34 +78,34 @@ def subtract_wrench(i, loads, f, k):
 
 
 @kernel
-def nothing_shown(work, k):
+def no_contribution(work, k):
     """The contribution to a body without children: no inertia and no force."""
-    sums, childless = work.gathered, work.gathered.shape[0] - 1
-    return load_inertia(sums, childless, IA, k), load_force(sums, childless, PA, k)
+    sums, childless = work.contributions, work.contributions.shape[0] - 1
+    return load_inertia(sums, childless, CONTRIBUTION_IA, k), load_force(sums, childless, CONTRIBUTION_PA, k)
 
 
 @kernel
-def show_of_children(i, model, shown, work, k):
+def children_contribution(i, model, contribution, work, k):
     """Sum of the contributions of body i's children to its inertia and bias force.
 
-    If the only child is body i + 1, that is `shown`, which the sweep has just returned. So along a chain contributions
-    stay in registers. Where a body has several children, their sum is in memory.
+    If the only child is body i + 1, that is `contribution`, which the sweep has just returned. So along a chain
+    contributions stay in registers. Where a body has several children, their sum is in memory.
     """
-    row, sums = model.gathering[i], work.gathered
+    row, sums = model.contribution_row[i], work.contributions
     if row == IN_REGISTERS:
-        return shown
-    return load_inertia(sums, row, IA, k), load_force(sums, row, PA, k)
+        return contribution
+    return load_inertia(sums, row, CONTRIBUTION_IA, k), load_force(sums, row, CONTRIBUTION_PA, k)
 
 
 @kernel
-def articulate_body(i, model, loads, shown, work, k):
+def articulated_inertia_and_bias(i, model, loads, contribution, work, k):
     """Articulated inertia and bias force of body i, with everything that it carries.
 
     IA = I + sum of the children's, pA = v x* I v - wrench + sum of the children's (Featherstone 2008, eqs. 7.21-7.22).
     """
-    I_children, p_children = show_of_children(i, model, shown, work, k)
-    IA_body, p = add_body(i, model, I_children, work, k)
-    pA = subtract_attached(i, model, loads, subtract_wrench(i, loads, p, k), work, k)
+    I_children, p_children = children_contribution(i, model, contribution, work, k)
+    IA_body, p = add_inertia_and_bias(i, model, I_children, work, k)
+    pA = subtract_action_wrenches(i, model, loads, subtract_wrench(i, loads, p, k), work, k)
     return IA_body, add_forces(pA, p_children)
 
 
@@ -119,70 +119,70 @@ def reciprocal_of_inertia(i, model, D, IA_body, work, k):
     p, J, M = model.parent[i], IA_body.J, IA_body.M
     rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
     if model.body[i] < 0:
-        rotational = max(rotational, work.body[i, SCALE, k])
-        translational = max(translational, work.body[i, SCALE + 1, k])
+        rotational = max(rotational, work.dof[i, ROW_SCALE, k])
+        translational = max(translational, work.dof[i, ROW_SCALE + 1, k])
     if p < model.parent.shape[0] and model.body[p] < 0:
-        work.body[p, SCALE, k] = rotational
-        work.body[p, SCALE + 1, k] = translational
+        work.dof[p, ROW_SCALE, k] = rotational
+        work.dof[p, ROW_SCALE + 1, k] = translational
     noise = ROUNDINGS * epsilon(D) * (translational if model.joint[i] == PRISMATIC else rotational)
-    one, enough = like(D, 1.0), noise < D
-    return select(enough, one / select(enough, D, one), like(D, np.nan))
+    one, enough = constant_like(D, 1.0), noise < D
+    return select(enough, one / select(enough, D, one), constant_like(D, np.nan))
 
 
 @kernel
-def eliminate_joint(i, model, qd, loads, shown, work, k):
+def aba_inward_step(i, model, qd, loads, contribution, work, k):
     """Step of the inward sweep: eliminate the acceleration of joint i, and pass the remaining inertia to the parent."""
-    IA_body, pA = articulate_body(i, model, loads, shown, work, k)
-    return release_joint(i, model, qd, loads, IA_body, pA, work, k)
+    IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+    return project_out_joint(i, model, qd, loads, IA_body, pA, work, k)
 
 
 @kernel
-def release_joint(i, model, qd, loads, IA_body, pA, work, k):
+def project_out_joint(i, model, qd, loads, IA_body, pA, work, k):
     """U = IA S, D = S^T U + armature, u = tau - S^T pA; to the parent Ia = IA - U U^T / D, pa = pA + Ia c + U u / D.
 
-    Featherstone (2008), eqs. 7.43-7.47. Writes U, DINV and FORCE; returns what `show_to_parent` does.
+    Featherstone (2008), eqs. 7.43-7.47. Writes U, DINV and FORCE; returns what `contribute_to_parent` does.
     """
-    p, joint, body = model.parent[i], model.joint[i], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    p, joint, dof = model.parent[i], model.joint[i], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
-    D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, ARMATURE, k)
+    D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, PARAM_ARMATURE, k)
     Dinv = reciprocal_of_inertia(i, model, D, IA_body, work, k)
     u = loads.tau[i, k] - joint_force(joint, axis, advance, pA)
-    store_spatial(body, i, U, k, U_joint)
-    body[i, DINV, k] = Dinv
-    body[i, FORCE, k] = u
+    store_spatial(dof, i, ROW_U, k, U_joint)
+    dof[i, ROW_DINV, k] = Dinv
+    dof[i, ROW_FORCE, k] = u
     if p < model.parent.shape[0]:
-        c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
+        c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
-        return show_to_parent(i, model, Ia, pa, work, k)
+        return contribute_to_parent(i, model, Ia, pa, work, k)
     return IA_body, pA  # a root contributes to no body
 
 
 @kernel
-def show_to_parent(i, model, Ia, pa, work, k):
+def contribute_to_parent(i, model, Ia, pa, work, k):
     """The contribution of body i, at its parent's joint origin; added to that of its siblings, if it has any."""
-    if model.posing[i] != CARRIED:  # else both are at the same point
-        r = load3(work.body, i, LEVER, k)
+    if model.posing[i] != POSING_CARRIED:  # else both are at the same point
+        r = load3(work.dof, i, ROW_LEVER, k)
         Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
-    row, gathered = model.gathering[model.parent[i]], work.gathered
+    row, contributions = model.contribution_row[model.parent[i]], work.contributions
     if row == IN_REGISTERS:
         return Ia, pa
-    if model.joins[i]:
-        Ia = add_inertias(Ia, load_inertia(gathered, row, IA, k))
-        pa = add_forces(pa, load_force(gathered, row, PA, k))
-    store_inertia(gathered, row, IA, k, Ia)
-    store_spatial(gathered, row, PA, k, pa)
+    if model.accumulates[i]:
+        Ia = add_inertias(Ia, load_inertia(contributions, row, CONTRIBUTION_IA, k))
+        pa = add_forces(pa, load_force(contributions, row, CONTRIBUTION_PA, k))
+    store_inertia(contributions, row, CONTRIBUTION_IA, k, Ia)
+    store_spatial(contributions, row, CONTRIBUTION_PA, k, pa)
     return Ia, pa
 
 
 @kernel
-def accelerate_body(i, model, qd, qdd, work, k):
+def accelerate_dof(i, model, qd, qdd, work, k):
     """qdd = (u - U . a') / D and a = a' + S qdd with a' = a_parent + c (Featherstone 2008, eqs. 7.48-7.50)."""
-    p, joint, body = model.parent[i], model.joint[i], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
-    a = add_motions(motion_at_tip(load_motion(body, p, A, k), load3(body, i, LEVER, k)), c)
-    qdd_joint = body[i, DINV, k] * (body[i, FORCE, k] - power(load_force(body, i, U, k), a))
+    p, joint, dof = model.parent[i], model.joint[i], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
+    a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
+    qdd_joint = dof[i, ROW_DINV, k] * (dof[i, ROW_FORCE, k] - power(load_force(dof, i, ROW_U, k), a))
     qdd[i, k] = qdd_joint
-    store_spatial(body, i, A, k, add_joint_motion(joint, a, axis, advance, qdd_joint))
+    store_spatial(dof, i, ROW_A, k, add_joint_motion(joint, a, axis, advance, qdd_joint))

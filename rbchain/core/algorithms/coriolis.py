@@ -12,24 +12,24 @@ u being the particle's velocity. So B is twelve numbers; and referred to another
 
 from typing import NamedTuple
 
-from ..forces.added_mass import B_ROWS, add_coriolis_of_water
+from ..forces.added_mass import ADDED_MASS_B_ROWS, add_coriolis_of_water
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.inertias import Rigid, rigid_times
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store3, store9, store_rigid, store_spatial
 from ..spatial.vectors import Force, add3, add_forces, cross, dot, power, rotate, rotate_back, scale3, z_axis
 from ..tree.joints import joint_bias, joint_force, joint_motion, rigid_along
-from ..tree.kinematics import force_on_parent, move_body, rigid_inertia
-from ..tree.layout import ADVANCE, CARRIED, LEVER, R, V, parameter
+from ..tree.kinematics import force_on_parent, move_dof, rigid_inertia
+from ..tree.layout import PARAM_ADVANCE, POSING_CARRIED, ROW_LEVER, ROW_R, ROW_V, parameter
 from .crba import RIGID_ROWS, pass_inertia
 
 # Scratch of a body: composite inertia, composite B, and the rate of S.
-B = RIGID_ROWS
-SDOT = B + 12
-CORIOLIS_ROWS = max(SDOT + 6, B_ROWS)
+SCRATCH_B = RIGID_ROWS
+SCRATCH_SDOT = SCRATCH_B + 12
+CORIOLIS_ROWS = max(SCRATCH_SDOT + 6, ADDED_MASS_B_ROWS)
 
 
-class Swirl(NamedTuple):
+class BodyCoriolis(NamedTuple):
     """B, the Coriolis matrix of a body or of a composite of bodies: Q (9) and P (3)."""
 
     Q: tuple
@@ -37,20 +37,20 @@ class Swirl(NamedTuple):
 
 
 @kernel
-def rigid_swirl(I, v):  # noqa: E741
+def body_coriolis(I, v):  # noqa: E741
     """B of one rigid body with velocity v."""
     m, h, J = I
-    half = like(J[0], 0.5)
+    half = constant_like(J[0], 0.5)
     xx, yy, zz = half * (J[3] + J[5] - J[0]), half * (J[0] + J[5] - J[3]), half * (J[0] + J[3] - J[5])
     x, y, z = cross(v.ang, (xx, -J[1], -J[2])), cross(v.ang, (-J[1], yy, -J[4])), cross(v.ang, (-J[2], -J[4], zz))
-    return Swirl(
-        spread(h, v.lin, (-x[0], -y[0], -z[0], -x[1], -y[1], -z[1], -x[2], -y[2], -z[2])),
+    return BodyCoriolis(
+        translate_moment_map(h, v.lin, (-x[0], -y[0], -z[0], -x[1], -y[1], -z[1], -x[2], -y[2], -z[2])),
         add3(scale3(m, v.lin), cross(v.ang, h)),
     )
 
 
 @kernel
-def spread(r, P, Q):
+def translate_moment_map(r, P, Q):
     """Q + (r . P) 1 - P r^T: to Q m is added r x (m x P)."""
     d = dot(r, P)
     return (
@@ -61,24 +61,24 @@ def spread(r, P, Q):
 
 
 @kernel
-def swirl_times(B, m):
+def coriolis_times(B, m):
     """B m"""
     return Force(rotate(B.Q, m.ang), cross(m.ang, B.P))
 
 
 @kernel
-def swirl_back(B, m):
+def coriolis_transpose_moment(B, m):
     """The moment of B^T m, which has no force."""
     return add3(rotate_back(B.Q, m.ang), cross(B.P, m.lin))
 
 
 @kernel
-def load_swirl(a, i, row, k):
-    return Swirl(load9(a, i, row, k), load3(a, i, row + 9, k))
+def load_coriolis(a, i, row, k):
+    return BodyCoriolis(load9(a, i, row, k), load3(a, i, row + 9, k))
 
 
 @kernel
-def store_swirl(a, i, row, k, x):
+def store_coriolis(a, i, row, k, x):
     store9(a, i, row, k, x.Q)
     store3(a, i, row + 9, k, x.P)
 
@@ -91,60 +91,62 @@ def coriolis_matrix(model, q, qd, C, scratch, work, k):
     """
     n = model.parent.shape[0]
     for i in range(n):
-        move_body(i, model, q, qd, work, k)
-        weigh_motion(i, model, scratch, work, k)
+        move_dof(i, model, q, qd, work, k)
+        start_composites(i, model, scratch, work, k)
     for i in range(n - 1, -1, -1):
-        project_swirl(i, model, C, scratch, work, k)
+        project_coriolis(i, model, C, scratch, work, k)
         pass_inertia(i, model, scratch, work, k)
-        pass_swirl(i, model, scratch, work, k)
+        pass_coriolis(i, model, scratch, work, k)
     add_coriolis_of_water(model, C, scratch, work, k)
 
 
 @kernel
-def weigh_motion(i, model, scratch, work, k):
+def start_composites(i, model, scratch, work, k):
     """Inertia and B of body i alone, and the rate of its joint's axis: S' = v x S."""
-    body, v = work.body, load_motion(work.body, i, V, k)
+    dof, v = work.dof, load_motion(work.dof, i, ROW_V, k)
     I_body = Rigid(*rigid_inertia(i, model, work, k))
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     store_rigid(scratch, i, 0, k, I_body)
-    store_swirl(scratch, i, B, k, rigid_swirl(I_body, v))
-    store_spatial(scratch, i, SDOT, k, joint_bias(model.joint[i], v, axis, advance, like(axis[0], 1.0)))
+    store_coriolis(scratch, i, SCRATCH_B, k, body_coriolis(I_body, v))
+    store_spatial(
+        scratch, i, SCRATCH_SDOT, k, joint_bias(model.joint[i], v, axis, advance, constant_like(axis[0], 1.0))
+    )
 
 
 @kernel
-def pass_swirl(i, model, scratch, work, k):
+def pass_coriolis(i, model, scratch, work, k):
     """Add to the parent the B of what body i carries, itself included, about the parent's joint origin."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        mine, its = load_swirl(scratch, i, B, k), load_swirl(scratch, p, B, k)
+        mine, its = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)
         S, T = mine.Q, its.Q
-        if model.posing[i] != CARRIED:  # else both are at the same point
-            S = spread(load3(work.body, i, LEVER, k), mine.P, S)
+        if model.posing[i] != POSING_CARRIED:  # else both are at the same point
+            S = translate_moment_map(load3(work.dof, i, ROW_LEVER, k), mine.P, S)
         total = (
             *(S[0] + T[0], S[1] + T[1], S[2] + T[2], S[3] + T[3], S[4] + T[4]),
             *(S[5] + T[5], S[6] + T[6], S[7] + T[7], S[8] + T[8]),
         )
-        store_swirl(scratch, p, B, k, Swirl(total, add3(mine.P, its.P)))
+        store_coriolis(scratch, p, SCRATCH_B, k, BodyCoriolis(total, add3(mine.P, its.P)))
 
 
 @kernel
-def project_swirl(i, model, C, scratch, work, k):
+def project_coriolis(i, model, C, scratch, work, k):
     """C_ji = S_j . (Ic S'_i + Bc S_i) and C_ij = S'_j . Ic S_i + S_j . Bc^T S_i for body i and all that carry it."""
-    n, body = model.parent.shape[0], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    n, dof = model.parent.shape[0], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S = joint_motion(model.joint[i], axis, advance)
-    I_c, B_c = load_rigid(scratch, i, 0, k), load_swirl(scratch, i, B, k)
-    f_column = add_forces(rigid_times(I_c, load_motion(scratch, i, SDOT, k)), swirl_times(B_c, S))
-    f_row, moment = rigid_along(model.joint[i], I_c, axis, advance), swirl_back(B_c, S)
+    I_c, B_c = load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
+    f_column = add_forces(rigid_times(I_c, load_motion(scratch, i, SCRATCH_SDOT, k)), coriolis_times(B_c, S))
+    f_row, moment = rigid_along(model.joint[i], I_c, axis, advance), coriolis_transpose_moment(B_c, S)
     C[i, i, k] = joint_force(model.joint[i], axis, advance, f_column)
     j = i
     while model.parent[j] < n:
         f_column, f_row = force_on_parent(j, f_column, model, work, k), force_on_parent(j, f_row, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
         S = joint_motion(model.joint[j], axis, advance)
         C[j, i, k] = joint_force(model.joint[j], axis, advance, f_column)
-        C[i, j, k] = power(f_row, load_motion(scratch, j, SDOT, k)) + dot(moment, S.ang)
+        C[i, j, k] = power(f_row, load_motion(scratch, j, SCRATCH_SDOT, k)) + dot(moment, S.ang)
 
 
 @kernel
@@ -155,11 +157,11 @@ def christoffel_symbols(model, q, qd, symbols, C, scratch, work, k):
     """
     n = model.parent.shape[0]
     for j in range(n):
-        qd[j, k] = like(qd, 0.0)
+        qd[j, k] = constant_like(qd, 0.0)
     for unit in range(n):
-        qd[unit, k] = like(qd, 1.0)
+        qd[unit, k] = constant_like(qd, 1.0)
         coriolis_matrix(model, q, qd, C, scratch, work, k)
-        qd[unit, k] = like(qd, 0.0)
+        qd[unit, k] = constant_like(qd, 0.0)
         for i in range(n):
             for j in range(n):
                 symbols[i, j, unit, k] = C[i, j, k]

@@ -6,21 +6,21 @@ from ..spatial.inertias import Rigid, add_rigids, rigid_at_root
 from ..spatial.storage import load3, load9, load_rigid, store_rigid
 from ..spatial.vectors import z_axis
 from ..tree.joints import joint_force, rigid_along
-from ..tree.kinematics import force_on_parent, rigid_inertia, turn_body
-from ..tree.layout import ADVANCE, ARMATURE, CARRIED, LEVER, R, parameter
+from ..tree.kinematics import force_on_parent, rigid_inertia, rotate_dof
+from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, POSING_CARRIED, ROW_LEVER, ROW_R, parameter
 
 RIGID_ROWS = 10  # of a rigid inertia in memory
 
 
 @kernel
 def mass_matrix(model, q, H, composite, work, k):
-    """H (n, n, lanes) for the chains of lanes k; composite (n, RIGID_ROWS, lanes) is scratch.
+    """H (n, n, lanes) for the samples of lanes k; composite (n, RIGID_ROWS, lanes) is scratch.
 
     Pairs of bodies of which neither carries the other are not written: their entries stay zero.
     """
     n = model.parent.shape[0]
     for i in range(n):
-        turn_body(i, model, q, work, k)
+        rotate_dof(i, model, q, work, k)
         store_rigid(composite, i, 0, k, Rigid(*rigid_inertia(i, model, work, k)))
     for i in range(n - 1, -1, -1):
         project_inertia(i, model, H, composite, work, k)
@@ -34,23 +34,23 @@ def pass_inertia(i, model, composite, work, k):
     p = model.parent[i]
     if p < model.parent.shape[0]:
         carried = load_rigid(composite, i, 0, k)
-        if model.posing[i] != CARRIED:  # else both are at the same point
-            carried = rigid_at_root(carried, load3(work.body, i, LEVER, k))
+        if model.posing[i] != POSING_CARRIED:  # else both are at the same point
+            carried = rigid_at_root(carried, load3(work.dof, i, ROW_LEVER, k))
         store_rigid(composite, p, 0, k, add_rigids(load_rigid(composite, p, 0, k), carried))
 
 
 @kernel
 def project_inertia(i, model, H, composite, work, k):
     """H_ij = H_ji = S_j . Ic_i S_i for body i and all that carry it, to the diagonal its armature."""
-    n, body = model.parent.shape[0], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    n, dof = model.parent.shape[0], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     f = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
-    H[i, i, k] = joint_force(model.joint[i], axis, advance, f) + parameter(model.parameters, i, ARMATURE, k)
+    H[i, i, k] = joint_force(model.joint[i], axis, advance, f) + parameter(model.parameters, i, PARAM_ARMATURE, k)
     j = i
     while model.parent[j] < n:
         f = force_on_parent(j, f, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
         H_ij = joint_force(model.joint[j], axis, advance, f)
         H[i, j, k] = H_ij
         H[j, i, k] = H_ij

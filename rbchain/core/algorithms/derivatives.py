@@ -14,7 +14,7 @@ with the body, so between two of them S_i x* fc is left out.
 """
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.inertias import rigid_times
 from ..spatial.storage import load3, load9, load_force, load_motion, load_rigid, store_spatial
 from ..spatial.vectors import (
@@ -30,19 +30,28 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.joints import joint_force, joint_motion, rigid_along
-from ..tree.kinematics import axis_motion, force_on_parent, move_body
-from ..tree.layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, V, parameter
+from ..tree.kinematics import axis_motion, force_on_parent, move_dof
+from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, PRISMATIC, ROW_A, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
 from .aba import forward_dynamics
-from .coriolis import CORIOLIS_ROWS, SDOT, B, load_swirl, pass_swirl, swirl_back, swirl_times, weigh_motion
+from .coriolis import (
+    CORIOLIS_ROWS,
+    SCRATCH_B,
+    SCRATCH_SDOT,
+    coriolis_times,
+    coriolis_transpose_moment,
+    load_coriolis,
+    pass_coriolis,
+    start_composites,
+)
 from .crba import pass_inertia
 from .minverse import mass_matrix_inverse
-from .rnea import impel_body, pass_force
+from .rnea import apply_newton_euler, pass_force
 
 # Scratch of a body: that of the Coriolis matrix, but P' + S' in the place of S', and P', P''.
-BOTH = SDOT
-PSIDOT = CORIOLIS_ROWS
-PSIDDOT = PSIDOT + 6
-DERIVATIVE_ROWS = PSIDDOT + 6
+SCRATCH_PSIDOT_PLUS_SDOT = SCRATCH_SDOT
+SCRATCH_PSIDOT = CORIOLIS_ROWS
+SCRATCH_PSIDDOT = SCRATCH_PSIDOT + 6
+DERIVATIVE_ROWS = SCRATCH_PSIDDOT + 6
 
 # Which derivative: the first index of the results.
 WITH_Q, WITH_QD, WITH_LAST = 0, 1, 2
@@ -56,70 +65,72 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work,
     """
     n = model.parent.shape[0]
     for i in range(n):
-        move_body(i, model, q, qd, work, k)
-        weigh_motion(i, model, scratch, work, k)
-        impel_body(i, model, qd, qdd, loads, work, k)
-        carry_axis(i, model, scratch, work, k)
+        move_dof(i, model, q, qd, work, k)
+        start_composites(i, model, scratch, work, k)
+        apply_newton_euler(i, model, qd, qdd, loads, work, k)
+        store_axis_rates(i, model, scratch, work, k)
     for i in range(n - 1, -1, -1):
-        derive_along_joint(i, model, found, scratch, work, k)
-        derive_joint_force(i, model, found, scratch, work, k)
+        differentiate_along_joint(i, model, found, scratch, work, k)
+        differentiate_joint_force(i, model, found, scratch, work, k)
         pass_inertia(i, model, scratch, work, k)
-        pass_swirl(i, model, scratch, work, k)
+        pass_coriolis(i, model, scratch, work, k)
         pass_force(i, model, qdd, loads, work, k)
 
 
 @kernel
-def carry_axis(i, model, scratch, work, k):
+def store_axis_rates(i, model, scratch, work, k):
     """P' and P'' of joint i: rates of its axis, first and second, that follow from the motion of the parent."""
-    body, first = work.body, model.first[i]
-    p, r = model.parent[first], load3(body, first, LEVER, k)
+    dof, first = work.dof, model.first[i]
+    p, r = model.parent[first], load3(dof, first, ROW_LEVER, k)
     S = axis_motion(i, model, work, k)
-    v, a = motion_at_tip(load_motion(body, p, V, k), r), motion_at_tip(load_motion(body, p, A, k), r)
+    v, a = motion_at_tip(load_motion(dof, p, ROW_V, k), r), motion_at_tip(load_motion(dof, p, ROW_A, k), r)
     psidot = cross_motion(v, S)
-    store_spatial(scratch, i, PSIDOT, k, psidot)
-    store_spatial(scratch, i, PSIDDOT, k, add_motions(cross_motion(a, S), cross_motion(v, psidot)))
-    store_spatial(scratch, i, BOTH, k, add_motions(psidot, load_motion(scratch, i, SDOT, k)))
+    store_spatial(scratch, i, SCRATCH_PSIDOT, k, psidot)
+    store_spatial(scratch, i, SCRATCH_PSIDDOT, k, add_motions(cross_motion(a, S), cross_motion(v, psidot)))
+    store_spatial(
+        scratch, i, SCRATCH_PSIDOT_PLUS_SDOT, k, add_motions(psidot, load_motion(scratch, i, SCRATCH_SDOT, k))
+    )
 
 
 @kernel
-def derive_along_joint(i, model, found, scratch, work, k):
+def differentiate_along_joint(i, model, found, scratch, work, k):
     """Derivatives with respect to q_i and qd_i of the forces in joint i and in all joints that carry it."""
-    n, body, two, first = model.parent.shape[0], work.body, like(work.body, 2.0), model.first[i]
-    S, I_c, B_c = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_swirl(scratch, i, B, k)
-    swirled = scale_force(two, swirl_times(B_c, load_motion(scratch, i, PSIDOT, k)))
-    by_q = add_forces(swirled, rigid_times(I_c, load_motion(scratch, i, PSIDDOT, k)))
-    swirled = scale_force(two, swirl_times(B_c, S))
-    by_qd = add_forces(swirled, rigid_times(I_c, load_motion(scratch, i, BOTH, k)))
+    n, dof, two, first = model.parent.shape[0], work.dof, constant_like(work.dof, 2.0), model.first[i]
+    S, I_c, B_c = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
+    coriolis = scale_force(two, coriolis_times(B_c, load_motion(scratch, i, SCRATCH_PSIDOT, k)))
+    by_q = add_forces(coriolis, rigid_times(I_c, load_motion(scratch, i, SCRATCH_PSIDDOT, k)))
+    coriolis = scale_force(two, coriolis_times(B_c, S))
+    by_qd = add_forces(coriolis, rigid_times(I_c, load_motion(scratch, i, SCRATCH_PSIDOT_PLUS_SDOT, k)))
     j = i
     while j < n:
-        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
         found[WITH_Q, j, i, k] = joint_force(model.joint[j], axis, advance, by_q)
         found[WITH_QD, j, i, k] = joint_force(model.joint[j], axis, advance, by_qd)
         if j == first:
-            by_q = add_forces(by_q, cross_force(S, load_force(body, i, F, k)))
+            by_q = add_forces(by_q, cross_force(S, load_force(dof, i, ROW_F, k)))
         by_q, by_qd = force_on_parent(j, by_q, model, work, k), force_on_parent(j, by_qd, model, work, k)
         j = model.parent[j]
 
 
 @kernel
-def derive_joint_force(i, model, found, scratch, work, k):
+def differentiate_joint_force(i, model, found, scratch, work, k):
     """Derivatives of the force in joint i with respect to q_j, qd_j and qdd_j of all joints j that carry it."""
-    n, body = model.parent.shape[0], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    n, dof = model.parent.shape[0], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S, I_c = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)
     inertial = rigid_along(model.joint[i], I_c, axis, advance)
-    moment = scale3(like(body, 2.0), swirl_back(load_swirl(scratch, i, B, k), S))
+    moment = scale3(constant_like(dof, 2.0), coriolis_transpose_moment(load_coriolis(scratch, i, SCRATCH_B, k), S))
     found[WITH_LAST, i, i, k] = joint_force(model.joint[i], axis, advance, inertial) + parameter(
-        model.parameters, i, ARMATURE, k
+        model.parameters, i, PARAM_ARMATURE, k
     )
     j = i
     while model.parent[j] < n:
         inertial = force_on_parent(j, inertial, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
-        psidot, psiddot = load_motion(scratch, j, PSIDOT, k), load_motion(scratch, j, PSIDDOT, k)
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        psidot, psiddot = load_motion(scratch, j, SCRATCH_PSIDOT, k), load_motion(scratch, j, SCRATCH_PSIDDOT, k)
         found[WITH_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, psiddot)
-        by_qd = power(inertial, load_motion(scratch, j, BOTH, k))
+        by_qd = power(inertial, load_motion(scratch, j, SCRATCH_PSIDOT_PLUS_SDOT, k))
         found[WITH_QD, i, j, k] = by_qd if model.joint[j] == PRISMATIC else by_qd + dot(moment, axis)
         H_ij = joint_force(model.joint[j], axis, advance, inertial)
         found[WITH_LAST, i, j, k] = H_ij

@@ -8,12 +8,12 @@ body's side count against.
 from typing import NamedTuple
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import add3, cross, motion_at_tip, rotate, subtract3, z_axis
 from ..tree.joints import joint_motion
-from ..tree.kinematics import body_axes, move_body, place_about_first_joint, turn_body
-from ..tree.layout import ADVANCE, LEVER, POSITION, R, V, parameter
+from ..tree.kinematics import body_axes, move_dof, place_about_first_joint, rotate_dof
+from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, parameter
 
 
 class Point(NamedTuple):
@@ -28,7 +28,7 @@ class Point(NamedTuple):
 def jacobian(model, q, point, J, work, k):
     """J (6, n, lanes): velocity, then angular velocity, in world axes. Entries that are not written stay zero."""
     for i in range(model.parent.shape[0]):
-        turn_body(i, model, q, work, k)
+        rotate_dof(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
     _, tip = arm_and_tip(point, model, work, k)
     i, j = point.body, point.watcher
@@ -45,10 +45,10 @@ def jacobian(model, q, point, J, work, k):
 def jacobian_derivative(model, q, qd, point, J, work, k):
     """Time derivative of the `jacobian`, written to J (6, n, lanes)."""
     for i in range(model.parent.shape[0]):
-        move_body(i, model, q, qd, work, k)
+        move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
     arm, tip = arm_and_tip(point, model, work, k)
-    velocity = motion_at_tip(load_motion(work.body, point.body, V, k), arm).lin
+    velocity = motion_at_tip(load_motion(work.dof, point.body, ROW_V, k), arm).lin
     i, j = point.body, point.watcher
     while i != j:
         if counts_first(i, j, model):
@@ -64,8 +64,8 @@ def arm_and_tip(point, model, work, k):
     """The point from its body's origin, and from the first joint, in world axes."""
     arm = rotate(body_axes(point.body, model, work, k), point.place)
     if point.body == model.parent.shape[0]:
-        return arm, subtract3(arm, load3(work.body, 0, LEVER, k))
-    return arm, add3(load3(work.body, point.body, POSITION, k), arm)
+        return arm, subtract3(arm, load3(work.dof, 0, ROW_LEVER, k))
+    return arm, add3(load3(work.dof, point.body, ROW_POSITION, k), arm)
 
 
 @kernel
@@ -78,19 +78,19 @@ def counts_first(i, j, model):
 @kernel
 def column(i, model, tip, work, k):
     """Velocity and angular velocity that joint i gives to the tip: S_i moved there."""
-    body = work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(body, i, POSITION, k)))
+    dof = work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(dof, i, ROW_POSITION, k)))
     return S.lin, S.ang
 
 
 @kernel
 def column_rate(i, model, tip, velocity, work, k):
     """The rate of `column`: the axis turns with the body, the joint and the tip move apart."""
-    body, joint, v = work.body, model.joint[i], load_motion(work.body, i, V, k)
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+    dof, joint, v = work.dof, model.joint[i], load_motion(work.dof, i, ROW_V, k)
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     turned = joint_motion(joint, cross(v.ang, axis), advance)
-    S = motion_at_tip(turned, subtract3(tip, load3(body, i, POSITION, k)))
+    S = motion_at_tip(turned, subtract3(tip, load3(dof, i, ROW_POSITION, k)))
     apart = cross(joint_motion(joint, axis, advance).ang, subtract3(velocity, v.lin))
     return add3(S.lin, apart), S.ang
 
@@ -112,4 +112,4 @@ def store_column(i, J, k, velocities):
 def point_in(numbers, point):
     """A Point in the precision of `numbers` from (body, watcher, x, y, z)."""
     body, watcher, x, y, z = point
-    return Point(body, watcher, (like(numbers, x), like(numbers, y), like(numbers, z)))
+    return Point(body, watcher, (constant_like(numbers, x), constant_like(numbers, y), constant_like(numbers, z)))

@@ -6,18 +6,18 @@ matrix" (2018), but column by column.
 """
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import add_forces, motion_at_tip, power, scale_force, z_axis
 from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import ADVANCE, DINV, LEVER, R, U, parameter
+from ..tree.layout import PARAM_ADVANCE, ROW_DINV, ROW_LEVER, ROW_R, ROW_U, parameter
 
 # Columns found together: each waits for its own last result, and meanwhile the processor works on the others.
-TOGETHER = 4
+COLUMNS_TOGETHER = 4
 # Scratch of a dof for each of them: bias force of the bodies it carries, then, in the same rows, acceleration; and u.
-PULL = YIELD = 0
-LEFT = 6
+COLUMN_FORCE = COLUMN_ACCELERATION = 0
+COLUMN_U = 6
 COLUMN_ROWS = 7
 
 
@@ -25,47 +25,47 @@ COLUMN_ROWS = 7
 def mass_matrix_inverse(model, inverse, columns, work, k):
     """inverse (n, n, lanes), from R, LEVER, U and DINV, which `aba` has written.
 
-    Scratch are columns (TOGETHER, n + 1, COLUMN_ROWS, lanes).
+    Scratch are columns (COLUMNS_TOGETHER, n + 1, COLUMN_ROWS, lanes).
     The inverse is symmetric, so in column j only joints i <= j need an answer.
     """
-    n, zero = model.parent.shape[0], like(work.body, 0.0)
-    for start in range(0, n, TOGETHER):
-        end = min(start + TOGETHER, n)
+    n, zero = model.parent.shape[0], constant_like(work.dof, 0.0)
+    for start in range(0, n, COLUMNS_TOGETHER):
+        end = min(start + COLUMNS_TOGETHER, n)
         for j in range(start, end):
             for i in range(end):
-                for row in range(LEFT):
+                for row in range(COLUMN_U):
                     columns[j - start, i, row, k] = zero
         for i in range(end - 1, -1, -1):
             for j in range(start, end):
-                pull_joint(i, j, model, columns[j - start], work, k)
+                apply_unit_force(i, j, model, columns[j - start], work, k)
         for j in range(start, end):
-            for row in range(LEFT):
+            for row in range(COLUMN_U):
                 columns[j - start, n, row, k] = zero
         for i in range(end):
             for j in range(start, end):
-                yield_joint(i, j, model, inverse, columns[j - start], work, k)
+                accelerate_under_unit_force(i, j, model, inverse, columns[j - start], work, k)
 
 
 @kernel
-def pull_joint(i, j, model, column, work, k):
+def apply_unit_force(i, j, model, column, work, k):
     """u = 1 for joint j, on which a unit force acts, less S . p for those that carry it; and p on to the parent."""
-    body, p = work.body, model.parent[i]
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    pull = load_force(column, i, PULL, k)
-    u = like(body, 1.0 if i == j else 0.0) - joint_force(model.joint[i], axis, advance, pull)
-    column[i, LEFT, k] = u
-    pull = add_forces(pull, scale_force(body[i, DINV, k] * u, load_force(body, i, U, k)))
+    dof, p = work.dof, model.parent[i]
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    pull = load_force(column, i, COLUMN_FORCE, k)
+    u = constant_like(dof, 1.0 if i == j else 0.0) - joint_force(model.joint[i], axis, advance, pull)
+    column[i, COLUMN_U, k] = u
+    pull = add_forces(pull, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
     pull = force_on_parent(i, pull, model, work, k)
-    store_spatial(column, p, PULL, k, add_forces(load_force(column, p, PULL, k), pull))
+    store_spatial(column, p, COLUMN_FORCE, k, add_forces(load_force(column, p, COLUMN_FORCE, k), pull))
 
 
 @kernel
-def yield_joint(i, j, model, inverse, column, work, k):
+def accelerate_under_unit_force(i, j, model, inverse, column, work, k):
     """Acceleration of joint i under a unit force in joint j."""
-    body = work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    a = motion_at_tip(load_motion(column, model.parent[i], YIELD, k), load3(body, i, LEVER, k))
-    qdd = body[i, DINV, k] * (column[i, LEFT, k] - power(load_force(body, i, U, k), a))
-    store_spatial(column, i, YIELD, k, add_joint_motion(model.joint[i], a, axis, advance, qdd))
+    dof = work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    a = motion_at_tip(load_motion(column, model.parent[i], COLUMN_ACCELERATION, k), load3(dof, i, ROW_LEVER, k))
+    qdd = dof[i, ROW_DINV, k] * (column[i, COLUMN_U, k] - power(load_force(dof, i, ROW_U, k), a))
+    store_spatial(column, i, COLUMN_ACCELERATION, k, add_joint_motion(model.joint[i], a, axis, advance, qdd))
     inverse[i, j, k] = qdd
     inverse[j, i, k] = qdd

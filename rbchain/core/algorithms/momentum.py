@@ -4,17 +4,17 @@ Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid robot": A_G(q) 
 """
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.inertias import Rigid, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store_rigid
 from ..spatial.vectors import add3, cross, scale3, subtract3, z_axis
 from ..tree.joints import rigid_along
-from ..tree.kinematics import move_body, place_about_first_joint, rigid_inertia, turn_body
-from ..tree.layout import ADVANCE, LEVER, POSITION, R, V, parameter
+from ..tree.kinematics import move_dof, place_about_first_joint, rigid_inertia, rotate_dof
+from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, parameter
 from .crba import pass_inertia
 
 # Rows of what `momentum` finds.
-LINEAR, ANGULAR, CENTRE = 0, 3, 6
+MOMENTUM_LINEAR, MOMENTUM_ANGULAR, MOMENTUM_CENTRE = 0, 3, 6
 MOMENTUM_ROWS = 9
 
 
@@ -22,20 +22,20 @@ MOMENTUM_ROWS = 9
 def momentum(model, q, qd, found, work, k):
     """Momentum, angular momentum about the centre of mass, and that centre in the world: found (9, lanes)."""
     n = model.parent.shape[0]
-    zero = like(work.body, 0.0) * q[0, k]
+    zero = constant_like(work.dof, 0.0) * q[0, k]
     linear, angular, centre, mass = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero), zero
     for i in range(n):
-        move_body(i, model, q, qd, work, k)
+        move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
         m, h, J = rigid_inertia(i, model, work, k)
-        place, p = load3(work.body, i, POSITION, k), rigid_momentum(m, h, J, load_motion(work.body, i, V, k))
+        place, p = load3(work.dof, i, ROW_POSITION, k), rigid_momentum(m, h, J, load_motion(work.dof, i, ROW_V, k))
         linear = add3(linear, p.lin)
         angular = add3(angular, add3(p.ang, cross(place, p.lin)))
         centre, mass = add3(centre, add3(scale3(m, place), h)), mass + m
-    centre = scale3(like(work.body, 1.0) / mass, centre)
-    store_row3(found, LINEAR, k, linear)
-    store_row3(found, ANGULAR, k, subtract3(angular, cross(centre, linear)))
-    store_row3(found, CENTRE, k, add3(load3(work.body, 0, LEVER, k), centre))
+    centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
+    store_row3(found, MOMENTUM_LINEAR, k, linear)
+    store_row3(found, MOMENTUM_ANGULAR, k, subtract3(angular, cross(centre, linear)))
+    store_row3(found, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, ROW_LEVER, k), centre))
 
 
 @kernel
@@ -47,20 +47,20 @@ def store_row3(a, row, k, x):
 def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
     """matrix (6, n, lanes): rows of momentum, and of angular momentum; composite (n, RIGID_ROWS, lanes) is scratch."""
     n = model.parent.shape[0]
-    zero = like(work.body, 0.0) * q[0, k]
+    zero = constant_like(work.dof, 0.0) * q[0, k]
     centre, mass = (zero, zero, zero), zero
     for i in range(n):
-        turn_body(i, model, q, work, k)
+        rotate_dof(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
         m, h, J = rigid_inertia(i, model, work, k)
         store_rigid(composite, i, 0, k, Rigid(m, h, J))
-        centre = add3(centre, add3(scale3(m, load3(work.body, i, POSITION, k)), h))
+        centre = add3(centre, add3(scale3(m, load3(work.dof, i, ROW_POSITION, k)), h))
         mass = mass + m
-    centre = scale3(like(work.body, 1.0) / mass, centre)
+    centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
     for i in range(n - 1, -1, -1):
-        axis, advance = z_axis(load9(work.body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
+        axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
         p = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
-        arm = subtract3(load3(work.body, i, POSITION, k), centre)
+        arm = subtract3(load3(work.dof, i, ROW_POSITION, k), centre)
         angular = add3(p.ang, cross(arm, p.lin))
         for row in range(3):
             matrix[row, i, k] = p.lin[row]

@@ -5,7 +5,7 @@ and Hollerbach 1986, "Estimation of inertial parameters of manipulator loads and
 """
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import (
     Force,
@@ -18,8 +18,20 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.joints import joint_force
-from ..tree.kinematics import body_axes, move_body, place_body, turn_body
-from ..tree.layout import ADVANCE, CARRIED, GRAVITY, LEVER, POSITION, PRISMATIC, A, R, V, parameter, parameter3
+from ..tree.kinematics import body_axes, move_dof, place_dof, rotate_dof
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    PARAM_GRAVITY,
+    POSING_CARRIED,
+    PRISMATIC,
+    ROW_A,
+    ROW_LEVER,
+    ROW_POSITION,
+    ROW_R,
+    ROW_V,
+    parameter,
+    parameter3,
+)
 from .rnea import accelerate_with_joint
 
 PARAMETERS_OF_BODY = 10
@@ -32,30 +44,30 @@ def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
     A body contributes nothing to joints that do not carry it: these entries are not written and stay zero.
     """
     for i in range(model.parent.shape[0]):
-        move_body(i, model, q, qd, work, k)
+        move_dof(i, model, q, qd, work, k)
         accelerate_with_joint(i, model, qd, qdd, work, k)
         if model.body[i] >= 0:
-            regress_body(i, model, Y, work, k)
+            body_regressor(i, model, Y, work, k)
 
 
 @kernel
-def regress_body(i, model, Y, work, k):
+def body_regressor(i, model, Y, work, k):
     """Forces due to a unit of each parameter of body i, projected on the joints that carry it.
 
     f = m a + w' x h + w x (w x h) and, about the origin, h x a + J w' + w x J w, with a the origin's acceleration.
     """
-    n, body = model.parent.shape[0], work.body
-    axes, v, acceleration = body_axes(i, model, work, k), load_motion(body, i, V, k), load_motion(body, i, A, k)
+    n, dof = model.parent.shape[0], work.dof
+    axes, v, acceleration = body_axes(i, model, work, k), load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
     w, wd, a = v.ang, acceleration.ang, add3(acceleration.lin, cross(v.ang, v.lin))
     x, y, z = (axes[0], axes[3], axes[6]), (axes[1], axes[4], axes[7]), (axes[2], axes[5], axes[8])
     f_x, f_y, f_z = first_moment_force(x, w, wd, a), first_moment_force(y, w, wd, a), first_moment_force(z, w, wd, a)
     m_xx, m_xy, m_xz = second_moment(x, x, w, wd), mixed_moment(x, y, w, wd), mixed_moment(x, z, w, wd)
     m_yy, m_yz, m_zz = second_moment(y, y, w, wd), mixed_moment(y, z, w, wd), second_moment(z, z, w, wd)
-    zero = like(body, 0.0) * a[0]
+    zero = constant_like(dof, 0.0) * a[0]
     f_m, b, j = Force((zero, zero, zero), a), model.body[i], i
     while j < n:
-        joint, axis = model.joint[j], z_axis(load9(body, j, R, k))
-        advance = parameter(model.parameters, j, ADVANCE, k)
+        joint, axis = model.joint[j], z_axis(load9(dof, j, ROW_R, k))
+        advance = parameter(model.parameters, j, PARAM_ADVANCE, k)
         Y[j, b, 0, k] = joint_force(joint, axis, advance, f_m)
         Y[j, b, 1, k] = joint_force(joint, axis, advance, f_x)
         Y[j, b, 2, k] = joint_force(joint, axis, advance, f_y)
@@ -66,8 +78,8 @@ def regress_body(i, model, Y, work, k):
         Y[j, b, 7, k] = moment_on_joint(joint, axis, m_yy)
         Y[j, b, 8, k] = moment_on_joint(joint, axis, m_yz)
         Y[j, b, 9, k] = moment_on_joint(joint, axis, m_zz)
-        if model.posing[j] != CARRIED:  # else the parent is at the same point
-            r = load3(body, j, LEVER, k)
+        if model.posing[j] != POSING_CARRIED:  # else the parent is at the same point
+            r = load3(dof, j, ROW_LEVER, k)
             f_m, f_x = force_at_root(f_m, r), force_at_root(f_x, r)
             f_y, f_z = force_at_root(f_y, r), force_at_root(f_z, r)
         j = model.parent[j]
@@ -100,10 +112,10 @@ def mixed_moment(x, y, w, wd):
 @kernel
 def kinetic_energy_regressor(model, q, qd, Y, work, k):
     """Y (bodies, 10, lanes): T = m v.v / 2 + (v x w).h + w.J w / 2, all in the body's axes."""
-    half = like(work.body, 0.5)
+    half = constant_like(work.dof, 0.5)
     for i in range(model.parent.shape[0]):
-        move_body(i, model, q, qd, work, k)
-        axes, motion = body_axes(i, model, work, k), load_motion(work.body, i, V, k)
+        move_dof(i, model, q, qd, work, k)
+        axes, motion = body_axes(i, model, work, k), load_motion(work.dof, i, ROW_V, k)
         v, w = rotate_back(axes, motion.lin), rotate_back(axes, motion.ang)
         b = model.body[i]
         if b >= 0:
@@ -117,11 +129,11 @@ def kinetic_energy_regressor(model, q, qd, Y, work, k):
 def potential_energy_regressor(model, q, Y, work, k):
     """Y (bodies, 10, lanes): V = - m g . p - g . h, p being the origin's position."""
     n = model.parent.shape[0]
-    gravity = parameter3(model.parameters, n, GRAVITY, k)
+    gravity = parameter3(model.parameters, n, PARAM_GRAVITY, k)
     for i in range(n):
-        turn_body(i, model, q, work, k)
-        place_body(i, model, work, k)
+        rotate_dof(i, model, q, work, k)
+        place_dof(i, model, work, k)
         b, g = model.body[i], rotate_back(body_axes(i, model, work, k), gravity)
         if b >= 0:
-            Y[b, 0, k] = -dot(gravity, load3(work.body, i, POSITION, k))
+            Y[b, 0, k] = -dot(gravity, load3(work.dof, i, ROW_POSITION, k))
             Y[b, 1, k], Y[b, 2, k], Y[b, 3, k] = -g[0], -g[1], -g[2]

@@ -12,9 +12,9 @@ from ..spatial.storage import load3, load9, load_force, load_motion, store_spati
 from ..spatial.vectors import Force, add3, add_forces, force_at_root, scale3, subtract_forces, z_axis
 from ..tree.joints import joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import ADVANCE, ARMATURE, LEVER, PRISMATIC, A, F, R, parameter
-from .aba import articulate_body, forward_dynamics, nothing_shown, release_joint
-from .rnea import impel_body
+from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, PRISMATIC, ROW_A, ROW_F, ROW_LEVER, ROW_R, parameter
+from .aba import articulated_inertia_and_bias, forward_dynamics, no_contribution, project_out_joint
+from .rnea import apply_newton_euler
 
 
 @kernel
@@ -22,36 +22,36 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
     """Solve for qdd, and write what is left of the balance of each body to residual (n, 6, lanes): moment, force."""
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)
-    shown = nothing_shown(work, k)
+    contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
-        shown = reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k)
+        contribution = find_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k)
     for i in range(n):
         subtract_from_parent(i, model, residual, work, k)
     for i in range(n):
-        impel_body(i, model, qd, qdd, loads, work, k)
-        left = subtract_forces(load_force(residual, i, 0, k), load_force(work.body, i, F, k))
+        apply_newton_euler(i, model, qd, qdd, loads, work, k)
+        left = subtract_forces(load_force(residual, i, 0, k), load_force(work.dof, i, ROW_F, k))
         p = model.parent[i]
         if p < n and model.body[p] < 0:  # a body without mass is only there for a degree of freedom of this one
-            x, y, z = load3(work.body, i, LEVER, k)
+            x, y, z = load3(work.dof, i, ROW_LEVER, k)
             left = add_forces(left, force_at_root(load_force(residual, p, 0, k), (-x, -y, -z)))
         store_spatial(residual, i, 0, k, left)
 
 
 @kernel
-def reveal_joint_force(i, model, qd, qdd, loads, residual, shown, work, k):
+def find_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k):
     """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, the actuator force.
 
-    That is reduced by the force that accelerates the rotor. Returns what `aba.show_to_parent` does.
+    That is reduced by the force that accelerates the rotor. Returns what `aba.contribute_to_parent` does.
     """
-    joint, body = model.joint[i], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    IA_body, pA = articulate_body(i, model, loads, shown, work, k)
-    f = add_forces(momentum(IA_body, load_motion(body, i, A, k)), pA)
-    given = loads.tau[i, k] - parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
+    joint, dof = model.joint[i], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+    f = add_forces(momentum(IA_body, load_motion(dof, i, ROW_A, k)), pA)
+    given = loads.tau[i, k] - parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
     missing = scale3(given - joint_force(joint, axis, advance, f), axis)
     f = Force(f.ang, add3(f.lin, missing)) if joint == PRISMATIC else Force(add3(f.ang, missing), f.lin)
     store_spatial(residual, i, 0, k, f)
-    return release_joint(i, model, qd, loads, IA_body, pA, work, k)
+    return project_out_joint(i, model, qd, loads, IA_body, pA, work, k)
 
 
 @kernel

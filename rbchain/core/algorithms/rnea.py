@@ -1,43 +1,43 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm (Luh, Walker, Paul 1980; Featherstone 2008, section 5.3)."""
 
-from ..forces.hydrodynamics import immerse_force
+from ..forces.hydrodynamics import add_water_force
 from ..simd.jit import kernel
 from ..spatial.inertias import rigid_momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store3, store_spatial
 from ..spatial.vectors import add3, add_forces, add_motions, cross, cross_force, motion_at_tip, rotate_back, z_axis
 from ..tree.joints import add_joint_motion, joint_bias, joint_force
-from ..tree.kinematics import body_axes, force_on_parent, move_body, rigid_inertia
-from ..tree.layout import ADVANCE, ARMATURE, LEVER, A, F, R, V, parameter
+from ..tree.kinematics import body_axes, force_on_parent, move_dof, rigid_inertia
+from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, ROW_A, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
 from .aba import subtract_wrench
 
 
 @kernel
 def inverse_dynamics(model, q, qd, qdd, loads, work, k):
-    """Joint forces that give the accelerations qdd, written to loads.tau, for the chains of lanes k."""
+    """Joint forces that give the accelerations qdd, written to loads.tau, for the samples of lanes k."""
     n = model.parent.shape[0]
     for i in range(n):
-        move_body(i, model, q, qd, work, k)
-        impel_body(i, model, qd, qdd, loads, work, k)
+        move_dof(i, model, q, qd, work, k)
+        apply_newton_euler(i, model, qd, qdd, loads, work, k)
     for i in range(n - 1, -1, -1):
         pass_force(i, model, qdd, loads, work, k)
 
 
 @kernel
-def impel_body(i, model, qd, qdd, loads, work, k):
+def apply_newton_euler(i, model, qd, qdd, loads, work, k):
     """Acceleration of body i, and Newton's and Euler's equations for it alone: F = I a + v x* I v - wrench."""
     a = accelerate_with_joint(i, model, qd, qdd, work, k)
-    store_spatial(work.body, i, F, k, force_on_body(i, model, a, loads, work, k))
+    store_spatial(work.dof, i, ROW_F, k, force_on_body(i, model, a, loads, work, k))
 
 
 @kernel
 def accelerate_with_joint(i, model, qd, qdd, work, k):
     """a = a_parent + c + S qdd. Reads A of the parent; writes and returns that of body i."""
-    p, joint, body = model.parent[i], model.joint[i], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    c = joint_bias(joint, load_motion(body, i, V, k), axis, advance, qd[i, k])
-    a = add_motions(motion_at_tip(load_motion(body, p, A, k), load3(body, i, LEVER, k)), c)
+    p, joint, dof = model.parent[i], model.joint[i], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
+    a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
     a = add_joint_motion(joint, a, axis, advance, qdd[i, k])
-    store_spatial(body, i, A, k, a)
+    store_spatial(dof, i, ROW_A, k, a)
     return a
 
 
@@ -48,8 +48,8 @@ def body_accelerations(model, q, qd, qdd, accelerations, work, k):
     The base must not accelerate: gravity is no motion. Writes accelerations (bodies, 6, lanes).
     """
     for i in range(model.parent.shape[0]):
-        move_body(i, model, q, qd, work, k)
-        a, v = accelerate_with_joint(i, model, qd, qdd, work, k), load_motion(work.body, i, V, k)
+        move_dof(i, model, q, qd, work, k)
+        a, v = accelerate_with_joint(i, model, qd, qdd, work, k), load_motion(work.dof, i, ROW_V, k)
         b = model.body[i]
         if b >= 0:
             store3(accelerations, b, 0, k, add3(a.lin, cross(v.ang, v.lin)))
@@ -66,7 +66,7 @@ def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
     for i in range(model.parent.shape[0]):
         b = model.body[i]
         if b >= 0:
-            axes, f = body_axes(i, model, work, k), load_force(work.body, i, F, k)
+            axes, f = body_axes(i, model, work, k), load_force(work.dof, i, ROW_F, k)
             store3(reactions, b, 0, k, rotate_back(axes, f.lin))
             store3(reactions, b, 3, k, rotate_back(axes, f.ang))
 
@@ -74,21 +74,21 @@ def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
 @kernel
 def force_on_body(i, model, a, loads, work, k):
     """I a + v x* I v - wrench: the sum of the joints' forces on body i (Featherstone 2008, eq. 5.9)."""
-    v = load_motion(work.body, i, V, k)
+    v = load_motion(work.dof, i, ROW_V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     inertial = rigid_momentum(m, h, J, a)
     f = subtract_wrench(i, loads, add_forces(inertial, cross_force(v, rigid_momentum(m, h, J, v))), k)
-    return immerse_force(i, model, a, f, work, k)
+    return add_water_force(i, model, a, f, work, k)
 
 
 @kernel
 def pass_force(i, model, qdd, loads, work, k):
     """tau = S^T F + armature qdd, and F on to the parent (Featherstone 2008, eqs. 5.10-5.11)."""
-    p, joint, body = model.parent[i], model.joint[i], work.body
-    f = load_force(body, i, F, k)
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    rotor = parameter(model.parameters, i, ARMATURE, k) * qdd[i, k]
+    p, joint, dof = model.parent[i], model.joint[i], work.dof
+    f = load_force(dof, i, ROW_F, k)
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    rotor = parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
     loads.tau[i, k] = joint_force(joint, axis, advance, f) + rotor
     if p < model.parent.shape[0]:
-        f_parent = add_forces(load_force(body, p, F, k), force_on_parent(i, f, model, work, k))
-        store_spatial(body, p, F, k, f_parent)
+        f_parent = add_forces(load_force(dof, p, ROW_F, k), force_on_parent(i, f, model, work, k))
+        store_spatial(dof, p, ROW_F, k, f_parent)

@@ -6,7 +6,7 @@ form, and is kept as the six forces that it maps unit motions to.
 """
 
 from ..simd.jit import choose, kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..spatial.inertias import add_inertias, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (
@@ -23,31 +23,31 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.joints import inertia_along, joint_bias, joint_force, joint_motion
-from ..tree.kinematics import force_on_parent, move_body
-from ..tree.layout import ADVANCE, CARRIED, COMPOSITE, LEVER, F, R, V, parameter
+from ..tree.kinematics import force_on_parent, move_dof
+from ..tree.layout import PARAM_ADVANCE, POSING_CARRIED, ROW_COMPOSITE, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
 from .hydrodynamics import added_inertia, drag, is_in_water
 
 # B of the added mass in the Coriolis matrix's scratch, once B of the rigid bodies there is no longer needed.
-B_ROWS = 36
+ADDED_MASS_B_ROWS = 36
 
 
 @kernel
 def add_joint_drag(model, q, qd, forces, work, k):
-    n, body = model.parent.shape[0], work.body
+    n, dof = model.parent.shape[0], work.dof
     for i in range(n):
-        move_body(i, model, q, qd, work, k)
-        store_spatial(body, i, F, k, drag(i, model, load_motion(body, i, V, k), work, k))
+        move_dof(i, model, q, qd, work, k)
+        store_spatial(dof, i, ROW_F, k, drag(i, model, load_motion(dof, i, ROW_V, k), work, k))
     for i in range(n - 1, -1, -1):
-        axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-        f, p = load_force(body, i, F, k), model.parent[i]
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        f, p = load_force(dof, i, ROW_F, k), model.parent[i]
         forces[i, k] = forces[i, k] + joint_force(model.joint[i], axis, advance, f)
         if p < n:
             handed = force_on_parent(i, f, model, work, k)
-            store_spatial(body, p, F, k, add_forces(load_force(body, p, F, k), handed))
+            store_spatial(dof, p, ROW_F, k, add_forces(load_force(dof, p, ROW_F, k), handed))
 
 
 @kernel
-def add_masses(model, H, work, k):
+def add_added_mass_matrix(model, H, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         start_composite(i, model, work, k)
@@ -60,49 +60,49 @@ def add_masses(model, H, work, k):
 def start_composite(i, model, work, k):
     """The added mass of body i alone."""
     if model.body[i] >= 0:
-        store_inertia(work.body, i, COMPOSITE, k, added_inertia(i, model, work, k))
+        store_inertia(work.dof, i, ROW_COMPOSITE, k, added_inertia(i, model, work, k))
     else:
         for row in range(21):
-            work.body[i, COMPOSITE + row, k] = like(work.body, 0.0)
+            work.dof[i, ROW_COMPOSITE + row, k] = constant_like(work.dof, 0.0)
 
 
 @kernel
 def pass_composite(i, model, work, k):
     """Add to the parent what body i carries, itself included."""
-    p, body = model.parent[i], work.body
+    p, dof = model.parent[i], work.dof
     if p < model.parent.shape[0]:
-        carried = load_inertia(body, i, COMPOSITE, k)
-        if model.posing[i] != CARRIED:
-            carried = inertia_at_root(carried, load3(body, i, LEVER, k))
-        store_inertia(body, p, COMPOSITE, k, add_inertias(load_inertia(body, p, COMPOSITE, k), carried))
+        carried = load_inertia(dof, i, ROW_COMPOSITE, k)
+        if model.posing[i] != POSING_CARRIED:
+            carried = inertia_at_root(carried, load3(dof, i, ROW_LEVER, k))
+        store_inertia(dof, p, ROW_COMPOSITE, k, add_inertias(load_inertia(dof, p, ROW_COMPOSITE, k), carried))
 
 
 @kernel
 def project_mass(i, model, H, work, k):
     """H_ij += S_j . Ac_i S_i for body i and all that carry it."""
-    n, body = model.parent.shape[0], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    f = inertia_along(model.joint[i], load_inertia(body, i, COMPOSITE, k), axis, advance)
+    n, dof = model.parent.shape[0], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    f = inertia_along(model.joint[i], load_inertia(dof, i, ROW_COMPOSITE, k), axis, advance)
     H[i, i, k] = H[i, i, k] + joint_force(model.joint[i], axis, advance, f)
     j = i
     while model.parent[j] < n:
         f = force_on_parent(j, f, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
         H_ij = H[i, j, k] + joint_force(model.joint[j], axis, advance, f)
         H[i, j, k] = H_ij
         H[j, i, k] = H_ij
 
 
 @kernel
-def add_swirls(model, C, scratch, work, k):
+def add_added_mass_coriolis(model, C, scratch, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         start_composite(i, model, work, k)
-        start_swirl(i, model, scratch, work, k)
+        start_general_coriolis(i, model, scratch, work, k)
     for i in range(n - 1, -1, -1):
-        project_general_swirl(i, model, C, scratch, work, k)
-        pass_general_swirl(i, model, scratch, work, k)
+        project_general_coriolis(i, model, C, scratch, work, k)
+        pass_general_coriolis(i, model, scratch, work, k)
         pass_composite(i, model, work, k)
 
 
@@ -110,7 +110,7 @@ def add_swirls(model, C, scratch, work, k):
 def unit_motion(row, like_this):
     """The motion whose entry `row` is one, angular before linear."""
     zero = like_this - like_this
-    one, at = zero + like(zero, 1.0), row
+    one, at = zero + constant_like(zero, 1.0), row
     return Motion(
         (one if at == 0 else zero, one if at == 1 else zero, one if at == 2 else zero),
         (one if at == 3 else zero, one if at == 4 else zero, one if at == 5 else zero),
@@ -118,11 +118,11 @@ def unit_motion(row, like_this):
 
 
 @kernel
-def start_swirl(i, model, scratch, work, k):
+def start_general_coriolis(i, model, scratch, work, k):
     """B of body i's added mass alone: (v x* A m + m x* A v - A (v x m)) / 2 of each unit motion m."""
-    A, v = load_inertia(work.body, i, COMPOSITE, k), load_motion(work.body, i, V, k)
+    A, v = load_inertia(work.dof, i, ROW_COMPOSITE, k), load_motion(work.dof, i, ROW_V, k)
     Av = momentum(A, v)
-    half = like(work.body, 0.5)
+    half = constant_like(work.dof, 0.5)
     for row in range(6):
         m = unit_motion(row, v.ang[0])
         f = add_forces(cross_force(v, momentum(A, m)), cross_force(m, Av))
@@ -131,7 +131,7 @@ def start_swirl(i, model, scratch, work, k):
 
 
 @kernel
-def general_swirl_times(i, m, scratch, k):
+def general_coriolis_times(i, m, scratch, k):
     """B m"""
     x, y, z = m.ang
     u, v, w = m.lin
@@ -144,7 +144,7 @@ def general_swirl_times(i, m, scratch, k):
 
 
 @kernel
-def general_swirl_back(i, m, scratch, k):
+def general_coriolis_transpose_times(i, m, scratch, k):
     """B^T m"""
     return Force(
         (
@@ -161,34 +161,34 @@ def general_swirl_back(i, m, scratch, k):
 
 
 @kernel
-def pass_general_swirl(i, model, scratch, work, k):
+def pass_general_coriolis(i, model, scratch, work, k):
     """Add to the parent the B of what body i carries, itself included, about the parent's joint origin."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        r = load3(work.body, i, LEVER, k)
+        r = load3(work.dof, i, ROW_LEVER, k)
         for row in range(6):
             m = motion_at_tip(unit_motion(row, r[0]), r)
-            f = force_at_root(general_swirl_times(i, m, scratch, k), r)
+            f = force_at_root(general_coriolis_times(i, m, scratch, k), r)
             store_spatial(scratch, p, 6 * row, k, add_forces(load_force(scratch, p, 6 * row, k), f))
 
 
 @kernel
-def project_general_swirl(i, model, C, scratch, work, k):
+def project_general_coriolis(i, model, C, scratch, work, k):
     """C_ji += S_j . (Ac S'_i + Bc S_i) and C_ij += S'_j . Ac S_i + S_j . Bc^T S_i for body i and all that carry it."""
-    n, body = model.parent.shape[0], work.body
-    axis, advance = z_axis(load9(body, i, R, k)), parameter(model.parameters, i, ADVANCE, k)
-    S, A = joint_motion(model.joint[i], axis, advance), load_inertia(body, i, COMPOSITE, k)
-    turning = joint_bias(model.joint[i], load_motion(body, i, V, k), axis, advance, like(axis[0], 1.0))
-    f_column = add_forces(momentum(A, turning), general_swirl_times(i, S, scratch, k))
-    f_row, b_row = momentum(A, S), general_swirl_back(i, S, scratch, k)
+    n, dof = model.parent.shape[0], work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    S, A = joint_motion(model.joint[i], axis, advance), load_inertia(dof, i, ROW_COMPOSITE, k)
+    turning = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
+    f_column = add_forces(momentum(A, turning), general_coriolis_times(i, S, scratch, k))
+    f_row, b_row = momentum(A, S), general_coriolis_transpose_times(i, S, scratch, k)
     C[i, i, k] = C[i, i, k] + joint_force(model.joint[i], axis, advance, f_column)
     j = i
     while model.parent[j] < n:
         f_column, f_row = force_on_parent(j, f_column, model, work, k), force_on_parent(j, f_row, model, work, k)
         b_row = force_on_parent(j, b_row, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(body, j, R, k)), parameter(model.parameters, j, ADVANCE, k)
-        turning = joint_bias(model.joint[j], load_motion(body, j, V, k), axis, advance, like(axis[0], 1.0))
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        turning = joint_bias(model.joint[j], load_motion(dof, j, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
         C[j, i, k] = C[j, i, k] + joint_force(model.joint[j], axis, advance, f_column)
         C[i, j, k] = C[i, j, k] + power(f_row, turning) + joint_force(model.joint[j], axis, advance, b_row)
 
@@ -201,10 +201,10 @@ def _is_in_water(model, *_):
 
 
 # Add to H what the added masses make of it, where the bodies are turned already.
-add_mass_of_water = choose(_is_in_water, add_masses, lambda model, H, work, k: None)
+add_mass_of_water = choose(_is_in_water, add_added_mass_matrix, lambda model, H, work, k: None)
 
 # Add to C what the added masses make of it, where the bodies are moved already.
-add_coriolis_of_water = choose(_is_in_water, add_swirls, lambda model, C, scratch, work, k: None)
+add_coriolis_of_water = choose(_is_in_water, add_added_mass_coriolis, lambda model, C, scratch, work, k: None)
 
 # Add to the joint forces (n, lanes) what the drag of still water does.
 add_drag = choose(_is_in_water, add_joint_drag, lambda model, q, qd, forces, work, k: None)

@@ -1,66 +1,77 @@
 """Numbers that change with time: polynomials, tables of polynomial pieces, and sines, with their first two derivatives.
 
-All lanes share the kind of a signal. Its coefficients may be each chain's own, and so is its time.
+All lanes share the kind of a signal. Its coefficients may be each sample's own, and so is its time.
 """
 
 import math
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..simd.trig import sincos
 
 # Rows of `SharedActions.signals`, one column for each signal.
-MOVES = 0  # CONSTANT, POLYNOMIAL (plus sines) or TABLE (plus sines)
-FIRST = 1  # index of its first coefficient in the numbers
-COUNT = 2  # how many coefficients a polynomial, or a piece of a table, has
-TABLE_START = 3  # where in `SharedActions.tables`: the breaks of all pieces, then the coefficients of each
-STRIDE = 4  # from one sample's table to the next; 0 if all samples share one
-PIECES = 5
-SINES = 6  # index of the first number of amplitude, angular frequency and phase of each sine
-HARMONICS = 7  # how many sines
+SIGNAL_KIND = 0  # SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL (plus sines) or SIGNAL_TABLE (plus sines)
+SIGNAL_FIRST_COEFFICIENT = 1  # index of its first coefficient in the numbers
+SIGNAL_COEFFICIENT_COUNT = 2  # how many coefficients a polynomial, or a piece of a table, has
+SIGNAL_TABLE_START = 3  # where in `SharedActions.tables`: the breaks of all pieces, then the coefficients of each
+SIGNAL_TABLE_STRIDE = 4  # from one sample's table to the next; 0 if all samples share one
+SIGNAL_PIECES = 5
+SIGNAL_SINES = 6  # index of the first number of amplitude, angular frequency and phase of each sine
+SIGNAL_SINE_COUNT = 7  # how many sines
 SIGNAL_ROWS = 8
-CONSTANT, POLYNOMIAL, TABLE = 0, 1, 2
+SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL, SIGNAL_TABLE = 0, 1, 2
 
-# Rows of `Acting.values`.
-VALUE, RATE, ACCELERATION = 0, 1, 2
-# Rows of `Acting.pieces`: times between which a piece holds, the time it counts from, and its coefficients.
-SINCE, UNTIL, ORIGIN, COEFFICIENTS = 0, 1, 2, 3
+# Rows of `BlockActions.values`.
+SIGNAL_VALUE, SIGNAL_RATE, SIGNAL_ACCELERATION = 0, 1, 2
+# Rows of `BlockActions.pieces`: times between which a piece holds, the time it counts from, and its coefficients.
+PIECE_SINCE, PIECE_UNTIL, PIECE_ORIGIN, PIECE_COEFFICIENTS = 0, 1, 2, 3
 
 
 @kernel
-def take_signals(acting, lane):
+def set_sample_signals(actions, lane):
     """Set the signals of a lane in which a new sample starts, whose numbers it holds."""
-    for s in range(acting.shared.signals.shape[1]):
-        acting.pieces[s, SINCE, lane] = like(acting.pieces, math.inf)
-        if acting.shared.signals[MOVES, s] == CONSTANT:
-            acting.values[s, VALUE, lane] = acting.numbers[acting.shared.signals[FIRST, s], lane]
-            acting.values[s, RATE, lane] = like(acting.values, 0.0)
-            acting.values[s, ACCELERATION, lane] = like(acting.values, 0.0)
+    for s in range(actions.shared.signals.shape[1]):
+        actions.pieces[s, PIECE_SINCE, lane] = constant_like(actions.pieces, math.inf)
+        if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_CONSTANT:
+            actions.values[s, SIGNAL_VALUE, lane] = actions.numbers[
+                actions.shared.signals[SIGNAL_FIRST_COEFFICIENT, s], lane
+            ]
+            actions.values[s, SIGNAL_RATE, lane] = constant_like(actions.values, 0.0)
+            actions.values[s, SIGNAL_ACCELERATION, lane] = constant_like(actions.values, 0.0)
 
 
 @kernel
-def follow_signals(acting, k):
+def follow_signals(actions, k):
     """Values and derivatives of all signals at the time of each lane."""
-    for s in range(acting.shared.signals.shape[1]):
-        moves = acting.shared.signals[MOVES, s]
-        if moves == TABLE:
-            for lane in range(acting.time.shape[1]):
-                t = acting.time[0, lane]
-                if not (acting.pieces[s, SINCE, lane] <= t < acting.pieces[s, UNTIL, lane]):
-                    take_piece(acting, s, t, lane)
-            elapsed = acting.time[0, k] - acting.pieces[s, ORIGIN, k]
-            evaluate_polynomial(acting, s, acting.pieces[s], COEFFICIENTS, elapsed, k)
-        elif moves == POLYNOMIAL:
-            evaluate_polynomial(acting, s, acting.numbers, acting.shared.signals[FIRST, s], acting.time[0, k], k)
-        for harmonic in range(acting.shared.signals[HARMONICS, s]):
-            add_sine(acting, s, acting.shared.signals[SINES, s] + 3 * harmonic, k)
+    for s in range(actions.shared.signals.shape[1]):
+        moves = actions.shared.signals[SIGNAL_KIND, s]
+        if moves == SIGNAL_TABLE:
+            for lane in range(actions.time.shape[1]):
+                t = actions.time[0, lane]
+                if not (actions.pieces[s, PIECE_SINCE, lane] <= t < actions.pieces[s, PIECE_UNTIL, lane]):
+                    find_piece(actions, s, t, lane)
+            elapsed = actions.time[0, k] - actions.pieces[s, PIECE_ORIGIN, k]
+            evaluate_polynomial(actions, s, actions.pieces[s], PIECE_COEFFICIENTS, elapsed, k)
+        elif moves == SIGNAL_POLYNOMIAL:
+            evaluate_polynomial(
+                actions, s, actions.numbers, actions.shared.signals[SIGNAL_FIRST_COEFFICIENT, s], actions.time[0, k], k
+            )
+        for harmonic in range(actions.shared.signals[SIGNAL_SINE_COUNT, s]):
+            add_sine(actions, s, actions.shared.signals[SIGNAL_SINES, s] + 3 * harmonic, k)
 
 
 @kernel
-def take_piece(acting, s, t, lane):
+def find_piece(actions, s, t, lane):
     """Find the piece of a table that holds at time t; the first and the last hold beyond the table too."""
-    tables, pieces, count = acting.shared.tables, acting.shared.signals[PIECES, s], acting.shared.signals[COUNT, s]
-    start = acting.shared.signals[TABLE_START, s] + acting.shared.signals[STRIDE, s] * acting.chain[lane]
+    tables, pieces, count = (
+        actions.shared.tables,
+        actions.shared.signals[SIGNAL_PIECES, s],
+        actions.shared.signals[SIGNAL_COEFFICIENT_COUNT, s],
+    )
+    start = (
+        actions.shared.signals[SIGNAL_TABLE_START, s]
+        + actions.shared.signals[SIGNAL_TABLE_STRIDE, s] * actions.sample[lane]
+    )
     low, high = 0, pieces - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -70,33 +81,33 @@ def take_piece(acting, s, t, lane):
             high = middle - 1
     since = tables[start + low] if low > 0 else -math.inf
     until = tables[start + low + 1] if low < pieces - 1 else math.inf
-    acting.pieces[s, SINCE, lane] = like(acting.pieces, since)
-    acting.pieces[s, UNTIL, lane] = like(acting.pieces, until)
-    acting.pieces[s, ORIGIN, lane] = like(acting.pieces, tables[start + low])
+    actions.pieces[s, PIECE_SINCE, lane] = constant_like(actions.pieces, since)
+    actions.pieces[s, PIECE_UNTIL, lane] = constant_like(actions.pieces, until)
+    actions.pieces[s, PIECE_ORIGIN, lane] = constant_like(actions.pieces, tables[start + low])
     for j in range(count):
         coefficient = tables[start + pieces + low * count + j]
-        acting.pieces[s, COEFFICIENTS + j, lane] = like(acting.pieces, coefficient)
+        actions.pieces[s, PIECE_COEFFICIENTS + j, lane] = constant_like(actions.pieces, coefficient)
 
 
 @kernel
-def evaluate_polynomial(acting, s, coefficients, first, t, k):
+def evaluate_polynomial(actions, s, coefficients, first, t, k):
     """Value, rate and acceleration of the sum of coefficients[first + j] t^j, by Horner's rule."""
-    value = like(t, 0.0) * t
+    value = constant_like(t, 0.0) * t
     rate, half = value, value
-    for j in range(acting.shared.signals[COUNT, s] - 1, -1, -1):
+    for j in range(actions.shared.signals[SIGNAL_COEFFICIENT_COUNT, s] - 1, -1, -1):
         half = half * t + rate
         rate = rate * t + value
         value = value * t + coefficients[first + j, k]
-    acting.values[s, VALUE, k] = value
-    acting.values[s, RATE, k] = rate
-    acting.values[s, ACCELERATION, k] = half + half
+    actions.values[s, SIGNAL_VALUE, k] = value
+    actions.values[s, SIGNAL_RATE, k] = rate
+    actions.values[s, SIGNAL_ACCELERATION, k] = half + half
 
 
 @kernel
-def add_sine(acting, s, at, k):
+def add_sine(actions, s, at, k):
     """Add a sin(w t + phase) to a signal."""
-    a, w, phase = acting.numbers[at, k], acting.numbers[at + 1, k], acting.numbers[at + 2, k]
-    sine, cosine = sincos(w * acting.time[0, k] + phase)
-    acting.values[s, VALUE, k] = acting.values[s, VALUE, k] + a * sine
-    acting.values[s, RATE, k] = acting.values[s, RATE, k] + a * w * cosine
-    acting.values[s, ACCELERATION, k] = acting.values[s, ACCELERATION, k] - a * w * w * sine
+    a, w, phase = actions.numbers[at, k], actions.numbers[at + 1, k], actions.numbers[at + 2, k]
+    sine, cosine = sincos(w * actions.time[0, k] + phase)
+    actions.values[s, SIGNAL_VALUE, k] = actions.values[s, SIGNAL_VALUE, k] + a * sine
+    actions.values[s, SIGNAL_RATE, k] = actions.values[s, SIGNAL_RATE, k] + a * w * cosine
+    actions.values[s, SIGNAL_ACCELERATION, k] = actions.values[s, SIGNAL_ACCELERATION, k] - a * w * w * sine

@@ -3,34 +3,34 @@
 import math
 
 from ..simd.jit import kernel, routine
-from ..simd.lanes import like, select
-from ..tree.kinematics import normalize_positions, straighten
-from .acting import allow_calls, begin_events, evaluate, has_failed_call, pass_events, record_failed_call
+from ..simd.lanes import constant_like, select
+from ..tree.kinematics import normalize_positions, reset_quaternions
+from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
 from .events import NEVER, is_nowhere, state_within
 from .rollout import (
-    ACCEPTED,
-    AFTER_REJECTION,
-    CHAIN,
-    ERROR,
-    EVALUATIONS,
-    FRESH,
-    PREVIOUS_ERROR,
-    RATE,
-    REJECTIONS,
-    SIZE,
-    STATUS,
-    STEP,
-    STEPS,
-    TIME,
-    TRIAL,
-    H,
-    T,
-    record_chain,
+    CLOCK_PREVIOUS_ERROR,
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ACCEPTED,
+    CONTROL_ERROR,
+    CONTROL_FRESH,
+    CONTROL_H,
+    CONTROL_RATE,
+    CONTROL_SIZE,
+    CONTROL_TIME,
+    CONTROL_TRIAL,
+    TALLY_AFTER_REJECTION,
+    TALLY_EVALUATIONS,
+    TALLY_REJECTIONS,
+    TALLY_SAMPLE,
+    TALLY_STATUS,
+    TALLY_STEPS,
+    compute_stages,
+    record_sample,
     save_end,
     save_lane,
     save_passed,
-    take_chain,
-    take_stages,
+    start_sample,
 )
 from .runge_kutta import (
     SMALLEST_ERROR,
@@ -38,50 +38,50 @@ from .runge_kutta import (
     first_step,
     growth_of_step,
     norm,
-    nothing_if_finite,
     shrinkage_of_step,
     trial_step,
+    zero_if_finite,
 )
 from .status import DONE, IDLE, NOT_FINITE, RUNNING, STEP_UNDERFLOW, STOPPED, TOO_MANY_STEPS, USER_FUNCTION_FAILED
 
 
 @kernel
-def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
-    """Integrate the chains of span = (first, last): a lane whose chain has ended takes the next one."""
-    next_chain, last = span
+def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k):
+    """Integrate the samples of span = (first, last): a lane whose sample has ended takes the next one."""
+    next_sample, last = span
     running = 0
     for lane in range(stepper.y.shape[1]):
-        stepper.tally[STATUS, lane] = IDLE
-        # a lane without a chain idles on a copy of one, so that it never meets numbers that were not set
-        take_chain(block, stepper, batch, min(next_chain, last - 1), lane)
-        if next_chain < last:
-            stepper.tally[STATUS, lane] = RUNNING
-            next_chain += 1
+        stepper.tally[TALLY_STATUS, lane] = IDLE
+        # a lane without a sample idles on a copy of one, so that it never meets numbers that were not set
+        start_sample(block, stepper, batch, min(next_sample, last - 1), lane)
+        if next_sample < last:
+            stepper.tally[TALLY_STATUS, lane] = RUNNING
+            next_sample += 1
             running += 1
         else:
             allow_calls(block, False, lane)
     start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
     while running > 0 and batch.outcome.interrupt[0] == 0:
-        attempt_step(block, stepper, tableau, tolerances, k)
+        compute_trial_step(block, stepper, tableau, tolerances, k)
         for lane in range(stepper.y.shape[1]):
-            if stepper.tally[STATUS, lane] == RUNNING:
-                judge_step(block, stepper, tableau, batch, tolerances, lane)
+            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
         accept_steps(block, stepper, tableau, k)
         taken = 0
         for lane in range(stepper.y.shape[1]):
-            if stepper.tally[STATUS, lane] >= DONE:
+            if stepper.tally[TALLY_STATUS, lane] >= DONE:
                 end_lane(block, stepper, tableau, batch, lane)
-                stepper.control[ACCEPTED, lane] = like(stepper.control, 0.0)
+                stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
                 running -= 1
-                stepper.tally[STATUS, lane] = IDLE
-                if next_chain < last:
-                    take_chain(block, stepper, batch, next_chain, lane)
-                    stepper.tally[STATUS, lane] = RUNNING
-                    next_chain += 1
+                stepper.tally[TALLY_STATUS, lane] = IDLE
+                if next_sample < last:
+                    start_sample(block, stepper, batch, next_sample, lane)
+                    stepper.tally[TALLY_STATUS, lane] = RUNNING
+                    next_sample += 1
                     running += 1
                     taken += 1
                 else:
-                    rest_lane(block, stepper, lane)
+                    park_lane(block, stepper, lane)
         if taken > 0:
             start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
 
@@ -89,57 +89,59 @@ def roll_adaptively(block, stepper, tableau, batch, tolerances, span, k):
 @routine
 def end_lane(block, stepper, tableau, batch, lane):
     """Report how the sample in a lane ended, and its last valid state."""
-    chain, t = stepper.tally[CHAIN, lane], stepper.clock[T, lane]
-    if stepper.tally[STATUS, lane] == STOPPED:  # the state at the event is in `change`
-        save_end(stepper.change, batch, chain, t, lane)
+    sample, t = stepper.tally[TALLY_SAMPLE, lane], stepper.clock[CLOCK_T, lane]
+    if stepper.tally[TALLY_STATUS, lane] == STOPPED:  # the state at the event is in `change`
+        save_end(stepper.change, batch, sample, t, lane)
     else:
-        save_end(stepper.y, batch, chain, t, lane)
-    if stepper.tally[STATUS, lane] == USER_FUNCTION_FAILED:
-        record_failed_call(block, batch.records, chain, lane)
-    record_chain(block, stepper, batch, lane)
+        save_end(stepper.y, batch, sample, t, lane)
+    if stepper.tally[TALLY_STATUS, lane] == USER_FUNCTION_FAILED:
+        record_failed_call(block, batch.records, sample, lane)
+    record_sample(block, stepper, batch, lane)
 
 
 @kernel
-def rest_lane(block, stepper, lane):
+def park_lane(block, stepper, lane):
     """Park an idle lane at the zero configuration, so that it does not slow down the other lanes."""
     allow_calls(block, False, lane)
-    stepper.control[H, lane] = like(stepper.y, 0.0)
+    stepper.control[CONTROL_H, lane] = constant_like(stepper.y, 0.0)
     for j in range(stepper.y.shape[0]):
-        stepper.y[j, lane] = like(stepper.y, 0.0)
-    straighten(block.model, stepper.y, lane)
+        stepper.y[j, lane] = constant_like(stepper.y, 0.0)
+    reset_quaternions(block.model, stepper.y, lane)
 
 
 @kernel
 def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
-    """First rates and first step of the lanes that have just taken a chain; the others only watch.
+    """First rates and first step of the lanes that have just taken a sample; the others only watch.
 
     Hairer, Norsett and Wanner (1993), II.4, "starting step size": compare the rates here and an Euler step away.
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     rtol, atol = tolerances.rtol, tolerances.atol
-    fresh = control[FRESH, k] > like(y, 0.0)
+    fresh = control[CONTROL_FRESH, k] > constant_like(y, 0.0)
     hold_running_lanes(block, stepper, True)  # they are between two steps
-    control[TRIAL, k] = like(y, 0.0)
+    control[CONTROL_TRIAL, k] = constant_like(y, 0.0)
     for j in range(y.shape[0]):
-        rates[1, j, k] = like(y, 0.0)
+        rates[1, j, k] = constant_like(y, 0.0)
     for there in range(1, 3):
         for j in range(y.shape[0]):
-            y_new[j, k] = y[j, k] + control[TRIAL, k] * rates[1, j, k]
-        evaluate(block, y_new, control[TIME, k] + control[TRIAL, k], rates[there], k)
+            y_new[j, k] = y[j, k] + control[CONTROL_TRIAL, k] * rates[1, j, k]
+        evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_TRIAL, k], rates[there], k)
         if there == 1:
             for j in range(y.shape[0]):
                 y[j, k] = select(fresh, y_new[j, k], y[j, k])  # where a drive has put it
                 rates[0, j, k] = select(fresh, rates[1, j, k], rates[0, j, k])
-            control[SIZE, k] = norm(y, y, y, atol, rtol, k)
-            control[RATE, k] = norm(rates[1], y, y, atol, rtol, k)
+            control[CONTROL_SIZE, k] = norm(y, y, y, atol, rtol, k)
+            control[CONTROL_RATE, k] = norm(rates[1], y, y, atol, rtol, k)
             for lane in range(y.shape[1]):
-                control[TRIAL, lane] = like(y, trial_step(float(control[SIZE, lane]), float(control[RATE, lane])))
+                control[CONTROL_TRIAL, lane] = constant_like(
+                    y, trial_step(float(control[CONTROL_SIZE, lane]), float(control[CONTROL_RATE, lane]))
+                )
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
-    control[ERROR, k] = norm(change, y, y, atol, rtol, k)
+    control[CONTROL_ERROR, k] = norm(change, y, y, atol, rtol, k)
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
-        if control[FRESH, lane] > like(y, 0.0):
+        if control[CONTROL_FRESH, lane] > constant_like(y, 0.0):
             start_lane(block, stepper, tableau, batch, lane)
 
 
@@ -147,8 +149,8 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
 def hold_running_lanes(block, stepper, held):
     """Call no user functions for lanes in which a sample is on its way, or call them again."""
     for lane in range(stepper.y.shape[1]):
-        is_fresh = stepper.control[FRESH, lane] > like(stepper.y, 0.0)
-        if stepper.tally[STATUS, lane] == RUNNING and not is_fresh:
+        is_fresh = stepper.control[CONTROL_FRESH, lane] > constant_like(stepper.y, 0.0)
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not is_fresh:
             allow_calls(block, not held, lane)
 
 
@@ -156,18 +158,22 @@ def hold_running_lanes(block, stepper, held):
 def start_lane(block, stepper, tableau, batch, lane):
     """Choose a fresh lane's first step, and save where it starts."""
     control, tally = stepper.control, stepper.tally
-    control[FRESH, lane] = like(control, 0.0)
-    control[H, lane] = like(control, 0.0)
-    if tally[STATUS, lane] == IDLE:
+    control[CONTROL_FRESH, lane] = constant_like(control, 0.0)
+    control[CONTROL_H, lane] = constant_like(control, 0.0)
+    if tally[TALLY_STATUS, lane] == IDLE:
         return
-    tally[EVALUATIONS, lane] = 2
-    save_lane(block, stepper.y, batch, tally[CHAIN, lane], 0, lane)
-    begin_events(block, stepper.y, stepper.clock[T, lane], lane)
-    rate, trial, change = float(control[RATE, lane]), float(control[TRIAL, lane]), float(control[ERROR, lane])
+    tally[TALLY_EVALUATIONS, lane] = 2
+    save_lane(block, stepper.y, batch, tally[TALLY_SAMPLE, lane], 0, lane)
+    begin_events(block, stepper.y, stepper.clock[CLOCK_T, lane], lane)
+    rate, trial, change = (
+        float(control[CONTROL_RATE, lane]),
+        float(control[CONTROL_TRIAL, lane]),
+        float(control[CONTROL_ERROR, lane]),
+    )
     if has_failed_call(block, lane):
-        tally[STATUS, lane] = USER_FUNCTION_FAILED
+        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
     elif not rate < math.inf:
-        tally[STATUS, lane] = NOT_FINITE
+        tally[TALLY_STATUS, lane] = NOT_FINITE
     elif change < math.inf:
         set_step(stepper, batch, first_step(trial, rate, change, tableau.order), lane)
     else:
@@ -177,70 +183,74 @@ def start_lane(block, stepper, tableau, batch, lane):
 @kernel
 def set_step(stepper, batch, wanted, lane):
     """The next step, stretched or cut so that it ends where the motion ends rather than just before or beyond."""
-    left = batch.times[batch.times.shape[0] - 1] - stepper.clock[T, lane]
-    stepper.clock[STEP, lane] = left if 1.01 * wanted >= left else wanted
-    stepper.control[H, lane] = like(stepper.control, stepper.clock[STEP, lane])
+    left = batch.times[batch.times.shape[0] - 1] - stepper.clock[CLOCK_T, lane]
+    stepper.clock[CLOCK_STEP, lane] = left if 1.01 * wanted >= left else wanted
+    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
 @kernel
-def attempt_step(block, stepper, tableau, tolerances, k):
-    """The stages of a step in every lane; the last stage is the step's end. Leaves the size of the error in ERROR."""
-    y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[H, k]
+def compute_trial_step(block, stepper, tableau, tolerances, k):
+    """The stages of a step in every lane; the last stage is the step's end. Writes the size of the error."""
+    y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]
     for lane in range(y.shape[1]):
-        stepper.control[TIME, lane] = like(y, stepper.clock[T, lane])
-    take_stages(block, stepper, tableau, k)
+        stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
+    compute_stages(block, stepper, tableau, k)
     normalize_positions(block.model, y_new, k)
     for j in range(y.shape[0]):
         change[j, k] = h * combine(tableau.error, tableau.error.shape[0], rates, j, k)
     error = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
-    stepper.control[ERROR, k] = error + nothing_if_finite(y_new, k)
+    stepper.control[CONTROL_ERROR, k] = error + zero_if_finite(y_new, k)
 
 
 @routine
-def judge_step(block, stepper, tableau, batch, tolerances, lane):
+def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     """Accept or reject the step of a lane, save what it has passed, and choose the next step."""
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
-    error, h, end = float(control[ERROR, lane]), clock[STEP, lane], batch.times[batch.times.shape[0] - 1]
-    tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    error, h, end = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane], batch.times[batch.times.shape[0] - 1]
+    tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
     theta = NEVER
     if error <= 1.0 and not has_failed_call(block, lane):
-        theta = pass_events(block, stepper, tableau, batch.records, clock[T, lane], h, tally[CHAIN, lane], lane)
+        theta = check_events(
+            block, stepper, tableau, batch.records, clock[CLOCK_T, lane], h, tally[TALLY_SAMPLE, lane], lane
+        )
     if has_failed_call(block, lane):
-        control[ACCEPTED, lane] = like(control, 0.0)
-        tally[STATUS, lane] = USER_FUNCTION_FAILED
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
         return
     if is_nowhere(theta):
-        control[ACCEPTED, lane] = like(control, 0.0)
-        tally[STATUS, lane] = NOT_FINITE
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[TALLY_STATUS, lane] = NOT_FINITE
         return
     if error <= 1.0:
-        control[ACCEPTED, lane] = like(control, 1.0)
-        tally[STEPS, lane] += 1
-        t_new = end if end - clock[T, lane] <= h else clock[T, lane] + h
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
+        tally[TALLY_STEPS, lane] += 1
+        t_new = end if end - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
         if theta < NEVER:
-            tally[STATUS, lane] = STOPPED
-            t_new = clock[T, lane] + theta * h
+            tally[TALLY_STATUS, lane] = STOPPED
+            t_new = clock[CLOCK_T, lane] + theta * h
         save_passed(block, stepper, tableau, batch, t_new, lane)
         if theta < NEVER:
             state_within(block, stepper, tableau, theta, h, lane)
-        clock[T, lane] = t_new
-        factor = growth_of_step(error, clock[PREVIOUS_ERROR, lane], tableau.order, tally[AFTER_REJECTION, lane] > 0)
-        clock[PREVIOUS_ERROR, lane] = max(error, SMALLEST_ERROR)
-        tally[AFTER_REJECTION, lane] = 0
+        clock[CLOCK_T, lane] = t_new
+        factor = growth_of_step(
+            error, clock[CLOCK_PREVIOUS_ERROR, lane], tableau.order, tally[TALLY_AFTER_REJECTION, lane] > 0
+        )
+        clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, SMALLEST_ERROR)
+        tally[TALLY_AFTER_REJECTION, lane] = 0
     else:
-        control[ACCEPTED, lane] = like(control, 0.0)
-        tally[REJECTIONS, lane] += 1
-        tally[AFTER_REJECTION, lane] = 1
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[TALLY_REJECTIONS, lane] += 1
+        tally[TALLY_AFTER_REJECTION, lane] = 1
         factor = shrinkage_of_step(error, tableau.order)
     set_step(stepper, batch, h * factor, lane)
-    if tally[STATUS, lane] == STOPPED:
+    if tally[TALLY_STATUS, lane] == STOPPED:
         return
-    if clock[T, lane] >= end:
-        tally[STATUS, lane] = DONE
-    elif not clock[STEP, lane] >= 1e-15 * end:
-        tally[STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
-    elif tally[STEPS, lane] + tally[REJECTIONS, lane] >= tolerances.max_steps:
-        tally[STATUS, lane] = TOO_MANY_STEPS
+    if clock[CLOCK_T, lane] >= end:
+        tally[TALLY_STATUS, lane] = DONE
+    elif not clock[CLOCK_STEP, lane] >= 1e-15 * end:
+        tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
+    elif tally[TALLY_STEPS, lane] + tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
+        tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
 
 
 @kernel
@@ -251,7 +261,7 @@ def accept_steps(block, stepper, tableau, k):
     step's error.
     """
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    accepted = stepper.control[ACCEPTED, k] > like(y, 0.0)
+    accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)
     final = tableau.c.shape[0] - 1
     for j in range(y.shape[0]):
         y[j, k] = select(accepted, y_new[j, k], y[j, k])

@@ -69,9 +69,9 @@ def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
 
 
 @kernel
-def note_failed_call(acting, code, t, y, lane):
+def store_failed_call(actions, code, t, y, lane):
     """Keep which user function failed in a lane, and the time and state of that call."""
-    acting.failures[lane] = code
-    acting.failed_calls[0, lane] = t
-    for j in range(acting.failed_calls.shape[0] - 1):
-        acting.failed_calls[1 + j, lane] = y[j, lane]
+    actions.failures[lane] = code
+    actions.failed_calls[0, lane] = t
+    for j in range(actions.failed_calls.shape[0] - 1):
+        actions.failed_calls[1 + j, lane] = y[j, lane]

@@ -6,236 +6,264 @@ torques in sweeps of their own, with their own model of the mechanism, without f
 
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.hybrid import hybrid_dynamics
-from ..forces.passive import passive_force, passive_slopes
-from ..forces.signals import ACCELERATION, RATE, VALUE, follow_signals
+from ..forces.passive import passive_force, passive_stiffness_and_damping
+from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, follow_signals
 from ..simd.jit import kernel, routine
-from ..simd.lanes import like, select
+from ..simd.lanes import constant_like, select
 from ..tree.kinematics import position_rates
 from ..tree.layout import (
-    CALLABLE,
-    COMPENSATES,
-    COMPUTED_FORCE,
-    COMPUTES,
-    CONSTANT_FORCE,
-    CUSTOM,
-    FORCED,
-    FUNCTION,
-    FUNCTION_COUNT,
-    FUNCTION_NUMBERS,
-    GIVEN_QDD,
-    HARDNESS,
-    IMPLICIT,
-    MOTOR,
-    OWN_FORCE,
-    PRESCRIBED,
-    SLOPE,
-    SPEED,
-    STEP_LENGTH,
-    USER_FORCES,
-    WEIGHT,
-    YIELDING,
+    CALLS_ALLOWED,
+    FAILED_USER_FORCES,
+    JOINT_ACTUATOR_FORCE,
+    JOINT_COMPUTED_TORQUE,
+    JOINT_CONSTANT_FORCE,
+    JOINT_DAMPING,
+    JOINT_GRAVITY_FORCE,
+    JOINT_IMPLICIT_INERTIA,
+    JOINT_PASSIVE_FORCE,
+    JOINT_PRESCRIBED,
+    JOINT_QD,
+    JOINT_QDD,
+    JOINT_STEP_LENGTH,
+    JOINT_STIFFNESS,
+    JOINT_USER_FORCE,
+    SETTING_COMPENSATES,
+    SETTING_COMPUTES,
+    SETTING_FUNCTION,
+    SETTING_FUNCTION_COUNT,
+    SETTING_FUNCTION_NUMBERS,
+    SETTING_HYBRID,
+    SETTING_IMPLICIT,
     apply_gravity,
 )
-from .callbacks import call, note_failed_call
+from .callbacks import call, store_failed_call
 
 # Rows of `SharedActions.drives`, one column for each degree of freedom.
-KIND = 0
-SIGNAL = 1  # what it gives or follows
-GAINS = 2  # the number that is the first of KP, KI, KD, LIMIT
-INTEGRAL = 3  # the row of the state that integrates the error, or -1
-COMPENSATED = 4  # 1 if it carries the joint's share of gravity besides
+DRIVE_KIND = 0
+DRIVE_SIGNAL = 1  # what it gives or follows
+DRIVE_GAINS = 2  # the number that is the first of KP, KI, KD, LIMIT
+DRIVE_INTEGRAL = 3  # the row of the state that integrates the error, or -1
+DRIVE_COMPENSATES_GRAVITY = 4  # 1 if it carries the joint's share of gravity besides
 DRIVE_ROWS = 5
-NONE, FORCE, PRESCRIBED_ACCELERATION, PRESCRIBED_VELOCITY, PRESCRIBED_POSITION, PID, COMPUTED_TORQUE = range(7)
-FORCED_KINDS = (PRESCRIBED_ACCELERATION, PRESCRIBED_VELOCITY, PRESCRIBED_POSITION)
-KP, KI, KD, LIMIT = 0, 1, 2, 3
+(
+    KIND_NONE,
+    KIND_FORCE,
+    KIND_PRESCRIBED_ACCELERATION,
+    KIND_PRESCRIBED_VELOCITY,
+    KIND_PRESCRIBED_POSITION,
+    KIND_PID,
+    KIND_COMPUTED_TORQUE,
+) = range(7)
+PRESCRIBED_KINDS = (KIND_PRESCRIBED_ACCELERATION, KIND_PRESCRIBED_VELOCITY, KIND_PRESCRIBED_POSITION)
+GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
 
 # The sweeps of an evaluation: what gravity takes, what the controllers' equations take, and the motion.
 GRAVITY_SWEEP, MODEL_SWEEP, MOTION_SWEEP = 0, 1, 2
 
 
 @routine
-def move_under_drives(block, y, t, rate, k):
+def rate_under_actions(block, y, t, rate, k):
     """Rate of a state y = (q, qd, integrals of errors) at time t, whose forced joints are put where they must be."""
-    acting, nq, n = block.loads.acting, block.q.shape[0], block.qd.shape[0]
+    actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     q, qd = y[:nq], y[nq : nq + n]
-    acting.time[0, k] = t
-    follow_signals(acting, k)
+    actions.time[0, k] = t
+    follow_signals(actions, k)
     for i in range(n):
-        force_joint(i, block.model, acting, q, qd, k)
-        acting.joints[OWN_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
+        set_prescribed_state(i, block.model, actions, q, qd, k)
+        actions.joints[JOINT_PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
     position_rates(block.model, q, qd, rate[:nq], k)
-    if acting.shared.settings[FUNCTION] != 0:
-        for lane in range(acting.time.shape[1]):
-            ask_user(acting, nq, n, y, lane)
+    if actions.shared.settings[SETTING_FUNCTION] != 0:
+        for lane in range(actions.time.shape[1]):
+            call_user_forces(actions, nq, n, y, lane)
     for sweep in range(3):
-        if sweep == MOTION_SWEEP or acting.shared.settings[COMPENSATES if sweep == GRAVITY_SWEEP else COMPUTES] == 1:
-            sweep_under_drives(sweep, block, y, k)
+        if (
+            sweep == MOTION_SWEEP
+            or actions.shared.settings[SETTING_COMPENSATES if sweep == GRAVITY_SWEEP else SETTING_COMPUTES] == 1
+        ):
+            sweep_under_actions(sweep, block, y, k)
     for i in range(n):
-        rate[nq + i, k] = acting.joints[GIVEN_QDD, i, k]
-        row = acting.shared.drives[INTEGRAL, i]
+        rate[nq + i, k] = actions.joints[JOINT_QDD, i, k]
+        row = actions.shared.drives[DRIVE_INTEGRAL, i]
         if row >= 0:
-            rate[row, k] = acting.values[acting.shared.drives[SIGNAL, i], VALUE, k] - q[block.model.coordinate[i], k]
+            rate[row, k] = (
+                actions.values[actions.shared.drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, k]
+                - q[block.model.coordinate[i], k]
+            )
 
 
 @kernel
-def sweep_under_drives(sweep, block, y, k):
+def sweep_under_actions(sweep, block, y, k):
     """Run one sweep: the controllers' sweeps use the controllers' model, the motion that of the mechanism."""
-    acting, joints, nq, n = block.loads.acting, block.loads.acting.joints, block.q.shape[0], block.qd.shape[0]
-    acting.external[0] = 1 if sweep == MOTION_SWEEP else 0
-    model = block.model if sweep == MOTION_SWEEP else acting.model
-    if acting.shared.settings[COMPENSATES] == 1 or acting.shared.settings[COMPUTES] == 1:
+    actions, joints, nq, n = block.loads.actions, block.loads.actions.joints, block.q.shape[0], block.qd.shape[0]
+    actions.external[0] = 1 if sweep == MOTION_SWEEP else 0
+    model = block.model if sweep == MOTION_SWEEP else actions.model
+    if actions.shared.settings[SETTING_COMPENSATES] == 1 or actions.shared.settings[SETTING_COMPUTES] == 1:
         apply_gravity(model, block.work, k)
     for i in range(n):
-        command_joint(i, sweep, block, y, k)
-    if sweep == MOTION_SWEEP and acting.shared.settings[IMPLICIT] == 1:
-        note_slopes(block, y, k)
+        set_joint_command(i, sweep, block, y, k)
+    if sweep == MOTION_SWEEP and actions.shared.settings[SETTING_IMPLICIT] == 1:
+        store_stiffness_and_damping(block, y, k)
         for i in range(n):
-            yield_to_step(i, block, y[nq + i, k], k)
-    q, found = y[:nq], joints[GIVEN_QDD]
-    if sweep == MOTION_SWEEP and acting.shared.settings[FORCED] == 0:
+            apply_implicit_terms(i, block, y[nq + i, k], k)
+    q, found = y[:nq], joints[JOINT_QDD]
+    if sweep == MOTION_SWEEP and actions.shared.settings[SETTING_HYBRID] == 0:
         forward_dynamics(block.model, q, y[nq : nq + n], block.loads, found, block.work, k)
         return
-    hybrid_dynamics(model, q, joints[SPEED], block.loads, found, joints[PRESCRIBED], block.work, k)
+    hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, found, joints[JOINT_PRESCRIBED], block.work, k)
     for i in range(n):
-        heed(i, sweep, block, k)
+        store_sweep_result(i, sweep, block, k)
 
 
 @kernel
-def force_joint(i, model, acting, q, qd, k):
+def set_prescribed_state(i, model, actions, q, qd, k):
     """Put a joint whose position or velocity is prescribed where it must be."""
-    kind, s = acting.shared.drives[KIND, i], acting.shared.drives[SIGNAL, i]
-    if kind == PRESCRIBED_POSITION:
-        q[model.coordinate[i], k] = acting.values[s, VALUE, k]
-        qd[i, k] = acting.values[s, RATE, k]
-    elif kind == PRESCRIBED_VELOCITY:
-        qd[i, k] = acting.values[s, VALUE, k]
+    kind, s = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_SIGNAL, i]
+    if kind == KIND_PRESCRIBED_POSITION:
+        q[model.coordinate[i], k] = actions.values[s, SIGNAL_VALUE, k]
+        qd[i, k] = actions.values[s, SIGNAL_RATE, k]
+    elif kind == KIND_PRESCRIBED_VELOCITY:
+        qd[i, k] = actions.values[s, SIGNAL_VALUE, k]
 
 
 @kernel
-def note_slopes(block, y, k):
+def store_stiffness_and_damping(block, y, k):
     """By how much each joint's force, its motor's included, falls per unit of position and of velocity."""
-    acting, model, nq = block.loads.acting, block.model, block.q.shape[0]
+    actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     for i in range(block.qd.shape[0]):
-        hardness, slope = passive_slopes(i, model, q, qd, k)
-        if acting.shared.drives[KIND, i] == PID:
-            gains, given = acting.shared.drives[GAINS, i], acting.joints[MOTOR, i, k]
-            within = abs(given) < acting.numbers[gains + LIMIT, k]
-            kp, kd = acting.numbers[gains + KP, k], acting.numbers[gains + KD, k]
-            hardness, slope = hardness + select(within, kp, kp - kp), slope + select(within, kd, kd - kd)
-        acting.joints[HARDNESS, i, k] = hardness
-        acting.joints[SLOPE, i, k] = slope
+        stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
+        if actions.shared.drives[DRIVE_KIND, i] == KIND_PID:
+            gains, given = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
+            within = abs(given) < actions.numbers[gains + GAIN_LIMIT, k]
+            kp, kd = actions.numbers[gains + GAIN_KP, k], actions.numbers[gains + GAIN_KD, k]
+            stiffness, damping = stiffness + select(within, kp, kp - kp), damping + select(within, kd, kd - kd)
+        actions.joints[JOINT_STIFFNESS, i, k] = stiffness
+        actions.joints[JOINT_DAMPING, i, k] = damping
 
 
 @kernel
-def ask_user(acting, nq, n, y, lane):
-    """Joint forces from the user's function, for the chain of one lane."""
-    settings, memory = acting.shared.settings, acting.call
-    first, count = settings[FUNCTION_NUMBERS], settings[FUNCTION_COUNT]
+def call_user_forces(actions, nq, n, y, lane):
+    """Joint forces from the user's function, for the sample of one lane."""
+    settings, memory = actions.shared.settings, actions.call
+    first, count = settings[SETTING_FUNCTION_NUMBERS], settings[SETTING_FUNCTION_COUNT]
     parameters = nq + n
     out = parameters + count
     for j in range(n):
-        acting.joints[CUSTOM, j, lane] = like(acting.joints, 0.0)
-    if acting.failures[lane] != CALLABLE:
+        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
+    if actions.failures[lane] != CALLS_ALLOWED:
         return
     for j in range(nq + n):
         memory[j] = y[j, lane]
     for j in range(count):
-        memory[parameters + j] = acting.numbers[first + j, lane]
+        memory[parameters + j] = actions.numbers[first + j, lane]
     for j in range(n):
         memory[out + j] = 0.0
-    t = float(acting.time[0, lane])
+    t = float(actions.time[0, lane])
     failed = call(
-        settings[FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out : out + n]
+        settings[SETTING_FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out : out + n]
     )
     if failed != 0:
-        note_failed_call(acting, USER_FORCES, t, y, lane)
+        store_failed_call(actions, FAILED_USER_FORCES, t, y, lane)
         return
     for j in range(n):
-        acting.joints[CUSTOM, j, lane] = like(acting.joints, memory[out + j])
+        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, memory[out + j])
 
 
 @kernel
-def command_joint(i, sweep, block, y, k):
+def set_joint_command(i, sweep, block, y, k):
     """Set what is given of joint i in a sweep: its force, or its acceleration."""
-    acting, joints, kind = block.loads.acting, block.loads.acting.joints, block.loads.acting.shared.drives[KIND, i]
-    zero, one, v = like(joints, 0.0), like(joints, 1.0), y[block.q.shape[0] + i, k]
-    if acting.shared.settings[IMPLICIT] == 1:
-        joints[YIELDING, i, k] = zero
+    actions, joints, kind = (
+        block.loads.actions,
+        block.loads.actions.joints,
+        block.loads.actions.shared.drives[DRIVE_KIND, i],
+    )
+    zero, one, v = constant_like(joints, 0.0), constant_like(joints, 1.0), y[block.q.shape[0] + i, k]
+    if actions.shared.settings[SETTING_IMPLICIT] == 1:
+        joints[JOINT_IMPLICIT_INERTIA, i, k] = zero
     if sweep == GRAVITY_SWEEP:
-        joints[SPEED, i, k] = zero
-        joints[PRESCRIBED, i, k] = one
-        joints[GIVEN_QDD, i, k] = zero
+        joints[JOINT_QD, i, k] = zero
+        joints[JOINT_PRESCRIBED, i, k] = one
+        joints[JOINT_QDD, i, k] = zero
         return
-    joints[SPEED, i, k] = v
-    forced = kind in FORCED_KINDS
-    joints[PRESCRIBED, i, k] = one if forced or (kind == COMPUTED_TORQUE and sweep == MODEL_SWEEP) else zero
+    joints[JOINT_QD, i, k] = v
+    forced = kind in PRESCRIBED_KINDS
+    joints[JOINT_PRESCRIBED, i, k] = one if forced or (kind == KIND_COMPUTED_TORQUE and sweep == MODEL_SWEEP) else zero
     if forced:
-        order = VALUE if kind == PRESCRIBED_ACCELERATION else RATE if kind == PRESCRIBED_VELOCITY else ACCELERATION
-        joints[GIVEN_QDD, i, k] = acting.values[acting.shared.drives[SIGNAL, i], order, k]
-    elif kind == COMPUTED_TORQUE and sweep == MODEL_SWEEP:
-        s = acting.shared.drives[SIGNAL, i]
-        joints[GIVEN_QDD, i, k] = acting.values[s, ACCELERATION, k] + feedback(i, block, y, k)
+        order = (
+            SIGNAL_VALUE
+            if kind == KIND_PRESCRIBED_ACCELERATION
+            else SIGNAL_RATE
+            if kind == KIND_PRESCRIBED_VELOCITY
+            else SIGNAL_ACCELERATION
+        )
+        joints[JOINT_QDD, i, k] = actions.values[actions.shared.drives[DRIVE_SIGNAL, i], order, k]
+    elif kind == KIND_COMPUTED_TORQUE and sweep == MODEL_SWEEP:
+        s = actions.shared.drives[DRIVE_SIGNAL, i]
+        joints[JOINT_QDD, i, k] = actions.values[s, SIGNAL_ACCELERATION, k] + feedback(i, block, y, k)
     else:
-        motor = motor_force(i, block, y, k)
-        joints[MOTOR, i, k] = motor
+        motor = actuator_force(i, block, y, k)
+        joints[JOINT_ACTUATOR_FORCE, i, k] = motor
         block.loads.tau[i, k] = motor
         if sweep == MOTION_SWEEP:
-            block.loads.tau[i, k] = motor + joints[OWN_FORCE, i, k]
+            block.loads.tau[i, k] = motor + joints[JOINT_PASSIVE_FORCE, i, k]
 
 
 @kernel
 def feedback(i, block, y, k):
     """KP e + KI integral of e + KD de/dt of a joint's error e."""
-    acting, model, nq = block.loads.acting, block.model, block.q.shape[0]
-    s, gains, row = acting.shared.drives[SIGNAL, i], acting.shared.drives[GAINS, i], acting.shared.drives[INTEGRAL, i]
-    error = acting.values[s, VALUE, k] - y[model.coordinate[i], k]
-    rate = acting.values[s, RATE, k] - y[nq + i, k]
-    total = acting.numbers[gains + KP, k] * error + acting.numbers[gains + KD, k] * rate
+    actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
+    s, gains, row = (
+        actions.shared.drives[DRIVE_SIGNAL, i],
+        actions.shared.drives[DRIVE_GAINS, i],
+        actions.shared.drives[DRIVE_INTEGRAL, i],
+    )
+    error = actions.values[s, SIGNAL_VALUE, k] - y[model.coordinate[i], k]
+    rate = actions.values[s, SIGNAL_RATE, k] - y[nq + i, k]
+    total = actions.numbers[gains + GAIN_KP, k] * error + actions.numbers[gains + GAIN_KD, k] * rate
     if row >= 0:
-        total = total + acting.numbers[gains + KI, k] * y[row, k]
+        total = total + actions.numbers[gains + GAIN_KI, k] * y[row, k]
     return total
 
 
 @kernel
-def motor_force(i, block, y, k):
+def actuator_force(i, block, y, k):
     """What the motor of joint i gives, within its limit."""
-    acting, joints = block.loads.acting, block.loads.acting.joints
-    kind, gains = acting.shared.drives[KIND, i], acting.shared.drives[GAINS, i]
-    force = joints[CONSTANT_FORCE, i, k]
-    if acting.shared.settings[FUNCTION] != 0:
-        force = force + joints[CUSTOM, i, k]
-    if kind == NONE:
+    actions, joints = block.loads.actions, block.loads.actions.joints
+    kind, gains = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_GAINS, i]
+    force = joints[JOINT_CONSTANT_FORCE, i, k]
+    if actions.shared.settings[SETTING_FUNCTION] != 0:
+        force = force + joints[JOINT_USER_FORCE, i, k]
+    if kind == KIND_NONE:
         return force
-    if kind == FORCE:
-        force = force + acting.values[acting.shared.drives[SIGNAL, i], VALUE, k]
-    elif kind == PID:
+    if kind == KIND_FORCE:
+        force = force + actions.values[actions.shared.drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, k]
+    elif kind == KIND_PID:
         force = force + feedback(i, block, y, k)
-    elif kind == COMPUTED_TORQUE:
-        force = force + joints[COMPUTED_FORCE, i, k]
-    if acting.shared.drives[COMPENSATED, i] == 1:
-        force = force + joints[WEIGHT, i, k]
-    limit = acting.numbers[gains + LIMIT, k]
+    elif kind == KIND_COMPUTED_TORQUE:
+        force = force + joints[JOINT_COMPUTED_TORQUE, i, k]
+    if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
+        force = force + joints[JOINT_GRAVITY_FORCE, i, k]
+    limit = actions.numbers[gains + GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
 
 
 @kernel
-def yield_to_step(i, block, v, k):
+def apply_implicit_terms(i, block, v, k):
     """Let joint i feel the end of the step: (M + h D + h^2 K) qdd = tau - h K qd."""
-    joints = block.loads.acting.joints
-    h, hardness = joints[STEP_LENGTH, 0, k], joints[HARDNESS, i, k]
-    joints[YIELDING, i, k] = h * (joints[SLOPE, i, k] + h * hardness)
-    block.loads.tau[i, k] = block.loads.tau[i, k] - h * hardness * v
+    joints = block.loads.actions.joints
+    h, stiffness = joints[JOINT_STEP_LENGTH, 0, k], joints[JOINT_STIFFNESS, i, k]
+    joints[JOINT_IMPLICIT_INERTIA, i, k] = h * (joints[JOINT_DAMPING, i, k] + h * stiffness)
+    block.loads.tau[i, k] = block.loads.tau[i, k] - h * stiffness * v
 
 
 @kernel
-def heed(i, sweep, block, k):
+def store_sweep_result(i, sweep, block, k):
     """Keep what a sweep has found of joint i: what a controller wanted to know, or what a forced motion took."""
-    acting, found = block.loads.acting, block.loads.tau[i, k]
-    joints, kind = acting.joints, acting.shared.drives[KIND, i]
+    actions, found = block.loads.actions, block.loads.tau[i, k]
+    joints, kind = actions.joints, actions.shared.drives[DRIVE_KIND, i]
     if sweep == GRAVITY_SWEEP:
-        joints[WEIGHT, i, k] = found
+        joints[JOINT_GRAVITY_FORCE, i, k] = found
     elif sweep == MODEL_SWEEP:
-        joints[COMPUTED_FORCE, i, k] = found
-    elif kind in FORCED_KINDS:
-        joints[MOTOR, i, k] = found - joints[OWN_FORCE, i, k]
+        joints[JOINT_COMPUTED_TORQUE, i, k] = found
+    elif kind in PRESCRIBED_KINDS:
+        joints[JOINT_ACTUATOR_FORCE, i, k] = found - joints[JOINT_PASSIVE_FORCE, i, k]

@@ -8,96 +8,96 @@ end, and the positions move with that velocity.
 import math
 
 from ..simd.jit import kernel, routine
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions, position_rates
-from .acting import (
+from .action_hooks import (
     allow_calls,
     begin_events,
+    check_events,
     has_failed_call,
     is_too_stiff,
-    pass_events,
     record_failed_call,
     set_step_length,
-    watch_stiffness,
+    update_stiffness_and_damping,
 )
 from .events import NEVER, is_nowhere, state_within
 from .rollout import (
-    CHAIN,
-    EVALUATIONS,
-    SAVED,
-    STATUS,
-    STEP,
-    STEPS,
-    TIME,
-    H,
-    T,
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_H,
+    CONTROL_TIME,
+    TALLY_EVALUATIONS,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_STATUS,
+    TALLY_STEPS,
+    compute_stages,
     evaluate,
-    record_chain,
+    record_sample,
     save_end,
     save_lane,
     save_passed,
-    take_chain,
-    take_stages,
+    start_sample,
 )
-from .runge_kutta import nothing_if_finite
+from .runge_kutta import zero_if_finite
 from .status import DONE, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
 @kernel
-def roll_evenly(block, stepper, tableau, batch, step, span, k):
-    """Take one block of chains, span = (first, last), from each saved time to the next in equal steps."""
+def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
+    """Take one block of samples, span = (first, last), from each saved time to the next in equal steps."""
     first, last = span
-    times, chains = batch.times, min(stepper.y.shape[1], last - first)
+    times, samples = batch.times, min(stepper.y.shape[1], last - first)
     for lane in range(stepper.y.shape[1]):
-        take_chain(block, stepper, batch, min(first + lane, last - 1), lane)
-        stepper.tally[STATUS, lane] = RUNNING
-        allow_calls(block, lane < chains, lane)
-    running = chains
+        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
+        stepper.tally[TALLY_STATUS, lane] = RUNNING
+        allow_calls(block, lane < samples, lane)
+    running = samples
     for slot in range(1, times.shape[0]):
         if running == 0 or batch.outcome.interrupt[0] != 0:
             break
         length = times[slot] - times[slot - 1]
         steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-        h = like(stepper.y, length / steps)
+        h = constant_like(stepper.y, length / steps)
         if slot == 1 or tableau.order == 1:  # else the last rate of the step before is the first of the next
             start_interval(block, stepper, times[slot - 1], h, k)
         if slot == 1:
-            for lane in range(chains):
+            for lane in range(samples):
                 begin_events(block, stepper.y, times[0], lane)
                 save_lane(block, stepper.y, batch, first + lane, 0, lane)
         for index in range(steps):
             if running == 0 or batch.outcome.interrupt[0] != 0:
                 break
             if tableau.order > 1:
-                watch_stiffness(block, stepper.y, k)
+                update_stiffness_and_damping(block, stepper.y, k)
             start_step(block, stepper, tableau, batch, times[slot - 1] + index * (length / steps), length / steps)
-            take_stages(block, stepper, tableau, k)
+            compute_stages(block, stepper, tableau, k)
             normalize_positions(block.model, stepper.y_new, k)
             running = 0
-            for lane in range(chains):
-                if stepper.tally[STATUS, lane] == RUNNING:
+            for lane in range(samples):
+                if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                     end_step(block, stepper, tableau, batch, index == steps - 1, lane)
-                    running += stepper.tally[STATUS, lane] == RUNNING
+                    running += stepper.tally[TALLY_STATUS, lane] == RUNNING
             accept_step(block, stepper, tableau, k)
-    end_block(block, stepper, batch, chains)
+    end_block(block, stepper, batch, samples)
 
 
 @kernel
-def end_block(block, stepper, batch, chains):
+def end_block(block, stepper, batch, samples):
     """Report how the samples of a block ended."""
-    for lane in range(chains):
-        if stepper.tally[STATUS, lane] == RUNNING:
+    for lane in range(samples):
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
             end_sample(block, stepper, batch, DONE, batch.times[batch.times.shape[0] - 1], stepper.y, lane)
-        record_chain(block, stepper, batch, lane)
+        record_sample(block, stepper, batch, lane)
 
 
 @kernel
 def end_sample(block, stepper, batch, status, t, y, lane):
     """Set the status of a lane's sample, and save its last valid state y at time t."""
-    stepper.tally[STATUS, lane] = status
-    save_end(y, batch, stepper.tally[CHAIN, lane], t, lane)
+    stepper.tally[TALLY_STATUS, lane] = status
+    save_end(y, batch, stepper.tally[TALLY_SAMPLE, lane], t, lane)
     if status == USER_FUNCTION_FAILED:
-        record_failed_call(block, batch.records, stepper.tally[CHAIN, lane], lane)
+        record_failed_call(block, batch.records, stepper.tally[TALLY_SAMPLE, lane], lane)
     allow_calls(block, False, lane)
 
 
@@ -105,11 +105,11 @@ def end_sample(block, stepper, batch, status, t, y, lane):
 def start_interval(block, stepper, t, h, k):
     """Rates at time t, for steps of length h."""
     for lane in range(stepper.y.shape[1]):
-        stepper.control[TIME, lane] = like(stepper.y, t)
-        if stepper.tally[STATUS, lane] == RUNNING:
-            stepper.tally[EVALUATIONS, lane] += 1
+        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, t)
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            stepper.tally[TALLY_EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
-    evaluate(block, stepper.y, stepper.control[TIME, k], stepper.rates[0], k)
+    evaluate(block, stepper.y, stepper.control[CONTROL_TIME, k], stepper.rates[0], k)
 
 
 @kernel
@@ -117,41 +117,41 @@ def start_step(block, stepper, tableau, batch, t, h):
     """Set the clocks of all lanes; in an implicit step, let the positions move with the velocities of its end."""
     nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
     for lane in range(y.shape[1]):
-        stepper.clock[T, lane] = t
-        stepper.clock[STEP, lane] = h
-        stepper.control[TIME, lane] = like(y, t)
-        stepper.control[H, lane] = like(y, h)
+        stepper.clock[CLOCK_T, lane] = t
+        stepper.clock[CLOCK_STEP, lane] = h
+        stepper.control[CONTROL_TIME, lane] = constant_like(y, t)
+        stepper.control[CONTROL_H, lane] = constant_like(y, h)
         if tableau.order == 1:
             for i in range(n):
-                stepper.y_new[nq + i, lane] = y[nq + i, lane] + like(y, h) * rate[nq + i, lane]
+                stepper.y_new[nq + i, lane] = y[nq + i, lane] + constant_like(y, h) * rate[nq + i, lane]
             position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
-        elif stepper.tally[STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
+        elif stepper.tally[TALLY_STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
             end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
 
 
 @routine
 def end_step(block, stepper, tableau, batch, to_save, lane):
     """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
-    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[T, lane], stepper.clock[STEP, lane]
-    theta, finite = NEVER, nothing_if_finite(y_new, lane) == like(y_new, 0.0)
+    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
+    theta, finite = NEVER, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0)
     if finite and not has_failed_call(block, lane):
-        theta = pass_events(block, stepper, tableau, batch.records, t, h, tally[CHAIN, lane], lane)
+        theta = check_events(block, stepper, tableau, batch.records, t, h, tally[TALLY_SAMPLE, lane], lane)
     if has_failed_call(block, lane):
         end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
         return
     if not finite or is_nowhere(theta):
         end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
         return
-    tally[STEPS, lane] += 1
-    tally[EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    tally[TALLY_STEPS, lane] += 1
+    tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
     if theta < NEVER:
-        tally[STATUS, lane] = STOPPED
+        tally[TALLY_STATUS, lane] = STOPPED
         save_passed(block, stepper, tableau, batch, t + theta * h, lane)
         state_within(block, stepper, tableau, theta, h, lane)
         end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
     elif to_save:
-        save_lane(block, y_new, batch, tally[CHAIN, lane], tally[SAVED, lane], lane)
-        tally[SAVED, lane] += 1
+        save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
+        tally[TALLY_SAVED, lane] += 1
 
 
 @kernel

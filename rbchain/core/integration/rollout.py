@@ -8,31 +8,33 @@ from typing import NamedTuple
 import numpy as np
 
 from ..simd.jit import kernel, routine
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions
-from ..tree.layout import number_of, take_parameters
-from .acting import evaluate, take_loads
+from ..tree.layout import number_of, set_sample_parameters
+from .action_hooks import evaluate, set_sample_forces
 from .runge_kutta import SMALLEST_ERROR, advance, interpolate
 from .status import STOPPED
 from .tableaus import Tableau
 
 # Rows of `Stepper.control`, in the precision of the states.
-H, ERROR, ACCEPTED, FRESH, SIZE, RATE, TRIAL, TIME = 0, 1, 2, 3, 4, 5, 6, 7
+CONTROL_H, CONTROL_ERROR, CONTROL_ACCEPTED, CONTROL_FRESH = 0, 1, 2, 3
+CONTROL_SIZE, CONTROL_RATE, CONTROL_TRIAL, CONTROL_TIME = 4, 5, 6, 7
 CONTROL_ROWS = 8
 # Rows of `Stepper.clock`, always float64: a float32 time would drift.
-T, STEP, PREVIOUS_ERROR = 0, 1, 2
+CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
 CLOCK_ROWS = 3
 # Rows of `Stepper.tally`; the first four are also the columns of `Outcome.tally`.
-STATUS, STEPS, REJECTIONS, EVALUATIONS, CHAIN, SAVED, AFTER_REJECTION = 0, 1, 2, 3, 4, 5, 6
+TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS = 0, 1, 2, 3
+TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 4, 5, 6
 TALLY_ROWS = 7
 
 
 class Records(NamedTuple):
     """Events and failed calls of user functions.
 
-    `counts` (chains, events), `times` (chains, events, most), `states` (chains, events, most, rows of the state).
-    `failures` (chains,) is the code of the user function that failed, or 0; `failed_calls` (chains, 1 + nq + nv) holds
-    the arguments t, q, qd of that call. Both are empty if there is no user function.
+    `counts` (samples, events), `times` (samples, events, most), `states` (samples, events, most, rows of the state).
+    `failures` (samples,) is the code of the user function that failed, or 0; `failed_calls` (samples, 1 + nq + nv)
+    holds the arguments t, q, qd of that call. Both are empty if there is no user function.
     """
 
     counts: np.ndarray
@@ -120,87 +122,93 @@ class Stepper(NamedTuple):
 
 
 @kernel
-def take_stages(block, stepper, tableau, k):
+def compute_stages(block, stepper, tableau, k):
     """The stages of a step from y, whose rate is known; its end is left in y_new, and the rate there as the last."""
-    y, y_new, rates, h = stepper.y, stepper.y_new, stepper.rates, stepper.control[H, k]
+    y, y_new, rates, h = stepper.y, stepper.y_new, stepper.rates, stepper.control[CONTROL_H, k]
     for stage in range(1, tableau.c.shape[0]):
         advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        evaluate(block, y_new, stepper.control[TIME, k] + like(h, tableau.c[stage]) * h, rates[stage], k)
+        evaluate(
+            block, y_new, stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h, rates[stage], k
+        )
 
 
 @kernel
-def save_lane(block, y, batch, chain, slot, lane):
+def save_lane(block, y, batch, sample, slot, lane):
     """Save the state of a lane as it is in y."""
     nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
     more = y.shape[0] - nq - nv
     for i in range(nq):
-        batch.saved.q[(chain * m + slot) * nq + i] = y[i, lane]
+        batch.saved.q[(sample * m + slot) * nq + i] = y[i, lane]
     for i in range(nv):
-        batch.saved.qd[(chain * m + slot) * nv + i] = y[nq + i, lane]
+        batch.saved.qd[(sample * m + slot) * nv + i] = y[nq + i, lane]
     for i in range(more):
-        batch.saved.integrals[(chain * m + slot) * more + i] = y[nq + nv + i, lane]
+        batch.saved.integrals[(sample * m + slot) * more + i] = y[nq + nv + i, lane]
 
 
 @routine
 def save_passed(block, stepper, tableau, batch, t_new, lane):
     """Save the times that the step of a lane has passed by t_new, by the continuous extension."""
     y, y_new, passed, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
-    h, slot, chain = stepper.control[H, lane], stepper.tally[SAVED, lane], stepper.tally[CHAIN, lane]
+    h, slot, sample = (
+        stepper.control[CONTROL_H, lane],
+        stepper.tally[TALLY_SAVED, lane],
+        stepper.tally[TALLY_SAMPLE, lane],
+    )
     while slot < batch.times.shape[0] and batch.times[slot] <= t_new:
-        theta = like(y, (batch.times[slot] - stepper.clock[T, lane]) / stepper.clock[STEP, lane])
-        at_end = batch.times[slot] == t_new and stepper.tally[STATUS, lane] != STOPPED
+        theta = constant_like(y, (batch.times[slot] - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane])
+        at_end = batch.times[slot] == t_new and stepper.tally[TALLY_STATUS, lane] != STOPPED
         for j in range(y.shape[0]):
             passed[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
         normalize_positions(block.model, passed, lane)
-        save_lane(block, passed, batch, chain, slot, lane)
+        save_lane(block, passed, batch, sample, slot, lane)
         slot += 1
-    stepper.tally[SAVED, lane] = slot
+    stepper.tally[TALLY_SAVED, lane] = slot
 
 
 @kernel
-def save_end(y, batch, chain, t, lane):
+def save_end(y, batch, sample, t, lane):
     """Save the last valid state of a sample, at time t."""
-    batch.outcome.end_times[chain] = t
+    batch.outcome.end_times[sample] = t
     for j in range(y.shape[0]):
-        batch.outcome.end_states[chain, j] = y[j, lane]
+        batch.outcome.end_states[sample, j] = y[j, lane]
 
 
 @routine
-def record_chain(block, stepper, batch, lane):
-    """Report how a lane's chain ended; what it has not reached is NaN."""
-    nq, nv, m, chain = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[CHAIN, lane]
-    more, saved = stepper.y.shape[0] - nq - nv, stepper.tally[SAVED, lane]
+def record_sample(block, stepper, batch, lane):
+    """Report how a lane's sample ended; what it has not reached is NaN."""
+    nq, nv, m, sample = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
+    more, saved = stepper.y.shape[0] - nq - nv, stepper.tally[TALLY_SAVED, lane]
     for row in range(4):
-        batch.outcome.tally[chain, row] = stepper.tally[row, lane]
-    for j in range((chain * m + saved) * nq, (chain + 1) * m * nq):
-        batch.saved.q[j] = like(batch.saved.q, np.nan)
-    for j in range((chain * m + saved) * nv, (chain + 1) * m * nv):
-        batch.saved.qd[j] = like(batch.saved.qd, np.nan)
-    for j in range((chain * m + saved) * more, (chain + 1) * m * more):
-        batch.saved.integrals[j] = like(batch.saved.integrals, np.nan)
+        batch.outcome.tally[sample, row] = stepper.tally[row, lane]
+    for j in range((sample * m + saved) * nq, (sample + 1) * m * nq):
+        batch.saved.q[j] = constant_like(batch.saved.q, np.nan)
+    for j in range((sample * m + saved) * nv, (sample + 1) * m * nv):
+        batch.saved.qd[j] = constant_like(batch.saved.qd, np.nan)
+    for j in range((sample * m + saved) * more, (sample + 1) * m * more):
+        batch.saved.integrals[j] = constant_like(batch.saved.integrals, np.nan)
 
 
 @routine
-def take_chain(block, stepper, batch, chain, lane):
-    """Put a chain's state, joint forces and parameters into a lane."""
+def start_sample(block, stepper, batch, sample, lane):
+    """Put a sample's state, joint forces and parameters into a lane."""
     nq, nv = block.q.shape[0], block.qd.shape[0]
     for i in range(nq):
-        stepper.y[i, lane] = number_of(batch.start.q, chain, i)
+        stepper.y[i, lane] = number_of(batch.start.q, sample, i)
     for i in range(nv):
-        stepper.y[nq + i, lane] = number_of(batch.start.qd, chain, i)
+        stepper.y[nq + i, lane] = number_of(batch.start.qd, sample, i)
     for i in range(nq + nv, stepper.y.shape[0]):
-        stepper.y[i, lane] = like(stepper.y, 0.0)
+        stepper.y[i, lane] = constant_like(stepper.y, 0.0)
     normalize_positions(block.model, stepper.y, lane)
-    take_parameters(block, block.model.parameters, batch.variation, chain, chain % stepper.y.shape[1], lane)
-    take_loads(block, batch.start.tau, batch.times[0], chain, lane)
-    stepper.tally[STEPS, lane] = 0
-    stepper.tally[REJECTIONS, lane] = 0
-    stepper.tally[EVALUATIONS, lane] = 0
-    stepper.tally[CHAIN, lane] = chain
-    stepper.tally[SAVED, lane] = 1
-    stepper.tally[AFTER_REJECTION, lane] = 0
-    stepper.clock[T, lane] = batch.times[0]
-    stepper.clock[PREVIOUS_ERROR, lane] = SMALLEST_ERROR
-    stepper.control[TIME, lane] = like(stepper.y, batch.times[0])
-    stepper.control[FRESH, lane] = like(stepper.y, 1.0)
-    stepper.control[ACCEPTED, lane] = like(stepper.y, 0.0)
+    set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
+    set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
+    stepper.tally[TALLY_STEPS, lane] = 0
+    stepper.tally[TALLY_REJECTIONS, lane] = 0
+    stepper.tally[TALLY_EVALUATIONS, lane] = 0
+    stepper.tally[TALLY_SAMPLE, lane] = sample
+    stepper.tally[TALLY_SAVED, lane] = 1
+    stepper.tally[TALLY_AFTER_REJECTION, lane] = 0
+    stepper.clock[CLOCK_T, lane] = batch.times[0]
+    stepper.clock[CLOCK_PREVIOUS_ERROR, lane] = SMALLEST_ERROR
+    stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, batch.times[0])
+    stepper.control[CONTROL_FRESH, lane] = constant_like(stepper.y, 1.0)
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.y, 0.0)

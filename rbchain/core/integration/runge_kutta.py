@@ -8,7 +8,7 @@ Gustafsson (1991) for the proportional-integral control.
 import math
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 
 SAFETY, SHRINK_MOST, GROW_MOST = 0.9, 0.2, 10.0
 INTEGRAL_GAIN = 0.04  # of the step control: Hairer's beta
@@ -19,11 +19,11 @@ SMALLEST_ERROR = 1e-4  # remembered of a step, so that one lucky step does not d
 @kernel
 def combine(weights, stages, rates, j, k):
     """Sum of weights times the rates of row j over the first stages."""
-    total = like(rates, 0.0) * rates[0, j, k]
+    total = constant_like(rates, 0.0) * rates[0, j, k]
     for stage in range(stages):
         weight = weights[stage]
         if weight != 0.0:
-            total = total + like(rates, weight) * rates[stage, j, k]
+            total = total + constant_like(rates, weight) * rates[stage, j, k]
     return total
 
 
@@ -37,17 +37,17 @@ def advance(weights, stages, y, h, rates, result, k):
 @kernel
 def norm(x, y, y_new, atol, rtol, k):
     """Root mean square of x over atol + rtol max(|y|, |y_new|): at most 1 for an error that is small enough."""
-    total = like(y, 0.0) * y[0, k]
+    total = constant_like(y, 0.0) * y[0, k]
     for j in range(y.shape[0]):
-        ratio = x[j, k] / (like(y, atol) + like(y, rtol) * max(abs(y[j, k]), abs(y_new[j, k])))
+        ratio = x[j, k] / (constant_like(y, atol) + constant_like(y, rtol) * max(abs(y[j, k]), abs(y_new[j, k])))
         total = total + ratio * ratio
-    return math.sqrt(total / like(y, y.shape[0]))
+    return math.sqrt(total / constant_like(y, y.shape[0]))
 
 
 @kernel
-def nothing_if_finite(y, k):
+def zero_if_finite(y, k):
     """Zero, or NaN where a row of y is not finite, or so large that sums in the step's interpolation may overflow."""
-    margin = like(y, MARGIN)
+    margin = constant_like(y, MARGIN)
     total = margin * y[0, k] - margin * y[0, k]
     for j in range(1, y.shape[0]):
         total = total + (margin * y[j, k] - margin * y[j, k])
@@ -95,5 +95,5 @@ def interpolate(tableau, y, y_new, h, rates, theta, j, k):
     start = h * rates[0, j, k] - change
     end = change - h * rates[tableau.c.shape[0] - 1, j, k] - start
     fourth = h * combine(tableau.dense, tableau.dense.shape[0], rates, j, k)
-    rest = like(theta, 1.0) - theta
+    rest = constant_like(theta, 1.0) - theta
     return y[j, k] + theta * (change + rest * (start + theta * (end + rest * fourth)))

@@ -18,19 +18,19 @@ CACHE_LINE = 64  # bytes
 LARGE = 1 << 22  # bytes: a result that leaves little of the caches to anything else
 
 
-def lane_width(chains):
-    """How many lanes to compute `chains` in: a register full for a batch (chains, m), one for a single one (m,)."""
-    return 1 if chains.ndim == 1 else LANE_WIDTHS[str(chains.dtype)]
+def lane_width(samples):
+    """How many lanes to compute `samples` in: a register full for a batch (samples, m), one for a single one (m,)."""
+    return 1 if samples.ndim == 1 else LANE_WIDTHS[str(samples.dtype)]
 
 
 @overload(lane_width)
-def _overload_lane_width(chains):
-    width = lane_width(chains)
-    return lambda chains: width
+def _overload_lane_width(samples):
+    width = lane_width(samples)
+    return lambda samples: width
 
 
-def all_lanes(chains):
-    """The index of all the lanes that `chains` are computed in."""
+def all_lanes(samples):
+    """The index of all the lanes that `samples` are computed in."""
     return 0
 
 
@@ -41,8 +41,8 @@ def _all_lanes(typing_context, array):
 
 
 @overload(all_lanes)
-def _overload_all_lanes(chains):
-    return lambda chains: _all_lanes(chains)
+def _overload_all_lanes(samples):
+    return lambda samples: _all_lanes(samples)
 
 
 def _ends_in_lanes(index):
@@ -155,47 +155,47 @@ def _lower_window(context, builder, sig, values):
     return result._getvalue()  # noqa: SLF001 - as Numba's own code does it: there is no public name
 
 
-# --- between the chains of a batch, row by row, and lanes -------------------------------------------------------------
+# --- between the samples of a batch, row by row, and lanes ------------------------------------------------------------
 
 
-def gather_square(chains, block, first, column):
-    """Numbers from `column` on of the chains from `first` on into these rows of a block (m, lanes).
+def gather_square(samples, block, first, column):
+    """Numbers from `column` on of the samples from `first` on into these rows of a block (m, lanes).
 
     As many numbers of each as there are lanes: a square that is transposed in registers.
     """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
-            block[j, lane] = chains[first + lane, j]
+            block[j, lane] = samples[first + lane, j]
 
 
-def scatter_square(chains, block, first, column):
+def scatter_square(samples, block, first, column):
     """The reverse of `gather_square`."""
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
-            chains[first + lane, j] = block[j, lane]
+            samples[first + lane, j] = block[j, lane]
 
 
-def gather_half_squares(chains, block, first, column):
+def gather_half_squares(samples, block, first, column):
     """`gather_square` of half as many numbers, in two squares of half as many lanes."""
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1] // 2):
-            block[j, lane] = chains[first + lane, j]
+            block[j, lane] = samples[first + lane, j]
 
 
-def scatter_half_squares(chains, block, first, column):
+def scatter_half_squares(samples, block, first, column):
     """The reverse of `gather_half_squares`."""
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1] // 2):
-            chains[first + lane, j] = block[j, lane]
+            samples[first + lane, j] = block[j, lane]
 
 
-def stream_square(chains, block, first, column):
+def stream_square(samples, block, first, column):
     """`scatter_square` past the caches: memory is not read before it is written. Only where `can_stream`."""
-    scatter_square(chains, block, first, column)
+    scatter_square(samples, block, first, column)
 
 
-def can_stream(chains, block):
-    """Whether the chains' numbers are so many that they should not go through the caches, and lie so that they can."""
+def can_stream(samples, block):
+    """Whether the samples' numbers are so many that they should not go through the caches, and lie so that they can."""
     return False
 
 
@@ -215,20 +215,20 @@ def _transposed(builder, vectors):
 
 
 def _square(context, builder, sig, values, parts=1, lane=0):
-    """Addresses of a square's rows in `chains` and `block`: of one of the `parts` of the lanes, from `lane`."""
-    chains, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
+    """Addresses of a square's rows in `samples` and `block`: of one of the `parts` of the lanes, from `lane`."""
+    samples, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
     first, column = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 4))
     dtype, number = sig.args[1].dtype, ir.IntType(64)
     width = LANE_WIDTHS[str(dtype)]
     vector = context.get_value_type(Pack(dtype, width // parts))
-    stride = cgutils.unpack_tuple(builder, chains.shape)[1]
-    in_chains, in_block = [], []
+    stride = cgutils.unpack_tuple(builder, samples.shape)[1]
+    in_samples, in_block = [], []
     for i in range(vector.count):
         position = builder.add(builder.mul(builder.add(first, number(lane + i)), stride), column)
-        in_chains.append(builder.bitcast(builder.gep(chains.data, [position]), vector.as_pointer()))
+        in_samples.append(builder.bitcast(builder.gep(samples.data, [position]), vector.as_pointer()))
         position = builder.add(builder.mul(builder.add(column, number(i)), number(width)), number(lane))
         in_block.append(builder.bitcast(builder.gep(block.data, [position]), vector.as_pointer()))
-    return in_chains, in_block
+    return in_samples, in_block
 
 
 def _move_square(builder, sig, sources, targets, stream):
@@ -244,44 +244,44 @@ def _exchange(inward, parts=1, stream=False):
     """The intrinsic that moves a square, or as many smaller ones as there are parts of the lanes."""
 
     @intrinsic
-    def exchange(typing_context, chains, block, first, column):
+    def exchange(typing_context, samples, block, first, column):
         def codegen(context, builder, sig, values):
             width = LANE_WIDTHS[str(sig.args[1].dtype)]
             for lane in range(0, width, width // parts):
-                in_chains, in_block = _square(context, builder, sig, values, parts, lane)
-                sources, targets = (in_chains, in_block) if inward else (in_block, in_chains)
+                in_samples, in_block = _square(context, builder, sig, values, parts, lane)
+                sources, targets = (in_samples, in_block) if inward else (in_block, in_samples)
                 _move_square(builder, sig, sources, targets, stream)
             return context.get_dummy_value()
 
-        return types.none(chains, block, first, column), codegen
+        return types.none(samples, block, first, column), codegen
 
     return exchange
 
 
 @intrinsic
-def _starts_packs(typing_context, chains, width):
-    """Whether the first number of every chain lies where a pack may be stored past the caches."""
+def _starts_packs(typing_context, samples, width):
+    """Whether the first number of every sample lies where a pack may be stored past the caches."""
 
     def codegen(context, builder, sig, values):
-        chains = make_array(sig.args[0])(context, builder, values[0])
-        stride = cgutils.unpack_tuple(builder, chains.strides)[0]
-        address = builder.ptrtoint(chains.data, ir.IntType(64))
-        size = builder.mul(context.cast(builder, values[1], sig.args[1], types.intp), chains.itemsize)
+        samples = make_array(sig.args[0])(context, builder, values[0])
+        stride = cgutils.unpack_tuple(builder, samples.strides)[0]
+        address = builder.ptrtoint(samples.data, ir.IntType(64))
+        size = builder.mul(context.cast(builder, values[1], sig.args[1], types.intp), samples.itemsize)
         beyond = builder.and_(builder.or_(address, stride), builder.sub(size, ir.Constant(ir.IntType(64), 1)))
         return builder.icmp_unsigned("==", beyond, ir.Constant(ir.IntType(64), 0))
 
-    return types.boolean(chains, width), codegen
+    return types.boolean(samples, width), codegen
 
 
-def _is_square(chains, block):
+def _is_square(samples, block):
     """Whether squares of the two can be exchanged: numbers of one precision, each row contiguous."""
-    return chains.ndim == 2 and chains.layout == block.layout == "C" and chains.dtype == block.dtype
+    return samples.ndim == 2 and samples.layout == block.layout == "C" and samples.dtype == block.dtype
 
 
 def _overload_with(function, exchange):
-    def implementation(chains, block, first, column):
-        if _is_square(chains, block):
-            return lambda chains, block, first, column: exchange(chains, block, first, column)
+    def implementation(samples, block, first, column):
+        if _is_square(samples, block):
+            return lambda samples, block, first, column: exchange(samples, block, first, column)
         return function
 
     overload(function)(implementation)
@@ -295,8 +295,8 @@ _overload_with(stream_square, _exchange(inward=False, stream=True))
 
 
 @overload(can_stream)
-def _overload_can_stream(chains, block):
-    if not _is_square(chains, block):
-        return lambda chains, block: False
-    large = LARGE // (chains.dtype.bitwidth // 8)
-    return lambda chains, block: chains.size >= large and _starts_packs(chains, block.shape[1])
+def _overload_can_stream(samples, block):
+    if not _is_square(samples, block):
+        return lambda samples, block: False
+    large = LARGE // (samples.dtype.bitwidth // 8)
+    return lambda samples, block: samples.size >= large and _starts_packs(samples, block.shape[1])

@@ -1,7 +1,7 @@
-"""Many chains in one SIMD register: the index `Lanes` loads a `Pack`. With `lane_memory`, all that speaks LLVM.
+"""Many samples in one SIMD register: the index `Lanes` loads a `Pack`. With `lane_memory`, all that speaks LLVM.
 
 An array whose last axis has one entry per lane, indexed `a[i, k]` with `k` of type `Lanes`, yields a `Pack`: one number
-of each chain, side by side in one register. With an integer `k` the same source works on a single number.
+of each sample, side by side in one register. With an integer `k` the same source works on a single number.
 The arithmetic is IEEE, lane by lane: no lane can see its neighbours.
 
 No overload here is declared `inline="always"`: that starts Numba's dead-code elimination, which takes a store into an
@@ -249,13 +249,13 @@ def _overload_any_lane(condition):
 # --- numbers in the precision of others -------------------------------------------------------------------------------
 
 
-def like(x, constant):
+def constant_like(x, constant):
     """The constant in the precision of `x`, so that float32 stays float32."""
     return constant
 
 
-@overload(like)
-def _overload_like(x, constant):
+@overload(constant_like)
+def _overload_constant_like(x, constant):
     if isinstance(x, types.Float):
         return lambda x, constant: type(x)(constant)
     if isinstance(x, types.Array):

@@ -10,7 +10,7 @@ of them carries. Unlike those of a sequence, these axes all move with that body.
 import math
 
 from ..simd.jit import kernel
-from ..simd.lanes import like
+from ..simd.lanes import constant_like
 from ..simd.trig import sincos
 from ..spatial.vectors import Force, Motion, add3, cross, dot, rotate, rotate_back, scale3, symmetric, turn_about_z
 from .layout import PRISMATIC, REVOLUTE
@@ -36,8 +36,8 @@ def joint_travel(joint, r, axis, advance, q):
 @kernel
 def quaternion_rotation(x, y, z, w):
     """The rotation of a quaternion, which need not have unit length: an integrator's stages do not keep it."""
-    s = like(x, 2.0) / (x * x + y * y + z * z + w * w)
-    one = like(x, 1.0)
+    s = constant_like(x, 2.0) / (x * x + y * y + z * z + w * w)
+    one = constant_like(x, 1.0)
     return (
         *(one - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)),
         *(s * (x * y + z * w), one - s * (x * x + z * z), s * (y * z - x * w)),
@@ -49,7 +49,7 @@ def quaternion_rotation(x, y, z, w):
 def quaternion_rate(x, y, z, w, spin):
     """Rate of a quaternion whose body turns with the angular velocity `spin` in its own axes: q (spin, 0) / 2."""
     a, b, c = spin
-    half = like(x, 0.5)
+    half = constant_like(x, 0.5)
     return (
         half * (w * a + y * c - z * b),
         half * (w * b + z * a - x * c),
@@ -63,7 +63,7 @@ def normalize_quaternion(q, at, k):
     """Give the quaternion in q[at : at + 4] unit length; NaN if that is beyond the range."""
     x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
     square = x * x + y * y + z * z + w * w
-    s = (like(x, 1.0) + (square - square)) / math.sqrt(square)
+    s = (constant_like(x, 1.0) + (square - square)) / math.sqrt(square)
     q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k] = s * x, s * y, s * z, s * w
 
 

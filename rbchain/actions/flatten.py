@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.forces import signals, wrenches
-from ..core.integration import drives as codes
+from ..core.integration import drives as drive_codes
 from ..core.integration import events as event_codes
 from ..core.integration.rollout import Records
 from ..core.tree import layout
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 1_000_000
 KINDS = {
-    "PrescribedForce": codes.FORCE,
-    "PrescribedAcceleration": codes.PRESCRIBED_ACCELERATION,
-    "PrescribedVelocity": codes.PRESCRIBED_VELOCITY,
-    "PrescribedPosition": codes.PRESCRIBED_POSITION,
-    "PID": codes.PID,
-    "ComputedTorque": codes.COMPUTED_TORQUE,
+    "PrescribedForce": drive_codes.KIND_FORCE,
+    "PrescribedAcceleration": drive_codes.KIND_PRESCRIBED_ACCELERATION,
+    "PrescribedVelocity": drive_codes.KIND_PRESCRIBED_VELOCITY,
+    "PrescribedPosition": drive_codes.KIND_PRESCRIBED_POSITION,
+    "PID": drive_codes.KIND_PID,
+    "ComputedTorque": drive_codes.KIND_COMPUTED_TORQUE,
 }
 
 
 class _Numbers:
-    """Numbers of all chains, or of each, one column after the other."""
+    """Numbers of all samples, or of each, one column after the other."""
 
     def __init__(self, batch: tuple[int, ...]) -> None:
         self.batch = batch
         self.columns: list[np.ndarray] = []
 
     def add(self, name: str, value: npt.ArrayLike, least: float = -np.inf, most: float = np.inf) -> int:
-        """Column of a number of all chains, or of one for each."""
+        """Column of a number of all samples, or of one for each."""
         found = real_array(name, value, StateError)
         try:
             found = np.broadcast_to(found, self.batch if found.ndim else ())
@@ -78,9 +78,9 @@ class _Numbers:
         return first, len(self.columns) - first
 
     def rows(self) -> np.ndarray:
-        """(1, m), or (chains, m) where any are each chain's own."""
-        chains = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
-        rows = np.zeros((max(chains, 1), max(len(self.columns), 1)))
+        """(1, m), or (samples, m) where any are each sample's own."""
+        samples = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
+        rows = np.zeros((max(samples, 1), max(len(self.columns), 1)))
         for j, column in enumerate(self.columns):
             if column.size:
                 rows[:, j] = column
@@ -88,11 +88,11 @@ class _Numbers:
 
 
 class _Signals:
-    """Signals as columns of words, numbers and tables."""
+    """Signals as columns of codes, numbers and tables."""
 
     def __init__(self, numbers: _Numbers, duration: float) -> None:
         self.numbers, self.duration = numbers, duration
-        self.words: list[np.ndarray] = []
+        self.codes: list[np.ndarray] = []
         self.tables: list[np.ndarray] = []
         self.size = self.most_coefficients = 0
 
@@ -106,37 +106,37 @@ class _Signals:
                 f"{name} is given from {signal.breaks[0]:g} to {signal.end:g} s; expected it from 0 to "
                 f"{self.duration:g} s"
             )
-        words = np.zeros(signals.SIGNAL_ROWS, np.int64)
-        words[signals.COUNT] = signal.coefficients.shape[-1]
+        codes = np.zeros(signals.SIGNAL_ROWS, np.int64)
+        codes[signals.SIGNAL_COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
         if signal.breaks.size == 1 and signal.breaks[0] == 0.0:
-            words[signals.MOVES] = signals.CONSTANT if signal.is_constant else signals.POLYNOMIAL
-            words[signals.FIRST], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
+            codes[signals.SIGNAL_KIND] = signals.SIGNAL_CONSTANT if signal.is_constant else signals.SIGNAL_POLYNOMIAL
+            codes[signals.SIGNAL_FIRST_COEFFICIENT], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
         else:
-            words[signals.MOVES] = signals.TABLE
-            self._add_table(signal, words)
+            codes[signals.SIGNAL_KIND] = signals.SIGNAL_TABLE
+            self._add_table(signal, codes)
         waves = signal.waves.reshape(*signal.waves.shape[:-2], -1)
-        words[signals.SINES], _ = self.numbers.add_row(name, waves)
-        words[signals.HARMONICS] = signal.waves.shape[-2]
-        self.words.append(words)
-        return len(self.words) - 1
+        codes[signals.SIGNAL_SINES], _ = self.numbers.add_row(name, waves)
+        codes[signals.SIGNAL_SINE_COUNT] = signal.waves.shape[-2]
+        self.codes.append(codes)
+        return len(self.codes) - 1
 
-    def _add_table(self, signal: Signal, words: np.ndarray) -> None:
+    def _add_table(self, signal: Signal, codes: np.ndarray) -> None:
         pieces, count = signal.coefficients.shape[-2:]
-        words[signals.PIECES], words[signals.TABLE_START] = pieces, self.size
+        codes[signals.SIGNAL_PIECES], codes[signals.SIGNAL_TABLE_START] = pieces, self.size
         flat = signal.coefficients.reshape(-1, pieces * count)
         breaks = np.broadcast_to(signal.breaks, (flat.shape[0], pieces))
         table = np.concatenate([breaks, flat], -1)
-        words[signals.STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
+        codes[signals.SIGNAL_TABLE_STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
         self.tables.append(table.reshape(-1))
         self.size += table.size
         self.most_coefficients = max(self.most_coefficients, count)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        words = np.array(self.words, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
-        return words, np.concatenate([np.zeros(0), *self.tables])
+        codes = np.array(self.codes, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
+        return codes, np.concatenate([np.zeros(0), *self.tables])
 
 
-def gather(
+def flatten_actions(
     model: Model,
     batch: tuple[int, ...],
     duration: float,
@@ -147,7 +147,7 @@ def gather(
     implicit: bool = False,
     boundscheck: bool = False,
 ) -> tuple[Actions | None, UserCalls]:
-    """Actions on a batch of chains of a model over a duration, and the user functions among them.
+    """Actions on a batch of samples of a model over a duration, and the user functions among them.
 
     The actions are None if nothing acts but constant joint forces. Raises StateError where something names what is not
     there, is there twice, or has numbers that do not fit.
@@ -159,36 +159,36 @@ def gather(
     numbers = _Numbers(batch)
     functions: dict[int, UserCall] = {}
     of_time = _Signals(numbers, duration)
-    settings = np.zeros(layout.SETTINGS, np.int64)
-    settings[[layout.IMPLICIT, layout.FORCED]] = implicit
-    words, integrals, user = _gather_drives(model, drives, of_time, numbers, settings)
+    settings = np.zeros(layout.SETTING_COUNT, np.int64)
+    settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
+    codes, integrals, user = _flatten_drives(model, drives, of_time, numbers, settings)
     if user is not None:
-        functions[layout.USER_FORCES] = call = _user_forces(model, user, numbers, boundscheck)
-        settings[layout.FUNCTION] = call.function.address
-        settings[layout.FUNCTION_NUMBERS], settings[layout.FUNCTION_COUNT] = call.first, call.count
-    settings[layout.CURRENT] = _current(model, forces, of_time)
+        functions[layout.FAILED_USER_FORCES] = call = _user_forces(model, user, numbers, boundscheck)
+        settings[layout.SETTING_FUNCTION] = call.function.address
+        settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = call.first, call.count
+    settings[layout.SETTING_CURRENT] = _current(model, forces, of_time)
     attached = [_wrench(model, force, of_time, numbers) for force in forces if not isinstance(force, Current)]
     watched = []
     for e, event in enumerate(events):
         of_event, called = _event(model, e, event, numbers, boundscheck)
         watched.append(of_event)
         if called is not None:
-            functions[layout.FIRST_EVENT + e] = called
-    signal_words, tables = of_time.arrays()
-    chains, most = math.prod(batch), max([1, *(event.max_records for event in events)])
+            functions[layout.FAILED_FIRST_EVENT + e] = called
+    signal_codes, tables = of_time.arrays()
+    samples, most = math.prod(batch), max([1, *(event.max_records for event in events)])
     size = model.nq + model.nv + integrals
     records = Records(
-        np.zeros((chains, len(watched)), np.int64),
-        np.full((chains, len(watched), most), np.nan),
-        np.full((chains, len(watched), most, size), np.nan, dtype),
-        np.zeros(chains if functions else 0, np.int64),
-        np.zeros((chains if functions else 0, 1 + model.nq + model.nv)),
+        np.zeros((samples, len(watched)), np.int64),
+        np.full((samples, len(watched), most), np.nan),
+        np.full((samples, len(watched), most, size), np.nan, dtype),
+        np.zeros(samples if functions else 0, np.int64),
+        np.zeros((samples if functions else 0, 1 + model.nq + model.nv)),
     )
     given = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
     shared = layout.SharedActions(
-        signals=signal_words,
-        drives=words,
+        signals=signal_codes,
+        drives=codes,
         wrenches=np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
         events=np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         settings=settings,
@@ -212,7 +212,7 @@ class UserCall:
 
 @dataclass(frozen=True, eq=False)
 class UserCalls:
-    """The user functions of a simulation by the codes of `Acting.failures`, and the numbers of all samples."""
+    """The user functions of a simulation by the codes of `BlockActions.failures`, and the numbers of all samples."""
 
     functions: dict[int, UserCall]
     given: np.ndarray
@@ -252,12 +252,12 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
     return int(model.velocity_index[body]) + int(dof)
 
 
-def _gather_drives(
+def _flatten_drives(
     model: Model, drives: Sequence[Drive], of_time: _Signals, numbers: _Numbers, settings: np.ndarray
 ) -> tuple[np.ndarray, int, UserForces | None]:
-    """Words (DRIVE_ROWS, nv) of the drives, how many integrals of errors they keep, and the UserForces among them."""
-    words = np.zeros((codes.DRIVE_ROWS, model.nv), np.int64)
-    words[codes.INTEGRAL] = -1
+    """Codes (DRIVE_ROWS, nv) of the drives, how many integrals of errors they keep, and the UserForces among them."""
+    codes = np.zeros((drive_codes.DRIVE_ROWS, model.nv), np.int64)
+    codes[drive_codes.DRIVE_INTEGRAL] = -1
     integrals = 0
     user: UserForces | None = None
     for drive in drives:
@@ -271,30 +271,30 @@ def _gather_drives(
             raise StateError(f"a drive is {drive!r}; expected one of {expected}")
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
         i = dof_index(model, what, drive.joint, drive.dof)
-        if words[codes.KIND, i] != codes.NONE:
+        if codes[drive_codes.DRIVE_KIND, i] != drive_codes.KIND_NONE:
             raise StateError(f"{what}: degree of freedom {drive.dof} of that joint has a drive already")
-        words[codes.KIND, i] = KINDS[type(drive).__name__]
+        codes[drive_codes.DRIVE_KIND, i] = KINDS[type(drive).__name__]
         _check_coordinate(model, what, drive, i)
         controller = isinstance(drive, (PID, ComputedTorque))
         reference = as_signal(what, drive.reference if isinstance(drive, (PID, ComputedTorque)) else drive.signal)
         _check_smooth(what, drive, reference)
-        words[codes.SIGNAL, i] = of_time.add(what, reference)
+        codes[drive_codes.DRIVE_SIGNAL, i] = of_time.add(what, reference)
         gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
-        words[codes.GAINS, i] = numbers.add(f"{what}: kp", gains[0], 0.0, np.finfo(float).max)
+        codes[drive_codes.DRIVE_GAINS, i] = numbers.add(f"{what}: kp", gains[0], 0.0, np.finfo(float).max)
         numbers.add(f"{what}: ki", gains[1], 0.0, np.finfo(float).max)
         numbers.add(f"{what}: kd", gains[2], 0.0, np.finfo(float).max)
         numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
         if controller and np.any(np.asarray(gains[1]) != 0.0):
-            words[codes.INTEGRAL, i] = model.nq + model.nv + integrals
+            codes[drive_codes.DRIVE_INTEGRAL, i] = model.nq + model.nv + integrals
             integrals += 1
         compensated = getattr(drive, "gravity_compensation", False)
         if not isinstance(compensated, (bool, np.bool_)):
             raise StateError(f"{what}: gravity_compensation is {compensated!r}; expected True or False")
-        words[codes.COMPENSATED, i] = compensated
-    settings[layout.FORCED] |= np.isin(words[codes.KIND], codes.FORCED_KINDS).any()
-    settings[layout.COMPENSATES] = words[codes.COMPENSATED].any()
-    settings[layout.COMPUTES] = (words[codes.KIND] == codes.COMPUTED_TORQUE).any()
-    return words, integrals, user
+        codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = compensated
+    settings[layout.SETTING_HYBRID] |= np.isin(codes[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS).any()
+    settings[layout.SETTING_COMPENSATES] = codes[drive_codes.DRIVE_COMPENSATES_GRAVITY].any()
+    settings[layout.SETTING_COMPUTES] = (codes[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE).any()
+    return codes, integrals, user
 
 
 def _check_coordinate(model: Model, what: str, drive: OneJointDrive, i: int) -> None:
@@ -350,14 +350,14 @@ def _wrench(model: Model, wrench: Force, of_time: _Signals, numbers: _Numbers) -
     if not np.isfinite(point).all():
         raise StateError(f"{what}: point is {point.tolist()}; expected finite numbers")
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
-    axes = wrenches.OWN if wrench.axes == "body" else wrenches.WORLD
+    axes = wrenches.WRENCH_BODY_AXES if wrench.axes == "body" else wrenches.WRENCH_WORLD_AXES
     return int(model.kernel_model.dofs.last[body]), axes, first, at
 
 
 def _event(
     model: Model, e: int, event: Event, numbers: _Numbers, boundscheck: bool
 ) -> tuple[np.ndarray, UserCall | None]:
-    """Words of event number e, and its function if it has one."""
+    """Codes of event number e, and its function if it has one."""
     if not isinstance(event, Event):
         raise StateError(f"an event is {event!r}; expected an Event")
     if (event.joint is None) == (event.function is None):
@@ -368,21 +368,25 @@ def _event(
     if not whole or not 1 <= event.max_records <= MOST_RECORDS:
         found, expected = event.max_records, f"expected a whole number from 1 to {MOST_RECORDS}"
         raise StateError(f"max_records of an event is {found!r}; {expected}")
-    words = np.zeros(event_codes.EVENT_ROWS, np.int64)
-    words[event_codes.DIRECTION], words[event_codes.TERMINAL] = event.direction, bool(event.stop)
+    codes = np.zeros(event_codes.EVENT_ROWS, np.int64)
+    codes[event_codes.EVENT_DIRECTION], codes[event_codes.EVENT_TERMINAL] = event.direction, bool(event.stop)
     if event.function is not None:
-        words[event_codes.ROW] = -1
+        codes[event_codes.EVENT_ROW] = -1
         first, count = numbers.add_row("parameters of an event", event.parameters)
-        words[event_codes.NUMBERS], words[event_codes.COUNT] = first, count
+        codes[event_codes.EVENT_NUMBERS], codes[event_codes.EVENT_NUMBER_COUNT] = first, count
         function = user_function(f"event {e}", event.function, model.nq, model.nv, count, 1, boundscheck)
-        words[event_codes.ADDRESS] = function.address
-        return words, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
+        codes[event_codes.EVENT_ADDRESS] = function.address
+        return codes, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
     what = f"event of joint {event.joint!r}"
     i = dof_index(model, what, event.joint, event.dof)
     if event.quantity not in ("position", "velocity"):
         raise StateError(f'{what}: quantity is {event.quantity!r}; expected "position" or "velocity"')
     if event.quantity == "position" and model.kernel_model.dofs.in_quaternion_joint[i]:
         raise StateError(f"{what}: a free or spherical joint has no such coordinate; expected a function")
-    row = model.nq + i if event.quantity == "velocity" else int(model.kernel_model.topology[layout.COORDINATE, i])
-    words[event_codes.ROW], words[event_codes.NUMBERS] = row, numbers.add(f"{what}: value", event.value)
-    return words, None
+    row = (
+        model.nq + i
+        if event.quantity == "velocity"
+        else int(model.kernel_model.topology[layout.TOPOLOGY_COORDINATE, i])
+    )
+    codes[event_codes.EVENT_ROW], codes[event_codes.EVENT_NUMBERS] = row, numbers.add(f"{what}: value", event.value)
+    return codes, None
