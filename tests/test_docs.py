@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import rbchain
+
 REPOSITORY = Path(__file__).parents[1]
 PAGES = sorted(page for page in (REPOSITORY / "docs").rglob("*.md") if "```python" in page.read_text(encoding="utf-8"))
 SESSION = """
@@ -34,6 +36,16 @@ def test_a_pages_python_runs(page, tmp_path):
     command = [sys.executable, "-c", SESSION, page]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    "page", [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))], ids=lambda page: page.stem
+)
+def test_the_public_names_that_a_page_writes_are_there(page):
+    for name in re.findall(r"(?<![\w.])rb\.(\w+(?:\.\w+)*)", page.read_text(encoding="utf-8")):
+        owner = rbchain
+        for part in name.split("."):
+            owner = getattr(owner, part)
 
 
 def test_every_page_is_in_the_contents():
