@@ -33,9 +33,9 @@ from .model.passive import PassiveForces
 from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
-from .simulation import Trajectory
 from .study import Study as Study
 from .study import run_study as run_study
+from .trajectory import Trajectory
 
 __version__: str
 

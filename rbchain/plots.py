@@ -13,7 +13,7 @@ from .errors import StateError, Status
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .simulation import Trajectory
+    from .trajectory import Trajectory
 
 MOST_LINES = 20  # samples drawn one by one; more are drawn as bands of quantiles
 BANDS = ((0.05, 0.95), (0.25, 0.75))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,9 @@ import numpy.typing as npt
 from .actions.controllers import model_arrays
 from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
-from .actions.flatten import UserCalls, dof_index, flatten_actions
-from .actions.loads import loads_on_bodies
+from .actions.flatten import UserCalls, flatten_actions
 from .actions.signals import as_signal
-from .actions.wrenches import Current, Force
+from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
 from .core.integration import tableaus
 from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Outcome, Saved, Start, Tolerances
@@ -26,21 +24,13 @@ from .core.tree.layout import TOPOLOGY_COORDINATE
 from .drivers import threads
 from .drivers.dynamics import forward_dynamics
 from .drivers.trajectories import Actions, actuator_forces, adaptive_steps, fixed_steps, trajectory_memory
-from .errors import SimulationError, StateError, Status
-from .lock_free import cached_property
-from .misspelt import SuggestsAttributes
+from .errors import SimulationError, StateError
 from .real_arrays import finite_number, float32_array, real_array, whole_number
+from .trajectory import Trajectory, sample_index
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas
-    import xarray
-    from matplotlib.figure import Figure
-
     from .chain import Model
     from .kernel_model import KernelModel
-    from .view.viewer import Viewer
 
 # Squares of errors over a smaller atol would overflow.
 SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
@@ -56,273 +46,6 @@ DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
 DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
 #: Failed calls of user functions whose exceptions are kept.
 MOST_EXCEPTIONS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory(SuggestsAttributes):
-    """Motions of a batch of samples.
-
-    Attributes
-    ----------
-    t : (times,) array, s
-    q, qd : (..., times, nq), (..., times, nv) arrays
-        Positions and velocities at those times; NaN after the end of a sample that ended early.
-    status : (...) array of int
-        How the simulation of each sample ended, as the integer of a `Status`: `motion.status == rb.Status.DONE`.
-    end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
-        Time and state that each sample reached: its last valid state, also if the sample failed.
-    steps, rejections, evaluations : (...) arrays of int
-        Accepted steps, rejected ones, and evaluations of the dynamics.
-    events : tuple of EventRecord
-        When each of the events happened.
-    model : Model
-        Whose motions these are.
-    forces : tuple
-        The wrenches, and the current, that acted.
-    exceptions : dict
-        For each sample whose user function raised an exception, by its index in the batch (a tuple): which function,
-        which exception and when. At most the first thousand samples are kept.
-    """
-
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    status: np.ndarray
-    steps: np.ndarray
-    rejections: np.ndarray
-    evaluations: np.ndarray
-    events: tuple[EventRecord, ...] = ()
-    model: Model = None  # type: ignore[assignment]
-    forces: tuple[Force, ...] = ()
-    end_time: np.ndarray = None  # type: ignore[assignment]
-    end_q: np.ndarray = None  # type: ignore[assignment]
-    end_qd: np.ndarray = None  # type: ignore[assignment]
-    exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
-    _motors: Callable[[], np.ndarray] | None = None
-
-    def __post_init__(self) -> None:
-        """Say NaN where the caller does not know how far the samples came."""
-        shape = self.status.shape
-        for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, np.full((*shape, *numbers), np.nan))
-
-    @cached_property
-    def tau(self) -> np.ndarray:
-        """Actuator torques and forces at those times, (..., times, nv); of a prescribed motion, the force it takes."""
-        return self._driven[..., : self.qd.shape[-1]]
-
-    @cached_property
-    def qdd(self) -> np.ndarray:
-        """Accelerations at those times, (..., times, nv)."""
-        return self._driven[..., self.qd.shape[-1] :]
-
-    @cached_property
-    def reactions(self) -> np.ndarray:
-        """What the joints transmit at those times, (..., times, n, 6), under the motion's wrenches too.
-
-        As `Model.joint_reactions` has it. Raises StateError in water that drags or flows: what that does to each body
-        is known to the stepper only.
-
-        Examples
-        --------
-        A bob of 1 kg that starts to swing from the side pulls on its bearing with nothing, and below with three times
-        its weight:
-
-        >>> import rbchain as rb
-        >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
-        >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
-        >>> bottom = rb.Event("bob", value=-3.14159265 / 2, stop=True)
-        >>> motion = builder.build().simulate([[0.0]], [[0.0]], 2.0, events=[bottom], save_at=201)
-        >>> force = motion.reactions[0, :, 0, 0]  # along the rod
-        >>> bool(abs(force[0]) < 1e-12), round(float(force[~(force != force)].min()), 1)
-        (True, -30.0)
-        """
-        model = self.model
-        if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
-            raise StateError("reactions in water that drags or flows are not known; expected none, or water at rest")
-        loads = loads_on_bodies(model, self.forces, self.q, self.t) if self.forces else None
-        loads = None if loads is None else loads.astype(self.q.dtype)
-        return model.joint_reactions(self.q, self.qd, self.qdd, loads)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
-        state = {name: value for name, value in self.__dict__.items() if name not in ("tau", "qdd")}
-        return {**state, **({} if self._motors is None else {"_driven": self._driven}), "_motors": None}
-
-    @cached_property
-    def _driven(self) -> np.ndarray:
-        """Forces and accelerations, computed from what drove the motion, once for all samples of it."""
-        if self._motors is None:
-            raise StateError("what drove this trajectory is not known; expected one that simulate returned")
-        return self._motors()
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
-        """The motion of one sample, by its index in the batch."""
-        events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
-        status, steps, rejections, evaluations = (
-            x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
-        )
-        known = self._motors is not None or "_driven" in self.__dict__
-        motors = (lambda: self._driven[i]) if known else None
-        forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
-        index = tuple(
-            int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
-        )
-        exceptions = {at[len(index) :]: words for at, words in self.exceptions.items() if at[: len(index)] == index}
-        return Trajectory(
-            self.t,
-            self.q[i],
-            self.qd[i],
-            status,
-            steps,
-            rejections,
-            evaluations,
-            events,
-            self.model.of_sample(i),
-            forces,
-            self.end_time[i],
-            self.end_q[i],
-            self.end_qd[i],
-            exceptions,
-            motors,
-        )
-
-    def plot(self, what: str = "states") -> Figure:
-        """A matplotlib Figure of the motion (extra `plots`).
-
-        Parameters
-        ----------
-        what : str
-            "states", every position and velocity over time; "energy", kinetic, potential and total, and how the total
-            changes; "phase", velocities against positions; "steps", how many steps the samples took, how long they
-            were, and how many were rejected. More than 20 samples are drawn as their median and bands of quantiles (in
-            "phase", 20 of them).
-
-        Examples
-        --------
-        >>> import numpy as np, rbchain as rb
-        >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
-        >>> figure = motion.plot("energy")  # .savefig("energy.png"), or seen in a notebook
-        >>> len(figure.axes)
-        4
-        """
-        from .plots import draw_motion
-
-        return draw_motion(self, what)
-
-    def view(
-        self,
-        sample: int | tuple[int, ...] = 0,
-        *,
-        show: Sequence[str] = ("bodies", "ghosts", "trails"),
-        port: int = 8080,
-        host: str = "127.0.0.1",
-    ) -> Viewer:
-        """Play the motion in the browser (extra `view`): a page at the viewer's `url`.
-
-        Sliders pose the sample by hand, the mouse turns the picture.
-
-        Parameters
-        ----------
-        sample : int or tuple
-            The sample to show in full; up to 30 others of the batch are ghosts.
-        show : sequence of str
-            What is seen at first, of "bodies", "ghosts", "trails" (of the outermost points), "frames", "centers" (of
-            mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints): each has a box to tick.
-        port : int
-            The first to try.
-        host : str
-            "0.0.0.0" to be seen from other machines.
-
-        Returns
-        -------
-        Viewer
-            Its page lives until `close()`; in a script, `wait()` for Ctrl-C.
-        """
-        from .view.viewer import Viewer
-
-        return Viewer(self.model, self, None, sample, show, host, port)
-
-    def film(
-        self,
-        path: str | Path,
-        sample: int | tuple[int, ...] = 0,
-        *,
-        show: Sequence[str] = ("bodies", "ghosts", "trails"),
-        fps: float = 30,
-        speed: float = 1.0,
-        size: tuple[int, int] = (800, 600),
-    ) -> list[Path]:
-        """Write the motion as a film (extra `view`).
-
-        Parameters
-        ----------
-        path : str or Path
-            By its ending: `.html`, a page that plays by itself, without server or network; `.gif` or `.mp4`; or `.png`,
-            a picture of each frame, "swing.png" as swing_0000.png and so on.
-        sample, show
-            As for `view`.
-        fps, speed : float
-            Pictures per second of the film, and seconds of the motion in one of them.
-        size : (int, int)
-            Width and height in pixels, but of a page.
-
-        Returns
-        -------
-        list of Path
-            What was written.
-        """
-        from .view.film import film
-
-        return film(self, path, sample, show, fps, speed, size)
-
-    def to_xarray(self) -> xarray.Dataset:
-        """The motion as an xarray.Dataset, with names of the coordinates and their units (extra `study`)."""
-        from .tables import dataset_of
-
-        return dataset_of(self)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """The motion as a pandas.DataFrame: a row for each sample and time, a column for each coordinate and its rate.
-
-        Rates have the names of their coordinates after "d " (extra `study`).
-        """
-        from .tables import frame_of
-
-        return frame_of(self)
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write `to_dataframe` to a Parquet file (extra `study`)."""
-        self.to_dataframe().to_parquet(path)
-
-    def __repr__(self) -> str:
-        return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
-
-    @property
-    def success(self) -> bool:
-        """Whether every sample reached the end of its motion, or an event that was to end it."""
-        return bool(np.isin(self.status, [status for status in Status if status.success]).all())
-
-    @property
-    def message(self) -> str:
-        """How the samples ended, in a sentence for each way that occurred; for failures with the first sample."""
-        lines = []
-        for status in Status:
-            samples = np.flatnonzero(self.status.reshape(-1) == status)
-            if samples.size:
-                first = int(samples[0])
-                words = "" if status.success else self._where_it_failed(first, status)
-                lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{words}")
-        return "\n".join(lines)
-
-    def _where_it_failed(self, sample: int, status: Status) -> str:
-        """The time that a sample reached, and the exception of its user function."""
-        index = _index(sample, self.status.shape)
-        who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
-        if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
-            return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
-        return f"{who or ' It'} reached {float(self.end_time[index]):.6g} s."
 
 
 def simulate(
@@ -486,12 +209,9 @@ def _exceptions(
     if actions is None:
         return {}
     samples = np.flatnonzero(actions.records.failures)[:MOST_EXCEPTIONS]
-    return {_index(int(sample), batch): calls.failure(actions.records, int(sample), model.nq) for sample in samples}
-
-
-def _index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """The index in the batch of a sample by its number."""
-    return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
+    return {
+        sample_index(int(sample), batch): calls.failure(actions.records, int(sample), model.nq) for sample in samples
+    }
 
 
 def _check_tau(model: Model, actions: Actions | None, tau: np.ndarray) -> None:

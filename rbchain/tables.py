@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-    from .simulation import Trajectory
+    from .trajectory import Trajectory
 
 
 def dataset_of(motion: Trajectory) -> xarray.Dataset:

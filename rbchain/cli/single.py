@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from .. import Free, Status, load
-from ..simulation import Trajectory
+from ..trajectory import Trajectory
 from .output import EXIT_OK, EXIT_SOME_FAILED, writable
 from .view import add_view
 

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from ..actions.wrenches import Force, Wrench
 from ..chain import Model
 from ..errors import StudyError
-from ..simulation import Trajectory
+from ..trajectory import Trajectory
 from .numbers import Described, real_numbers
 
 LONGEST_NAME = 200  # bytes: results are in a folder of that name

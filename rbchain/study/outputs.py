@@ -10,7 +10,7 @@ import numpy as np
 from ..actions.events import Event
 from ..chain import Model
 from ..errors import Status
-from ..simulation import Trajectory
+from ..trajectory import Trajectory
 from .description import Outputs
 from .measures import Measure
 from .nominal import Nominal

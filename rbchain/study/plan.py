@@ -17,7 +17,7 @@ from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64
-from ..simulation import Trajectory
+from ..trajectory import Trajectory
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
 from .description import Description, in_words

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..chain import Model
 from ..errors import ModelError, StudyError
 from ..real_arrays import finite_number, whole_number
-from ..simulation import Trajectory
+from ..trajectory import Trajectory
 from . import executors
 from .description import checked, read_description
 from .plan import Plan, plan_of

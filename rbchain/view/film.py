@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..chain import Model
-    from ..simulation import Trajectory
+    from ..trajectory import Trajectory
 
 MOST_FRAMES = 20_000
 WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}

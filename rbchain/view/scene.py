@@ -16,7 +16,7 @@ from .shapes import Shape, ends_of, extent_of
 
 if TYPE_CHECKING:
     from ..chain import Model
-    from ..simulation import Trajectory
+    from ..trajectory import Trajectory
 
 MOST_GHOSTS = 30
 MOST_STATES = 2_000_000  # of a motion, for reactions to be shown: they are computed for all of its samples

@@ -19,7 +19,7 @@ from .stage import Stage
 
 if TYPE_CHECKING:
     from ..chain import Model
-    from ..simulation import Trajectory
+    from ..trajectory import Trajectory
 
 FRAMES_PER_SECOND = 30
 FEWEST, MOST = 90, 900  # frames of a motion, however short or long it is
