@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .actions.controllers import model_arrays
 from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
-from .actions.flatten import UserCalls, flatten_actions
+from .actions.flatten import UserCalls, dof_index, flatten_actions
 from .actions.signals import as_signal
 from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
