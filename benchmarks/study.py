@@ -200,8 +200,8 @@ def shares():
     import warnings
 
     from rbchain.drivers import threads
+    from rbchain.study.effects import effects_of
     from rbchain.study.executors import local
-    from rbchain.study.reach import reach_of
     from rbchain.study.run import CHUNK
     from rbchain.study.statistics import Statistics
     from rbchain.study.store import Store
@@ -228,14 +228,14 @@ def shares():
     threads.run = run_and_note
     statistics = Statistics(plan)
     with tempfile.TemporaryDirectory() as folder:
-        store = timed("storing", Store.create, folder, plan, CHUNK, reach_of(plan))
+        store = timed("storing", Store.create, folder, plan, CHUNK, effects_of(plan))
         for chunk in range(store.chunks):
             values = timed("sampling", plan.draw, *store.bounds(chunk))
             outputs = timed("chains and measures", plan.compute_values, values)
             timed("statistics", statistics.add, outputs)
             timed("storing", store.write, chunk, outputs)
         timed("statistics", statistics.finish)
-        timed("storing", store.keep_statistics, statistics)
+        timed("storing", store.write_statistics, statistics)
         threads.run = threads_run
         spent["kernels"] = sum(in_kernels)
         spent["chains and measures"] -= spent["kernels"]

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from rbchain import Study
-from rbchain.study.reach import reach_of
+from rbchain.study.effects import effects_of
 
 from .mechanisms import EXAMPLES
 
@@ -49,6 +49,6 @@ def test_the_example_of_a_cable_runs():
 
 
 def test_all_that_varies_in_the_underwater_arm_reaches_the_kernels():
-    reached = reach_of(runpy.run_path(EXAMPLES / "underwater_arm.py")["study"]().plan)
+    reached = effects_of(runpy.run_path(EXAMPLES / "underwater_arm.py")["study"]().plan)
     assert reached["current"] == "drives and wrenches"
     assert {"fluid_density", "mass_and_inertia"} < set(reached)

@@ -39,7 +39,7 @@ def add_study(commands: Any, form: dict[str, Any]) -> None:
     out.add_argument("--out", metavar="FOLDER", help="of the results (default: FILE without its ending)")
     results = argparse.ArgumentParser(add_help=False)
     results.add_argument("folder", metavar="FOLDER", help="of the results")
-    for name, words, parents, action in (
+    for name, summary, parents, action in (
         ("run", "run a study, or go on with one that was interrupted", [file, running, out], _run_study),
         ("resume", "go on with a study that was begun", [results, running], _resume_study),
         ("sensitivity", "which parameters matter", [file, running, out], _sensitivity),
@@ -47,7 +47,7 @@ def add_study(commands: Any, form: dict[str, Any]) -> None:
         ("status", "how far a study is", [results], _study_status),
         ("report", "write an HTML page about the results", [results], _report_study),
     ):
-        verb = verbs.add_parser(name, parents=parents, help=words, **form)
+        verb = verbs.add_parser(name, parents=parents, help=summary, **form)
         subject = _study if file in parents else _study_of_results if running in parents else _folder
         again = "run the same command again" + (" to resume" if running in parents else "")
         verb.set_defaults(command=action, subject=subject, when_interrupted=again)
@@ -144,11 +144,11 @@ def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """How far the study in a folder is."""
     from ..study.opening import open_finished
-    from ..study.outputs import ENDED_WELL
+    from ..study.outputs import NOT_RUN, has_failed
 
     results, samples = open_finished(folder)
     status = results.status.values
-    done, failed = int((status >= 0).sum()), int(((status > 0) & ~np.isin(status, ENDED_WELL)).sum())
+    done, failed = int((status != NOT_RUN).sum()), int(has_failed(status).sum())
     ended = "finished" if "statistics" in results.attrs else "not finished"
     console.print(
         f"{results.attrs['title']}: {done:,} of {samples:,} samples, {failed:,} failed, {ended}", markup=False

@@ -22,8 +22,8 @@ try:
     from .pictures import Results
     from .study import Study, run_study
 except ModuleNotFoundError as error:
-    words = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
-    raise ImportError(words) from None
+    message = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
+    raise ImportError(message) from None
 
 __all__ = [
     "Correlation",

@@ -139,4 +139,4 @@ def _unit(dispersion: Dispersion, target: Target) -> str:
 def _dimension(dispersion: Dispersion, target: Target) -> str | None:
     """What a parameter of this target is, as `Units` has it; None of those that have no word there."""
     dimension = PARAMETERS[dispersion.parameter].dimension
-    return dimension[not target.turns] if isinstance(dimension, tuple) else dimension
+    return dimension[not target.angular] if isinstance(dimension, tuple) else dimension

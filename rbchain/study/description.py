@@ -311,13 +311,13 @@ def checked(given: Mapping[str, Any], source: str = "") -> Description:
         # a table that is no Model is no problem, but what is wrong within it
         for problem in [p for p in problems if p["type"] != "is_instance_of"] or problems:
             place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_tag(x))
-            words = problem["msg"].removeprefix("Value error, ")
-            found = "" if problem["type"] in ("missing", "value_error") else f" (found {_shown(problem['input'])})"
-            lines.append(f"{place.lstrip('.') or 'the study'}: {words}{found}")
+            message = problem["msg"].removeprefix("Value error, ")
+            found = "" if problem["type"] in ("missing", "value_error") else f" (found {_excerpt(problem['input'])})"
+            lines.append(f"{place.lstrip('.') or 'the study'}: {message}{found}")
         raise StudyError((f"{source}: " if source else "") + "; ".join(dict.fromkeys(lines))) from None
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     """A value in at most eighty characters."""
     try:
         return f"{value!r:.80}"
@@ -336,45 +336,45 @@ KINDS = {
 }
 
 
-def in_words(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A value as JSON can hold it, the same for equal values: what a store keeps of its description."""
     if isinstance(value, Model):
         return {"model": value.name, "sha256": fingerprint(value)}
     if isinstance(value, BaseModel):
-        return {name: in_words(getattr(value, name)) for name in type(value).model_fields}
+        return {name: as_json(getattr(value, name)) for name in type(value).model_fields}
     if is_dataclass(value):
-        return {"kind": type(value).__name__} | {f.name: in_words(getattr(value, f.name)) for f in fields(value)}
+        return {"kind": type(value).__name__} | {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, PPoly):
-        return {"breaks": in_words(value.x), "coefficients": in_words(value.c)}
+        return {"breaks": as_json(value.x), "coefficients": as_json(value.c)}
     if isinstance(value, np.ndarray | np.generic):
-        return in_words(value.tolist())
+        return as_json(value.tolist())
     if isinstance(value, dict):
-        return {str(key): in_words(item) for key, item in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [in_words(item) for item in value]
+        return [as_json(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, functools.partial):
-        return {"partial": in_words(value.func), "args": in_words(value.args), "keywords": in_words(value.keywords)}
+        return {"partial": as_json(value.func), "args": as_json(value.args), "keywords": as_json(value.keywords)}
     function = getattr(value, "py_func", value)
     if hasattr(function, "__code__"):
         return {"function": f"{function.__module__}.{function.__qualname__}", "sha256": _digest_of(function)}
     if hasattr(value, "__dict__") and not isinstance(value, Path):
-        return {"object": f"{type(value).__module__}.{type(value).__qualname__}", **in_words(vars(value))}
+        return {"object": f"{type(value).__module__}.{type(value).__qualname__}", **as_json(vars(value))}
     return str(value)
 
 
 def _digest_of(function: Any) -> str:
     """A hash of what a function does, as far as its own code, defaults and closure say."""
     inside = [cell.cell_contents for cell in function.__closure__ or ()]
-    words = [_words_of(function.__code__), in_words(function.__defaults__), in_words(function.__kwdefaults__)]
-    return hashlib.sha256(json.dumps([*words, in_words(inside)]).encode()).hexdigest()
+    parts = [_code_as_json(function.__code__), as_json(function.__defaults__), as_json(function.__kwdefaults__)]
+    return hashlib.sha256(json.dumps([*parts, as_json(inside)]).encode()).hexdigest()
 
 
-def _words_of(code: types.CodeType) -> list[Any]:
-    constants = [_words_of(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+def _code_as_json(code: types.CodeType) -> list[Any]:
+    constants = [_code_as_json(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
     return [code.co_code.hex(), list(code.co_names), list(code.co_freevars), constants]
 
 
@@ -398,7 +398,7 @@ def fingerprint(model: Model) -> str:
 
 
 def differences(old: Any, new: Any, place: str = "") -> list[str]:
-    """Where two descriptions in words differ, each place with what it was and what it is."""
+    """Where two descriptions in JSON differ, each place with what it was and what it is."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = [*old, *(key for key in new if key not in old)]
         return [d for key in keys for d in differences(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))]

@@ -98,11 +98,11 @@ def _serve(pipe: Connection, plan: Plan) -> None:
             try:
                 found: Any = plan.compute(first, last)
             except Exception as error:
-                found = error if _can_travel(error) else StudyError(f"{type(error).__name__}: {error}")
+                found = error if _can_be_pickled(error) else StudyError(f"{type(error).__name__}: {error}")
             pipe.send(found)
 
 
-def _can_travel(value: Any) -> bool:
+def _can_be_pickled(value: Any) -> bool:
     """Whether another process gets a value back as it is."""
     try:
         pickle.loads(pickle.dumps(value))
@@ -113,15 +113,15 @@ def _can_travel(value: Any) -> bool:
 
 def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> Generator[Computed, None, None]:
     """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
-    _check_it_travels(plan)
+    _check_picklable(plan)
     todo, attempts = iter(spans), Counter[int]()
-    staff: list[_Worker] = []
+    pool: list[_Worker] = []
     try:
         for span in islice(todo, workers or threads.get_num_threads()):
-            staff.append(_Worker(plan))
-            staff[-1].start()
-            staff[-1].begin(span)
-        while at_work := {worker: worker.span for worker in staff if worker.span is not None}:
+            pool.append(_Worker(plan))
+            pool[-1].start()
+            pool[-1].begin(span)
+        while at_work := {worker: worker.span for worker in pool if worker.span is not None}:
             ready = wait([worker.pipe for worker in at_work])
             for worker, span in at_work.items():
                 if worker.pipe not in ready:
@@ -138,7 +138,7 @@ def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> 
                 worker.start()
                 worker.begin(span)
     finally:
-        for worker in staff:
+        for worker in pool:
             worker.end()
 
 
@@ -153,7 +153,7 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
 
     if scheduler is None:
         raise StudyError("executor 'dask' needs the address of a scheduler, such as tcp://10.0.0.1:8786")
-    _check_it_travels(plan)
+    _check_picklable(plan)
     own = not isinstance(scheduler, Client)
     try:
         client = Client(scheduler, timeout=20) if own else scheduler
@@ -186,7 +186,7 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             client.close()
 
 
-def _check_it_travels(plan: Plan) -> None:
+def _check_picklable(plan: Plan) -> None:
     """A StudyError where what the study is cannot be sent to another process."""
     try:
         pickle.dumps(plan)

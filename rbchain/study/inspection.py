@@ -68,8 +68,8 @@ class Findings:
             return
         samples = sum(last - first for first, last in map(self.bounds, damaged_chunks(self.damage)))
         raise StudyError(
-            f"{in_words(self.folder, self.damage)}. To repair the results, run the study into this folder again "
-            f"(`rbchain study run FILE --out {self.folder}`); {repair_in_words(samples)}"
+            f"{damage_message(self.folder, self.damage)}. To repair the results, run the study into this folder again "
+            f"(`rbchain study run FILE --out {self.folder}`); {repair_message(samples)}"
         )
 
 
@@ -78,14 +78,14 @@ def damaged_chunks(damage: Iterable[Damage]) -> list[int]:
     return sorted({found.chunk for found in damage if found.chunk is not None})
 
 
-def repair_in_words(samples: int) -> str:
+def repair_message(samples: int) -> str:
     """What a run does about damaged files with so many samples."""
     if samples == 0:
         return "rbchain restores the damaged files and keeps all samples"
     return f"rbchain restores the damaged files and recomputes {samples:,} {'samples' if samples > 1 else 'sample'}"
 
 
-def in_words(folder: Path, damage: list[Damage]) -> str:
+def damage_message(folder: Path, damage: list[Damage]) -> str:
     """Which files are damaged, and how; of many the first ones."""
     named = "; ".join(f"{folder / found.file}: {found.reason}" for found in damage[:FILES_NAMED])
     more = len(damage) - FILES_NAMED

@@ -25,7 +25,7 @@ OVER = {
 }
 
 
-def kept_up(series: np.ndarray) -> np.ndarray:
+def extended(series: np.ndarray) -> np.ndarray:
     """Series (chains, times) in which the last number goes on where a chain has ended."""
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
     times = np.minimum(np.arange(series.shape[-1]), last[:, None])
@@ -99,10 +99,10 @@ class Measure(Described):
 
     def units_in(self, model: Model) -> str:
         """As given, or what this is measured in."""
-        turns = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
+        angular = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
         of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
         if self.quantity in of_joints:
-            return self.unit or of_joints[self.quantity][turns]
+            return self.unit or of_joints[self.quantity][angular]
         of_others = {
             "distance": "m",
             "coordinate": "m",
@@ -139,7 +139,7 @@ class Measure(Described):
             )
         if series.ndim == 1:
             return series
-        series = kept_up(series)
+        series = extended(series)
         if self.over == "peak":
             return np.abs(series).max(-1)
         return OVER[self.over](series)

@@ -16,9 +16,8 @@ from .measures import Measure
 from .nominal import Nominal
 from .places import call_at
 
-NOT_RUN = -1  # the status of a sample whose turn has not come
-ENDED_WELL = tuple(int(status) for status in Status if status.success)
-BAD_PARAMETERS = int(Status.INVALID_PARAMETERS)
+NOT_RUN = -1  # in the place of a Status: the sample has not been computed yet
+STATUS_LABEL = f"how the chain ended: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event; else failed"
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,12 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
         units = measure.units_in(nominal.model)
         yield Variable(measure.name, units=units, label=f"{measure.name} ({units})" if units else measure.name)
     yield Variable("end_time", units="s", label="until when the chain was computed, of the times looked at")
-    yield Variable("status", dtype=np.int8, label="how the chain ended: 0 done, 4 stopped by an event; else failed")
+    yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
+
+
+def has_failed(status: np.ndarray) -> np.ndarray:
+    """Which samples were computed, and did not come to their end."""
+    return ~np.isin(status, [NOT_RUN, *(s for s in Status if s.success)])
 
 
 def no_outputs_of(variables: Sequence[Variable], sizes: Mapping[str, int], values: np.ndarray) -> dict[str, np.ndarray]:
@@ -62,7 +66,7 @@ def no_outputs_of(variables: Sequence[Variable], sizes: Mapping[str, int], value
         found[variable.name] = np.full(shape, np.nan if variable.dtype is np.float64 else 0, variable.dtype)
     return found | {
         "parameters": values,
-        "status": np.full(len(values), BAD_PARAMETERS, np.int8),
+        "status": np.full(len(values), Status.INVALID_PARAMETERS, np.int8),
         "end_time": np.zeros(len(values)),
     }
 
@@ -76,29 +80,29 @@ def outputs_of(
     events: Sequence[Event],
 ) -> dict[str, np.ndarray]:
     """All outputs of the samples with draws (m, columns), by name, from their models and motions."""
-    failed = ~np.isin(motion.status, ENDED_WELL)
+    failed = has_failed(motion.status)
     q, qd = motion.q, motion.qd
     ends = np.isfinite(qd).all(-1).sum(-1)
-    motion = _held(motion, events)
+    motion = _held_after_stop(motion, events)
     found = {"parameters": values, "status": motion.status.astype(np.int8)}
     found["end_time"] = np.where(ends > 0, motion.t[np.maximum(ends, 1) - 1], 0.0)
-    spoilt = np.where(failed, np.nan, 1.0)
+    nan_if_failed = np.where(failed, np.nan, 1.0)
     for name, held, raw in (("q", motion.q, q), ("qd", motion.qd, qd)):
         found |= {
             name: raw,
-            f"{name}_final": held[:, -1] * spoilt[:, None],
-            f"{name}_min": held.min(1) * spoilt[:, None],
-            f"{name}_max": held.max(1) * spoilt[:, None],
+            f"{name}_final": held[:, -1] * nan_if_failed[:, None],
+            f"{name}_min": held.min(1) * nan_if_failed[:, None],
+            f"{name}_max": held.max(1) * nan_if_failed[:, None],
         }
     if events:
         found["event_count"] = np.stack([record.count for record in motion.events], -1)
         found["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
     for i, measure in enumerate(measures):
-        found[measure.name] = call_at(f"measures[{i}], {measure.name!r}", measure.values, many, motion) * spoilt
+        found[measure.name] = call_at(f"measures[{i}], {measure.name!r}", measure.values, many, motion) * nan_if_failed
     return {v.name: found[v.name].astype(v.dtype, copy=False) for v in variables}
 
 
-def _held(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
+def _held_after_stop(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
     """The motion, in which a chain that an event stopped stays in the state it had then."""
     stopped = motion.status == Status.STOPPED
     if not stopped.any():

@@ -14,7 +14,7 @@ from ..plots import draw_quantile_bands
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN = 20_000  # samples in a scatter plot and a rank correlation: more do not show
+MOST_POINTS = 20_000  # samples in a scatter plot and a rank correlation: more do not show
 MOST_INFLUENTIAL = 4
 GROUPS = 20
 COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
@@ -107,7 +107,7 @@ def draw_influences(results: xarray.Dataset, name: str) -> Figure | None:
     """The measure against the parameters that explain most of its variance, each alone."""
     if "parameter" not in results.coords:
         return None
-    step = max(1, results.sizes["sample"] // SHOWN)
+    step = max(1, results.sizes["sample"] // MOST_POINTS)
     values, drawn = results[name][::step].values, results.parameters[::step].values
     there = np.isfinite(values)
     values, drawn = values[there], drawn[there]

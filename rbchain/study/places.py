@@ -17,7 +17,7 @@ def call_at(place: str, call: Callable[..., Result], *arguments: Any, **settings
     try:
         return call(*arguments, **settings)
     except ValidationError as error:
-        words = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-        raise StudyError(f"{place}: {words}") from None
+        message = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+        raise StudyError(f"{place}: {message}") from None
     except (RbchainError, ValueError, TypeError) as error:
         raise StudyError(f"{place}: {error}") from None

@@ -20,7 +20,7 @@ from ..real_arrays import FLOAT64
 from ..trajectory import Trajectory
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
-from .description import Description, in_words
+from .description import Description, as_json
 from .designs import Table
 from .measures import Measure
 from .nominal import Nominal, nominal_of
@@ -73,10 +73,10 @@ class Plan:
         }
 
     def bytes_per_sample(self) -> int:
-        """About what a sample takes in memory while it is computed: results, states looked at, and its own chain."""
+        """About what a sample takes in memory while it is computed: results, states at saved times, and parameters."""
         model = self.nominal.model
-        looked_at = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
-        return self._kept_per_sample + looked_at + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
+        of_states = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
+        return self._kept_per_sample + of_states + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
 
     @property
     def _kept_per_sample(self) -> int:
@@ -132,7 +132,7 @@ class Plan:
     def computed_range(self, first: int, last: int) -> tuple[int, int]:
         """The range of samples to compute for these: two at least.
 
-        One chain alone would share all its parameters with itself, for which other code would be compiled.
+        A single sample would take the path of shared parameters, for which other code would be compiled.
         """
         if last - first > 1 or self.description.samples == 1:
             return first, last
@@ -140,25 +140,25 @@ class Plan:
 
     def compute_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """All outputs of the samples with these values (m, columns), by name."""
-        possible = np.isfinite(values).all(-1)
-        if possible.all():
+        valid = np.isfinite(values).all(-1)
+        if valid.all():
             try:
                 return outputs_of(self.variables, self.measures, values, *self.simulate(values), self.nominal.events)
             except (ModelError, StateError):
-                possible = self.possible(values)
-                if possible.all():
+                valid = self.valid(values)
+                if valid.all():
                     raise
         found = no_outputs_of(self.variables, self.sizes(), values)
-        if possible.any():
-            for name, of_possible in self.compute_values(values[possible]).items():
-                found[name][possible] = of_possible
+        if valid.any():
+            for name, of_valid in self.compute_values(values[valid]).items():
+                found[name][valid] = of_valid
         return found
 
-    def possible(self, values: np.ndarray) -> np.ndarray:
-        """Which of these draws (m, columns) make chains that can be: (m,) of bool."""
+    def valid(self, values: np.ndarray) -> np.ndarray:
+        """Which of these draws (m, columns) give valid models and actions: (m,) of bool."""
         finite = np.isfinite(values).all(-1)
         if not finite.all():
-            finite[finite] = self.possible(values[finite])
+            finite[finite] = self.valid(values[finite])
             return finite
         try:
             samples, simulate = self.samples(values), self.nominal.simulation
@@ -170,7 +170,7 @@ class Plan:
         except (ModelError, StateError):
             if len(values) == 1:
                 return np.array([False])
-            return np.concatenate([self.possible(half) for half in np.array_split(values, 2)])
+            return np.concatenate([self.valid(half) for half in np.array_split(values, 2)])
         return np.full(len(values), True)
 
     def part(self, first: int, last: int) -> Plan:
@@ -180,17 +180,17 @@ class Plan:
         lowest, highest = self.computed_range(first, last)
         return replace(self, table=self.draw(lowest, highest), table_start=lowest)
 
-    def words(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """What the study is, as its store keeps it."""
-        words = in_words(self.description)
-        words |= {
-            "model": in_words(self.nominal.model),
+        found = as_json(self.description)
+        found |= {
+            "model": as_json(self.nominal.model),
             "rbchain": version("rbchain"),
-            "measures": in_words(self.measures),
+            "measures": as_json(self.measures),
         }
         if self.table is not None:
-            words["design"]["sha256"] = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
-        return words
+            found["design"]["sha256"] = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
+        return found
 
 
 def plan_of(description: Description, folder: str | Path = ".") -> Plan:

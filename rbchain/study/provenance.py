@@ -57,9 +57,11 @@ class Log:
         files = [line["file"] for line in lines if isinstance(line, dict) and line.get("file")]
         return self.path.parent / files[-1] if files else None
 
-    def write(self, **words: Any) -> None:
+    def write(self, **entries: Any) -> None:
         """Add a line."""
         stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}
-        line = stamp | words | {"seconds": round(time.perf_counter() - self.started, 3), "command": " ".join(sys.argv)}
+        line = (
+            stamp | entries | {"seconds": round(time.perf_counter() - self.started, 3), "command": " ".join(sys.argv)}
+        )
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

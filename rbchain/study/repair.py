@@ -20,16 +20,16 @@ from .provenance import provenance
 UNFINISHED = ".unfinished"
 
 
-def attributes_of(plan: Plan, chunk: int, reach: dict[str, str]) -> dict[str, Any]:
+def attributes_of(plan: Plan, chunk: int, effects: dict[str, str]) -> dict[str, Any]:
     """What the whole group says of itself."""
     return {
         "format": FORMAT,
         "title": plan.description.name,
         "samples": plan.description.samples,
         "chunk": chunk,
-        "study": json.dumps(plan.words()),
+        "study": json.dumps(plan.as_json()),
         "provenance": json.dumps(provenance()),
-        "reach": json.dumps(reach),
+        "effects": json.dumps(effects),
     }
 
 
@@ -55,7 +55,7 @@ def laid_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) -
 def refuse_another_study(findings: Findings, plan: Plan) -> None:
     """A StudyError unless the results are of this study."""
     if findings.attributes is not None:
-        changed = differences(json.loads(findings.attributes["study"]), json.loads(json.dumps(plan.words())))
+        changed = differences(json.loads(findings.attributes["study"]), json.loads(json.dumps(plan.as_json())))
         if changed:
             raise StudyError(
                 f"{findings.folder} holds the results of another study: {'; '.join(changed[:5])}. Choose another "
@@ -75,7 +75,7 @@ def drop(findings: Findings, plan: Plan) -> None:
             (findings.folder / file).unlink(missing_ok=True)
 
 
-def restore(findings: Findings, plan: Plan, reach: dict[str, str]) -> None:
+def restore(findings: Findings, plan: Plan, effects: dict[str, str]) -> None:
     """Write the description of the results anew, all samples planned, and no statistics yet."""
     folder, chunk = findings.folder, findings.chunk
     if chunk is None:
@@ -83,7 +83,7 @@ def restore(findings: Findings, plan: Plan, reach: dict[str, str]) -> None:
             f"{folder}: every file that says how many samples a chunk has is damaged; delete the folder, and run the "
             "study again"
         )
-    attributes = findings.attributes or attributes_of(plan, chunk, reach)
+    attributes = findings.attributes or attributes_of(plan, chunk, effects)
     kept = {name: value for name, value in attributes.items() if name not in (*OF_CHECKS, "statistics")}
     with laid_out(folder, plan, chunk, kept) as unfinished:
         for path in sorted(path for path in unfinished.rglob("*") if path.is_file()):

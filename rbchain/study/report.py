@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import Status
 from .opening import open_finished
-from .outputs import ENDED_WELL
+from .outputs import NOT_RUN, has_failed
 from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def write_report(folder: str | Path) -> Path:
         name = "".join(c if c.isalnum() else "_" for c in title)
         (folder / "report" / f"{number}_{name}.png").write_bytes(drawn.getvalue())
         code = base64.b64encode(drawn.getvalue()).decode()
-        words = html.escape(title)
-        sections.append(f'<h2>{words}</h2><img alt="{words}" src="data:image/png;base64,{code}">')
+        caption = html.escape(title)
+        sections.append(f'<h2>{caption}</h2><img alt="{caption}" src="data:image/png;base64,{code}">')
     sections.append(_provenance(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
@@ -82,7 +82,7 @@ def write_report(folder: str | Path) -> Path:
 
 def _summary(results: xarray.Dataset, samples: int, statistics: dict[str, Any] | None) -> str:
     if not statistics:
-        done = int((results.status.values >= 0).sum())
+        done = int((results.status.values != NOT_RUN).sum())
         return f"Not finished: {done:,} of {samples:,} samples are done."
     rate = statistics["failure_rate"]
     return (
@@ -115,11 +115,11 @@ def _table(results: xarray.Dataset, statistics: dict[str, Any]) -> str:
 def _about_failures(results: xarray.Dataset) -> str:
     """The samples that failed, with what was drawn for them."""
     status = results.status.values
-    failed = np.flatnonzero((status > 0) & ~np.isin(status, ENDED_WELL))
+    failed = np.flatnonzero(has_failed(status))
     if failed.size == 0:
         return "<h2>Failures</h2><p>None.</p>"
     codes, counts = np.unique(status[failed], return_counts=True)
-    words = "".join(f"<li>{n:,}: {html.escape(sentence(int(c)))}</li>" for c, n in zip(codes, counts, strict=True))
+    kinds = "".join(f"<li>{n:,}: {html.escape(sentence(int(c)))}</li>" for c, n in zip(codes, counts, strict=True))
     names = results.parameter.values if "parameter" in results.coords else []
     shown = failed[:FAILURES_SHOWN]
     head = "".join(f"<th>{html.escape(str(x))}</th>" for x in ("sample", "status", "end time, s", *names))
@@ -131,15 +131,15 @@ def _about_failures(results: xarray.Dataset) -> str:
         for k, end, values in zip(shown, ends, drawn, strict=True)
     )
     more = f"<p>The first {len(shown)} of {failed.size:,}:</p>"
-    return f"<h2>Failures</h2><ul>{words}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
+    return f"<h2>Failures</h2><ul>{kinds}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
 
 
 def sentence(status: int) -> str:
     """What a sample's status says."""
-    return Status(status).sentence if status in set(Status) else "The sample has not been computed."
+    return "The sample has not been computed." if status == NOT_RUN else Status(status).sentence
 
 
 def _provenance(results: xarray.Dataset) -> str:
     """What was run, by what."""
-    words = {key: json.loads(results.attrs[key]) for key in ("provenance", "reach", "study") if key in results.attrs}
-    return f"<h2>What was run</h2><pre>{html.escape(json.dumps(words, indent=1))}</pre>"
+    origin = {key: json.loads(results.attrs[key]) for key in ("provenance", "effects", "study") if key in results.attrs}
+    return f"<h2>What was run</h2><pre>{html.escape(json.dumps(origin, indent=1))}</pre>"

@@ -1,4 +1,4 @@
-"""Running a study: chunks in, results stored, statistics kept in the order of the samples."""
+"""Running a study: chunks in, results stored, statistics in the order of the samples."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ def run(
     This thread computes a chunk, or waits for it, while another one stores the chunk before. So Ctrl-C, which reaches
     this thread only, does not wait for a computation.
     """
-    books = _Books(plan, store)
+    collector = _Collector(plan, store)
     if progress is not None:
-        progress(sum(last - first for first, last in map(store.bounds, store.finished)), books.statistics)
-    books.catch_up()
+        progress(sum(last - first for first, last in map(store.bounds, store.finished)), collector.statistics)
+    collector.add_finished()
     missing = (chunk for chunk in range(store.chunks) if not store.is_finished(chunk))
     computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
-    kept: Future[int] | None = None
+    written: Future[int] | None = None
 
-    def wait_for_books() -> None:
-        if kept is not None:
-            samples = kept.result()
+    def wait_for_writer() -> None:
+        if written is not None:
+            samples = written.result()
             if progress is not None:
-                progress(samples, books.statistics)
+                progress(samples, collector.statistics)
 
-    with ThreadPoolExecutor(1) as bookkeeper, contextlib.closing(computed):
-        while books.ended is None and (found := next(computed, None)) is not None:
-            wait_for_books()
-            kept = bookkeeper.submit(books.keep, *found) if books.ended is None else None
-        wait_for_books()
-    if books.ended is not None:
-        store.end_at(books.ended)
-    elif books.next == store.chunks:
-        books.statistics.finish()
+    with ThreadPoolExecutor(1) as writer, contextlib.closing(computed):
+        while collector.ended is None and (found := next(computed, None)) is not None:
+            wait_for_writer()
+            written = writer.submit(collector.store_chunk, *found) if collector.ended is None else None
+        wait_for_writer()
+    if collector.ended is not None:
+        store.end_at(collector.ended)
+    elif collector.next == store.chunks:
+        collector.statistics.finish()
     else:
-        raise StudyError(f"chunk {books.next} was not computed, though nothing failed; run the same command again")
-    return books.statistics
+        raise StudyError(f"chunk {collector.next} was not computed, though nothing failed; run the same command again")
+    return collector.statistics
 
 
-class _Books:
-    """What is stored, and the statistics of it.
+class _Collector:
+    """Stores chunks, and takes them into the statistics.
 
     Statistics follow the samples in their order, for their sums, and the decision to stop, to be the same however the
     chunks come in; a chunk that comes too early waits in the store.
@@ -83,13 +83,13 @@ class _Books:
         self.next = 0
         self.ended: int | None = None  # after so many samples, if that is enough
 
-    def keep(self, chunk: int, outputs: dict[str, np.ndarray]) -> int:
+    def store_chunk(self, chunk: int, outputs: dict[str, np.ndarray]) -> int:
         """Store a chunk, and add it to the statistics once it is its turn; returns how many samples it has."""
         self.store.write(chunk, outputs)
-        self.catch_up(chunk, outputs)
+        self.add_finished(chunk, outputs)
         return len(outputs["status"])
 
-    def catch_up(self, own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> None:
+    def add_finished(self, own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> None:
         """Add all chunks that follow without a gap, until that is enough."""
         while self.ended is None and self.store.is_finished(self.next):
             at_hand = outputs if self.next == own and outputs is not None else self.store.read(self.next, self.names)

@@ -25,7 +25,7 @@ class Samples:
         self.model = nominal.model
         self.fields: dict[str, np.ndarray] = {}
         self.payloads: list[tuple[str, np.ndarray, tuple[float, float, float]]] = []
-        self._q, self._along = np.tile(nominal.q, (count, 1)), np.zeros((count, nominal.model.nv))
+        self._q, self._displacement = np.tile(nominal.q, (count, 1)), np.zeros((count, nominal.model.nv))
         self.qd = np.tile(nominal.qd, (count, 1))
         self.tau = np.tile(nominal.tau, (count, 1))
         self.drives, self.forces = list(nominal.drives), list(nominal.forces)
@@ -33,7 +33,7 @@ class Samples:
     @property
     def q(self) -> np.ndarray:
         """Initial positions: of all that moves a free or spherical joint together, not one after the other."""
-        return self.model.integrate(self._q, self._along) if self._along.any() else self._q
+        return self.model.integrate(self._q, self._displacement) if self._displacement.any() else self._q
 
     def field(self, name: str) -> np.ndarray:
         """A field of all chains, which may be written to."""
@@ -89,13 +89,13 @@ class Samples:
 
     def _apply_placement_rotation(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         rotation = self.field("placement_rotation")
-        rotation[:, target.index] = rotation[:, target.index] @ self._turns(dispersion, values)
+        rotation[:, target.index] = rotation[:, target.index] @ self._rotations(dispersion, values)
 
     def _apply_axis(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         axis = self.field("axis")
-        axis[:, target.index] = (self._turns(dispersion, values) @ axis[:, target.index, :, None])[..., 0]
+        axis[:, target.index] = (self._rotations(dispersion, values) @ axis[:, target.index, :, None])[..., 0]
 
-    def _turns(self, dispersion: Dispersion, values: np.ndarray) -> np.ndarray:
+    def _rotations(self, dispersion: Dispersion, values: np.ndarray) -> np.ndarray:
         """Rotations by vectors (rad), of which some components are drawn."""
         from scipy.spatial.transform import Rotation
 
@@ -108,12 +108,12 @@ class Samples:
 
     def _apply_q(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         if dispersion.how == "add":
-            self._along[:, target.index] += values[:, 0]
+            self._displacement[:, target.index] += values[:, 0]
         elif self.model.kernel_model.dofs.in_quaternion_joint[target.index]:
             raise StudyError(f"q of {target.name!r}: a free or spherical joint's is moved, how = 'add', and not set")
         else:
             self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, target.index]] = values[:, 0]
-            self._along[:, target.index] = 0.0
+            self._displacement[:, target.index] = 0.0
 
     def _apply_qd(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         self.qd[:, target.index] = changed(self.qd[:, target.index], values[:, 0], dispersion.how)

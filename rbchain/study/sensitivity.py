@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import StudyError
 from ..real_arrays import whole_number
-from .capacity import in_units, memory_there
+from .capacity import total_memory, with_unit
 from .designs import SMALLEST, Random
 from .plan import Plan
 
@@ -70,10 +70,10 @@ def indices(
         raise StudyError("nothing varies in this study")
     samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
-    if needed > memory_there():
+    if needed > total_memory():
         raise StudyError(
-            f"samples is {samples:,}: the design takes {in_units(needed)} of memory, and this machine has "
-            f"{in_units(memory_there())}; choose fewer samples"
+            f"samples is {samples:,}: the design takes {with_unit(needed)} of memory, and this machine has "
+            f"{with_unit(total_memory())}; choose fewer samples"
         )
     sampled, analysed = _methods(method)
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}

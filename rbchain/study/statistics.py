@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from .description import StopWhen
-from .outputs import ENDED_WELL
+from .outputs import has_failed
 from .plan import Plan
 
 BLOCK = 1024  # samples: what is added at once, so that no sum depends on how the samples came in chunks
@@ -17,7 +17,7 @@ BINS = 8192  # of a quantile's histogram, or fewer where there are so many colum
 HISTOGRAM_BYTES, FEWEST_BINS = 1 << 27, 64  # of the counts of all columns together
 COLUMNS_AT_ONCE = 256
 LEAST_COUNT = 100  # of numbers that differ, before an interval of their mean says anything
-REACH = 24.0  # of the transformed numbers: e^24 / 2 spreads, some 1e10
+HALF_RANGE = 24.0  # of the transformed numbers: e^24 / 2 spreads, some 1e10
 
 
 class Moments:
@@ -73,7 +73,7 @@ class Quantiles:
     """
 
     def __init__(self, columns: int, bins: int = BINS) -> None:
-        self.bins, self.width = bins, 2 * REACH / bins
+        self.bins, self.width = bins, 2 * HALF_RANGE / bins
         self.counts = np.zeros((columns, bins), np.int64)
         self.middle, self.spread = np.zeros(columns), np.ones(columns)
         # until a column varies: the one value that it has had, and how often
@@ -107,7 +107,7 @@ class Quantiles:
         self.counts[column, self._bin(earlier)] += self.repeats[column]
 
     def _bin(self, scaled: np.ndarray) -> np.ndarray:
-        return np.clip((scaled + REACH) / self.width, 0, self.bins - 1).astype(np.int64)
+        return np.clip((scaled + HALF_RANGE) / self.width, 0, self.bins - 1).astype(np.int64)
 
     def _count(self, columns: np.ndarray, block: np.ndarray) -> None:
         """Count the numbers of these columns."""
@@ -127,7 +127,7 @@ class Quantiles:
         total = self.counts.sum(-1)
         bins = (self.counts.cumsum(-1) < np.ceil(p * total)[:, None]).sum(-1)
         bins = np.minimum(bins, self.bins - 1)
-        scaled = (bins + 0.5) * self.width - REACH
+        scaled = (bins + 0.5) * self.width - HALF_RANGE
         found = self._value(scaled)
         error = self.width / 2 * self.spread * np.cosh(np.abs(scaled) + self.width / 2)
         error += 4 * np.finfo(float).eps * np.abs(found)  # of the sum itself
@@ -141,7 +141,7 @@ class Quantiles:
             value = self.value[column] if self.repeats[column] else 0.0
             return np.array([self.repeats[column]]), np.array([value - 0.5, value + 0.5])
         used = np.flatnonzero(self.counts[column])
-        edges = self.middle[column] + self.spread[column] * np.sinh(np.arange(self.bins + 1) * self.width - REACH)
+        edges = self.middle[column] + self.spread[column] * np.sinh(np.arange(self.bins + 1) * self.width - HALF_RANGE)
         centers = (edges[used] + edges[used + 1]) / 2
         # almost everything: what lies far out would leave no bins to the rest
         shares = self.counts[column, used].cumsum() / self.counts[column].sum()
@@ -203,7 +203,7 @@ class Statistics:
         self._waiting = [{name: values[size:] for name, values in joined.items()}]
         self._waiting_count -= size
         self.count += size
-        self.failures += int((~np.isin(block["status"], ENDED_WELL)).sum())
+        self.failures += int(has_failed(block["status"]).sum())
         for variable in self.variables:
             columns = block[variable.name].reshape(size, -1)
             if columns.shape[1]:
@@ -237,7 +237,7 @@ class Statistics:
                 found[name] |= {"histogram": counts.astype(np.int64), "histogram_edges": edges}
         return found
 
-    def in_words(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Everything as JSON can hold it, None where there is no number."""
         rate, low, high = self.failure_rate()
         return {

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import StudyError
 from .capacity import refuse_beyond_disk, refuse_beyond_memory
 from .checksums import Damage, digest_of, read_sealed, write_sealed
-from .inspection import Findings, damaged_chunks, in_words, inspect, repair_in_words
+from .inspection import Findings, damage_message, damaged_chunks, inspect, repair_message
 from .layout import CHECKSUMS, FOLDER, LOCK, coordinates_of, document_of, file_of, identity_of, record_of
 from .opening import dataset_in
 from .plan import Plan
@@ -73,19 +73,19 @@ class Store(Chunked):
         return (Path(folder) / FOLDER).is_dir()
 
     @classmethod
-    def create(cls, folder: str | Path, plan: Plan, chunk: int, reach: dict[str, str]) -> Store:
+    def create(cls, folder: str | Path, plan: Plan, chunk: int, effects: dict[str, str]) -> Store:
         """A new one, which appears in its folder once it is whole."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         refuse_beyond_disk(plan, folder)
         shutil.rmtree(folder / CHECKSUMS, ignore_errors=True)
-        with laid_out(folder, plan, chunk, attributes_of(plan, chunk, reach)) as unfinished:
+        with laid_out(folder, plan, chunk, attributes_of(plan, chunk, effects)) as unfinished:
             (folder / CHECKSUMS).mkdir()
             (unfinished / FOLDER).rename(folder / FOLDER)
         return cls(folder, plan, Findings(folder))
 
     @classmethod
-    def open(cls, folder: str | Path, plan: Plan, reach: dict[str, str]) -> Store:
+    def open(cls, folder: str | Path, plan: Plan, effects: dict[str, str]) -> Store:
         """The one that is there, if it is of this very study, without its damaged files.
 
         Raises
@@ -94,29 +94,29 @@ class Store(Chunked):
             If the results are of another study: the message names what differs.
         """
         folder = Path(folder)
-        findings = inspect(folder, identity_of(json.dumps(plan.words())))
+        findings = inspect(folder, identity_of(json.dumps(plan.as_json())))
         refuse_another_study(findings, plan)
         for left in (*folder.glob("*.partial"), *(folder / FOLDER).rglob("*.partial")):  # of a write that was cut off
             left.unlink(missing_ok=True)
         (folder / CHECKSUMS).mkdir(exist_ok=True)
         drop(findings, plan)
         if any(damage.chunk is None for damage in findings.damage):
-            restore(findings, plan, reach)
+            restore(findings, plan, effects)
         elif findings.damage:
             change_attributes(folder, statistics=None)
         return cls(folder, plan, findings)
 
-    def repair_in_words(self) -> str:
+    def repair_message(self) -> str:
         """Which files were damaged, and how many samples are lost with them."""
         lost = [last - first for first, last in map(self.bounds, damaged_chunks(self.repaired))]
-        return f"{in_words(self.folder, self.repaired)}; {repair_in_words(sum(lost))}"
+        return f"{damage_message(self.folder, self.repaired)}; {repair_message(sum(lost))}"
 
     def is_finished(self, chunk: int) -> bool:
         """Whether all results of a chunk are there."""
         return chunk in self.finished
 
     def write(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
-        """Keep the results of a chunk, then their checksums."""
+        """Write the results of a chunk, then their checksums."""
         first, last = self.bounds(chunk)
         try:
             for name, values in outputs.items():
@@ -155,9 +155,9 @@ class Store(Chunked):
             write_sealed(self.folder, document_of(variable.name), document)
         self.samples = samples
 
-    def keep_statistics(self, statistics: Statistics) -> None:
+    def write_statistics(self, statistics: Statistics) -> None:
         """The last thing written: statistics of everything, and how many samples failed."""
-        change_attributes(self.folder, statistics=json.dumps(statistics.in_words()))
+        change_attributes(self.folder, statistics=json.dumps(statistics.as_json()))
 
     def dataset(self) -> xarray.Dataset:
         """The results as xarray has them: read when looked at."""
@@ -165,8 +165,8 @@ class Store(Chunked):
 
 
 @contextlib.contextmanager
-def exclusive_access(folder: str | Path) -> Iterator[None]:
-    """Hold a folder of results, or raise a StudyError where another run does; however a process ends, it lets go."""
+def locked(folder: str | Path) -> Iterator[None]:
+    """Lock a folder of results, or raise a StudyError if another run has; the lock ends with its process."""
     import fcntl
 
     with (Path(folder) / LOCK).open("a") as lock:
@@ -178,7 +178,7 @@ def exclusive_access(folder: str | Path) -> Iterator[None]:
 
 
 class InMemory(Chunked):
-    """Results that are kept nowhere: what `Store` is, without a folder."""
+    """Results in memory: what `Store` is, without a folder."""
 
     def __init__(self, plan: Plan, chunk: int) -> None:
         refuse_beyond_memory(plan)
@@ -212,5 +212,5 @@ class InMemory(Chunked):
             for v in plan.variables
         }
         coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in coordinates_of(plan)}
-        attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.in_words())}
+        attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.as_json())}
         return xarray.Dataset(variables, coordinates, attributes)

@@ -18,13 +18,13 @@ from ..real_arrays import finite_number, whole_number
 from ..trajectory import Trajectory
 from . import executors
 from .description import checked, read_description
+from .effects import effects_of
 from .plan import Plan, plan_of
 from .progress import bar_of
 from .provenance import Log
-from .reach import reach_of
 from .run import MEMORY, chunk_size, run
 from .statistics import Statistics
-from .store import InMemory, Store, exclusive_access
+from .store import InMemory, Store, locked
 
 if TYPE_CHECKING:
     import xarray
@@ -113,7 +113,7 @@ class Study:
 
     def _set_plan(self, plan: Plan) -> None:
         """Check that every dispersion reaches the kernels: then no error is left that shows without a sample."""
-        self.plan, self.description, self.reach = plan, plan.description, reach_of(plan)
+        self.plan, self.description, self.effects = plan, plan.description, effects_of(plan)
 
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
@@ -185,17 +185,17 @@ class Study:
             return in_memory.dataset(plan, statistics)
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
-            with exclusive_access(out):
+            with locked(out):
                 exists = Store.exists(out)
-                store = Store.open(out, plan, self.reach) if exists else Store.create(out, plan, size, self.reach)
+                store = Store.open(out, plan, self.effects) if exists else Store.create(out, plan, size, self.effects)
                 log = Log(out)
                 file = None if self.file is None else os.path.relpath(self.file, Path(out).resolve())
                 log.write(event="started", samples=plan.description.samples, file=file)
                 if store.repaired:
                     log.write(event="repaired", files=[str(damage) for damage in store.repaired])
-                    warnings.warn(store.repair_in_words(), stacklevel=2)
+                    warnings.warn(store.repair_message(), stacklevel=2)
                 statistics = run(plan, store, compute, progress or None)
-                store.keep_statistics(statistics)
+                store.write_statistics(statistics)
                 log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         except OSError as error:
             raise StudyError(f"{out}: results cannot be written there ({error.strerror or error})") from error
@@ -222,9 +222,9 @@ class Study:
             model = plan.samples(drawn).build(only=0)
         except ModelError as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
-        # in company, as in the study, if one of its neighbours can be
+        # beside another sample, as in the study, if one of its neighbours is valid
         values = plan.draw(max(0, k - 4), min(samples, k + 5))
-        beside = values[plan.possible(values) & (values != drawn).any(-1)][:1]
+        beside = values[plan.valid(values) & (values != drawn).any(-1)][:1]
         _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 

@@ -23,7 +23,7 @@ class Target:
 
     name: str
     index: int
-    turns: bool = True
+    angular: bool = True
 
 
 def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> list[Target]:

@@ -10,8 +10,8 @@ from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import plan as plans
 from rbchain.study.description import checked
+from rbchain.study.effects import effects_of
 from rbchain.study.parameter_table import PARAMETERS
-from rbchain.study.reach import reach_of
 from rbchain.study.samples import Samples
 
 from ..plain_python.test_water import immersed_tree
@@ -85,7 +85,7 @@ def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
     model = mechanism()
     if parameter == "q" and how == "set":
         with pytest.raises(StudyError, match="is moved, how = 'add', and not set"):
-            reach_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
+            effects_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
     chosen = model.joint_names[0] if parameter == "q" else of(model, parameter)
     small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
@@ -94,7 +94,7 @@ def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
     if parameter == "friction_asymmetry" and how != "multiply":  # no more than the friction
         distribution = stats.uniform(0.02, 0.05)
     dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
-    reached = reach_of(plan_of(dispersion, model))
+    reached = effects_of(plan_of(dispersion, model))
     assert list(reached) == [parameter]
     words = {
         "q": "initial positions",
@@ -223,7 +223,7 @@ def test_a_dispersion_that_reaches_nothing_is_refused(arm):
     """Both links are free of friction, whatever it is multiplied by."""
     plan = plan_of({"parameter": "friction", "how": "multiply", "distribution": stats.uniform(0.5, 1)}, arm)
     with pytest.raises(StudyError, match=r"vary\[0\].*'friction' changes nothing"):
-        reach_of(plan)
+        effects_of(plan)
 
 
 def test_chains_without_dispersions_are_the_model(arm):

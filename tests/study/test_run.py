@@ -50,11 +50,11 @@ def test_results_have_names_units_and_everything_beside_them(arm, tmp_path):
     assert np.array_equal(results.q[:, -1], results.q_final)
     assert np.array_equal(results.q.max("time"), results.q_max)
     assert np.array_equal(results.parameters, study.plan.draw(0, 150))
-    words = {key: json.loads(results.attrs[key]) for key in ("provenance", "reach", "study", "statistics")}
+    words = {key: json.loads(results.attrs[key]) for key in ("provenance", "effects", "study", "statistics")}
     assert words["study"]["seed"] == 0
     assert words["provenance"]["versions"]["rbchain"]
     assert {"command", "git", "machine"} < set(words["provenance"])
-    assert words["reach"]["mass"] == "link1: mass, inertia; link2: mass, inertia"
+    assert words["effects"]["mass"] == "link1: mass, inertia; link2: mass, inertia"
     assert words["statistics"]["samples"] == 150
     lines = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["started", "finished"]

@@ -20,8 +20,8 @@ from .samples import Samples
 QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of all that is drawn
 
 
-def reach_of(plan: Plan) -> dict[str, str]:
-    """What each dispersion alone changes of what the kernels read: {name: words}.
+def effects_of(plan: Plan) -> dict[str, str]:
+    """Describe what each dispersion changes of the arrays that the kernels read: {name: description}.
 
     Raises
     ------
@@ -38,40 +38,44 @@ def reach_of(plan: Plan) -> dict[str, str]:
             "expected finite numbers"
         )
     for i, dispersion in enumerate(plan.description.vary):
-        reached: dict[str, None] = {}
+        effects: dict[str, None] = {}
         refusal = None
         for drawn in values:
             try:
-                reached |= dict.fromkeys(_reached(plan, dispersion, drawn[None]))
+                effects |= dict.fromkeys(_effects_of_one(plan, dispersion, drawn[None]))
             except RbchainError as error:
                 refusal = error
-        if not reached:
+        if not effects:
             raise StudyError(f"vary[{i}]: {refusal or f'{dispersion.name!r} changes nothing that the kernels read'}")
-        found[dispersion.name] = "; ".join(reached)
+        found[dispersion.name] = "; ".join(effects)
     return found
 
 
-def _reached(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
-    """What one draw of a dispersion (1, columns) changes, in words."""
-    plain, chains = Samples(plan.nominal, 1), Samples(plan.nominal, 1)
+def _effects_of_one(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
+    """Describe what one draw of a dispersion (1, columns) changes."""
+    nominal_samples, samples = Samples(plan.nominal, 1), Samples(plan.nominal, 1)
     neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
     for draws in plan.drawn.draws:
         if draws.dispersion is dispersion:
             of_target = values[:, draws.columns]
-            chains.apply(dispersion, draws.target, of_target)
+            samples.apply(dispersion, draws.target, of_target)
             if _is_of_actions(dispersion):  # in arrays of the same shapes
-                plain.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
-    reached = _in_state(chains, plain) + _in_parameters(plan.nominal.model, chains.build())
-    return reached + (_in_actions(plan.nominal, chains, plain) if _is_of_actions(dispersion) else [])
+                nominal_samples.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
+    effects = _in_state(samples, nominal_samples) + _in_parameters(plan.nominal.model, samples.build())
+    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if _is_of_actions(dispersion) else [])
 
 
 def _is_of_actions(dispersion: Dispersion) -> bool:
     return PARAMETERS[dispersion.parameter].owner in (DRIVE, WRENCH) or dispersion.parameter == "current"
 
 
-def _in_state(chains: Samples, plain: Samples) -> list[str]:
+def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:
     names = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces"}
-    return [words for name, words in names.items() if not np.array_equal(getattr(chains, name), getattr(plain, name))]
+    return [
+        label
+        for name, label in names.items()
+        if not np.array_equal(getattr(samples, name), getattr(nominal_samples, name))
+    ]
 
 
 def _in_parameters(model: Model, many: Model) -> list[str]:
@@ -91,13 +95,13 @@ def _in_parameters(model: Model, many: Model) -> list[str]:
     return [f"{of}: {', '.join(dict.fromkeys(groups))}" for of, groups in found.items()]
 
 
-def _in_actions(nominal: Nominal, chains: Samples, plain: Samples) -> list[str]:
+def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:
     """Whether the tables of what acts differ."""
     simulate = nominal.simulation
     settings = (1,), simulate.duration, FLOAT64
     tables = [
         flatten_actions(nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method == "implicit")[0]
-        for c in (chains, plain)
+        for c in (samples, nominal_samples)
     ]
     return [] if _same(*tables) else ["drives and wrenches"]
 
