@@ -191,12 +191,11 @@ def flatten_actions(
         drives=codes,
         wrenches=np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
         events=np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
-        settings=settings,
         tables=tables,
         given=given,
         variation=variation,
     )
-    actions = Actions(shared, controller, records, of_time.most_coefficients, integrals)
+    actions = Actions(shared, settings, controller, records, of_time.most_coefficients, integrals)
     return actions, UserCalls(functions, given, dtype)
 
 

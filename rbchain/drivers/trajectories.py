@@ -24,6 +24,7 @@ from ..core.simd.lanes import constant_like
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
     JOINT_ROWS,
+    SETTING_COUNT,
     Block,
     BlockActions,
     Loads,
@@ -37,12 +38,13 @@ from .blocks import block_for, choose_parameters, memory_size, water_of
 class Actions(NamedTuple):
     """What acts over time on the samples of a call, and where its events are recorded.
 
-    `controller` holds the parameters of the controllers' model, with as many axes as those of the mechanism itself.
-    `most_coefficients` is that of the signals' polynomial pieces, `integrals` how many integrals of errors the state
-    has.
+    `settings` are those of `core.tree.layout.BlockActions`, of which each block has a copy. `controller` holds the
+    parameters of the controllers' model, with as many axes as those of the mechanism itself. `most_coefficients` is
+    that of the signals' polynomial pieces, `integrals` how many integrals of errors the state has.
     """
 
     shared: SharedActions
+    settings: np.ndarray
     controller: np.ndarray
     records: Records
     most_coefficients: int
@@ -69,7 +71,7 @@ def actions_memory(topology, state_size, actions, width, dtype):
         np.zeros((rows + own) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
         np.zeros(state_size + numbers + n + 1),
-        np.zeros(2 * width + 1, np.int64),
+        np.zeros(2 * width + SETTING_COUNT, np.int64),
         np.zeros((1 + state_size - actions.integrals, width)),
     )
 
@@ -102,8 +104,11 @@ def lay_out_actions(memory, actions, topology):
     joints = pieces + (PIECE_COEFFICIENTS + coefficients) * count * width
     of_lanes = window(numbers, joints + JOINT_ROWS * n * width, (*actions.controller.shape[:2], width))
     controller = choose_parameters(actions.controller, of_lanes)
+    for j in range(SETTING_COUNT):
+        integers[2 * width + j] = actions.settings[j]
     return BlockActions(
         shared,
+        integers[2 * width :],
         integers[:width],
         window(numbers, start, (shared.given.shape[1], width)),
         window(numbers, time, (1, width)),
@@ -114,7 +119,6 @@ def lay_out_actions(memory, actions, topology):
         call,
         integers[width : 2 * width],
         failed_calls,
-        integers[2 * width :],
         flat_model(topology, controller, water_of(topology, controller)),
     )
 

@@ -156,7 +156,7 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
     """f less the drag, with velocities and accelerations relative to the current."""
     if model.body[i] < 0:
         return f
-    v, s = load_motion(work.dof, i, ROW_V, k), actions.shared.settings[SETTING_CURRENT]
+    v, s = load_motion(work.dof, i, ROW_V, k), actions.settings[SETTING_CURRENT]
     if s >= 0:
         w = (
             actions.values[s, SIGNAL_VALUE, k],

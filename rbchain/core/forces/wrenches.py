@@ -3,7 +3,7 @@
 from ..simd.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
 from ..tree.kinematics import body_axes
-from ..tree.layout import JOINT_IMPLICIT_INERTIA
+from ..tree.layout import JOINT_IMPLICIT_INERTIA, SETTING_EXTERNAL_FORCES
 from .hydrodynamics import subtract_drag
 from .signals import SIGNAL_VALUE
 
@@ -19,7 +19,7 @@ WRENCH_WORLD_AXES, WRENCH_BODY_AXES = 0, 1
 @kernel
 def subtract_wrenches_over_time(i, model, actions, f, work, k):
     """f less the wrenches on body i, referred from their points to its origin (reads R)."""
-    if actions.external[0] == 0:
+    if actions.settings[SETTING_EXTERNAL_FORCES] == 0:
         return f
     f = subtract_drag(i, model, actions, f, work, k)
     for w in range(actions.shared.wrenches.shape[1]):

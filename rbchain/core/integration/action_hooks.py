@@ -71,7 +71,7 @@ def set_sample_actions(block, tau, t, sample, lane):
         actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.given[row, j])
     actions.sample[lane] = sample
     actions.failures[lane] = CALLS_ALLOWED
-    if actions.shared.settings[SETTING_COMPENSATES] == 1 or actions.shared.settings[SETTING_COMPUTES] == 1:
+    if actions.settings[SETTING_COMPENSATES] == 1 or actions.settings[SETTING_COMPUTES] == 1:
         replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
     for i in range(block.qd.shape[0]):
         actions.joints[JOINT_IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)

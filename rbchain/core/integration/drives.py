@@ -29,6 +29,7 @@ from ..tree.layout import (
     JOINT_USER_FORCE,
     SETTING_COMPENSATES,
     SETTING_COMPUTES,
+    SETTING_EXTERNAL_FORCES,
     SETTING_FUNCTION,
     SETTING_FUNCTION_COUNT,
     SETTING_FUNCTION_NUMBERS,
@@ -72,13 +73,13 @@ def rate_under_actions(block, y, t, rate, k):
         set_prescribed_state(i, block.model, actions, q, qd, k)
         actions.joints[JOINT_PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
     position_rates(block.model, q, qd, rate[:nq], k)
-    if actions.shared.settings[SETTING_FUNCTION] != 0:
+    if actions.settings[SETTING_FUNCTION] != 0:
         for lane in range(actions.time.shape[1]):
             call_user_forces(actions, nq, n, y, lane)
     for sweep in range(3):
         if (
             sweep == MOTION_SWEEP
-            or actions.shared.settings[SETTING_COMPENSATES if sweep == GRAVITY_SWEEP else SETTING_COMPUTES] == 1
+            or actions.settings[SETTING_COMPENSATES if sweep == GRAVITY_SWEEP else SETTING_COMPUTES] == 1
         ):
             sweep_under_actions(sweep, block, y, k)
     for i in range(n):
@@ -95,18 +96,18 @@ def rate_under_actions(block, y, t, rate, k):
 def sweep_under_actions(sweep, block, y, k):
     """Run one sweep: the controllers' sweeps use the controllers' model, the motion that of the mechanism."""
     actions, joints, nq, n = block.loads.actions, block.loads.actions.joints, block.q.shape[0], block.qd.shape[0]
-    actions.external[0] = 1 if sweep == MOTION_SWEEP else 0
+    actions.settings[SETTING_EXTERNAL_FORCES] = 1 if sweep == MOTION_SWEEP else 0
     model = block.model if sweep == MOTION_SWEEP else actions.model
-    if actions.shared.settings[SETTING_COMPENSATES] == 1 or actions.shared.settings[SETTING_COMPUTES] == 1:
+    if actions.settings[SETTING_COMPENSATES] == 1 or actions.settings[SETTING_COMPUTES] == 1:
         apply_gravity(model, block.work, k)
     for i in range(n):
         set_joint_command(i, sweep, block, y, k)
-    if sweep == MOTION_SWEEP and actions.shared.settings[SETTING_IMPLICIT] == 1:
+    if sweep == MOTION_SWEEP and actions.settings[SETTING_IMPLICIT] == 1:
         store_stiffness_and_damping(block, y, k)
         for i in range(n):
             apply_implicit_terms(i, block, y[nq + i, k], k)
     q, found = y[:nq], joints[JOINT_QDD]
-    if sweep == MOTION_SWEEP and actions.shared.settings[SETTING_HYBRID] == 0:
+    if sweep == MOTION_SWEEP and actions.settings[SETTING_HYBRID] == 0:
         forward_dynamics(block.model, q, y[nq : nq + n], block.loads, found, block.work, k)
         return
     hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, found, joints[JOINT_PRESCRIBED], block.work, k)
@@ -144,7 +145,7 @@ def store_stiffness_and_damping(block, y, k):
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
     """Joint forces from the user's function, for the sample of one lane."""
-    settings, memory = actions.shared.settings, actions.call
+    settings, memory = actions.settings, actions.call
     first, count = settings[SETTING_FUNCTION_NUMBERS], settings[SETTING_FUNCTION_COUNT]
     parameters = nq + n
     out = parameters + count
@@ -178,7 +179,7 @@ def set_joint_command(i, sweep, block, y, k):
         block.loads.actions.shared.drives[DRIVE_KIND, i],
     )
     zero, one, v = constant_like(joints, 0.0), constant_like(joints, 1.0), y[block.q.shape[0] + i, k]
-    if actions.shared.settings[SETTING_IMPLICIT] == 1:
+    if actions.settings[SETTING_IMPLICIT] == 1:
         joints[JOINT_IMPLICIT_INERTIA, i, k] = zero
     if sweep == GRAVITY_SWEEP:
         joints[JOINT_QD, i, k] = zero
@@ -231,7 +232,7 @@ def actuator_force(i, block, y, k):
     actions, joints = block.loads.actions, block.loads.actions.joints
     kind, gains = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_GAINS, i]
     force = joints[JOINT_CONSTANT_FORCE, i, k]
-    if actions.shared.settings[SETTING_FUNCTION] != 0:
+    if actions.settings[SETTING_FUNCTION] != 0:
         force = force + joints[JOINT_USER_FORCE, i, k]
     if kind == KIND_NONE:
         return force

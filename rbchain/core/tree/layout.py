@@ -141,16 +141,15 @@ class Loads(NamedTuple):
 class SharedActions(NamedTuple):
     """What acts over time on the samples of a call: integers that all samples share, and the numbers of each sample.
 
-    `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used; `settings`
-    (SETTING_COUNT,) below. `tables` is flat; `given` (samples or 1, m) are the numbers of all samples. `variation`
-    holds the parameters of the controllers' model that differ between samples, or None.
+    `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used. `tables` is
+    flat; `given` (samples or 1, m) are the numbers of all samples. `variation` holds the parameters of the controllers'
+    model that differ between samples, or None.
     """
 
     signals: np.ndarray
     drives: np.ndarray
     wrenches: np.ndarray
     events: np.ndarray
-    settings: np.ndarray
     tables: np.ndarray
     given: np.ndarray
     variation: object
@@ -161,11 +160,12 @@ class BlockActions(NamedTuple):
 
     `sample` (lanes,) says which samples these are, `numbers` (m, lanes) are theirs. `failures` (lanes,) holds
     CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the
-    arguments t, q, qd of that call. `external` (1,) is 1 while wrenches and drag act on bodies, 0 in the sweeps of
-    controllers. `model` is the controllers' model of the mechanism. The rest is working memory.
+    arguments t, q, qd of that call. `settings` (SETTING_COUNT,), described below, is the block's own copy, because
+    sweeps set SETTING_EXTERNAL_FORCES. `model` is the controllers' model of the mechanism. The rest is working memory.
     """
 
     shared: SharedActions
+    settings: np.ndarray
     sample: np.ndarray
     numbers: np.ndarray
     time: np.ndarray
@@ -176,20 +176,20 @@ class BlockActions(NamedTuple):
     call: np.ndarray
     failures: np.ndarray
     failed_calls: np.ndarray
-    external: np.ndarray
     model: FlatModel
 
 
-# Entries of `SharedActions.settings`.
+# Entries of `BlockActions.settings`.
 SETTING_COMPENSATES = 0  # 1 if some drive compensates gravity
 SETTING_COMPUTES = 1  # 1 if some drive uses computed torque
 SETTING_FUNCTION = 2  # address of the user's function, or 0
 SETTING_FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
 SETTING_FUNCTION_COUNT = 4  # how many those are
-SETTING_IMPLICIT = 5  # 1 if the step is implicit in springs and damping
-SETTING_CURRENT = 6  # the first of three signals that are the velocity of the water, or -1
-SETTING_HYBRID = 7  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
-SETTING_COUNT = 8
+SETTING_EXTERNAL_FORCES = 5  # 0 in the controllers' sweeps, which leave out wrenches and drag; else 1
+SETTING_IMPLICIT = 6  # 1 if the step is implicit in springs and damping
+SETTING_CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
+SETTING_HYBRID = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
+SETTING_COUNT = 9
 
 # Entries of `BlockActions.failures`: whether user functions are called for a lane, or the function that failed.
 CALLS_ALLOWED = 0
