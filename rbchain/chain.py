@@ -1,4 +1,4 @@
-"""Model: a mechanism, and everything that is computed of it. Checks arguments, then makes one driver call."""
+"""Model: the facade. A state enters rbchain here; the methods that take states are in `quantities` and `simulation`."""
 
 from __future__ import annotations
 

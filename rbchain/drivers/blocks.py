@@ -1,4 +1,4 @@
-"""Working memory of a block of lanes, and the samples' numbers in and out of it.
+"""Memory of a block of lanes. The states of its samples are copied into it, and the results out of it.
 
 Drivers take the numbers of a batch as arrays (samples, m), and compute them in lanes; those of one sample as (m,).
 """

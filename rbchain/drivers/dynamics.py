@@ -1,4 +1,4 @@
-"""Drivers of the dynamics: one per quantity, for the samples [first, last) of a batch, block by block of lanes.
+"""Drivers of the dynamics: for the samples [first, last), copy the states of each block into lanes and call a kernel.
 
 Common arguments of all drivers of quantities: `memory`, `memory_size` numbers that no other call uses meanwhile, for
 `rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAMETERS) with None

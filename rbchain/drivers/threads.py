@@ -1,4 +1,4 @@
-"""A batch shared out among threads: drivers hold no lock while they run, and no bit depends on who ran a sample."""
+"""Share a batch among threads. A driver holds no lock, and no bit of a state depends on the thread that computes it."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Analytical derivatives of the dynamics."""
+"""Derivatives of the dynamics. Each method hands its states to one driver, whose result is three matrices."""
 
 from __future__ import annotations
 

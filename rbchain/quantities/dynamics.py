@@ -1,4 +1,4 @@
-"""Forces and accelerations."""
+"""Forces and accelerations. Each method hands its states and one driver to the kernel model."""
 
 from __future__ import annotations
 

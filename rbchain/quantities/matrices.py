@@ -1,4 +1,4 @@
-"""Matrices between the joints: mass, Coriolis, centroidal momentum."""
+"""Matrices between the joints: mass, Coriolis, centroidal momentum. Each method hands its states to one driver."""
 
 from __future__ import annotations
 

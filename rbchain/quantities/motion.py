@@ -1,4 +1,4 @@
-"""Where the bodies are, how they move, and what momentum and energy they have."""
+"""Poses, velocities, Jacobians, momentum and energy. Each method hands its states to one driver."""
 
 from __future__ import annotations
 

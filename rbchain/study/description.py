@@ -1,4 +1,4 @@
-"""What a study is: the same from `study.toml` and from Python."""
+"""Description of a study, the same from `study.toml` and from Python. A study's initial state enters here."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""Where chunks are computed: in this process, in several, or on a cluster. Each gives back (chunk, outputs).
+"""Executors: compute chunks in this process, in several or on a cluster. Each yields (chunk, outputs).
 
 None of them changes a bit: a chunk is what its samples are, whoever computes it, and however often it takes.
 """

@@ -1,4 +1,4 @@
-"""The nominal sample of a study, before anything varies: its model, initial state, drives, forces and events."""
+"""The nominal sample, before anything varies: its model, initial state, drives, forces and events."""
 
 from __future__ import annotations
 

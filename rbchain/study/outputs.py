@@ -1,4 +1,4 @@
-"""What is kept of every sample, and how it is found from the motion."""
+"""Outputs of the samples: what is stored of each, and how it is computed from its trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study bound to its model: the draws, motions and outputs of any range of samples."""
+"""Plan: a checked study. It draws the samples, simulates them and computes their outputs."""
 
 from __future__ import annotations
 

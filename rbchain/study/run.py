@@ -1,4 +1,4 @@
-"""Running a study: chunks in, results stored, statistics in the order of the samples."""
+"""Run a study: hand each chunk of samples to an executor, store its results and update the statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the draws of samples reach their models, their initial states, and what acts on them."""
+"""Samples: the models, initial states and actions that the draws of a chunk give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where results are kept: a Zarr group that xarray opens, a chunk of it for every chunk of the study.
+"""Store: the results on disk, a Zarr group with one chunk for each chunk of the study.
 
 The checksums of a chunk's files are written last, and every file appears whole or not at all (it is renamed into its
 place). A chunk with checksums is finished, so a run that was killed leaves nothing to repair.

@@ -1,4 +1,4 @@
-"""Study: a description with what can be done with it."""
+"""Study: what a user calls. It hands its plan to `run`, which computes the samples chunk by chunk."""
 
 from __future__ import annotations
 
