@@ -35,8 +35,8 @@ def draw_motion(motion: Trajectory, what: str) -> Figure:
 def warn_of_few_times(motion: Trajectory) -> None:
     """Say so where a motion was saved at its ends only: what lies between cannot be shown."""
     if motion.t.size == 2 and motion.steps.max(initial=0) > 1:
-        words = "the motion was saved at its beginning and end only, and is drawn straight between"
-        warnings.warn(f"{words}: give simulate a save_at, such as save_at=101", stacklevel=4)
+        problem = "the motion was saved at its beginning and end only, and is drawn straight between"
+        warnings.warn(f"{problem}: give simulate a save_at, such as save_at=101", stacklevel=4)
 
 
 def _grid(figure_class: type[Figure], rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:

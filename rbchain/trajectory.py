@@ -138,7 +138,9 @@ class Trajectory(SuggestsAttributes):
         index = tuple(
             int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
         )
-        exceptions = {at[len(index) :]: words for at, words in self.exceptions.items() if at[: len(index)] == index}
+        exceptions = {
+            at[len(index) :]: exception for at, exception in self.exceptions.items() if at[: len(index)] == index
+        }
         return Trajectory(
             self.t,
             self.q[i],
@@ -281,8 +283,8 @@ class Trajectory(SuggestsAttributes):
             samples = np.flatnonzero(self.status.reshape(-1) == status)
             if samples.size:
                 first = int(samples[0])
-                words = "" if status.success else self._where_it_failed(first, status)
-                lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{words}")
+                details = "" if status.success else self._where_it_failed(first, status)
+                lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{details}")
         return "\n".join(lines)
 
     def _where_it_failed(self, sample: int, status: Status) -> str:

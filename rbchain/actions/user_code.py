@@ -114,8 +114,8 @@ def reason_of(error: Exception) -> str:
     reason = " ".join(NOISE.split(text)[0].split())
     specific = re.search(r"raised a specific error:\s*\w+: ([^\n]+)", text)
     place = re.search(r"\bat (\S[^\n]*?) \((\d+)\)", text)
-    words = [reason.rstrip("."), *([specific[1].rstrip(".")] if specific else [])]
-    return "; ".join(words) + (f" ({place[1]}, line {place[2]})" if place and place[1] not in reason else "")
+    parts = [reason.rstrip("."), *([specific[1].rstrip(".")] if specific else [])]
+    return "; ".join(parts) + (f" ({place[1]}, line {place[2]})" if place and place[1] not in reason else "")
 
 
 # Compiled code knows functions by their addresses only.

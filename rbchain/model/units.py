@@ -223,9 +223,9 @@ class Units:
 
     def _unfit(self, value: Any, dimension: str) -> ModelError:
         article = "an" if dimension[0] in "aeiou" else "a"
-        shown = repr(value) if isinstance(value, str) else f"'{value}'"
-        words = dimension.replace("_", " ")
-        return ModelError(f"{words} is {shown}; expected {article} {words} such as {self.units[dimension]}")
+        found = repr(value) if isinstance(value, str) else f"'{value}'"
+        quantity = dimension.replace("_", " ")
+        return ModelError(f"{quantity} is {found}; expected {article} {quantity} such as {self.units[dimension]}")
 
 
 def _pint() -> Any:

@@ -170,9 +170,9 @@ class Identification(Attributes):
 
 def _in_words(row: np.ndarray, labels: Sequence[str]) -> str:
     """A sum of parameters, such as "link1.Jzz + 0.25*link2.m"."""
-    words = ""
+    text = ""
     for label, weight in zip(labels, row, strict=True):
         if weight != 0.0:
             size = "" if abs(abs(weight) - 1.0) < NOTHING_NEW else f"{abs(weight):.6g}*"
-            words += (" - " if weight < 0.0 else " + " if words else "") + size + label
-    return words.strip()
+            text += (" - " if weight < 0.0 else " + " if text else "") + size + label
+    return text.strip()

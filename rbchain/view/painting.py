@@ -61,9 +61,9 @@ class Painting:
         axes.view_init(elev=ELEVATION, azim=AZIMUTH)
         axes.set_axis_off()
         step = 10.0 ** np.floor(np.log10(radius)) / 2
-        reach = np.arange(-np.ceil(1.3 * radius / step), np.ceil(1.3 * radius / step) + 1) * step
-        for x in reach:
-            for line in (([x, x], reach[[0, -1]]), (reach[[0, -1]], [x, x])):
+        span = np.arange(-np.ceil(1.3 * radius / step), np.ceil(1.3 * radius / step) + 1) * step
+        for x in span:
+            for line in (([x, x], span[[0, -1]]), (span[[0, -1]], [x, x])):
                 axes.plot(*line, [0, 0], color="#d5d9de", linewidth=0.6, zorder=0, clip_on=False)
 
     def _turned(self, points: np.ndarray) -> np.ndarray:

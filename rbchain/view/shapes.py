@@ -105,10 +105,10 @@ def _capsule(creation: Any, radius: float, length: float) -> Any:
 
 def extent_of(model: Model) -> float:
     """How far the mechanism reaches at most, m: along its joints and to its centres of mass."""
-    reach = np.linalg.norm(model.placement_translation, axis=1)
+    length = np.linalg.norm(model.placement_translation, axis=1)
     far = np.zeros(model.n_bodies)
     for i, parent in enumerate(model.parent):
-        far[i] = reach[i] + (far[parent] if parent >= 0 else 0.0)
+        far[i] = length[i] + (far[parent] if parent >= 0 else 0.0)
     return float(max(np.max(far + 2 * np.linalg.norm(model.cg, axis=1)), 1e-3))
 
 

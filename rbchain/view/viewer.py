@@ -136,10 +136,10 @@ class Viewer:
     def _add_slider(self, gui: Any, i: int) -> Any:
         model = self._model
         turns = model.dof_types[i] != "prismatic"
-        reach = np.pi if turns else self._stage.size
+        span = np.pi if turns else self._stage.size
         lower, upper = model.position_limits[i].tolist()
-        lower = lower if np.isfinite(lower) else min(-reach, upper - reach)
-        upper = upper if np.isfinite(upper) else max(reach, lower + reach)
+        lower = lower if np.isfinite(lower) else min(-span, upper - span)
+        upper = upper if np.isfinite(upper) else max(span, lower + span)
         upper = max(upper, lower + 1e-6)  # a slider needs some way to go
         unit = "rad" if turns else "m"
         slider = gui.add_slider(

@@ -73,16 +73,20 @@ class _FingerprintedCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:  # whatever unpickling makes of damaged bytes
-            words = f"what is kept of {self._py_func.__name__} in {self.cache_path} is damaged ({type(error).__name__})"
-            warnings.warn(f"{words}; it is compiled anew", stacklevel=2)
+            problem = (
+                f"what is kept of {self._py_func.__name__} in {self.cache_path} is damaged ({type(error).__name__})"
+            )
+            warnings.warn(f"{problem}; it is compiled anew", stacklevel=2)
             return None
 
     def save_overload(self, sig, data):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            words = f"the compiled {self._py_func.__name__} cannot be kept in {self.cache_path} ({error.strerror})"
-            warnings.warn(f"{words}; every process will compile it anew. NUMBA_CACHE_DIR says where else", stacklevel=2)
+            problem = f"the compiled {self._py_func.__name__} cannot be kept in {self.cache_path} ({error.strerror})"
+            warnings.warn(
+                f"{problem}; every process will compile it anew. NUMBA_CACHE_DIR says where else", stacklevel=2
+            )
 
 
 class _OnlyLinked(JITCodeLibrary):
