@@ -118,5 +118,5 @@ def test_an_attribute_error_inside_a_property_is_not_hidden():
 
 
 def test_an_object_without_its_fields_yet_has_no_attributes():
-    with pytest.raises(AttributeError, match="has no attribute '_description'"):
+    with pytest.raises(AttributeError, match="has no attribute 'description'"):
         rbchain.Model.__new__(rbchain.Model).mass  # noqa: B018
