@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import StateError
-from .real_arrays import real_array
-
-FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+from .real_arrays import FLOAT32, FLOAT64, real_array
 
 
 def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:

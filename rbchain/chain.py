@@ -116,7 +116,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
             Of each link, if it is not such a rod.
         gravity : (3,) array, m/s^2
             In world axes. The default is the benchmark's: 10 m/s^2 along -y, since the links turn about z. Under the
-            default of `ModelBuilder` and of files, (0, 0, -9.81), this sample would not swing.
+            default of `ModelBuilder` and of files, (0, 0, -9.81), the chain would not swing.
 
         Examples
         --------

@@ -14,7 +14,7 @@ little more than one. Arithmetic on `block.q[i, k]` works for both.
 
     forward_dynamics(model, q, qd, loads, qdd, work, k)         writes qdd; NaN from a singular joint on
     inverse_dynamics(model, q, qd, qdd, loads, work, k)         writes loads.tau
-    hybrid_dynamics(model, q, qd, loads, qdd, given, work, k)   writes qdd and loads.tau; given (nv, samples) is 0 or 1
+    hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k)  qdd, loads.tau; prescribed (nv, samples) is 0 or 1
     joint_reactions(model, q, qd, qdd, loads, reactions, work, k)           (bodies, 6, samples), and loads.tau
     body_poses(model, q, poses, work, k)                                    (bodies, 12, samples)
     body_velocities(model, q, qd, velocities, work, k)                      (bodies, 6, samples)

@@ -78,7 +78,10 @@ _SENTENCES = {
     Status.STEP_UNDERFLOW: (
         "The step became too small to advance the time: the motion is singular or too stiff for the tolerances."
     ),
-    Status.NOT_FINITE: "The state or its rate was not finite: the mechanism is singular there, or the motion diverged.",
+    Status.NOT_FINITE: (
+        "The state or its rate was not finite: the mechanism is singular there, it has bodies without inertia, or the "
+        "motion diverged."
+    ),
     Status.TOO_MANY_STEPS: "The limit of max_steps was reached before the end of the motion.",
     Status.STOPPED: "An event ended the motion.",
     Status.TOO_STIFF: (

@@ -163,7 +163,17 @@ class KernelModel:
         without = self.samples_without_inertia(what, held, resisted)
         if not without.any():
             return self
-        rotors = np.where(without[..., None], np.nan, self.description.rotor_inertia)
+        if held is None and resisted is None:
+            return self._failing_without_inertia
+        return self._failing_where(without)
+
+    @cached_property
+    def _failing_without_inertia(self) -> Self:
+        return self._failing_where(self._dofs_without_inertia.any(-1).reshape(self.batch_shape))
+
+    def _failing_where(self, samples: np.ndarray) -> Self:
+        """The model in which these samples (*batch_shape) have rotors of NaN."""
+        rotors = np.where(samples[..., None], np.nan, self.description.rotor_inertia)
         return type(self)(dataclasses.replace(self.description, rotor_inertia=rotors))
 
     # --- a call of a driver -------------------------------------------------------------------------------------------
@@ -186,7 +196,7 @@ class KernelModel:
         `out` is where the result goes, or None for new memory.
         """
         if self._shared and out is None and (not wrenches or wrenches[0] is None):
-            # a single state as it should be takes no detour: beside the dynamics of one sample, every check counts
+            # fast path for one valid state: the checks would otherwise take longer than the dynamics
             own = self._position_shape
             for x in states:
                 if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != own or not x.flags.carray:
@@ -244,7 +254,7 @@ class KernelModel:
         out: np.ndarray | None,
         **settings: Any,
     ) -> np.ndarray:
-        """`_compute` for several states of each varied sample, along `extra` axes behind those of the batch."""
+        """`compute` for several states of each varied sample, along `extra` axes behind those of the batch."""
         behind = len(self.batch_shape)
         arguments = [*states, *wrenches]
         # what has no axes of its own there is the same for all of them
@@ -302,7 +312,8 @@ class KernelModel:
             batch = np.broadcast_shapes(self.batch_shape if of_samples is None else of_samples, *batches)
         except ValueError:
             found = dict(zip(names, batches, strict=True))
-            raise StateError(f"the batch shapes {found} and the model's, {self.batch_shape}, do not fit") from None
+            own_shape = f" and the model's, {self.batch_shape}" if self.batch_shape else ""
+            raise StateError(f"the batch shapes {found}{own_shape}, do not fit; expected equal shapes, or 1") from None
         if not self._shared and of_samples is None and batch != self.batch_shape:
             raise StateError(
                 f"the states are a batch {batch}; expected {self.batch_shape}, the batch of varied samples"
@@ -319,7 +330,7 @@ class KernelModel:
         return ready, dtype, batch
 
     def _check_quaternions(self, name: str, q: np.ndarray) -> None:
-        """Refuse quaternions that are not of unit length; what is not finite is the sample's own trouble."""
+        """Refuse quaternions that are not of unit length; those that are not finite are left to the sample's status."""
         # a length off by x is a square off by 2 x
         allowed = 2.0 * UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
         for at in self._quaternions:

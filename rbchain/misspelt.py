@@ -9,7 +9,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
     from difflib import get_close_matches  # only errors need it
 
     public = [] if name.startswith("_") else [other for other in known if not other.startswith("_")]
-    close = get_close_matches(name, public, n=1)
+    close = get_close_matches(name, public, n=1, cutoff=0.7)
     return AttributeError(f"{owner} has no attribute {name!r}" + "".join(f"; did you mean {other}?" for other in close))
 
 

@@ -123,7 +123,7 @@ class Trajectory(SuggestsAttributes):
     def _driven(self) -> np.ndarray:
         """Forces and accelerations, computed from what drove the motion, once for all samples of it."""
         if self._motors is None:
-            raise StateError("what drove this trajectory is not known; expected one that simulate returned")
+            raise StateError("this trajectory does not record its drives; only trajectories returned by simulate() do")
         return self._motors()
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:

@@ -419,5 +419,5 @@ def test_a_trajectory_put_together_by_hand_says_that_its_forces_are_not_known():
     chain = rb.Model.serial_chain(1)
     motion = rb.Trajectory(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), *np.zeros((4, 1), int), model=chain)
     assert pickle.loads(pickle.dumps(motion)).t.size == 1
-    with pytest.raises(rb.StateError, match="what drove this trajectory is not known"):
+    with pytest.raises(rb.StateError, match="this trajectory does not record its drives"):
         _ = motion.tau

@@ -48,7 +48,7 @@ class Wrench:
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
         """The wrench on one sample of a batch."""
-        force, moment = (_of_chain(given, i, batch_shape) for given in (self.force, self.moment))
+        force, moment = (_signals_of_sample(given, i, batch_shape) for given in (self.force, self.moment))
         point = real_array("point", self.point, StateError)
         return Wrench(self.frame, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
 
@@ -67,13 +67,13 @@ class Current:
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Current:
         """The current around one sample of a batch."""
-        return Current(_of_chain(self.velocity, i, batch_shape))
+        return Current(_signals_of_sample(self.velocity, i, batch_shape))
 
 
 Force = Wrench | Current
 
 
-def _of_chain(
+def _signals_of_sample(
     components: ThreeSignals, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
 ) -> tuple[Signal, ...]:
     return tuple(signal.of_sample(i, batch_shape) for signal in three_signals("components", components))

@@ -21,7 +21,7 @@ from .view import add_view
 if TYPE_CHECKING:
     from ..chain import Model
 
-CHAINS_PER_PIECE = 1000
+SAMPLES_PER_PIECE = 1000
 
 
 def add_single(commands: Any, form: dict[str, Any]) -> None:
@@ -79,8 +79,8 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
         model.simulate(q0[:1], qd0[:1], 1e-6, **settings)
         progress.update(task, description=f"swinging {escape(model.name)}")
         started = time.perf_counter()
-        for first in range(0, options.batch, CHAINS_PER_PIECE):
-            piece = slice(first, first + CHAINS_PER_PIECE)
+        for first in range(0, options.batch, SAMPLES_PER_PIECE):
+            piece = slice(first, first + SAMPLES_PER_PIECE)
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
             progress.advance(task, len(q0[piece]))
         seconds = time.perf_counter() - started

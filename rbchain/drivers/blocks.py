@@ -62,7 +62,7 @@ def body_count(topology):
 
 @kernel
 def block_for(memory, topology, parameters, wrenches, rows, q):
-    """Lay out a block of lanes for positions `q` in `memory` and settle its base; `rows` more rows, set to zero."""
+    """Lay out a block of lanes for positions `q` in `memory` and reset its base; `rows` more rows, set to zero."""
     n, nq, width = topology.shape[1], q.shape[q.ndim - 1], lane_width(q)
     loaded = 0
     if wrenches is not None:
@@ -106,7 +106,7 @@ water_of = choose(
 
 
 def choose_parameters(shared, of_lanes):
-    """The parameters that kernels read: shared ones as they are; (n + 1, PARAMETERS, 1) copied to each lane."""
+    """The parameters that kernels read: shared ones as they are; (n + 1, PARAM_COLUMNS, 1) copied to each lane."""
     if shared.ndim == 2:
         return shared
     for i in range(shared.shape[0]):

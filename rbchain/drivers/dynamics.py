@@ -1,17 +1,17 @@
 """Drivers of the dynamics: for the samples [first, last), copy the states of each block into lanes and call a kernel.
 
 Common arguments of all drivers of quantities: `memory`, `memory_size` numbers that no other call uses meanwhile, for
-`rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAMETERS) with None
-for `variation`, or (n + 1, PARAMETERS, 1) with a Variation; then the samples' numbers, inputs before outputs: (samples,
-m) of a batch, (m,) of a single sample. `wrenches` has no numbers where there are none. `first` is a multiple of the
-lane width, as blocks of varied parameters are.
+`rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAM_COLUMNS) with
+None for `variation`, or (n + 1, PARAM_COLUMNS, 1) with a Variation; then the samples' numbers, inputs before outputs:
+(samples, m) of a batch, (m,) of a single sample. `wrenches` has no numbers where there are none. `first` is a multiple
+of the lane width, as blocks of varied parameters are.
 
 n counts degrees of freedom, as the kernels do. Where only some entries of a result are ever other than zero, the
 block's rows, which start as zero, hold them from block to block.
 """
 
 from ..core.algorithms import aba, hybrid, residual, rnea
-from ..core.forces import passive as forces
+from ..core.forces import passive
 from ..core.forces.added_mass import add_drag
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
@@ -75,14 +75,14 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
     """What is left of each body's balance: `residuals`, per sample (n, 6) with the moment before the force."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
-    of_bodies = block.rows.reshape(n, 6, width)
+    of_dofs = block.rows.reshape(n, 6, width)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        residual.force_balance(block.model, block.q, block.qd, block.loads, block.qdd, of_bodies, block.work, k)
+        residual.force_balance(block.model, block.q, block.qd, block.loads, block.qdd, of_dofs, block.work, k)
         unpack(block.rows, residuals, start, last)
 
 
@@ -91,14 +91,14 @@ def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenche
     """What the joints transmit: `reactions`, per sample (bodies, 6) with the force before the moment."""
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * bodies, q)
-    of_bodies = block.rows.reshape(bodies, 6, width)
+    of_dofs = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, of_bodies, block.work, k)
+        rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, of_dofs, block.work, k)
         unpack(block.rows, reactions, start, last)
 
 
@@ -110,6 +110,6 @@ def passive_forces(memory, topology, parameters, variation, q, qd, found, first,
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
-        forces.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)
+        passive.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)
         add_drag(block.model, block.q, block.qd, block.loads.tau, block.work, k)
         unpack(block.loads.tau, found, start, last)

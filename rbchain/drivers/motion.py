@@ -57,7 +57,7 @@ def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, acce
 
 @driver
 def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
-    """Jacobian of a point: per sample (6, n); `point` is (body, watcher, x, y, z)."""
+    """Jacobian of a point: per sample (6, n); `point` is (dof, observer, x, y, z)."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n, q)
     of_joints, watched = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
@@ -70,7 +70,7 @@ def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
 
 @driver
 def jacobian_derivative(memory, topology, parameters, variation, point, q, qd, J, first, last):
-    """Rate of the Jacobian of a point: per sample (6, n); `point` is (body, watcher, x, y, z)."""
+    """Rate of the Jacobian of a point: per sample (6, n); `point` is (dof, observer, x, y, z)."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n, q)
     of_joints, watched = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)

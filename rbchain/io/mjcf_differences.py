@@ -97,7 +97,7 @@ def _lacking(source: Source, forces: Forces) -> dict[str, list[str]]:
     equalities = [] if source.disabled("equality", "constraint") else _where(model.eq_active0)
     return {
         "gravity compensation by actuators of bodies": _bodies(source, forces.lifted_by_actuators),
-        "tendons": [source.label("tendon", i) for i in _acting_tendons(source)],
+        "tendons": [source.label("tendon", i) for i in _active_tendons(source)],
         "equality constraints": [_equality(source, i) for i in equalities],
         "limits of ball joints": _joints(source, _limited(source, ("ball",))),
     }
@@ -154,17 +154,17 @@ def _limited(source: Source, kinds: tuple[str, ...]) -> list[int]:
     return [j for j in _where(source.model.jnt_limited) if source.joint_type(j) in kinds]
 
 
-def _acting_tendons(source: Source) -> list[int]:
+def _active_tendons(source: Source) -> list[int]:
     """Tendons that do something without an actuator's force."""
-    model, acting = source.model, np.zeros(source.model.ntendon, bool)
+    model, active = source.model, np.zeros(source.model.ntendon, bool)
     for field, flags in OF_TENDONS.items():
         if not source.disabled(*flags):
-            acting |= np.array([np.any(values) for values in source.field(field, model.ntendon)], bool)
+            active |= np.array([np.any(values) for values in source.field(field, model.ntendon)], bool)
     count = len(model.actuator_trntype)
     for i in _where(model.actuator_trntype == source.kind("Trn", "mjTRN_TENDON")):
         own = [source.field(f"actuator_{name}", count, 1)[i] for name in ("armature", "damping", "dampingpoly")]
-        acting[model.actuator_trnid[i, 0]] |= any(np.any(value) for value in own)
-    return _where(acting)
+        active[model.actuator_trnid[i, 0]] |= any(np.any(value) for value in own)
+    return _where(active)
 
 
 def _equality(source: Source, i: int) -> str:

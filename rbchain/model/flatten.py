@@ -1,4 +1,4 @@
-"""From a description to the arrays of `core.layout`.
+"""From a description to the arrays of `core.tree.layout`.
 
 A joint of several degrees of freedom becomes a row of bodies with one each, all but the last without mass. Each body's
 axes are turned so that its joint's axis becomes z; placements, centres of mass and tensors turn along.
@@ -23,7 +23,7 @@ DOF_CODES = {"revolute": layout.REVOLUTE, "prismatic": layout.PRISMATIC, "screw"
 POSING_CODES = {"free": layout.POSING_FREE, "spherical": layout.POSING_SPHERICAL}
 
 #: Columns of the parameters that each field of a description reaches.
-REACH = {
+COLUMNS_OF_FIELD = {
     "placement_rotation": ("rotation",),
     "placement_translation": ("translation",),
     "axis": ("rotation", "translation", "cg", "inertia", "axis"),
@@ -143,7 +143,7 @@ def dofs_of(description: Description) -> Dofs:
 
 
 def topology_of(description: Description) -> np.ndarray:
-    """Parents, joints and the order in which children add up (TOPOLOGY_ROWS, nv), as `core.layout` has them."""
+    """Parents, joints and the order in which children add up (TOPOLOGY_ROWS, nv), as `core.tree.layout` has them."""
     dofs, n = dofs_of(description), len(description.dof_types)
     topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.AIR)
     parent = np.arange(-1, n - 1)
@@ -311,7 +311,7 @@ def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.nd
 
 
 def parameters_of(description: Description, in_water: bool) -> np.ndarray:
-    """The parameters (nv + 1, PARAMETERS) of a description without batch axes; (nv + 1, WET_PARAMETERS) in water."""
+    """The parameters of a description without batch axes (nv + 1, PARAM_COLUMNS), in water PARAM_COLUMNS_IN_WATER."""
     n = len(description.dof_types)
     parameters = np.zeros((n + 1, layout.PARAM_COLUMNS_IN_WATER if in_water else layout.PARAM_COLUMNS))
     for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
@@ -358,7 +358,7 @@ def variation_of(
 
     varied = [f for f, axes in VARIABLE_FIELDS.items() if getattr(description, f).ndim > len(axes)]
     groups = COLUMNS | WATER_COLUMNS if in_water else COLUMNS
-    reached = {name for field in varied if field != "gravity" for name in REACH[field]}
+    reached = {name for field in varied if field != "gravity" for name in COLUMNS_OF_FIELD[field]}
     reached |= set(WATER_TURNED_WITH_AXIS) if "axis" in varied else set()
     for name in sorted(reached & groups.keys()):
         columns = columns_of(description, name)

@@ -165,10 +165,10 @@ class Identification(Attributes):
         projection *= np.where(seen, length, 0.0) / length[columns, None]
         projection[np.abs(projection) < NOTHING_NEW] = 0.0
         labels = [f"{body}.{name}" for body in self.body_names for name in PARAMETER_NAMES]
-        return BaseParameters(tuple(_in_words(row, labels) for row in projection), columns, projection)
+        return BaseParameters(tuple(_as_text(row, labels) for row in projection), columns, projection)
 
 
-def _in_words(row: np.ndarray, labels: Sequence[str]) -> str:
+def _as_text(row: np.ndarray, labels: Sequence[str]) -> str:
     """A sum of parameters, such as "link1.Jzz + 0.25*link2.m"."""
     text = ""
     for label, weight in zip(labels, row, strict=True):

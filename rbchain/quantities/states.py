@@ -1,4 +1,4 @@
-"""Positions with quaternions: moving them, telling them apart, and making them up."""
+"""State utilities: difference, integration on the tangent space, random states."""
 
 from __future__ import annotations
 

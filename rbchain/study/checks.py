@@ -31,14 +31,14 @@ def check_actions(nominal: Nominal) -> None:
     """A StudyError where drives, forces or events do not fit the model, each alone or all together."""
     simulate = nominal.simulation
 
-    def gathered(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
+    def flattened(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
         implicit = simulate.method == "implicit"
         return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
     for kind, actions in {"drives": nominal.drives, "forces": nominal.forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
-            call_at(f"{kind}[{i}]", gathered, **{kind: (action,)})
-        call_at(kind, gathered, **{kind: actions})
+            call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
+        call_at(kind, flattened, **{kind: actions})
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 
 

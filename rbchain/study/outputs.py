@@ -17,7 +17,7 @@ from .nominal import Nominal
 from .places import call_at
 
 NOT_RUN = -1  # in the place of a Status: the sample has not been computed yet
-STATUS_LABEL = f"how the chain ended: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event; else failed"
+STATUS_LABEL = f"how the sample ended: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event; else failed"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
     for measure in measures:
         units = measure.units_in(nominal.model)
         yield Variable(measure.name, units=units, label=f"{measure.name} ({units})" if units else measure.name)
-    yield Variable("end_time", units="s", label="until when the chain was computed, of the times looked at")
+    yield Variable("end_time", units="s", label="time that the sample reached, of the times looked at")
     yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
 
 

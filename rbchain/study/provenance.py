@@ -1,5 +1,6 @@
 """What computed the results, and when."""
 
+import contextlib
 import json
 import os
 import platform
@@ -51,9 +52,13 @@ class Log:
     def study_file(self) -> Path | None:
         """The file of the study that was run last into the folder; None where the log does not name one."""
         try:
-            lines = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
-        except (OSError, ValueError):
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
             return None
+        lines: list[Any] = []
+        for line in text.splitlines():
+            with contextlib.suppress(ValueError):  # a line of a run that was killed may be cut off
+                lines.append(json.loads(line))
         files = [line["file"] for line in lines if isinstance(line, dict) and line.get("file")]
         return self.path.parent / files[-1] if files else None
 

@@ -136,7 +136,9 @@ def _about_failures(results: xarray.Dataset) -> str:
 
 def sentence(status: int) -> str:
     """What a sample's status says."""
-    return "The sample has not been computed." if status == NOT_RUN else Status(status).sentence
+    if status == NOT_RUN:
+        return "The sample has not been computed."
+    return Status(status).sentence if status in set(Status) else f"Unknown status {status}."
 
 
 def _provenance(results: xarray.Dataset) -> str:

@@ -25,7 +25,7 @@ def chunk_size(plan: Plan, memory: float) -> int:
     at_once = int(memory / (4 * plan.bytes_per_sample()))  # one computed, one stored, one waiting, and copies
     if at_once < 1:
         raise StudyError(
-            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g}, for one chain"
+            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g}, for one sample"
         )
     return min(CHUNK, at_once, plan.description.samples)
 

@@ -17,10 +17,10 @@ from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, 
 
 
 class Point(NamedTuple):
-    """A point in the axes of a body, and the body it is watched from; n stands for the world."""
+    """A point in the axes of a body, and the observer's body: each by its last degree of freedom, n for the world."""
 
-    body: int
-    watcher: int
+    dof: int
+    observer: int
     place: tuple
 
 
@@ -31,7 +31,7 @@ def jacobian(model, q, point, J, work, k):
         rotate_dof(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
     _, tip = arm_and_tip(point, model, work, k)
-    i, j = point.body, point.watcher
+    i, j = point.dof, point.observer
     while i != j:  # up both branches to where they meet; a parent's number is smaller, but for the world's
         if counts_first(i, j, model):
             store_column(i, J, k, column(i, model, tip, work, k))
@@ -48,8 +48,8 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
     arm, tip = arm_and_tip(point, model, work, k)
-    velocity = motion_at_tip(load_motion(work.dof, point.body, ROW_V, k), arm).lin
-    i, j = point.body, point.watcher
+    velocity = motion_at_tip(load_motion(work.dof, point.dof, ROW_V, k), arm).lin
+    i, j = point.dof, point.observer
     while i != j:
         if counts_first(i, j, model):
             store_column(i, J, k, column_rate(i, model, tip, velocity, work, k))
@@ -62,10 +62,10 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
 @kernel
 def arm_and_tip(point, model, work, k):
     """The point from its body's origin, and from the first joint, in world axes."""
-    arm = rotate(body_axes(point.body, model, work, k), point.place)
-    if point.body == model.parent.shape[0]:
+    arm = rotate(body_axes(point.dof, model, work, k), point.place)
+    if point.dof == model.parent.shape[0]:
         return arm, subtract3(arm, load3(work.dof, 0, ROW_LEVER, k))
-    return arm, add3(load3(work.dof, point.body, ROW_POSITION, k), arm)
+    return arm, add3(load3(work.dof, point.dof, ROW_POSITION, k), arm)
 
 
 @kernel
@@ -110,6 +110,6 @@ def store_column(i, J, k, velocities):
 
 @kernel
 def point_in(numbers, point):
-    """A Point in the precision of `numbers` from (body, watcher, x, y, z)."""
-    body, watcher, x, y, z = point
-    return Point(body, watcher, (constant_like(numbers, x), constant_like(numbers, y), constant_like(numbers, z)))
+    """A Point in the precision of `numbers` from (dof, observer, x, y, z)."""
+    dof, observer, x, y, z = point
+    return Point(dof, observer, (constant_like(numbers, x), constant_like(numbers, y), constant_like(numbers, z)))

@@ -111,7 +111,7 @@ def park_lane(block, stepper, lane):
 
 @kernel
 def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
-    """First rates and first step of the lanes that have just taken a sample; the others only watch.
+    """First rates and first step of the lanes that have just taken a sample; the others are unchanged.
 
     Hairer, Norsett and Wanner (1993), II.4, "starting step size": compare the rates here and an Euler step away.
     """

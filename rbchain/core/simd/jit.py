@@ -1,4 +1,4 @@
-"""The two kinds of compiled function, and the only place where Numba's options stand."""
+"""The three kinds of compiled function, and the only place where Numba's options stand."""
 
 import contextlib
 import hashlib
@@ -148,7 +148,10 @@ class _OnlyFromCompiledCode(CPUDispatcher):
     """What only compiled code can call."""
 
     def __call__(self, *args, **kwargs):
-        raise TypeError(f"{self.__name__} can only be called from compiled code, a function under @numba.njit")
+        raise TypeError(
+            f"{self.__name__} can only be called from compiled code; compile your function with "
+            "@rbchain.compiled.driver"
+        )
 
     def compile(self, sig):
         """As Numba does it, but without its timers: of nested functions each would hear each event of those within."""

@@ -20,8 +20,8 @@ from ..simd.lanes import constant_like
 PARAM_PLACEMENT_ROTATION = 0  # 9: joint frame to parent's frame at q = 0
 PARAM_PLACEMENT_TRANSLATION = 9  # 3: joint origin in the parent's frame, m
 PARAM_MASS = 12  # kg
-PARAM_CG = 13  # 3: centre of gravity in body axes, m
-PARAM_INERTIA = 16  # 6: about the centre of gravity, in body axes, kg m^2
+PARAM_CG = 13  # 3: centre of mass in body axes, m
+PARAM_INERTIA = 16  # 6: about the centre of mass, in body axes, kg m^2
 PARAM_ADVANCE = 22  # travel along the axis per unit of q: 0 revolute, 1 prismatic, the pitch (m/rad) of a screw
 PARAM_ARMATURE = 23  # inertia of the rotor, reflected to the joint, kg m^2 or kg
 PARAM_AXIS = 24  # 3: the joint's axis in body axes, from which the flattening has turned to z
@@ -89,8 +89,8 @@ ROW_F = 32  # 6: force through the joint (RNEA, residual)
 ROW_POSITION = 38  # 3: of the joint origin in the world, m
 ROW_SCALE = 41  # 2: how large the rotational and the translational inertia are that a joint of several dofs meets
 DOF_ROWS = 43
-# Rows that the mass matrix and the Coriolis matrix share with the sweeps above: neither matrix uses U, DINV, FORCE, A,
-# F or POSITION, which are the 21 rows from U on.
+# Rows that the mass matrix and the Coriolis matrix share with the sweeps above: neither matrix uses the 23 rows from U
+# to POSITION, of which these 21 are the first.
 ROW_COMPOSITE = ROW_U  # 21: added mass of the body and all that it carries, J (6), H (9), M (6)
 
 # --- contribution of a child to its parent's articulated body: first row of each ---
