@@ -1,4 +1,4 @@
-"""rbchain: the dynamics of serial chains and open trees of rigid bodies, one or a million in one call.
+"""rbchain simulates serial chains and trees of rigid bodies, one or a batch of millions in one call.
 
 The public names are those of `__init__.pyi`, imported when they are first used: Numba alone takes half a second.
 """

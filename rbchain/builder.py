@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .actions.drives import ONE_JOINT, OneJointDrive
 from .chain import Model
 from .errors import ModelError
+from .misspelt import SuggestsAttributes
 from .model import validation
 from .model.description import Description, Frame, water_of
 from .model.immersion import Immersion
@@ -42,7 +43,7 @@ class _Body(NamedTuple):
     joint_name: str
 
 
-class ModelBuilder:
+class ModelBuilder(SuggestsAttributes):
     """Put a mechanism together, parents before children, and build an immutable `Model`.
 
     Parameters

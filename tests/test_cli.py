@@ -62,7 +62,7 @@ def number(output, row):
 def test_simulate_prints_a_table_of_what_happened(run):
     code, output, _ = run("simulate", PUMA, "--batch", 7, "--duration", 0.1)
     assert code == DONE
-    assert number(output, "chains") == 7
+    assert number(output, "samples") == 7
     assert number(output, "steps") > 7
     assert number(output, "rejections") >= 0
     assert number(output, "evaluations") > 6 * 7
@@ -137,7 +137,7 @@ def test_a_batch_of_more_than_one_piece_is_whole(run, arm, tmp_path):
     out = tmp_path / "x.npz"
     code, output, _ = run("simulate", arm(), "--batch", 2501, "--duration", 0.01, "--samples", 2, "--out", out)
     assert code == DONE
-    assert number(output, "chains") == 2501
+    assert number(output, "samples") == 2501
     with np.load(out) as saved:
         assert saved["q"].shape == (2501, 2, 1)
         assert len(np.unique(saved["q"][:, 0])) == 2501

@@ -77,6 +77,7 @@ def test_the_modules_of_formats_need_no_import_of_their_own(module):
         (rbchain.compiled, "jacobain", "jacobian"),
         (rbchain.Model.serial_chain(1), "forward_dynamic", "forward_dynamics"),
         (rbchain.Model.serial_chain(1), "bodynames", "body_names"),
+        (rbchain.ModelBuilder(), "ad_body", "add_body"),
         (rbchain.Trajectory(*[np.zeros(1)] * 7), "sucess", "success"),
         (rbchain.Trajectory(*[np.zeros(1)] * 7), "evaluation", "evaluations"),
     ],

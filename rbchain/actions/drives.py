@@ -1,4 +1,4 @@
-"""Drives: what a joint's motor does over time."""
+"""Drives: the actuator force of a joint over time. `flatten` turns them into arrays for the kernels."""
 
 from __future__ import annotations
 

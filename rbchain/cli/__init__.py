@@ -23,7 +23,7 @@ EXAMPLES = """examples:
   rbchain study run examples/landing.toml --out landing
   rbchain study report landing
 
-exit codes: 0 done; 1 some chains could not be computed to the end; 2 the command or the file was refused"""
+exit codes: 0 done; 1 some samples could not be computed to the end; 2 the command or the file was refused"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -123,7 +123,7 @@ def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarra
     try:
         states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
     except (MemoryError, ValueError):
-        raise ValueError(f"--batch is {options.batch}: there is no memory for so many chains") from None
+        raise ValueError(f"--batch is {options.batch}: there is no memory for so many samples") from None
     return model.integrate(model.neutral(), states[0]), states[1]
 
 
@@ -132,9 +132,9 @@ def _report(model: Model, motion: Trajectory, seconds: float) -> Table:
     finished = motion.status == Status.DONE
     q, qd = motion.q[finished], motion.qd[finished]
     evaluations = int(motion.evaluations.sum())
-    title = f"{escape(model.name)}: {len(finished):,} chains of {model.n_bodies} bodies"
+    title = f"{escape(model.name)}: {len(finished):,} samples of {model.n_bodies} bodies"
     table = Table(title=title, show_header=False)
-    table.add_row("chains", f"{len(finished):,}")
+    table.add_row("samples", f"{len(finished):,}")
     table.add_row("steps", f"{int(motion.steps.sum()):,}")
     table.add_row("rejections", f"{int(motion.rejections.sum()):,}")
     table.add_row("evaluations", f"{evaluations:,}")

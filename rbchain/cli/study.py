@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def add_study(commands: Any, form: dict[str, Any]) -> None:
     """The commands of `rbchain study`."""
-    study = commands.add_parser("study", help="Monte Carlo studies: many different chains", **form)
+    study = commands.add_parser("study", help="Monte Carlo studies: many samples of a mechanism", **form)
     verbs = study.add_subparsers(required=True, metavar="VERB")
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="the study: a TOML file")

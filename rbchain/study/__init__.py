@@ -1,4 +1,4 @@
-"""Monte Carlo studies: many different chains, reproducible and resumable, on one machine or a cluster."""
+"""Monte Carlo studies: many samples of a mechanism, reproducible and resumable, on one machine or a cluster."""
 
 from typing import TYPE_CHECKING, Never
 

@@ -38,7 +38,7 @@ FORCES = {"Wrench": Wrench, "Current": Current}
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
 
 
-class Chain(Described):
+class SerialChain(Described):
     """The classical chain of equal links, as `Model.serial_chain` makes it, with the same defaults."""
 
     n: Annotated[int, Field(ge=1)]
@@ -55,7 +55,7 @@ class ModelSource(Described):
     """
 
     file: Path | None = None
-    serial_chain: Chain | None = None
+    serial_chain: SerialChain | None = None
     free_base: bool = False
     values: dict[str, Any] = Field(default={})
 
@@ -182,7 +182,7 @@ class Correlation(Described):
 
 
 class Simulation(Described):
-    """The motion that every chain makes: the arguments of `Model.simulate`.
+    """The motion that every sample makes: the arguments of `Model.simulate`.
 
     `samples` is how many evenly spaced times of it are looked at, by measures, extremes and `Outputs.motion`.
     """

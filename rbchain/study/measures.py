@@ -26,14 +26,14 @@ OVER = {
 
 
 def extended(series: np.ndarray) -> np.ndarray:
-    """Series (chains, times) in which the last number goes on where a chain has ended."""
+    """Series (samples, times) in which the last number goes on where a sample has ended."""
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
     times = np.minimum(np.arange(series.shape[-1]), last[:, None])
     return np.take_along_axis(series, times, -1)
 
 
 class Measure(Described):
-    """A number of each chain's motion.
+    """A number of each sample's motion.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class Measure(Described):
         "function".
     over : "final", "max", "min", "mean" or "rms"
         Over the times looked at, of which `Simulation.samples` says how many there are; after an event has stopped a
-        chain, it counts as staying as it was. "peak" is the largest magnitude.
+        sample, it counts as staying as it was. "peak" is the largest magnitude.
     function : callable(model, motion), or "module:name"
-        Numbers (chains,) or (chains, times) from the model of these chains and their `Trajectory`.
+        Numbers (samples,) or (samples, times) from the model of these samples and their `Trajectory`.
     unit : str
         For the plots.
     """
@@ -129,13 +129,13 @@ class Measure(Described):
             )
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:
-        """The number of each chain (chains,)."""
+        """The number of each sample (samples,)."""
         series = real_numbers("the result of its function", getattr(self, f"_{self.quantity}")(model, motion))
-        chains, times = motion.qd.shape[:2]
-        if series.shape not in ((chains,), (chains, times)):
+        samples, times = motion.qd.shape[:2]
+        if series.shape not in ((samples,), (samples, times)):
             raise StudyError(
-                f"its function returned shape {series.shape}; expected one number for each sample, ({chains},), or one "
-                f"for each sample and time, ({chains}, {times})"
+                f"its function returned shape {series.shape}; expected one number for each sample, ({samples},), or "
+                f"one for each sample and time, ({samples}, {times})"
             )
         if series.ndim == 1:
             return series

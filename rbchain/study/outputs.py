@@ -59,7 +59,7 @@ def has_failed(status: np.ndarray) -> np.ndarray:
 
 
 def no_outputs_of(variables: Sequence[Variable], sizes: Mapping[str, int], values: np.ndarray) -> dict[str, np.ndarray]:
-    """The outputs of samples with draws (m, columns) that no chain can have."""
+    """The outputs of samples with draws (m, columns) that no sample can have."""
     found = {}
     for variable in variables:
         shape = (len(values), *(sizes[d] for d in variable.dims))
@@ -103,7 +103,7 @@ def outputs_of(
 
 
 def _held_after_stop(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
-    """The motion, in which a chain that an event stopped stays in the state it had then."""
+    """The motion, in which a sample that an event stopped stays in the state it had then."""
     stopped = motion.status == Status.STOPPED
     if not stopped.any():
         return motion

@@ -16,7 +16,7 @@ from .store import InMemory, Store
 if TYPE_CHECKING:
     import numpy as np
 
-CHUNK = 4096  # chains: enough for all lanes and threads, and few enough for the caches
+CHUNK = 4096  # samples: enough for all lanes and threads, and few enough for the caches
 MEMORY = 1 << 30  # bytes that chunks on their way may take
 
 

@@ -36,14 +36,14 @@ class Samples:
         return self.model.integrate(self._q, self._displacement) if self._displacement.any() else self._q
 
     def field(self, name: str) -> np.ndarray:
-        """A field of all chains, which may be written to."""
+        """A field of all samples, which may be written to."""
         if name not in self.fields:
             of_one = getattr(self.model, name)
             self.fields[name] = np.array(np.broadcast_to(of_one, (self.count, *of_one.shape)))
         return self.fields[name]
 
     def build(self, only: int | None = None) -> Model:
-        """The model of all chains, or of one of them alone."""
+        """The model of all samples, or of one of them alone."""
         chosen = slice(None) if only is None else only
         many = self.model.vary(**{name: values[chosen] for name, values in self.fields.items()})
         for body, mass, point in self.payloads:
@@ -71,7 +71,7 @@ class Samples:
         """Another mass of the same shape: the density changes, and the tensor with it."""
         mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
         new = changed(mass[:, i], values[:, 0], dispersion.how)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a mass of zero, which is no chain's, is found later
+        with np.errstate(divide="ignore", invalid="ignore"):  # a mass of zero, which is no sample's, is found later
             inertia[:, i] *= (new / mass[:, i])[:, None, None]
         mass[:, i] = new
 
@@ -157,7 +157,7 @@ def other_moments(matrix: np.ndarray, share: float) -> np.ndarray:
 
 
 def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
-    """A signal of each chain: the signal plus, times, or replaced by its draw."""
+    """A signal of each sample: the signal plus, times, or replaced by its draw."""
     signal = as_signal("signal", signal)
     if how == "set":
         return Signal.constant(draws)

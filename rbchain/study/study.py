@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..chain import Model
 from ..errors import ModelError, StudyError
+from ..misspelt import SuggestsAttributes
 from ..real_arrays import finite_number, whole_number
 from ..trajectory import Trajectory
 from . import executors
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 EXECUTORS = ("local", "processes", "dask")
 
 
-class Study:
+class Study(SuggestsAttributes):
     """A Monte Carlo study: a model, what varies and how, what to simulate, and what to keep.
 
     Parameters

@@ -1,4 +1,7 @@
-"""The arrays of the kernels: a model's topology and parameters, working memory, forces, and the rows of each.
+"""The arrays that the sweeps of a kernel hand on: topology, parameters, working memory, forces, and the rows of each.
+
+Constants have the prefix of their array: ROW_ of `Work.dof`, PARAM_ of the parameters, TOPOLOGY_ of the topology.
+Docstrings of kernels name rows without it ("reads R").
 
 Entry i of these arrays is degree of freedom (dof) i, and n is the number of dofs. A joint with several dofs is a
 sequence of joints with one dof each, between bodies without mass; the last of them carries the body of the mechanism.
