@@ -65,7 +65,9 @@ class Dynamics(Attributes):
         model = self.kernel_model
         if not model.has_inertia:
             model = model.with_inertia("forward_dynamics")
-        return model.compute(dynamics.forward_dynamics, (self.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out)
+        return model.compute(
+            dynamics.forward_dynamics, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
+        )
 
     def inverse_dynamics(
         self,
@@ -92,8 +94,9 @@ class Dynamics(Attributes):
         >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
         array([5.])
         """
-        return self.kernel_model.compute(
-            dynamics.inverse_dynamics, (self.nv,), ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
+        model = self.kernel_model
+        return model.compute(
+            dynamics.inverse_dynamics, (model.nv,), ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
         )
 
     def hybrid_dynamics(
