@@ -20,11 +20,12 @@ from .core.integration import drives as drive_codes
 from .core.integration import tableaus
 from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Outcome, Saved, Start, Tolerances
 from .core.simd.lanes import LANE_WIDTHS
-from .core.tree.layout import TOPOLOGY_COORDINATE
+from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING, TOPOLOGY_COORDINATE
 from .drivers import threads
 from .drivers.dynamics import forward_dynamics
 from .drivers.trajectories import Actions, actuator_forces, adaptive_steps, fixed_steps, trajectory_memory
 from .errors import SimulationError, StateError
+from .model.flatten import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array, whole_number
 from .trajectory import Trajectory, sample_index
 
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 # Squares of errors over a smaller atol would overflow.
 SMALLEST_ATOL, SMALLEST_ATOL_FLOAT32 = 1e-100, 1e-12
 #: Forces that resist motion in an implicit step as inertia does.
-RESISTING_FIELDS = ("stiffness", "cubic_stiffness", "damping", "friction", "static_friction")
+RESISTING_FIELDS = [
+    field for code in (PASSIVE_SPRING, PASSIVE_DAMPER, PASSIVE_FRICTION) for field in PASSIVE_CODES[code]
+]
 FIXED = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
 # More steps than anyone would wait for, and few enough to count.
 MOST_STEPS = 1e12

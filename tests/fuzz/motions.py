@@ -207,3 +207,17 @@ def check_same(one, other, samples):
     for record, same in zip(one.events, other.events, strict=True):
         np.testing.assert_array_equal(record.count[samples], same.count[samples])
         np.testing.assert_array_equal(record.t[samples], same.t[samples])
+
+
+def check_a_hazard(draw, clean, batch):
+    """A number that spoils one sample ends it in a status and leaves the others as they are; the spoilt motion."""
+    sample = draw(st.tuples(*(st.integers(0, size - 1) for size in batch)), label="sample")
+    spoilt = with_hazard(draw, clean, sample)
+    found, expected = spoilt.simulate(), clean.simulate()
+    for motion, result in ((spoilt, found), (clean, expected)):
+        check_ends(motion, result)
+        check_events(result)
+    others = np.ones(batch, bool)
+    others[sample] = False
+    check_same(found, expected, others)
+    return spoilt, found

@@ -10,7 +10,7 @@ import rbchain as rb
 
 from ..quantities import Magnitudes
 from .cases import cases
-from .motions import Motion, check_ends, check_events, check_same, motions, with_hazard
+from .motions import Motion, check_a_hazard, check_ends, motions
 from .trees import built, trees
 
 DURATION = 0.3
@@ -30,15 +30,7 @@ def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch,
     clean = motions(data.draw, model, batch, DURATION, steps=500)
     if not (clean.settings["drives"] or clean.settings["forces"] or clean.settings["events"]):
         clean.settings["events"] = [never_of(model)]  # the type of arguments for which the steppers are compiled
-    sample = data.draw(st.tuples(*(st.integers(0, size - 1) for size in batch)), label="sample")
-    spoilt = with_hazard(data.draw, clean, sample)
-    found, expected = spoilt.simulate(), clean.simulate()
-    for motion, result in ((spoilt, found), (clean, expected)):
-        check_ends(motion, result)
-        check_events(result)
-    others = np.ones(batch, bool)
-    others[sample] = False
-    check_same(found, expected, others)
+    check_a_hazard(data.draw, clean, batch)
 
 
 def never_of(model):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rbchain as rb
 
 from ..cases import cases
-from ..motions import HAZARDS, check_ends, check_events, check_same, motions, with_hazard
+from ..motions import HAZARDS, check_a_hazard, check_ends, check_events, check_same, motions
 from ..trees import built, trees
 
 pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
@@ -31,15 +31,7 @@ def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch,
     if batch and data.draw(st.booleans(), label="samples differ"):
         model = model.vary(mass=model.mass * np.random.default_rng(0).uniform(0.5, 2.0, (*batch, model.n_bodies)))
     clean = motions(data.draw, model, batch, DURATION, steps=20, dtype=dtype)
-    sample = data.draw(st.tuples(*(st.integers(0, size - 1) for size in batch)), label="sample")
-    spoilt = with_hazard(data.draw, clean, sample)
-    found, expected = spoilt.simulate(), clean.simulate()
-    for motion, result in ((spoilt, found), (clean, expected)):
-        check_ends(motion, result)
-        check_events(result)
-    others = np.ones(batch, bool)
-    others[sample] = False
-    check_same(found, expected, others)
+    spoilt, found = check_a_hazard(data.draw, clean, batch)
     if not found.success:
         with pytest.raises(rb.SimulationError):
             spoilt._replace(settings=spoilt.settings | {"on_failure": "raise"}).simulate()
