@@ -49,18 +49,18 @@ def real_array(
     """
     if type(value) is not np.ndarray:
         if _has_unit(value):
-            raise error(f"{name} is {_excerpt(value)}, with a unit; expected plain numbers in SI units")
+            raise error(f"{name} is {excerpt(value)}, with a unit; expected plain numbers in SI units")
         value = _unmasked(name, value, error, "real numbers")
     if value.dtype == FLOAT64 or (keep_float32 and value.dtype == FLOAT32):
         return value
     if value.dtype.kind not in ("bfiu" if truth_values else "fiu") and not _has_real_objects(value):
-        what = f"is {_excerpt(value.tolist())}" if value.dtype.kind in "OUS" else f"has type {value.dtype}"
+        what = f"is {excerpt(value.tolist())}" if value.dtype.kind in "OUS" else f"has type {value.dtype}"
         raise error(f"{name} {what}; expected real numbers")
     try:
         with np.errstate(over="raise"):
             return value.astype(np.float64)
     except UNREADABLE:
-        raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float64's range") from None
+        raise error(f"{name} is {excerpt(value.tolist())}; expected numbers within float64's range") from None
 
 
 def finite_number(
@@ -78,7 +78,7 @@ def finite_number(
     if math.isfinite(number) and number >= least and number > above:
         return number
     bound = f" of at least {least:g}" if least > -math.inf else f" above {above:g}" if above > -math.inf else ""
-    raise error(f"{name} is {_excerpt(value)}; expected a finite number{bound}")
+    raise error(f"{name} is {excerpt(value)}; expected a finite number{bound}")
 
 
 def whole_number(name: str, value: Any, error: type[Exception], *, least: int, most: int | None = None) -> int:
@@ -95,7 +95,7 @@ def whole_number(name: str, value: Any, error: type[Exception], *, least: int, m
     if is_whole and number >= least and (most is None or number <= most):
         return int(number)
     bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise error(f"{name} is {_excerpt(value)}; expected a whole number {bound}")
+    raise error(f"{name} is {excerpt(value)}; expected a whole number {bound}")
 
 
 def _number(value: Any) -> float:
@@ -112,7 +112,7 @@ def float32_array(name: str, value: np.ndarray, error: type[Exception]) -> np.nd
         with np.errstate(over="raise"):
             return value.astype(np.float32)
     except FloatingPointError:
-        raise error(f"{name} is {_excerpt(value.tolist())}; expected numbers within float32's range") from None
+        raise error(f"{name} is {excerpt(value.tolist())}; expected numbers within float32's range") from None
 
 
 def bool_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
@@ -128,7 +128,7 @@ def _unmasked(name: str, value: Any, error: type[Exception], expected: str) -> n
     try:
         found = None if _is_masked(value) else np.asarray(value)
     except UNREADABLE as reason:
-        raise error(f"{name} is {_excerpt(value)}; expected {expected}: {reason}") from None
+        raise error(f"{name} is {excerpt(value)}; expected {expected}: {reason}") from None
     if found is None:
         raise error(f"{name} is a masked array; expected {expected} without a mask. Fill or drop masked entries")
     return found
@@ -153,10 +153,10 @@ def _has_real_objects(value: np.ndarray) -> bool:
     return value.dtype == object and all(is_real)
 
 
-def _excerpt(value: Any) -> str:
-    """The value for a message, shortened."""
+def excerpt(value: Any, longest: int = LONGEST_EXCERPT) -> str:
+    """The value for a message, cut off after the `longest` number of characters."""
     try:
         text = repr(value)
     except ValueError:  # Python does not print integers of more than 4300 digits
         return f"{type(value).__name__} too long to print"
-    return text if len(text) <= LONGEST_EXCERPT else f"{text[:LONGEST_EXCERPT]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."

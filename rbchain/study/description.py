@@ -22,6 +22,7 @@ from ..errors import RbchainError, StudyError
 from ..io import load
 from ..io.controller_models import with_controller_model
 from ..model.joint import Free
+from ..real_arrays import excerpt
 from ..simulation import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
@@ -312,17 +313,13 @@ def checked(given: Mapping[str, Any], source: str = "") -> Description:
         for problem in [p for p in problems if p["type"] != "is_instance_of"] or problems:
             place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_tag(x))
             message = problem["msg"].removeprefix("Value error, ")
-            found = "" if problem["type"] in ("missing", "value_error") else f" (found {_excerpt(problem['input'])})"
+            found = (
+                ""
+                if problem["type"] in ("missing", "value_error")
+                else f" (found {excerpt(problem['input'], longest=80)})"
+            )
             lines.append(f"{place.lstrip('.') or 'the study'}: {message}{found}")
         raise StudyError((f"{source}: " if source else "") + "; ".join(dict.fromkeys(lines))) from None
-
-
-def _excerpt(value: Any) -> str:
-    """A value in at most eighty characters."""
-    try:
-        return f"{value!r:.80}"
-    except ValueError:  # which Python raises for a whole number of more than 4300 digits
-        return "a number of thousands of digits"
 
 
 def _is_tag(part: str | int) -> bool:
