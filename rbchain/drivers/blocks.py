@@ -32,8 +32,8 @@ from ..core.tree.layout import (
     Loads,
     Work,
     flat_model,
-    number_of,
     reset_base,
+    sample_entry,
 )
 
 
@@ -155,7 +155,7 @@ def pack_wrenches(samples, first, last, block):
     for i in range(block.shape[0]):
         for row in range(6):
             for lane in range(block.shape[2]):
-                block[i, row, lane] = number_of(samples, min(first + lane, last - 1), 6 * i + row)
+                block[i, row, lane] = sample_entry(samples, min(first + lane, last - 1), 6 * i + row)
 
 
 @kernel

@@ -145,7 +145,7 @@ def dofs_of(description: Description) -> Dofs:
 def topology_of(description: Description) -> np.ndarray:
     """Parents, joints and the order in which children add up (TOPOLOGY_ROWS, nv), as `core.tree.layout` has them."""
     dofs, n = dofs_of(description), len(description.dof_types)
-    topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.AIR)
+    topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.IN_AIR)
     parent = np.arange(-1, n - 1)
     parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
     topology[layout.TOPOLOGY_PARENT] = np.where(parent < 0, n, parent)

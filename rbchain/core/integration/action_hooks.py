@@ -21,8 +21,8 @@ from ..tree.layout import (
     ROW_DINV,
     SETTING_COMPENSATES,
     SETTING_COMPUTES,
-    number_of,
     replace_parameters,
+    sample_entry,
 )
 from .drives import rate_under_actions, store_stiffness_and_damping
 from .events import NEVER, find_events, start_events
@@ -58,14 +58,14 @@ evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
 @kernel
 def set_constant_forces(block, tau, t, sample, lane):
     for i in range(block.qd.shape[0]):
-        block.loads.tau[i, lane] = number_of(tau, sample, i)
+        block.loads.tau[i, lane] = sample_entry(tau, sample, i)
 
 
 @kernel
 def set_sample_actions(block, tau, t, sample, lane):
     actions = block.loads.actions
     for i in range(block.qd.shape[0]):
-        actions.joints[JOINT_CONSTANT_FORCE, i, lane] = number_of(tau, sample, i)
+        actions.joints[JOINT_CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
     row = min(sample, actions.shared.given.shape[0] - 1)
     for j in range(actions.numbers.shape[0]):
         actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.given[row, j])

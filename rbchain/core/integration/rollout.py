@@ -10,7 +10,7 @@ import numpy as np
 from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions
-from ..tree.layout import number_of, set_sample_parameters
+from ..tree.layout import sample_entry, set_sample_parameters
 from .action_hooks import evaluate, set_sample_forces
 from .runge_kutta import SMALLEST_ERROR, advance, interpolate
 from .status import STOPPED
@@ -193,9 +193,9 @@ def start_sample(block, stepper, batch, sample, lane):
     """Put a sample's state, joint forces and parameters into a lane."""
     nq, nv = block.q.shape[0], block.qd.shape[0]
     for i in range(nq):
-        stepper.y[i, lane] = number_of(batch.start.q, sample, i)
+        stepper.y[i, lane] = sample_entry(batch.start.q, sample, i)
     for i in range(nv):
-        stepper.y[nq + i, lane] = number_of(batch.start.qd, sample, i)
+        stepper.y[nq + i, lane] = sample_entry(batch.start.qd, sample, i)
     for i in range(nq + nv, stepper.y.shape[0]):
         stepper.y[i, lane] = constant_like(stepper.y, 0.0)
     normalize_positions(block.model, stepper.y, lane)

@@ -1,15 +1,22 @@
-"""The arrays that the sweeps of a kernel hand on: topology, parameters, working memory, forces, and the rows of each.
+"""Arrays that pass a state from kernel to kernel: topology, parameters, working memory, forces, and their rows.
 
-Constants have the prefix of their array: ROW_ of `Work.dof`, PARAM_ of the parameters, TOPOLOGY_ of the topology.
-Docstrings of kernels name rows without it ("reads R").
+Entry i of these arrays is degree of freedom (dof) i; n is the number of dofs. The docstrings of all kernels use these
+terms:
 
-Entry i of these arrays is degree of freedom (dof) i, and n is the number of dofs. A joint with several dofs is a
-sequence of joints with one dof each, between bodies without mass; the last of them carries the body of the mechanism.
-In the kernels, "body i" is the body that dof i moves, with or without mass, and "joint i" is the joint of dof i.
+* Frame i moves with dof i. Its origin is the joint origin, and its z axis is the axis of dof i.
+* The body of dof i is the link whose joint ends with dof i. A joint with several dofs is a sequence of joints with one
+  dof each. Only its last dof has a body; the other dofs move a frame without mass.
+* The parent of dof i is the previous dof of the same joint or, for the first dof of a joint, the last dof of the parent
+  link's joint. Row n is the base: the parent of all roots.
+* The subtree of dof i is dof i with all its descendants. Its ancestors are on the path from its parent to the base.
+* Body axes are those of the interface. They differ from the axes of frame i by a constant rotation, which turns the
+  axis of dof i to z (`model.joint.axes_along`).
 
-Parameters: an array `(n + 1, PARAM_COLUMNS)` that all samples share, or `(n + 1, PARAM_COLUMNS, lanes)` if samples
-differ. The axes of body i are turned so that the joint's axis is z. Row n is the base, which holds gravity. Working
-memory: an array `(n + 1, rows, lanes)`; its row n is the base again, so that a root has a parent.
+Parameters are an array `(n + 1, PARAM_COLUMNS)` that all samples share, or `(n + 1, PARAM_COLUMNS, lanes)` if samples
+differ; row n holds gravity. The working memory is an array `(n + 1, DOF_ROWS, lanes)`.
+
+Each constant has the prefix of its array: ROW_ of `Work.dof`, PARAM_ of the parameters, TOPOLOGY_ of the topology.
+Docstrings omit the prefix of rows ("Reads R").
 """
 
 from typing import NamedTuple
@@ -19,91 +26,99 @@ import numpy as np
 from ..simd.jit import kernel
 from ..simd.lanes import constant_like
 
-# --- parameters of a dof and its body: first column of each ---
-PARAM_PLACEMENT_ROTATION = 0  # 9: joint frame to parent's frame at q = 0
+# --- parameters of a dof and of its body: first column, and the number of columns if there are several ---
+PARAM_PLACEMENT_ROTATION = 0  # 9: rotation from frame i at q = 0 to the parent's frame
 PARAM_PLACEMENT_TRANSLATION = 9  # 3: joint origin in the parent's frame, m
 PARAM_MASS = 12  # kg
-PARAM_CG = 13  # 3: centre of mass in body axes, m
-PARAM_INERTIA = 16  # 6: about the centre of mass, in body axes, kg m^2
-PARAM_ADVANCE = 22  # travel along the axis per unit of q: 0 revolute, 1 prismatic, the pitch (m/rad) of a screw
-PARAM_ARMATURE = 23  # inertia of the rotor, reflected to the joint, kg m^2 or kg
-PARAM_AXIS = 24  # 3: the joint's axis in body axes, from which the flattening has turned to z
-PARAM_STIFFNESS = 27  # of the joint's spring, N m/rad or N/m
-PARAM_REST = 28  # where the spring is at rest, rad or m
+PARAM_CG = 13  # 3: centre of mass in frame i, m
+PARAM_INERTIA = 16  # 6: about the centre of mass, in the axes of frame i, kg m^2
+PARAM_ADVANCE = 22  # travel along the axis per unit of q: revolute 0, prismatic 1, screw its pitch (m/rad)
+PARAM_ARMATURE = 23  # reflected rotor inertia, kg m^2 or kg
+PARAM_AXIS = 24  # 3: the joint's axis in body axes, a unit vector
+PARAM_STIFFNESS = 27  # of the spring, N m/rad or N/m
+PARAM_REST = 28  # rest position of the spring, rad or m
 PARAM_CUBIC_STIFFNESS = 29  # N m/rad^3 or N/m^3
 PARAM_DAMPING = 30  # N m s/rad or N s/m
-PARAM_FRICTION = 31  # of sliding, N m or N
-PARAM_BREAKAWAY = 32  # by how much the friction at rest exceeds that of sliding
-PARAM_STRIBECK_RATE = 33  # one over the velocity at which half of that excess is gone
-PARAM_FRICTION_VELOCITY = 34  # over which the friction changes its sign
-PARAM_LOWER, PARAM_UPPER = 35, 36  # where the joint's stops begin
-PARAM_LIMIT_STIFFNESS = 37
-PARAM_LIMIT_DAMPING = 38  # relative increase of the stop's force per unit of velocity into it
-PARAM_FRICTION_ASYMMETRY = 39  # added to the friction in positive direction, subtracted in negative, N m or N
+PARAM_FRICTION = 31  # sliding friction, N m or N
+PARAM_BREAKAWAY = 32  # static friction less sliding friction, N m or N
+PARAM_STRIBECK_RATE = 33  # 1 / velocity at which half of PARAM_BREAKAWAY remains, s/rad or s/m
+PARAM_FRICTION_VELOCITY = 34  # width of the regularised sign function, rad/s or m/s
+PARAM_LOWER, PARAM_UPPER = 35, 36  # positions of the stops, rad or m
+PARAM_LIMIT_STIFFNESS = 37  # of the stops, N m/rad or N/m
+PARAM_LIMIT_DAMPING = 38  # relative increase of the stop's force per unit of velocity into it, s/rad or s/m
+PARAM_FRICTION_ASYMMETRY = 39  # added to the friction at positive velocity, subtracted at negative, N m or N
 PARAM_COLUMNS = 40
-# more columns of a body in water
-PARAM_ADDED_MASS = 40  # 21: about the joint origin, as `inertias.Inertia`: J (6), H (9), M (6)
+# further columns of models in water
+PARAM_ADDED_MASS = 40  # 21: about the joint origin, in the axes of frame i: J (6), H (9), M (6) of an `Inertia`
 PARAM_DISPLACED_MASS = 61  # mass of the displaced fluid, kg
-PARAM_BUOYANCY_CENTER = 62  # 3: in body axes, m
-PARAM_DRAG_ROTATION = 65  # 9: of the frame of the drag, in body axes
-PARAM_DRAG_ORIGIN = 74  # 3: in body axes, m
-PARAM_LINEAR_DAMPING = 77  # 36: row by row, linear before angular
-PARAM_QUADRATIC_DAMPING = 113  # 36
-PARAM_STRIP_FACTOR = 149  # force across per squared velocity and length of the strip, along z of the frame of the drag
-PARAM_STRIP_LENGTH = 150
-PARAM_TOTAL_INERTIA = 151  # 21: added mass and rigid body together, as above
-PARAM_NET_MASS = 172  # mass less that of the displaced fluid, kg
-PARAM_NET_MOMENT = 173  # 3: first moment of the mass less that of the displaced fluid, kg m
+PARAM_BUOYANCY_CENTER = 62  # 3: in frame i, m
+PARAM_DRAG_ROTATION = 65  # 9: rotation from the drag frame to frame i
+PARAM_DRAG_ORIGIN = 74  # 3: origin of the drag frame, in frame i, m
+PARAM_LINEAR_DAMPING = 77  # 36: D1 in the drag frame, row by row, linear before angular
+PARAM_QUADRATIC_DAMPING = 113  # 36: D2, as D1
+PARAM_STRIP_FACTOR = 149  # drag per squared cross-flow velocity and length of the cylinder, kg/m^2
+PARAM_STRIP_LENGTH = 150  # length of the cylinder along z of the drag frame, m
+PARAM_TOTAL_INERTIA = 151  # 21: added mass and inertia of the rigid body, as PARAM_ADDED_MASS
+PARAM_NET_MASS = 172  # mass less displaced mass, kg
+PARAM_NET_MOMENT = 173  # 3: first moment of the mass less that of the displaced mass, in frame i, kg m
 PARAM_COLUMNS_IN_WATER = 176
-PARAM_GRAVITY = 0  # 3: of row n, m/s^2 in world axes
+PARAM_GRAVITY = 0  # 3: in row n, world axes, m/s^2
 
 # --- rows of the topology: an integer array (TOPOLOGY_ROWS, n) ---
-TOPOLOGY_PARENT = 0  # the parent's row; n for a root
+TOPOLOGY_PARENT = 0  # parent of the dof; n for a root
 TOPOLOGY_JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
-TOPOLOGY_CONTRIBUTION_ROW = 2  # row of the sum of the children's contributions; without children the last, always zero
-IN_REGISTERS = -1  # instead of a row, if the only child of body i is body i + 1, which the sweep visits just before
-TOPOLOGY_ACCUMULATES = 3  # 1 if a sibling, with a higher number, has stored its contribution in the parent's row before
-TOPOLOGY_POSING = 4  # which entries of q the pose follows from, see below
+# Row of `Work.contributions` with the sum of the children's contributions. A dof without children has the last row,
+# which is always zero. If the only child of dof i is dof i + 1, the value is IN_REGISTERS: the inward sweep visits the
+# child immediately before dof i, and passes its contribution in registers.
+TOPOLOGY_CONTRIBUTION_ROW = 2
+IN_REGISTERS = -1
+TOPOLOGY_ACCUMULATES = 3  # 1 if the inward sweep adds the contribution to that of a sibling that it visited before
+TOPOLOGY_POSING = 4  # one of POSING_OWN, ...: the coordinates that determine the pose of frame i
 TOPOLOGY_COORDINATE = 5  # the first of these entries of q
-TOPOLOGY_FIRST = 6  # the first dof of a free or spherical joint, for each of its dofs; else the dof itself
-TOPOLOGY_BODY = 7  # number of the mechanism's body that the dof carries, or -1 for a body without mass
-TOPOLOGY_PASSIVE = 8  # which passive forces the joint has: the sum of those below
-TOPOLOGY_DRAG = 9  # which drag the body has: the sum of those below
+TOPOLOGY_FIRST = 6  # first dof of the joint for the dofs of a free or spherical joint; else the dof itself
+TOPOLOGY_BODY = 7  # index of the dof's body in the mechanism; -1 if the dof has none
+TOPOLOGY_PASSIVE = 8  # sum of the dof's codes PASSIVE_SPRING, ...
+TOPOLOGY_DRAG = 9  # sum of the body's codes DIAGONAL_DRAG, ...
 TOPOLOGY_ROWS = 10
-AIR, IN_WATER = np.int64, np.int32  # type of the topology's integers: it tells compiled code whether there is water
+# The integer type of the topology says whether the model is in water, so that code can choose when it is compiled.
+IN_AIR, IN_WATER = np.int64, np.int32
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2
-# Posed by a coordinate of its own; or the first body of a free or spherical joint, posed by all the joint's
-# coordinates; or carried by that body: such axes are fixed in the last body of the joint, not each in the next.
+# The pose of frame i follows from one coordinate (OWN) or, for the first dof of a free or spherical joint, from all
+# coordinates of the joint (FREE, SPHERICAL). The other dofs of these joints are CARRIED by the first one: all frames of
+# the joint are fixed in its body and differ only in the order of their axes.
 POSING_OWN, POSING_FREE, POSING_SPHERICAL, POSING_CARRIED = 0, 1, 2, 3
 PASSIVE_SPRING, PASSIVE_DAMPER, PASSIVE_FRICTION = 1, 2, 4
 PASSIVE_STRIBECK, PASSIVE_STOPS, PASSIVE_ASYMMETRIC = 8, 16, 32
 DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG = 1, 2, 4
 
-# --- working memory of a dof and its body: first row of each ---
-ROW_R = 0  # 9: body axes to world axes
-ROW_LEVER = 9  # 3: from the parent's joint origin to the body's, world axes, m
-ROW_V = 12  # 6: velocity (angular, linear at the joint origin), world axes
-ROW_U = 18  # 6: articulated inertia times the joint's axis
-ROW_DINV = 24  # 1 / (S^T IA S)
-ROW_FORCE = 25  # u: joint force less that of the bias force
-ROW_A = 26  # 6: acceleration, gravity counted as an upward acceleration of the base
-ROW_F = 32  # 6: force through the joint (RNEA, residual)
+# --- working memory of a dof: first row of each ---
+ROW_R = 0  # 9: rotation from frame i to world axes
+ROW_LEVER = 9  # 3: from the parent's joint origin to that of dof i, world axes, m
+ROW_V = 12  # 6: velocity of frame i (angular, linear at the joint origin), world axes
+ROW_U = 18  # 6: U = IA S
+ROW_DINV = 24  # 1 / D, D = S^T IA S + armature
+ROW_FORCE = 25  # u = tau - S^T pA
+ROW_A = 26  # 6: acceleration of frame i; gravity counts as an upward acceleration of the base
+ROW_F = 32  # 6: force transmitted across the joint (RNEA, residual)
 ROW_POSITION = 38  # 3: of the joint origin in the world, m
-ROW_SCALE = 41  # 2: how large the rotational and the translational inertia are that a joint of several dofs meets
+ROW_SCALE = 41  # 2: largest rotational and translational inertia at later dofs of the joint: scales of round-off in D
 DOF_ROWS = 43
-# Rows that the mass matrix and the Coriolis matrix share with the sweeps above: neither matrix uses the 23 rows from U
-# to POSITION, of which these 21 are the first.
-ROW_COMPOSITE = ROW_U  # 21: added mass of the body and all that it carries, J (6), H (9), M (6)
+# The sweeps of the mass matrix and of the Coriolis matrix do not use the 23 rows from U to POSITION. In water, they
+# keep composite added masses in the first 21 of these rows.
+ROW_COMPOSITE = ROW_U  # 21: added mass of the subtree: J (6), H (9), M (6)
 
-# --- contribution of a child to its parent's articulated body: first row of each ---
+# --- contribution of a child to its parent: first row of each ---
 CONTRIBUTION_IA = 0  # 21: articulated inertia about the parent's joint origin: J (6), H (9), M (6)
 CONTRIBUTION_PA = 21  # 6: articulated bias force
 CONTRIBUTION_ROWS = 27
 
 
 class FlatModel(NamedTuple):
-    """A mechanism as the kernels see it. `water` is its parameters once more where it is in water, else None."""
+    """Topology and parameters of a mechanism: one array per row of the topology, as described above.
+
+    `water` is the array `parameters` if the mechanism is in water, else None. Compiled code chooses by its type.
+    """
 
     parent: np.ndarray
     joint: np.ndarray
@@ -120,9 +135,10 @@ class FlatModel(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The working memory of one block of lanes: dofs (n + 1, DOF_ROWS, lanes), and sums of children's contributions.
+    """Working memory of one block: `dof` (n + 1, DOF_ROWS, lanes) and `contributions` (rows, CONTRIBUTION_ROWS, lanes).
 
-    The latter, (rows, CONTRIBUTION_ROWS, lanes), have a row only where contributions do not stay in registers.
+    `contributions` has a row for each sum of children's contributions that does not stay in registers, and a last row
+    of zeros.
     """
 
     dof: np.ndarray
@@ -130,10 +146,10 @@ class Work(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Forces on the mechanism: joint forces (n, lanes), wrenches (n, 6, lanes) or, if there are none, (0, 6, lanes).
+    """Forces on the mechanism: joint forces `tau` (n, lanes), `wrenches` (n, 6, lanes), `actions` BlockActions or None.
 
-    A wrench is force, then moment about the origin of the body, in world axes.
-    `actions` holds the drives, wrenches and events over time, or is None.
+    A wrench is a force, then a moment about the joint origin, in world axes, at the dof of its body. Without wrenches
+    the array is (0, 6, lanes). `actions` holds the drives, wrenches and events over time.
     """
 
     tau: np.ndarray
@@ -142,11 +158,12 @@ class Loads(NamedTuple):
 
 
 class SharedActions(NamedTuple):
-    """What acts over time on the samples of a call: integers that all samples share, and the numbers of each sample.
+    """Drives, wrenches and events over time of all samples in a call: shared integers, and numbers of each sample.
 
-    `signals`, `drives`, `wrenches` and `events` (rows, count) are described where they are used. `tables` is
-    flat; `given` (samples or 1, m) are the numbers of all samples. `variation` holds the parameters of the controllers'
-    model that differ between samples, or None.
+    `signals`, `drives`, `wrenches` and `events` (rows, count) hold integers; `core.forces.signals`,
+    `core.forces.wrenches`, `core.integration.drives` and `core.integration.events` describe their rows. `tables` (m,)
+    holds the tables of signals, `given` (samples or 1, m) all other numbers. `variation` is the Variation of the
+    controllers' model, or None.
     """
 
     signals: np.ndarray
@@ -159,12 +176,13 @@ class SharedActions(NamedTuple):
 
 
 class BlockActions(NamedTuple):
-    """What acts over time on the samples in one block of lanes.
+    """Drives, wrenches and events over time of the samples in one block.
 
-    `sample` (lanes,) says which samples these are, `numbers` (m, lanes) are theirs. `failures` (lanes,) holds
-    CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed, `failed_calls` (1 + nq + nv, lanes) the
-    arguments t, q, qd of that call. `settings` (SETTING_COUNT,), described below, is the block's own copy, because
-    sweeps set SETTING_EXTERNAL_FORCES. `model` is the controllers' model of the mechanism. The rest is working memory.
+    `sample` (lanes,) holds the index of each lane's sample, and `numbers` (m, lanes) its row of `SharedActions.given`.
+    `failures` (lanes,) holds CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed, `failed_calls`
+    (1 + nq + nv, lanes) the arguments t, q, qd of that call. `settings` (SETTING_COUNT,), described below, is a copy
+    for each block because sweeps set SETTING_EXTERNAL_FORCES. `model` is the controllers' model of the mechanism. The
+    other fields are working memory.
     """
 
     shared: SharedActions
@@ -186,26 +204,26 @@ class BlockActions(NamedTuple):
 SETTING_COMPENSATES = 0  # 1 if some drive compensates gravity
 SETTING_COMPUTES = 1  # 1 if some drive uses computed torque
 SETTING_FUNCTION = 2  # address of the user's function, or 0
-SETTING_FUNCTION_NUMBERS = 3  # the number that is the first of its parameters
-SETTING_FUNCTION_COUNT = 4  # how many those are
-SETTING_EXTERNAL_FORCES = 5  # 0 in the controllers' sweeps, which leave out wrenches and drag; else 1
+SETTING_FUNCTION_NUMBERS = 3  # index of its first parameter in `numbers`
+SETTING_FUNCTION_COUNT = 4  # number of its parameters
+SETTING_EXTERNAL_FORCES = 5  # 0 in the controllers' sweeps, which omit wrenches and drag; else 1
 SETTING_IMPLICIT = 6  # 1 if the step is implicit in springs and damping
-SETTING_CURRENT = 7  # the first of three signals that are the velocity of the water, or -1
-SETTING_HYBRID = 8  # 1 if hybrid dynamics is needed: some motion is prescribed, or the step is implicit
+SETTING_CURRENT = 7  # first of the three signals with the velocity of the water, or -1 without a current
+SETTING_HYBRID = 8  # 1 if hybrid dynamics is required: a motion is prescribed, or the step is implicit
 SETTING_COUNT = 9
 
-# Entries of `BlockActions.failures`: whether user functions are called for a lane, or the function that failed.
+# Entries of `BlockActions.failures`.
 CALLS_ALLOWED = 0
-CALLS_STOPPED = -1  # the sample in this lane has ended
+CALLS_STOPPED = -1  # user functions are not called for this lane, because its sample has ended
 FAILED_USER_FORCES = 1
-FAILED_FIRST_EVENT = 2  # of event e: FAILED_FIRST_EVENT + e
+FAILED_FIRST_EVENT = 2  # event e has the code FAILED_FIRST_EVENT + e
 
-# Rows of `BlockActions.joints` (JOINT_ROWS, n, lanes).
+# Rows of `BlockActions.joints` (JOINT_ROWS, n, lanes), one column for each dof.
 JOINT_ACTUATOR_FORCE = 0
 JOINT_PASSIVE_FORCE = 1
-JOINT_QDD = 2  # acceleration: an input where JOINT_PRESCRIBED is 1, else a result
+JOINT_QDD = 2  # acceleration: an input if JOINT_PRESCRIBED is 1, else a result
 JOINT_PRESCRIBED = 3
-JOINT_QD = 4  # qd as the sweep sees it
+JOINT_QD = 4  # velocity that the current sweep uses
 JOINT_STIFFNESS = 5  # - d force / d position
 JOINT_DAMPING = 6  # - d force / d velocity
 JOINT_IMPLICIT_INERTIA = 7  # h damping + h^2 stiffness, added to D in an implicit step of length h
@@ -213,12 +231,12 @@ JOINT_GRAVITY_FORCE = 8  # joint force that balances gravity
 JOINT_COMPUTED_TORQUE = 9
 JOINT_USER_FORCE = 10
 JOINT_CONSTANT_FORCE = 11
-JOINT_STEP_LENGTH = 12  # of an implicit step, in its first column
+JOINT_STEP_LENGTH = 12  # h of an implicit step, in column 0 only
 JOINT_ROWS = 13
 
 
 class Block(NamedTuple):
-    """What a sweep works on: the model, and the states of the samples in its lanes; `rows` are the driver's own."""
+    """Model, working memory, states and forces of the samples in one block. `rows` (m, lanes) belongs to the driver."""
 
     model: FlatModel
     work: Work
@@ -230,9 +248,10 @@ class Block(NamedTuple):
 
 
 class Variation(NamedTuple):
-    """Parameters that each sample has for itself, in the order in which blocks of lanes take them.
+    """Parameters that differ between samples.
 
-    `entries` (m, 2): row and column of the parameters they replace; `values` (blocks, m, lanes).
+    `entries` (m, 2) holds the row and the column of the parameter that each one replaces, `values` (blocks, m, lanes)
+    the numbers of sample `block * lanes + lane`.
     """
 
     entries: np.ndarray
@@ -241,9 +260,9 @@ class Variation(NamedTuple):
 
 @kernel
 def replace_parameters(parameters, variation, sample, source, k):
-    """Copy the parameters that vary to lane k of parameters (n + 1, PARAM_COLUMNS, lanes), if samples differ.
+    """Copy the parameters of a sample to lane k of `parameters` (n + 1, PARAM_COLUMNS, lanes), if samples differ.
 
-    `source` is the lane of `variation.values` that they come from: that of the sample, or all lanes of its block.
+    `source` is the lane of `variation.values` to copy from: that of `sample`, or all lanes of its block.
     """
     if parameters.ndim == 2:
         return
@@ -255,7 +274,7 @@ def replace_parameters(parameters, variation, sample, source, k):
 
 @kernel
 def set_sample_parameters(block, parameters, variation, sample, source, k):
-    """`replace_parameters` of a block, and the gravity that comes with them."""
+    """Copy the parameters of a sample to lane k of a block, and set its gravity."""
     if parameters.ndim == 2:
         return
     replace_parameters(parameters, variation, sample, source, k)
@@ -264,6 +283,7 @@ def set_sample_parameters(block, parameters, variation, sample, source, k):
 
 @kernel
 def flat_model(topology, parameters, water):
+    """Combine the rows of the topology (TOPOLOGY_ROWS, n) and the parameters into a FlatModel."""
     return FlatModel(
         topology[TOPOLOGY_PARENT],
         topology[TOPOLOGY_JOINT],
@@ -281,8 +301,8 @@ def flat_model(topology, parameters, water):
 
 
 @kernel
-def number_of(samples, sample, j):
-    """One number of a batch (samples, m), or of a single sample (m,)."""
+def sample_entry(samples, sample, j):
+    """Return entry j of one sample of a batch (samples, m), or of a single sample (m,)."""
     if samples.ndim == 1:
         return samples[j]
     return samples[sample, j]
@@ -290,7 +310,7 @@ def number_of(samples, sample, j):
 
 @kernel
 def parameter(parameters, i, column, k):
-    """One number of body i: shared by all samples, or each sample's own."""
+    """Return one parameter of dof i: a number that all samples share, or that of the sample in lane k."""
     if parameters.ndim == 2:
         return parameters[i, column]
     return parameters[i, column, k]
@@ -298,6 +318,7 @@ def parameter(parameters, i, column, k):
 
 @kernel
 def parameter3(parameters, i, column, k):
+    """Return 3 parameters of dof i from `column` on."""
     return (
         parameter(parameters, i, column, k),
         parameter(parameters, i, column + 1, k),
@@ -307,17 +328,22 @@ def parameter3(parameters, i, column, k):
 
 @kernel
 def parameter6(parameters, i, column, k):
+    """Return 6 parameters of dof i from `column` on."""
     return (*parameter3(parameters, i, column, k), *parameter3(parameters, i, column + 3, k))
 
 
 @kernel
 def parameter9(parameters, i, column, k):
+    """Return 9 parameters of dof i from `column` on."""
     return (*parameter6(parameters, i, column, k), *parameter3(parameters, i, column + 6, k))
 
 
 @kernel
 def reset_base(model, work, k):
-    """Put the base at rest at the world's origin, and nothing where childless bodies look for their children's sum."""
+    """Set the base to rest at the origin of the world, and the contribution for dofs without children to zero.
+
+    Writes R, V, POSITION and A of row n, and the last row of `work.contributions`.
+    """
     n, dof, childless = model.parent.shape[0], work.dof, work.contributions.shape[0] - 1
     for row in range(CONTRIBUTION_ROWS):
         work.contributions[childless, row, k] = constant_like(dof, 0.0)
@@ -333,14 +359,14 @@ def reset_base(model, work, k):
 
 @kernel
 def remove_gravity(model, work, k):
-    """Let the base rest in a world without gravity."""
+    """Set the acceleration of the base to zero, for sweeps without gravity."""
     for row in range(6):
         work.dof[model.parent.shape[0], ROW_A + row, k] = constant_like(work.dof, 0.0)
 
 
 @kernel
 def apply_gravity(model, work, k):
-    """Gravity is an acceleration of the base upwards (Featherstone 2008, 5.3)."""
+    """Set the acceleration of the base to -gravity, in world axes (Featherstone 2008, section 5.3)."""
     n = model.parent.shape[0]
     for axis in range(3):
         work.dof[n, ROW_A + 3 + axis, k] = -parameter(model.parameters, n, PARAM_GRAVITY + axis, k)
