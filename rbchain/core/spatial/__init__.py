@@ -1,1 +1,1 @@
-"""Vectors, motions, forces and inertias in space (Featherstone 2008, chapter 2), and their rows in memory."""
+"""Spatial vectors and inertias (Featherstone 2008, chapter 2), and how they are stored in memory."""

@@ -1,6 +1,7 @@
-"""Inertias of rigid and of articulated bodies (Featherstone 2008, chapters 2 and 7), and their algebra.
+"""Inertias of rigid and of articulated bodies, which map accelerations to forces, and velocities to momenta.
 
-As everything spatial here in world-aligned axes, and about a point, by default the body's joint origin.
+All inertias are in world axes and about a point, by default a joint origin. Symmetric matrices (6) hold xx, xy, xz, yy,
+yz, zz; general ones (9) their rows. Source: Featherstone (2008), chapters 2 and 7.
 """
 
 from typing import NamedTuple
@@ -8,11 +9,11 @@ from typing import NamedTuple
 from ..simd.jit import kernel
 from .vectors import Force, add3, cross, rotate, rotate_back, scale3, symmetric
 
-# --- rigid bodies, and several as one --------------------------------------------------------------------------------
+# --- rigid and composite bodies --------------------------------------------------------------------------------------
 
 
 class Rigid(NamedTuple):
-    """Inertia of a rigid body about a point: mass, first moment (3) and rotational inertia (6)."""
+    """Inertia of a rigid body about a point: mass m, kg; first moment h (3), kg m; rotational inertia J (6), kg m^2."""
 
     m: object
     h: tuple
@@ -21,6 +22,7 @@ class Rigid(NamedTuple):
 
 @kernel
 def add_rigids(A, B):
+    """Return A + B, the inertia of two bodies that move as one."""
     J, K = A.J, B.J
     return Rigid(
         A.m + B.m,
@@ -31,9 +33,12 @@ def add_rigids(A, B):
 
 @kernel
 def rigid_at_root(A, r):
-    """The same rigid inertia, referred from the tip of the lever r to its root."""
+    """Refer a rigid inertia about the tip of the lever r to its root.
+
+    h' = h + m r,  J' = J - [r]x [h]x - [h']x [r]x
+    """
     h, J = A.h, A.J
-    g = add3(h, scale3(A.m, r))  # the first moment about the root
+    g = add3(h, scale3(A.m, r))  # h'
     xx, yy, zz = r[0] * (h[0] + g[0]), r[1] * (h[1] + g[1]), r[2] * (h[2] + g[2])
     return Rigid(
         A.m,
@@ -47,13 +52,16 @@ def rigid_at_root(A, r):
 
 @kernel
 def rigid_times(A, m):
-    """A m"""
+    """Return A m, the momentum of a rigid body with velocity m."""
     return rigid_momentum(A.m, A.h, A.J, m)
 
 
 @kernel
 def rigid_momentum(m, h, J, v):
-    """I v of a rigid body with mass m, first moment h and rotational inertia J."""
+    """Return I v for a rigid body with mass m, first moment h and rotational inertia J.
+
+    I v = (J w + h x v0, m v0 + w x h) with v = (w, v0) (Featherstone 2008, eq. 2.63).
+    """
     return Force(add3(symmetric(J, v.ang), cross(h, v.lin)), add3(scale3(m, v.lin), cross(v.ang, h)))
 
 
@@ -61,9 +69,10 @@ def rigid_momentum(m, h, J, v):
 
 
 class Inertia(NamedTuple):
-    """[[J, H], [H^T, M]]: maps a Motion to a Force. J and M symmetric (6), H general (9).
+    """Spatial inertia [[J, H], [H^T, M]], which maps a Motion to a Force: J and M symmetric (6), H general (9).
 
-    Of a rigid body, H = [h]x with the first moment h = m c, and M = m 1; of an articulated one, anything symmetric.
+    A rigid body has H = [h]x with the first moment h = m c, and M = m 1. Articulated inertias and added masses do not
+    have this form in general.
     """
 
     J: tuple
@@ -73,6 +82,7 @@ class Inertia(NamedTuple):
 
 @kernel
 def add_inertias(A, B):
+    """Return A + B."""
     J, H, M, K, G, N = A.J, A.H, A.M, B.J, B.H, B.M
     return Inertia(
         (J[0] + K[0], J[1] + K[1], J[2] + K[2], J[3] + K[3], J[4] + K[4], J[5] + K[5]),
@@ -86,7 +96,7 @@ def add_inertias(A, B):
 
 @kernel
 def add_rigid(A, m, h, J):
-    """A + the inertia of a rigid body with mass m, first moment h and rotational inertia J about the same point."""
+    """Return A + I for a rigid body with mass m, first moment h and rotational inertia J about the same point."""
     H, M, K = A.H, A.M, A.J
     return Inertia(
         (K[0] + J[0], K[1] + J[1], K[2] + J[2], K[3] + J[3], K[4] + J[4], K[5] + J[5]),
@@ -97,7 +107,7 @@ def add_rigid(A, m, h, J):
 
 @kernel
 def momentum(A, m):
-    """A m: the force (or momentum) that goes with an acceleration (or velocity)."""
+    """Return A m: the momentum if m is a velocity, the inertial force if m is an acceleration."""
     H = A.H
     return Force(
         add3(symmetric(A.J, m.ang), rotate(H, m.lin)),
@@ -107,7 +117,7 @@ def momentum(A, m):
 
 @kernel
 def deflate(A, U, Dinv):
-    """A - U U^T / D: the inertia that remains once a joint is free to accelerate along its axis."""
+    """Return A - U U^T / D, the inertia that remains if the joint accelerates freely (Featherstone 2008, eq. 7.46)."""
     J, H, M = A.J, A.H, A.M
     a, l = U.ang, U.lin  # noqa: E741
     x, y = scale3(Dinv, a), scale3(Dinv, l)
@@ -130,9 +140,9 @@ def deflate(A, U, Dinv):
 
 @kernel
 def inertia_at_root(A, r):
-    """The same inertia, referred from the tip of the lever r to its root.
+    """Refer an inertia about the tip of the lever r to its root.
 
-    H' = H + [r]x M,  J' = J + [r]x H^T - H' [r]x  (Featherstone 2008, table 2.8, for axes that are parallel).
+    H' = H + [r]x M,  J' = J + [r]x H^T - H' [r]x  (Featherstone 2008, table 2.8, for parallel axes).
     """
     J, H, M = A.J, A.H, A.M
     x, y, z = r

@@ -1,4 +1,7 @@
-"""Spatial values to and from the working memory: array `a`, row `i`, first field `row`, lanes `k`."""
+"""Loads and stores of vectors and inertias, through which kernels pass them on in the working memory.
+
+The numbers are in a[i, row, k], a[i, row + 1, k], ...; in most arrays, i is a degree of freedom.
+"""
 
 from ..simd.jit import kernel
 from .inertias import Inertia, Rigid
@@ -7,36 +10,43 @@ from .vectors import Force, Motion
 
 @kernel
 def load3(a, i, row, k):
+    """Load 3 numbers."""
     return (a[i, row, k], a[i, row + 1, k], a[i, row + 2, k])
 
 
 @kernel
 def load6(a, i, row, k):
+    """Load 6 numbers."""
     return (*load3(a, i, row, k), *load3(a, i, row + 3, k))
 
 
 @kernel
 def load9(a, i, row, k):
+    """Load 9 numbers."""
     return (*load6(a, i, row, k), *load3(a, i, row + 6, k))
 
 
 @kernel
 def load_motion(a, i, row, k):
+    """Load a Motion (6): angular, linear."""
     return Motion(load3(a, i, row, k), load3(a, i, row + 3, k))
 
 
 @kernel
 def load_force(a, i, row, k):
+    """Load a Force (6): moment, force."""
     return Force(load3(a, i, row, k), load3(a, i, row + 3, k))
 
 
 @kernel
 def load_inertia(a, i, row, k):
+    """Load an Inertia (21): J (6), H (9), M (6)."""
     return Inertia(load6(a, i, row, k), load9(a, i, row + 6, k), load6(a, i, row + 15, k))
 
 
 @kernel
 def store3(a, i, row, k, x):
+    """Store 3 numbers."""
     a[i, row, k] = x[0]
     a[i, row + 1, k] = x[1]
     a[i, row + 2, k] = x[2]
@@ -44,24 +54,28 @@ def store3(a, i, row, k, x):
 
 @kernel
 def store6(a, i, row, k, x):
+    """Store 6 numbers."""
     store3(a, i, row, k, (x[0], x[1], x[2]))
     store3(a, i, row + 3, k, (x[3], x[4], x[5]))
 
 
 @kernel
 def store9(a, i, row, k, x):
+    """Store 9 numbers."""
     store6(a, i, row, k, (x[0], x[1], x[2], x[3], x[4], x[5]))
     store3(a, i, row + 6, k, (x[6], x[7], x[8]))
 
 
 @kernel
 def store_spatial(a, i, row, k, x):
+    """Store a Motion or a Force (6), angular before linear."""
     store3(a, i, row, k, x.ang)
     store3(a, i, row + 3, k, x.lin)
 
 
 @kernel
 def store_inertia(a, i, row, k, x):
+    """Store an Inertia (21): J (6), H (9), M (6)."""
     store6(a, i, row, k, x.J)
     store9(a, i, row + 6, k, x.H)
     store6(a, i, row + 15, k, x.M)
@@ -69,11 +83,13 @@ def store_inertia(a, i, row, k, x):
 
 @kernel
 def load_rigid(a, i, row, k):
+    """Load a Rigid (10): m (1), h (3), J (6)."""
     return Rigid(a[i, row, k], load3(a, i, row + 1, k), load6(a, i, row + 4, k))
 
 
 @kernel
 def store_rigid(a, i, row, k, x):
+    """Store a Rigid (10): m (1), h (3), J (6)."""
     a[i, row, k] = x.m
     store3(a, i, row + 1, k, x.h)
     store6(a, i, row + 4, k, x.J)

@@ -1,8 +1,8 @@
-"""Spatial vectors (Featherstone 2008, chapter 2) as tuples of numbers, and their algebra.
+"""Spatial vectors, in which kernels hold velocities, accelerations and forces (Featherstone 2008, chapter 2).
 
-All quantities of a body are in world-aligned axes and refer to a point, by default the body's joint origin; passing one
-to another point is a translation by a lever `r`. A 3-vector is a tuple of 3; a rotation matrix a tuple of 9, row by
-row; a symmetric matrix a tuple of 6: xx, xy, xz, yy, yz, zz.
+All spatial vectors are in world axes and refer to a point, by default a joint origin. A translation by a lever r refers
+them to another point; r is the vector from its root to its tip. All are tuples, so that the compiler keeps them in
+registers: 3-vectors of 3 numbers, matrices of 9, row by row, and symmetric matrices of 6: xx, xy, xz, yy, yz, zz.
 """
 
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from ..simd.jit import kernel
 
 
 class Motion(NamedTuple):
-    """Velocity or acceleration: angular part, and linear part of the body-fixed point at the reference point."""
+    """Velocity (rad/s, m/s) or spatial acceleration: angular part, and linear part at the reference point."""
 
     ang: tuple
     lin: tuple
 
 
 class Force(NamedTuple):
-    """Wrench or momentum: moment about the reference point, and force."""
+    """Wrench (N m, N) or momentum: moment about the reference point, and force."""
 
     ang: tuple
     lin: tuple
@@ -29,32 +29,37 @@ class Force(NamedTuple):
 
 @kernel
 def add3(a, b):
+    """Return a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 @kernel
 def subtract3(a, b):
+    """Return a - b."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel
 def scale3(s, a):
+    """Return s a."""
     return (s * a[0], s * a[1], s * a[2])
 
 
 @kernel
 def dot(a, b):
+    """Return a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def cross(a, b):
+    """Return a x b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 @kernel
 def rotate(R, a):
-    """R a"""
+    """Return R a."""
     return (
         R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
         R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
@@ -64,7 +69,7 @@ def rotate(R, a):
 
 @kernel
 def rotate_back(R, a):
-    """R^T a"""
+    """Return R^T a."""
     return (
         R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
         R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
@@ -74,7 +79,7 @@ def rotate_back(R, a):
 
 @kernel
 def compose(A, B):
-    """A B"""
+    """Return A B."""
     return (
         A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
         A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
@@ -89,8 +94,8 @@ def compose(A, B):
 
 
 @kernel
-def turn_about_z(R, s, c):
-    """R rot(z, q), given sine and cosine of q."""
+def rotate_about_z(R, s, c):
+    """Return R rot(z, q), where s is the sine and c the cosine of q."""
     return (
         R[0] * c + R[1] * s,
         R[1] * c - R[0] * s,
@@ -105,19 +110,20 @@ def turn_about_z(R, s, c):
 
 
 @kernel
-def next_axes(R):
-    """The same axes with y in the place of x, z of y, and x of z."""
+def permute_axes(R):
+    """Return the axes R in the order y, z, x."""
     return (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6])
 
 
 @kernel
 def z_axis(R):
+    """Return the z axis of R, its third column."""
     return (R[2], R[5], R[8])
 
 
 @kernel
 def symmetric(S, a):
-    """S a"""
+    """Return S a for a symmetric matrix S."""
     return (
         S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
         S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
@@ -127,7 +133,7 @@ def symmetric(S, a):
 
 @kernel
 def rotate_symmetric(R, S):
-    """R S R^T"""
+    """Return R S R^T for a symmetric matrix S."""
     x = symmetric(S, (R[0], R[1], R[2]))
     y = symmetric(S, (R[3], R[4], R[5]))
     z = symmetric(S, (R[6], R[7], R[8]))
@@ -146,49 +152,53 @@ def rotate_symmetric(R, S):
 
 @kernel
 def cross_motion(v, m):
-    """v x m: the rate of change of a motion vector m that moves with v."""
+    """Return v x m, the rate of a motion vector m that is fixed in a frame with velocity v."""
     return Motion(cross(v.ang, m.ang), add3(cross(v.ang, m.lin), cross(v.lin, m.ang)))
 
 
 @kernel
 def add_motions(a, b):
+    """Return a + b."""
     return Motion(add3(a.ang, b.ang), add3(a.lin, b.lin))
 
 
 @kernel
 def add_forces(a, b):
+    """Return a + b."""
     return Force(add3(a.ang, b.ang), add3(a.lin, b.lin))
 
 
 @kernel
 def subtract_forces(a, b):
+    """Return a - b."""
     return Force(subtract3(a.ang, b.ang), subtract3(a.lin, b.lin))
 
 
 @kernel
 def scale_force(s, f):
+    """Return s f."""
     return Force(scale3(s, f.ang), scale3(s, f.lin))
 
 
 @kernel
 def power(f, m):
-    """f . m: the rate of work of a force on a motion."""
+    """Return f . m: the power of a force if m is a velocity."""
     return dot(f.ang, m.ang) + dot(f.lin, m.lin)
 
 
 @kernel
 def cross_force(v, f):
-    """v x* f: the rate of change of a force vector f that moves with v."""
+    """Return v x* f, the rate of a force vector f that is fixed in a frame with velocity v."""
     return Force(add3(cross(v.ang, f.ang), cross(v.lin, f.lin)), cross(v.ang, f.lin))
 
 
 @kernel
 def motion_at_tip(m, r):
-    """The same motion, referred to the tip of the lever r."""
+    """Refer a motion at the root of the lever r to its tip: (w, v + w x r)."""
     return Motion(m.ang, add3(m.lin, cross(m.ang, r)))
 
 
 @kernel
 def force_at_root(f, r):
-    """The same force, referred from the tip of the lever r to its root."""
+    """Refer a force at the tip of the lever r to its root: (n + r x f, f)."""
     return Force(add3(f.ang, cross(r, f.lin)), f.lin)

@@ -1,10 +1,16 @@
-"""Motion subspaces S of the joints: (axis, 0) revolute, (0, axis) prismatic, (axis, advance axis) screw.
+"""Joint models: how one degree of freedom changes poses and velocities, and the products with its motion subspace S.
 
-`axis` is the joint's direction in world axes, `advance` the travel along it per unit of q. The branches are on a
-number that all lanes share; the revolute joint, by far the most common, does not pay for the others.
+In all kernels here, `axis` is the joint's axis in world axes and `advance` the travel along it per unit of q:
 
-A free or spherical joint is six or three such joints at one point, with the axes x, y and z of the body that the last
-of them carries. Unlike those of a sequence, these axes all move with that body.
+    revolute   S = (axis, 0)
+    prismatic  S = (0, axis)
+    screw      S = (axis, advance axis)
+
+`joint` is REVOLUTE, PRISMATIC or SCREW. All lanes share it, so kernels may branch on it. Revolute joints are by far the
+most common ones, so they do no arithmetic for the other types.
+
+A free joint is a sequence of six such joints at one point, a spherical joint one of three. Their axes are x, y and z of
+the body, and all move with the body.
 """
 
 import math
@@ -12,22 +18,22 @@ import math
 from ..simd.jit import kernel
 from ..simd.lanes import constant_like
 from ..simd.trig import sincos
-from ..spatial.vectors import Force, Motion, add3, cross, dot, rotate, rotate_back, scale3, symmetric, turn_about_z
+from ..spatial.vectors import Force, Motion, add3, cross, dot, rotate, rotate_about_z, rotate_back, scale3, symmetric
 from .layout import PRISMATIC, REVOLUTE
 
 
 @kernel
 def joint_rotation(joint, R, q):
-    """Turn the axes R about their own z by the joint's angle."""
+    """Rotate the axes R about their z axis by the joint angle q, rad."""
     if joint == PRISMATIC:
         return R
     s, c = sincos(q)
-    return turn_about_z(R, s, c)
+    return rotate_about_z(R, s, c)
 
 
 @kernel
 def joint_travel(joint, r, axis, advance, q):
-    """Move the joint origin along the axis by the travel of the joint."""
+    """Add the travel of the joint to r, m: r + advance q axis."""
     if joint == REVOLUTE:
         return r
     return add3(r, scale3(advance * q, axis))
@@ -35,7 +41,10 @@ def joint_travel(joint, r, axis, advance, q):
 
 @kernel
 def quaternion_rotation(x, y, z, w):
-    """The rotation of a quaternion, which need not have unit length: an integrator's stages do not keep it."""
+    """Compute the rotation matrix (9) of a quaternion of any length.
+
+    The stages of an integrator do not preserve unit length.
+    """
     s = constant_like(x, 2.0) / (x * x + y * y + z * z + w * w)
     one = constant_like(x, 1.0)
     return (
@@ -46,9 +55,9 @@ def quaternion_rotation(x, y, z, w):
 
 
 @kernel
-def quaternion_rate(x, y, z, w, spin):
-    """Rate of a quaternion whose body turns with the angular velocity `spin` in its own axes: q (spin, 0) / 2."""
-    a, b, c = spin
+def quaternion_rate(x, y, z, w, omega):
+    """Compute the rate of a quaternion, q (omega, 0) / 2, from the angular velocity omega in body axes, rad/s."""
+    a, b, c = omega
     half = constant_like(x, 0.5)
     return (
         half * (w * a + y * c - z * b),
@@ -60,7 +69,7 @@ def quaternion_rate(x, y, z, w, spin):
 
 @kernel
 def normalize_quaternion(q, at, k):
-    """Give the quaternion in q[at : at + 4] unit length; NaN if that is beyond the range."""
+    """Normalise the quaternion in q[at : at + 4]; it becomes NaN if its squared length is not finite."""
     x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
     square = x * x + y * y + z * z + w * w
     s = (constant_like(x, 1.0) + (square - square)) / math.sqrt(square)
@@ -69,23 +78,23 @@ def normalize_quaternion(q, at, k):
 
 @kernel
 def add_joint_motion(joint, m, axis, advance, rate):
-    """m + S rate"""
+    """Return m + S rate."""
     if joint == PRISMATIC:
         return Motion(m.ang, add3(m.lin, scale3(rate, axis)))
-    turning = Motion(add3(m.ang, scale3(rate, axis)), m.lin)
+    rotated = Motion(add3(m.ang, scale3(rate, axis)), m.lin)
     if joint == REVOLUTE:
-        return turning
-    return Motion(turning.ang, add3(m.lin, scale3(advance * rate, axis)))
+        return rotated
+    return Motion(rotated.ang, add3(m.lin, scale3(advance * rate, axis)))
 
 
 @kernel
 def joint_bias(joint, v, axis, advance, rate):
-    """v x S rate: the acceleration that the joint's axis gains because it moves with the body."""
-    spin = scale3(rate, axis)
-    across = cross(v.ang, spin)
+    """Return v x S rate, the velocity-product acceleration c if v is the velocity of the frame."""
+    omega = scale3(rate, axis)
+    across = cross(v.ang, omega)
     if joint == PRISMATIC:
         return Motion(scale3(rate - rate, axis), across)
-    along = cross(v.lin, spin)
+    along = cross(v.lin, omega)
     if joint == REVOLUTE:
         return Motion(across, along)
     return Motion(across, add3(along, scale3(advance, across)))
@@ -93,7 +102,7 @@ def joint_bias(joint, v, axis, advance, rate):
 
 @kernel
 def joint_force(joint, axis, advance, f):
-    """S^T f"""
+    """Return S^T f, the joint force of a spatial force f, N m or N."""
     if joint == REVOLUTE:
         return dot(axis, f.ang)
     if joint == PRISMATIC:
@@ -103,21 +112,21 @@ def joint_force(joint, axis, advance, f):
 
 @kernel
 def inertia_along(joint, A, axis, advance):
-    """A S"""
+    """Return A S for an `Inertia` A."""
     if joint == PRISMATIC:
         return Force(rotate(A.H, axis), symmetric(A.M, axis))
-    turning = Force(symmetric(A.J, axis), rotate_back(A.H, axis))
+    rotational = Force(symmetric(A.J, axis), rotate_back(A.H, axis))
     if joint == REVOLUTE:
-        return turning
+        return rotational
     return Force(
-        add3(turning.ang, scale3(advance, rotate(A.H, axis))),
-        add3(turning.lin, scale3(advance, symmetric(A.M, axis))),
+        add3(rotational.ang, scale3(advance, rotate(A.H, axis))),
+        add3(rotational.lin, scale3(advance, symmetric(A.M, axis))),
     )
 
 
 @kernel
 def joint_motion(joint, axis, advance):
-    """S"""
+    """Return S."""
     zero = axis[0] - axis[0]
     if joint == PRISMATIC:
         return Motion((zero, zero, zero), axis)
@@ -128,10 +137,12 @@ def joint_motion(joint, axis, advance):
 
 @kernel
 def rigid_along(joint, A, axis, advance):
-    """A S of a rigid inertia."""
+    """Return A S for a `Rigid` A."""
     if joint == PRISMATIC:
         return Force(cross(A.h, axis), scale3(A.m, axis))
-    turning = Force(symmetric(A.J, axis), cross(axis, A.h))
+    rotational = Force(symmetric(A.J, axis), cross(axis, A.h))
     if joint == REVOLUTE:
-        return turning
-    return Force(add3(turning.ang, scale3(advance, cross(A.h, axis))), add3(turning.lin, scale3(advance * A.m, axis)))
+        return rotational
+    return Force(
+        add3(rotational.ang, scale3(advance, cross(A.h, axis))), add3(rotational.lin, scale3(advance * A.m, axis))
+    )

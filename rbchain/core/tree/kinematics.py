@@ -1,4 +1,4 @@
-"""Forward kinematics: rotations, positions and velocities, in the outward sweep that every algorithm starts with."""
+"""Forward kinematics: the outward sweep that computes poses and velocities, with which every algorithm starts."""
 
 from ..simd.jit import kernel
 from ..simd.lanes import constant_like, select
@@ -9,7 +9,7 @@ from ..spatial.vectors import (
     compose,
     force_at_root,
     motion_at_tip,
-    next_axes,
+    permute_axes,
     rotate,
     rotate_symmetric,
     scale3,
@@ -50,39 +50,40 @@ from .layout import (
 
 @kernel
 def rotate_dof(i, model, q, work, k):
-    """Rotation of body i, R_i = R_parent placement rot(z, q), and the lever from the parent's joint origin to its own.
+    """Compute the pose of frame i relative to its parent: R_i = R_parent placement rot(z, q), and the lever.
 
-    Reads R of the parent; writes R and LEVER of body i.
+    The lever is the vector from the parent's joint origin to that of dof i, in world axes, m. Reads R of the parent;
+    writes R and LEVER.
     """
-    p, posing, numbers, dof = model.parent[i], model.posing[i], model.parameters, work.dof
+    p, posing, parameters, dof = model.parent[i], model.posing[i], model.parameters, work.dof
     R_parent = load9(dof, p, ROW_R, k)
     if posing == POSING_CARRIED:
         zero = constant_like(dof, 0.0)
-        store9(dof, i, ROW_R, k, next_axes(R_parent))
+        store9(dof, i, ROW_R, k, permute_axes(R_parent))
         store3(dof, i, ROW_LEVER, k, (zero, zero, zero))
         return
     joint, at = model.joint[i], model.coordinate[i]
-    R_joint = compose(R_parent, parameter9(numbers, i, PARAM_PLACEMENT_ROTATION, k))
-    lever = rotate(R_parent, parameter3(numbers, i, PARAM_PLACEMENT_TRANSLATION, k))
+    R_joint = compose(R_parent, parameter9(parameters, i, PARAM_PLACEMENT_ROTATION, k))
+    lever = rotate(R_parent, parameter3(parameters, i, PARAM_PLACEMENT_TRANSLATION, k))
     if posing == POSING_OWN:
-        lever = joint_travel(joint, lever, z_axis(R_joint), parameter(numbers, i, PARAM_ADVANCE, k), q[at, k])
-        R_body = joint_rotation(joint, R_joint, q[at, k])
+        lever = joint_travel(joint, lever, z_axis(R_joint), parameter(parameters, i, PARAM_ADVANCE, k), q[at, k])
+        R = joint_rotation(joint, R_joint, q[at, k])
     else:
         if posing == POSING_FREE:
             lever = add3(lever, rotate(R_joint, (q[at, k], q[at + 1, k], q[at + 2, k])))
             at += 3
-        turn = quaternion_rotation(q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k])
-        R_body = next_axes(compose(R_joint, turn))
-    store9(dof, i, ROW_R, k, R_body)
+        rotation = quaternion_rotation(q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k])
+        R = permute_axes(compose(R_joint, rotation))
+    store9(dof, i, ROW_R, k, R)
     store3(dof, i, ROW_LEVER, k, lever)
 
 
 @kernel
 def move_dof(i, model, q, qd, work, k):
-    """Rotation of body i, and its velocity v_i = v_parent + S_i qd_i (Featherstone 2008, eq. 5.14).
+    """Compute the pose and the velocity of frame i: v_i = v_parent + S_i qd_i (Featherstone 2008, eq. 5.14).
 
-    All bodies of a free or spherical joint have the velocity of the last of them, with which their axes move: so the
-    rate of every axis is v_i x S_i. Reads R and V of the parent; writes R, LEVER and V of body i.
+    All frames of a free or spherical joint have the velocity of its body, because they are fixed in the body. The rate
+    of each axis is therefore v_i x S_i. Reads R and V of the parent; writes R, LEVER and V.
     """
     p, posing, dof = model.parent[i], model.posing[i], work.dof
     rotate_dof(i, model, q, work, k)
@@ -94,8 +95,8 @@ def move_dof(i, model, q, qd, work, k):
             advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
             v = add_joint_motion(model.joint[i], v, z_axis(axes), advance, qd[i, k])
         elif posing == POSING_FREE:
-            slide, turn = (qd[i + 1, k], qd[i + 2, k], qd[i, k]), (qd[i + 4, k], qd[i + 5, k], qd[i + 3, k])
-            v = Motion(add3(v.ang, rotate(axes, turn)), add3(v.lin, rotate(axes, slide)))
+            lin, ang = (qd[i + 1, k], qd[i + 2, k], qd[i, k]), (qd[i + 4, k], qd[i + 5, k], qd[i + 3, k])
+            v = Motion(add3(v.ang, rotate(axes, ang)), add3(v.lin, rotate(axes, lin)))
         else:
             v = Motion(add3(v.ang, rotate(axes, (qd[i + 1, k], qd[i + 2, k], qd[i, k]))), v.lin)
     store_spatial(dof, i, ROW_V, k, v)
@@ -103,41 +104,44 @@ def move_dof(i, model, q, qd, work, k):
 
 @kernel
 def force_on_parent(i, f, model, work, k):
-    """f on body i, referred to its parent's joint origin."""
-    if model.posing[i] == POSING_CARRIED:  # both are at the same point
+    """Refer a force f at the joint origin of dof i to its parent's joint origin (reads LEVER)."""
+    if model.posing[i] == POSING_CARRIED:  # both joint origins are at the same point
         return f
     return force_at_root(f, load3(work.dof, i, ROW_LEVER, k))
 
 
 @kernel
 def axis_motion(i, model, work, k):
-    """S of joint i (reads R)."""
+    """Return S of dof i, in world axes at its joint origin (reads R)."""
     axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     return joint_motion(model.joint[i], axis, advance)
 
 
 @kernel
 def position_rates(model, q, qd, rate, k):
-    """dq/dt from the velocities: the same numbers, but for the quaternions and the position of a free joint."""
+    """Compute dq/dt: qd itself, except for quaternions and for the position of a free joint.
+
+    Writes rate (nq, lanes), as `q`.
+    """
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_OWN:
             rate[at, k] = qd[i, k]
         elif posing == POSING_FREE:
-            slide, turn = (qd[i, k], qd[i + 1, k], qd[i + 2, k]), (qd[i + 3, k], qd[i + 4, k], qd[i + 5, k])
+            lin, ang = (qd[i, k], qd[i + 1, k], qd[i + 2, k]), (qd[i + 3, k], qd[i + 4, k], qd[i + 5, k])
             x, y, z, w = q[at + 3, k], q[at + 4, k], q[at + 5, k], q[at + 6, k]
-            v = rotate(quaternion_rotation(x, y, z, w), slide)
+            v = rotate(quaternion_rotation(x, y, z, w), lin)
             rate[at, k], rate[at + 1, k], rate[at + 2, k] = v
-            store_quaternion(rate, at + 3, k, quaternion_rate(x, y, z, w, turn))
+            store_quaternion(rate, at + 3, k, quaternion_rate(x, y, z, w, ang))
         elif posing == POSING_SPHERICAL:
-            turn = (qd[i, k], qd[i + 1, k], qd[i + 2, k])
+            ang = (qd[i, k], qd[i + 1, k], qd[i + 2, k])
             x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
-            store_quaternion(rate, at, k, quaternion_rate(x, y, z, w, turn))
+            store_quaternion(rate, at, k, quaternion_rate(x, y, z, w, ang))
 
 
 @kernel
 def normalize_positions(model, q, k):
-    """Give the quaternions in q unit length, which steps of an integrator and interpolation do not keep."""
+    """Normalise the quaternions in q, because integration and interpolation do not preserve their unit length."""
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_FREE:
@@ -148,7 +152,7 @@ def normalize_positions(model, q, k):
 
 @kernel
 def reset_quaternions(model, q, k):
-    """Make the quaternions in q those of no rotation."""
+    """Set the quaternions in q to the identity, (0, 0, 0, 1)."""
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_FREE:
@@ -160,19 +164,24 @@ def reset_quaternions(model, q, k):
 
 @kernel
 def store_quaternion(q, at, k, quaternion):
+    """Store a quaternion (4) in q[at : at + 4]."""
     q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k] = quaternion
 
 
 @kernel
 def place_dof(i, model, work, k):
-    """Add up the levers: POSITION of body i in the world from its parent's."""
+    """Compute the position of joint origin i in the world (reads POSITION of the parent, LEVER; writes POSITION)."""
     dof = work.dof
     store3(dof, i, ROW_POSITION, k, add3(load3(dof, model.parent[i], ROW_POSITION, k), load3(dof, i, ROW_LEVER, k)))
 
 
 @kernel
 def body_poses(model, q, poses, work, k):
-    """Pose of every body in the world: position (3) and rotation (9) of its own axes in poses (bodies, 12, lanes)."""
+    """Compute the pose of every body in the world.
+
+    Writes poses (bodies, 12, lanes): position (3) of the body's origin in world axes, m, and rotation (9) from body
+    axes to world axes.
+    """
     for i in range(model.parent.shape[0]):
         rotate_dof(i, model, q, work, k)
         place_dof(i, model, work, k)
@@ -184,21 +193,25 @@ def body_poses(model, q, poses, work, k):
 
 @kernel
 def body_axes(i, model, work, k):
-    """Body i's own axes, turned back from those in which its joint's axis is z, to world axes (reads R)."""
+    """Compute the rotation from body axes to world axes for the body of dof i (reads R)."""
     x, y, z = parameter3(model.parameters, i, PARAM_AXIS, k)
     one = constant_like(x, 1.0)
-    # the flattening's `axes_along`, transposed
+    # the transpose of `model.joint.axes_along`
     sign = select(z >= constant_like(x, 0.0), one, -one)
     b, c = sign * y, sign * z
     d = one / (one + c)
     xy = -x * b * d
-    back = (one - x * x * d, sign * xy, -sign * x, xy, sign * (one - b * b * d), -sign * b, x, sign * b, sign * c)
-    return compose(load9(work.dof, i, ROW_R, k), back)
+    F_T = (one - x * x * d, sign * xy, -sign * x, xy, sign * (one - b * b * d), -sign * b, x, sign * b, sign * c)
+    return compose(load9(work.dof, i, ROW_R, k), F_T)
 
 
 @kernel
 def place_about_first_joint(i, model, work, k):
-    """`place_dof`, but with positions that start at the first joint: far from the world's origin they keep digits."""
+    """Compute the position of joint origin i relative to the first joint origin.
+
+    Far from the origin of the world, positions in the world would lose digits. Reads LEVER, and POSITION of the parent;
+    writes POSITION.
+    """
     dof, p, lever = work.dof, model.parent[i], load3(work.dof, i, ROW_LEVER, k)
     if p == model.parent.shape[0]:
         store3(dof, i, ROW_POSITION, k, subtract3(lever, load3(dof, 0, ROW_LEVER, k)))
@@ -208,7 +221,11 @@ def place_about_first_joint(i, model, work, k):
 
 @kernel
 def body_velocities(model, q, qd, velocities, work, k):
-    """Velocity of every body's origin (3) and angular velocity (3), world axes, in velocities (bodies, 6, lanes)."""
+    """Compute the velocity of every body.
+
+    Writes velocities (bodies, 6, lanes): velocity of the body's origin (3), m/s, and angular velocity (3), rad/s, in
+    world axes.
+    """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
         b, v = model.body[i], load_motion(work.dof, i, ROW_V, k)
@@ -219,16 +236,19 @@ def body_velocities(model, q, qd, velocities, work, k):
 
 @kernel
 def rigid_inertia(i, model, work, k):
-    """Mass, first moment and rotational inertia of body i about its joint origin, in world axes (reads R)."""
-    numbers = model.parameters
-    R_body = load9(work.dof, i, ROW_R, k)
-    m = parameter(numbers, i, PARAM_MASS, k)
-    if model.body[i] < 0:  # only there for its degree of freedom
-        zero = R_body[0] - R_body[0]
+    """Compute the inertia of the body of dof i about its joint origin, in world axes; zero without a body (reads R).
+
+    Returns the mass m, the first moment h = m c (3) and the rotational inertia J (6), as in `Rigid`.
+    """
+    parameters = model.parameters
+    R = load9(work.dof, i, ROW_R, k)
+    m = parameter(parameters, i, PARAM_MASS, k)
+    if model.body[i] < 0:
+        zero = R[0] - R[0]
         return m, (zero, zero, zero), (zero, zero, zero, zero, zero, zero)
-    c = rotate(R_body, parameter3(numbers, i, PARAM_CG, k))
+    c = rotate(R, parameter3(parameters, i, PARAM_CG, k))
     h = scale3(m, c)
-    J = rotate_symmetric(R_body, parameter6(numbers, i, PARAM_INERTIA, k))
+    J = rotate_symmetric(R, parameter6(parameters, i, PARAM_INERTIA, k))
     xx, yy, zz = h[0] * c[0], h[1] * c[1], h[2] * c[2]
     return m, h, (
         *(J[0] + (yy + zz), J[1] - h[0] * c[1], J[2] - h[0] * c[2]),
