@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Self, SupportsIndex
 
-import numpy as np
 import numpy.typing as npt
 
 from . import simulation
 from .codegen.generate import generate
-from .errors import ModelError
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
-from .model import validation
-from .model.description import VARIABLE_FIELDS, Description, water_of
-from .model.inertia import Inertia, as_arrays, load_arrays, tensor_of_point
-from .model.joint import Revolute
-from .model.limits import JointLimits
-from .model.passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
-from .model.pose import positive, vector3
+from .model.description import VARIABLE_FIELDS, Description
+from .model.inertia import Inertia
+from .model.payload import fields_with_payload
+from .model.serial_chain import serial_chain_description
+from .model.varied_fields import varied_description
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
 from .quantities.matrices import Matrices
 from .quantities.motion import Motion
 from .quantities.states import States
-from .real_arrays import real_array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,46 +120,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         >>> float(chain.forward_dynamics([0.0] * 6, [0.0] * 6, [0.0] * 6)[0].round(6))
         -50.717987
         """
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise ModelError(f"n is {n!r}; expected a whole number of links, at least 1")
-        length = positive(length, "length")
-        link = Inertia.rod(length, mass=mass, cg=(length / 2, 0, 0)) if inertia is None else inertia
-        if not isinstance(link, Inertia):
-            raise ModelError(f"inertia is {inertia!r}; expected an Inertia")
-        names = tuple(f"link{i + 1}" for i in range(n))
-        validation.check_mass(names[:1], np.array([link.mass]))
-        validation.check_finite(names[:1], "cg", link.cg[None], 1)
-        validation.check_inertia(names[:1], link.inertia[None])
-        offsets = np.zeros((n, 3))
-        offsets[1:, 0] = length
-        return cls(
-            Description(
-                name=name,
-                body_names=names,
-                joint_names=names,
-                joint_types=(Revolute.kind,) * n,
-                dof_counts=np.ones(n, int),
-                dof_types=(Revolute.kind,) * n,
-                parent=np.arange(-1, n - 1),
-                placement_rotation=np.tile(np.eye(3), (n, 1, 1)),
-                placement_translation=offsets,
-                axis=np.tile([0.0, 0.0, 1.0], (n, 1)),
-                pitch=np.zeros(n),
-                rotor_inertia=np.zeros(n),
-                gear_ratio=np.ones(n),
-                **{field: np.full(n, getattr(PassiveForces, field)) for field in PASSIVE_FIELDS},
-                mass=np.full(n, link.mass),
-                cg=np.tile(link.cg, (n, 1)),
-                inertia=np.tile(link.inertia, (n, 1, 1)),
-                gravity=vector3(gravity, "gravity"),
-                **water_of([None] * n, 0.0),
-                frames={},
-                nonphysical_inertia="refuse",
-                limits=np.tile(JointLimits().of_dofs(name, Revolute()), (n, 1)),
-                drives=(),
-                visuals={},
-            )
-        )
+        return cls(serial_chain_description(n, length, mass, inertia, gravity, name))
 
     def vary(self, **fields: npt.ArrayLike) -> Model:
         """A model of a batch of samples that differ in some of their parameters.
@@ -197,30 +153,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
         (1000, 1)
         """
-        bodies = as_arrays(fields.get("inertia"))
-        if bodies is not None:
-            twice = sorted({"mass", "cg"} & fields.keys())
-            if twice:
-                raise ModelError(f"inertia is made of Inertias, which also set {twice}; expected each field once")
-            fields |= dict(zip(("mass", "cg", "inertia"), bodies, strict=True))
-        changed: dict[str, Any] = {name: self._varied_field(name, value) for name, value in fields.items()}
-        batches = {
-            name: value.shape[: value.ndim - len(VARIABLE_FIELDS[name])]
-            for name in VARIABLE_FIELDS
-            if (value := changed.get(name, getattr(self, name))).ndim > len(VARIABLE_FIELDS[name])
-        }
-        if len(set(batches.values())) > 1:
-            raise ModelError(f"fields differ in their batch axes: {batches}; expected the same for all")
-        new = dataclasses.replace(self.description, **changed)
-        if batches or new.nominal is not None:
-            # what all samples share is known to controllers too
-            shared = {name: value for name, value in changed.items() if name not in batches}
-            nominal = dataclasses.replace(self.description.nominal or self.description, **shared)
-            new = dataclasses.replace(new, nominal=nominal)
-        if not changed.keys().isdisjoint(PASSIVE_FIELDS):
-            names = tuple(self.body_names[body] for body in self.kernel_model.dofs.body)
-            check_passive(names, {field: getattr(new, field) for field in PASSIVE_FIELDS})
-        return Model(new)
+        return Model(varied_description(self.description, self.kernel_model.dofs, fields))
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
         """The model of one sample of the batch, by its index (an int or a tuple); this one if samples do not differ.
@@ -251,59 +184,6 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         [3.0]
         """
         return self if self.description.nominal is None else Model(self.description.nominal)
-
-    def _varied_field(self, name: str, value: npt.ArrayLike) -> np.ndarray:
-        """One field for `vary`: a private copy of the right shape."""
-        if name not in VARIABLE_FIELDS:
-            raise ModelError(
-                f"{name!r} is no field that samples may differ in; expected some of {list(VARIABLE_FIELDS)}"
-            )
-        n, value = self.n_bodies, np.array(real_array(name, value, ModelError))
-        lengths: dict[str | int, str | int] = {"n": n, "nv": self.nv}
-        trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
-        if name == "inertia" and value.shape[-3:] != trailing and value.shape[-2:] == (n, 6):
-            value = value[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*value.shape[:-1], 3, 3)
-        if value.shape[max(0, value.ndim - len(trailing)) :] != trailing:
-            expected = ", ".join(["...", *map(str, trailing)])
-            raise ModelError(f"{name} has shape {value.shape}; expected ({expected})")
-        if name in ("gravity", "fluid_density"):
-            good = np.isfinite(value).all(-1) if name == "gravity" else (value >= 0.0) & (value < np.inf)
-            bad = np.argwhere(~good)
-            if bad.size or not good.all():
-                where = f" of sample {bad[0].tolist() if bad[0].size > 1 else bad[0][0]}" if good.ndim > 0 else ""
-                wanted = "is not finite; expected finite numbers" if name == "gravity" else "expected zero or more"
-                raise ModelError(f"{name}{where} {wanted}" if name == "gravity" else f"{name}{where}: {wanted}")
-            return value
-        of_dofs = VARIABLE_FIELDS[name][0] == "nv"
-        names = tuple(self.body_names[body] for body in self.kernel_model.dofs.body) if of_dofs else self.body_names
-        if name in PASSIVE_FIELDS:
-            fixed = self.kernel_model.dofs.in_quaternion_joint
-            if name in OF_POSITION and (value[..., fixed] != getattr(PassiveForces, name)).any():
-                raise ModelError(f"{name} cannot be given to a free or spherical joint, which has no angle")
-            return value
-        validation.check_finite(names, name, value, len(trailing) - 1)
-        return self._physical_field(name, names, value)
-
-    def _physical_field(self, name: str, names: Sequence[str], value: np.ndarray) -> np.ndarray:
-        """A field for `vary` once it is known that bodies can have it; axes at unit length."""
-        if name in ("mass", "rotor_inertia", "volume", "strip_drag"):
-            validation.check_not_negative(names, name, value)
-        if name in ("added_mass", "added_volume"):
-            validation.check_symmetric(names, name, value)
-        if name == "inertia":
-            validation.check_symmetric(names, name, value)
-            if self.description.nonphysical_inertia == "refuse":
-                validation.check_inertia(names, value)
-        if name == "pitch" and "screw" not in self.dof_types:
-            raise ModelError(f"pitch cannot vary: no joint is a screw, they are {sorted(set(self.joint_types))}")
-        if name == "placement_rotation":
-            return validation.check_rotations(names, value)
-        if name != "axis":
-            return value
-        fixed = self.kernel_model.dofs.in_quaternion_joint
-        if (value[..., fixed, :] != self.axis[..., fixed, :]).any():
-            raise ModelError("axis cannot vary where a free or spherical joint has its own: x, y and z")
-        return validation.check_axes(tuple(self.joint_names[body] for body in self.kernel_model.dofs.body), value)
 
     def with_payload(
         self,
@@ -342,25 +222,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         [10.0]
         """
         placed = self.kernel_model.frame(frame)
-        if placed.body < 0:
-            raise ModelError(f"payload on {frame!r}: it is fixed to the world; expected a body that moves")
-        R = placed.pose.rotation
-        load, center, tensor = load_arrays(f"payload on {frame!r}", mass, cg, inertia)
-        arm, tensor = center @ R.T + placed.pose.translation, R @ tensor @ R.T
-        of_all = self.mass[..., placed.body] + load
-        own, other = self.mass[..., placed.body, None] * self.cg[..., placed.body, :], load[..., None] * arm
-        center = np.where(of_all[..., None] > 0.0, (own + other) / np.where(of_all > 0.0, of_all, 1.0)[..., None], arm)
-        about = (
-            self.inertia[..., placed.body, :, :]
-            + tensor_of_point(self.mass[..., placed.body], self.cg[..., placed.body, :] - center)
-            + tensor
-            + tensor_of_point(load, arm - center)
-        )
-        return self.vary(
-            mass=_replaced(self.mass, placed.body, of_all, 1),
-            cg=_replaced(self.cg, placed.body, center, 2),
-            inertia=_replaced(self.inertia, placed.body, about, 3),
-        )
+        return self.vary(**fields_with_payload(self.description, frame, placed, mass, cg, inertia))
 
     simulate = simulation.simulate
     generate = generate
@@ -407,11 +269,3 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
     def __repr__(self) -> str:
         batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
         return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"
-
-
-def _replaced(field: np.ndarray, body: int, value: np.ndarray, axes: int) -> np.ndarray:
-    """A field of all bodies, of which `axes` belong to a sample, with that of one body replaced."""
-    batch = np.broadcast_shapes(field.shape[: field.ndim - axes], value.shape[: value.ndim - axes + 1])
-    changed = np.array(np.broadcast_to(field, (*batch, *field.shape[field.ndim - axes :])))
-    changed[(slice(None),) * len(batch) + (body,)] = value
-    return changed

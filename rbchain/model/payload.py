@@ -1,0 +1,50 @@
+"""Join a rigid load to one body: the masses, centres of mass and tensors for `Model.with_payload`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from .description import Description, Frame
+from .inertia import load_arrays, tensor_of_point
+
+
+def fields_with_payload(
+    description: Description, name: str, frame: Frame, mass: Any, cg: Any, inertia: Any
+) -> dict[str, np.ndarray]:
+    """Return mass, cg and inertia of all bodies, with a load fixed to the body that carries the frame `name`.
+
+    The load is given in the axes of the frame. Fields have the batch axes of the description and of the load.
+    """
+    if frame.body < 0:
+        raise ModelError(
+            f"payload on {name!r}: this frame is fixed to the world; expected a moving body or a frame fixed to one"
+        )
+    R = frame.pose.rotation
+    load, center, tensor = load_arrays(f"payload on {name!r}", mass, cg, inertia)
+    arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
+    own_mass, own_cg = description.mass[..., frame.body], description.cg[..., frame.body, :]
+    total = own_mass + load
+    moment = own_mass[..., None] * own_cg + load[..., None] * arm
+    center = np.where(total[..., None] > 0.0, moment / np.where(total > 0.0, total, 1.0)[..., None], arm)
+    about_center = (
+        description.inertia[..., frame.body, :, :]
+        + tensor_of_point(own_mass, own_cg - center)
+        + tensor
+        + tensor_of_point(load, arm - center)
+    )
+    return {
+        "mass": _replaced(description.mass, frame.body, total, 1),
+        "cg": _replaced(description.cg, frame.body, center, 2),
+        "inertia": _replaced(description.inertia, frame.body, about_center, 3),
+    }
+
+
+def _replaced(field: np.ndarray, body: int, value: np.ndarray, axes: int) -> np.ndarray:
+    """Return a field of all bodies with the value of one body replaced; its last `axes` axes belong to a sample."""
+    batch = np.broadcast_shapes(field.shape[: field.ndim - axes], value.shape[: value.ndim - axes + 1])
+    changed = np.array(np.broadcast_to(field, (*batch, *field.shape[field.ndim - axes :])))
+    changed[(slice(None),) * len(batch) + (body,)] = value
+    return changed

@@ -1,0 +1,150 @@
+"""Check the fields given to `Model.vary`, and put them into the description of the varied model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ModelError
+from ..real_arrays import real_array
+from . import validation
+from .description import VARIABLE_FIELDS, Description
+from .flatten import Dofs
+from .inertia import as_arrays
+from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
+
+NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
+
+
+def varied_description(description: Description, dofs: Dofs, fields: Mapping[str, npt.ArrayLike]) -> Description:
+    """Return the description with new values of some fields, each with or without batch axes.
+
+    Raises ModelError if a field does not exist, has the wrong shape, or has a value that no mechanism can have.
+    """
+    checked: dict[str, Any] = {
+        name: _checked_field(description, dofs, name, value) for name, value in _with_inertias_as_arrays(fields).items()
+    }
+    batches = {
+        name: value.shape[: value.ndim - len(axes)]
+        for name, axes in VARIABLE_FIELDS.items()
+        if (value := checked.get(name, getattr(description, name))).ndim > len(axes)
+    }
+    if len(set(batches.values())) > 1:
+        found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
+        raise ModelError(f"the batch shapes of the varied fields differ: {found}; expected the same shape for all")
+    varied = dataclasses.replace(description, **checked)
+    if batches or description.nominal is not None:
+        # controllers know a new value that all samples share, but not the values of single samples
+        shared = {name: value for name, value in checked.items() if name not in batches}
+        nominal = dataclasses.replace(description.nominal or description, **shared)
+        varied = dataclasses.replace(varied, nominal=nominal)
+    if not checked.keys().isdisjoint(PASSIVE_FIELDS):
+        # the fields limit each other, so they are checked together
+        names = tuple(description.body_names[body] for body in dofs.body)
+        check_passive(names, {field: getattr(varied, field) for field in PASSIVE_FIELDS})
+    return varied
+
+
+def _with_inertias_as_arrays(fields: Mapping[str, npt.ArrayLike]) -> dict[str, Any]:
+    """Replace an `inertia` that consists of Inertias by the arrays of mass, cg and inertia."""
+    bodies = as_arrays(fields.get("inertia"))
+    if bodies is None:
+        return dict(fields)
+    twice = sorted({"mass", "cg"} & fields.keys())
+    if twice:
+        raise ModelError(
+            f"inertia consists of Inertias, which already set mass and cg, but {' and '.join(twice)} is given too; "
+            "pass each quantity once"
+        )
+    return {**fields, **dict(zip(("mass", "cg", "inertia"), bodies, strict=True))}
+
+
+def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.ArrayLike) -> np.ndarray:
+    """Return a private copy of one field, of the right shape and with possible values."""
+    if name not in VARIABLE_FIELDS:
+        raise ModelError(f"vary() has no field {name!r}; the fields that can vary are {', '.join(VARIABLE_FIELDS)}")
+    value = _of_right_shape(description, name, value)
+    if name == "gravity":
+        _refuse_samples(~np.isfinite(value).all(-1), name, value, "finite numbers, in m/s^2")
+        return value
+    if name == "fluid_density":
+        _refuse_samples(~((value >= 0.0) & (value < np.inf)), name, value, "a finite number of at least 0, in kg/m^3")
+        return value
+    if name in PASSIVE_FIELDS:
+        _check_has_angle(description, dofs, name, value)
+        return value
+    bodies = dofs.body if VARIABLE_FIELDS[name][0] == "nv" else range(len(description.body_names))
+    names = tuple(description.body_names[body] for body in bodies)
+    validation.check_finite(names, name, value, len(VARIABLE_FIELDS[name]) - 1)
+    if name == "axis":
+        return _checked_axes(description, dofs, value)
+    if name == "placement_rotation":
+        return validation.check_rotations(names, value)
+    _check_physical(description, name, names, value)
+    return value
+
+
+def _of_right_shape(description: Description, name: str, value: npt.ArrayLike) -> np.ndarray:
+    found = np.array(real_array(name, value, ModelError))
+    lengths: dict[str | int, int] = {"n": len(description.body_names), "nv": len(description.dof_types)}
+    trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
+    if name == "inertia" and found.shape[-3:] != trailing and found.shape[-2:] == (trailing[0], 6):
+        found = found[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*found.shape[:-1], 3, 3)
+    if found.shape[max(0, found.ndim - len(trailing)) :] != trailing:
+        with_batch = ", ".join(["...", *map(str, trailing)])
+        raise ModelError(
+            f"{name} has shape {found.shape}; expected {trailing}, or ({with_batch}) with the batch axes in front"
+        )
+    return found
+
+
+def _refuse_samples(bad: np.ndarray, name: str, value: np.ndarray, expected: str) -> None:
+    """Raise for the first sample where `bad` (...) holds."""
+    if not bad.any():
+        return
+    sample = tuple(int(i) for i in np.argwhere(bad)[0])
+    where = f" of sample {sample[0] if len(sample) == 1 else sample}" if sample else ""
+    raise ModelError(f"{name}{where} is {value[sample].tolist()}; expected {expected}")
+
+
+def _check_has_angle(description: Description, dofs: Dofs, name: str, value: np.ndarray) -> None:
+    """Refuse springs and stops at joints whose position is a quaternion."""
+    unused = getattr(PassiveForces, name)
+    if name not in OF_POSITION or not (value[..., dofs.in_quaternion_joint] != unused).any():
+        return
+    *sample, dof = np.argwhere((value != unused) & dofs.in_quaternion_joint)[0]
+    body = int(dofs.body[dof])
+    where = f" of sample {sample[0] if len(sample) == 1 else tuple(map(int, sample))}" if sample else ""
+    raise ModelError(
+        f"body {description.body_names[body]!r}{where}: {name} is {value[*sample, dof]}; expected {unused}, because a "
+        f"{description.joint_types[body]} joint has no angle for springs or stops. Use damping or friction"
+    )
+
+
+def _checked_axes(description: Description, dofs: Dofs, value: np.ndarray) -> np.ndarray:
+    """Return axes at unit length."""
+    fixed = dofs.in_quaternion_joint
+    if (value[..., fixed, :] != description.axis[..., fixed, :]).any():
+        joints = sorted({description.joint_names[body] for body in dofs.body[fixed]})
+        raise ModelError(
+            f"axis cannot vary for the free or spherical joints {joints}, whose axes are x, y and z; expected their "
+            "rows to equal those of model.axis"
+        )
+    return validation.check_axes(tuple(description.joint_names[body] for body in dofs.body), value)
+
+
+def _check_physical(description: Description, name: str, names: Sequence[str], value: np.ndarray) -> None:
+    """Refuse finite values of bodies or degrees of freedom that no mechanism can have."""
+    if name in NOT_NEGATIVE:
+        validation.check_not_negative(names, name, value)
+    if name in ("added_mass", "added_volume", "inertia"):
+        validation.check_symmetric(names, name, value)
+    if name == "inertia" and description.nonphysical_inertia == "refuse":
+        validation.check_inertia(names, value)
+    if name == "pitch" and "screw" not in description.dof_types:
+        kinds = ", ".join(sorted(set(description.joint_types)))
+        raise ModelError(f"pitch cannot vary: no joint is a screw, the joint types are {kinds}; remove pitch")
