@@ -101,7 +101,9 @@ def test_bodies_may_vary_as_inertias(batch):
 
 def test_what_is_varied_as_inertias_is_not_varied_twice_nor_anyhow():
     model, bodies = arm(), [rb.Inertia(1.0, inertia=(1, 1, 1))] * 2
-    with pytest.raises(rb.ModelError, match=r"inertia consists of Inertias, which already set mass and cg, but mass is given too"):
+    with pytest.raises(
+        rb.ModelError, match=r"inertia consists of Inertias, which already set .* but mass is given too"
+    ):
         model.vary(inertia=bodies, mass=[1.0, 2.0])
     with pytest.raises(rb.ModelError, match=r"has shape \(.*; expected \(..., 2"):
         model.vary(inertia=bodies[0])
