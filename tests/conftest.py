@@ -5,22 +5,25 @@ from functools import cache
 
 import pytest
 
+from . import plain_python
 from .fuzz import cases
 from .mechanisms import CHUNKS, MECHANISMS, random_trees
 from .quantities import Magnitudes, random_state
 
 STATES_PER_TREE = 3
-# Begun first, so that none of them is left to one worker while the others have nothing more to do.
-LONGEST = ("test_one_source", "test_plain_python", "test_actions", "test_quantities", "test_run", "test_simulation")
+# Started first, so that at the end no worker still runs a long file while the others are idle.
+LONGEST = ("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_arguments")
 
 
 def pytest_addoption(parser):
     """`--fuzz N`: how many random cases the tests in `fuzz` run."""
     parser.addoption("--fuzz", type=int, default=cases.DEFAULT, metavar="N", help="random cases in all (default: 2000)")
+    parser.addoption(plain_python.OPTION, metavar="FILE", help="where a run without a compiler writes its results")
 
 
 def pytest_configure(config):
     cases.set_total(config.getoption("fuzz"))
+    plain_python.configure(config)
 
 
 def pytest_collection_modifyitems(items):

@@ -1,63 +1,192 @@
-"""The controllers' model in compiled lanes: torques are those of that model, the motion that of the mechanism."""
+"""Controllers know the mechanism by a model of their own: by default the one before samples differed."""
 
 import numpy as np
 import pytest
 
 import rbchain as rb
 
-BATCH = 13
-REFERENCE, KP, KD = 0.4, 30.0, 8.0
+pytestmark = pytest.mark.plain_python
+SLIDE_GRAVITY = 10.0
 
 
-def arm():
-    return rb.Model.serial_chain(3)
+def slider(mass=2.0):
+    """A mass on a vertical slide."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY))
+    builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass))
+    return builder.build()
 
 
-def varied(seed):
-    numbers = np.random.default_rng(seed).uniform(0.7, 1.4, (BATCH, 3))
-    return arm().vary(mass=arm().mass * numbers, gravity=[0, -10, 0] * numbers)
+MASSES = np.array([1.0, 2.0, 3.5])
+DRIVES = {
+    # the position error at rest, times gain and nominal mass: kp e = (m - nominal) g, or nominal kp e
+    "PID": (lambda **k: rb.PID("slide", 0.3, kp=50.0, kd=20.0, gravity_compensation=True, **k), 50.0),
+    "ComputedTorque": (lambda **k: rb.ComputedTorque("slide", 0.3, kp=25.0, kd=10.0, **k), 2.0 * 25.0),
+}
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "controller"),
-    [(arm(), arm()), (varied(0), arm()), (arm(), varied(1)), (varied(0), varied(1)), (varied(0), "true")],
-    ids=["one for all", "samples differ", "controllers differ", "both differ", "true"],
-)
-def test_computed_torques_are_the_inverse_dynamics_of_the_controllers_model(mechanism, controller):
-    q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
-    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=controller) for name in arm().joint_names]
-    settings = {"drives": drives, "method": "rk4", "step": 0.01, "save_at": 4}
-    motion = mechanism.simulate(q0, np.zeros_like(q0), 0.3, **settings)
-    known = mechanism if controller == "true" else controller
-    wanted = KP * (REFERENCE - motion.q) - KD * motion.qd
-    torques = known.inverse_dynamics(motion.q, motion.qd, wanted)
-    moved = mechanism.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    # both pass through the same sums of the masses' forces, about ten per link
-    allowed = 200 * np.finfo(float).eps * np.abs(torques).max()
-    np.testing.assert_allclose(motion.tau, torques, rtol=0, atol=allowed)
-    np.testing.assert_allclose(motion.tau, moved, rtol=0, atol=allowed)
-    # neither the other lanes nor the place in the batch change a bit
-    part = slice(5, 8)
-    known = part_of(controller, part)
-    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=known) for name in arm().joint_names]
-    some = part_of(mechanism, part).simulate(q0[part], np.zeros_like(q0[part]), 0.3, **{**settings, "drives": drives})
-    np.testing.assert_array_equal(some.q, motion.q[part])
-    np.testing.assert_array_equal(some.tau, motion.tau[part])
+def position_at_rest(model, drive):
+    zero = np.zeros((len(MASSES), 1))
+    motion = model.simulate(zero, zero, 10.0, drives=[drive], method="rk4", step=0.05)
+    assert motion.success
+    return motion.q[:, -1, 0]
 
 
-def part_of(model, part):
-    """The model of some of the samples."""
-    if isinstance(model, str) or not model.batch_shape:
-        return model
-    return arm().vary(mass=model.mass[part], gravity=model.gravity[part])
+@pytest.mark.parametrize("kind", DRIVES)
+def test_an_unknown_mass_leaves_the_error_that_statics_predict(kind):
+    """(m - nominal mass) g over the stiffness of the controller."""
+    nominal = slider()
+    make, stiffness = DRIVES[kind]
+    expected = 0.3 - (MASSES - 2.0) * SLIDE_GRAVITY / stiffness
+    varied, loaded = nominal.vary(mass=MASSES[:, None]), slider(1.0).with_payload("slide", MASSES - 1.0)
+    np.testing.assert_allclose(position_at_rest(varied, make()), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(varied, make(model=nominal)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(loaded, make(model=nominal)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(varied, make(model="true")), 0.3, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(varied, make(model=varied)), 0.3, rtol=0, atol=1e-9)
 
 
-def test_a_shared_model_given_as_varied_controls_as_the_shared_one():
-    """Compiled code then holds both models in the form of varied ones."""
-    q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
-    same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))
-    found = []
-    for model in (arm(), same):
-        drives = [rb.PID(n, REFERENCE, KP, KD, gravity_compensation=True, model=model) for n in arm().joint_names]
-        found.append(arm().simulate(q0, 0 * q0, 0.3, drives=drives, method="rk4", step=0.01).q)
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-14)
+def test_a_prescribed_force_compensates_the_nominal_weight():
+    nominal = slider()
+    drive = rb.PrescribedForce("slide", 0.0, gravity_compensation=True)
+    zero = np.zeros((3, 1))
+    motion = nominal.vary(mass=MASSES[:, None]).simulate(zero, zero, 0.5, drives=[drive], method="rk4", step=0.1)
+    np.testing.assert_allclose(motion.tau[:, -1, 0], 2.0 * SLIDE_GRAVITY, rtol=1e-15)
+    expected = (2.0 / MASSES - 1.0) * SLIDE_GRAVITY * 0.5**2 / 2
+    np.testing.assert_allclose(motion.q[:, -1, 0], expected, rtol=0, atol=1e-14)
+
+
+def test_each_sample_may_have_a_controller_with_its_own_estimates():
+    """The mechanism is the same for all samples, what its controller believes is not."""
+    make, stiffness = DRIVES["PID"]
+    believed = slider().vary(mass=MASSES[:, None])
+    expected = 0.3 - (2.0 - MASSES) * SLIDE_GRAVITY / stiffness
+    np.testing.assert_allclose(position_at_rest(slider(), make(model=believed)), expected, rtol=0, atol=1e-9)
+
+
+def test_the_controller_may_be_wrong_about_gravity():
+    make, stiffness = DRIVES["PID"]
+    weak = slider().vary(gravity=(0, 0, -9.0))
+    expected = np.full(3, 0.3 - 2.0 * (SLIDE_GRAVITY - 9.0) / stiffness)
+    np.testing.assert_allclose(position_at_rest(slider(), make(model=weak)), expected, rtol=0, atol=1e-9)
+    planets = slider().vary(gravity=np.array([[0, 0, -3.7], [0, 0, -10.0], [0, 0, -24.8]]))
+    expected = 0.3 - 2.0 * (np.array([3.7, 10.0, 24.8]) - 10.0) / stiffness
+    np.testing.assert_allclose(position_at_rest(planets, make()), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("knows_water", [True, False])
+def test_the_controller_may_be_wrong_about_the_water(knows_water):
+    """Buoyancy of a volume V carries rho V g of the weight: a controller that does not know it gives too much."""
+    models = []
+    for density in (1000.0, 0.0):
+        builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY), fluid_density=density)
+        body = {"inertia": rb.Inertia(2.0), "immersion": rb.Immersion(volume=5e-4)}
+        builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), **body)
+        models.append(builder.build())
+    wet, dry = models
+    make, stiffness = DRIVES["PID"]
+    expected = 0.3 if knows_water else 0.3 + 1000.0 * 5e-4 * SLIDE_GRAVITY / stiffness
+    found = position_at_rest(wet, make(model=wet if knows_water else dry))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    varied = dry.vary(mass=np.full((3, 1), 2.0) + [[0.0], [1.0], [2.0]])
+    expected = expected - (0.0 if knows_water else np.array([0.0, -1.0, -2.0]) * SLIDE_GRAVITY / stiffness)
+    if not knows_water:
+        np.testing.assert_allclose(position_at_rest(wet, make(model=varied)), expected, rtol=0, atol=1e-9)
+    with pytest.raises(rb.StateError, match="its model is in water, the simulated model is not"):
+        position_at_rest(dry, make(model=wet))
+
+
+def test_in_float32_the_controllers_model_is_float32_too():
+    nominal, drive = slider(), DRIVES["ComputedTorque"][0]()
+    varied, zero = nominal.vary(mass=MASSES[:, None]), np.zeros((3, 1))
+    for model in (nominal, varied):
+        double, single = (
+            model.simulate(x, x, 0.5, drives=[drive], method="rk4", step=0.05) for x in (zero, zero.astype(np.float32))
+        )
+        assert single.tau.dtype == np.float32
+        np.testing.assert_allclose(single.q, double.q, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(single.tau, double.tau, rtol=1e-4)
+
+
+def test_nominal_is_the_model_before_samples_differed():
+    arm = rb.Model.serial_chain(2)
+    assert arm.nominal is arm
+    harder = arm.vary(damping=[1.0, 2.0])
+    assert harder.nominal is harder
+    many = harder.vary(mass=[[1.0, 1.0], [2.0, 2.0]]).vary(cg=np.zeros((2, 2, 3)))
+    assert many.nominal.damping.tolist() == [1.0, 2.0]
+    assert many.nominal.mass.tolist() == arm.mass.tolist()
+    assert many.of_sample(1).nominal.mass.tolist() == arm.mass.tolist()
+    assert many.nominal.nominal is many.nominal
+    # what all samples share is known, in whatever order it is given
+    moon, masses = (0, -1.6, 0), [[1.0, 1.0], [2.0, 2.0]]
+    for model in (
+        arm.vary(mass=masses).vary(gravity=moon),
+        arm.vary(gravity=moon).vary(mass=masses),
+        arm.vary(gravity=moon, mass=masses),
+    ):
+        assert model.nominal.gravity.tolist() == list(moon)
+        assert model.nominal.mass.tolist() == arm.mass.tolist()
+
+
+def test_a_sample_alone_has_the_controller_that_it_has_in_the_batch():
+    arm = rb.Model.serial_chain(3)
+    many = arm.vary(mass=arm.mass * np.random.default_rng(0).uniform(0.5, 2.0, (5, 3)))
+    drives = [rb.ComputedTorque(name, 0.4, kp=30.0, kd=8.0) for name in arm.joint_names]
+    zero = np.zeros((5, 3))
+    whole = many.simulate(zero, zero, 0.5, drives=drives, method="rk4", step=0.05)
+    alone = many.of_sample(3).simulate(zero[3], zero[3], 0.5, drives=drives, method="rk4", step=0.05)
+    np.testing.assert_allclose(whole.q[3], alone.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(whole.tau[3], alone.tau, rtol=0, atol=1e-12)
+
+
+def test_models_that_a_controller_cannot_use_are_refused():
+    arm, zero = rb.Model.serial_chain(2), np.zeros((3, 2))
+    builder = rb.ModelBuilder()
+    for name, parent in (("link1", None), ("link2", None)):
+        builder.add_body(name, parent=parent, joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    fork = builder.build()
+    wrong = {
+        'model is \'nominl\'; expected "nominal", "true" or a Model': "nominl",
+        "model is None": None,
+        "its model has the joints ['link1', 'link2', 'link3']": rb.Model.serial_chain(3),
+        "its model has other parents or joint types": fork,
+        "its model has batch shape (4,); expected () or the batch's, (3,)": arm.vary(mass=np.ones((4, 2))),
+    }
+    for words, model in wrong.items():
+        with pytest.raises(rb.StateError) as raised:
+            arm.simulate(zero, zero, 0.1, drives=[rb.ComputedTorque("link1", 0.0, 1.0, 1.0, model=model)])
+        assert words in str(raised.value)
+        assert "ComputedTorque of joint 'link1'" in str(raised.value)
+    other = arm.vary(mass=[1.0, 2.0])
+    two = [rb.ComputedTorque("link1", 0.0, 1.0, 1.0, model=other), rb.ComputedTorque("link2", 0.0, 1.0, 1.0)]
+    with pytest.raises(rb.StateError, match="'link2': its model is not that of the other drives"):
+        arm.simulate(zero, zero, 0.1, drives=two)
+    for drive in (rb.PID("link1", 0.0, kp=1.0, model=other), rb.PrescribedForce("link1", 0.0, model="true")):
+        with pytest.raises(rb.StateError, match="it has a model but no gravity_compensation"):
+            arm.simulate(zero, zero, 0.1, drives=[drive])
+
+
+def test_files_name_the_controllers_model(tmp_path):
+    builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY))
+    builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(3.5))
+    builder.add_drive(DRIVES["PID"][0](model="true"))
+    true = builder.build()
+    rb.save(true, tmp_path / "true.toml")
+    assert rb.load(tmp_path / "true.toml").drives[0].model == "true"
+    rb.save(slider(), tmp_path / "nominal.toml")
+    text = (tmp_path / "true.toml").read_text()
+    for name in ("nominal.toml", "other.toml"):
+        (tmp_path / "other.toml").write_text(text.replace('model = "true"', f'model = "{name}"'))
+        loaded = rb.load(tmp_path / "other.toml")
+        known = 2.0 if name == "nominal.toml" else 3.5  # a file may name itself
+        assert loaded.drives[0].model.mass.tolist() == [known]
+        expected = 0.3 - (3.5 - known) * SLIDE_GRAVITY / 50.0
+        found = loaded.simulate([[0.0]], [[0.0]], 10.0, drives=loaded.drives, method="rk4", step=0.05).q[0, -1, 0]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    (tmp_path / "other.toml").write_text(text.replace('model = "true"', 'model = "lost.toml"'))
+    with pytest.raises(
+        rb.FileFormatError, match=r"PID of joint 'slide': model is 'lost.toml', and there is no such file"
+    ):
+        rb.load(tmp_path / "other.toml")
+    with pytest.raises(rb.RbchainError, match="its model is a Model, which a table cannot hold"):
+        rb.save(loaded, tmp_path / "again.toml")

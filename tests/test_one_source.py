@@ -81,7 +81,7 @@ ACTIONS = """
 import json, sys
 import numpy as np
 import rbchain as rb
-from tests.plain_python.test_water import immersed_tree
+from tests.test_water import immersed_tree
 rng = np.random.default_rng(0)
 model = immersed_tree(("revolute", "free", "universal", "prismatic"))
 q, qd = model.random_state(rng, 5)

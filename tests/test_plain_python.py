@@ -1,19 +1,30 @@
-"""The tests of `plain_python`, run so."""
+"""Tests marked `plain_python` run without a compiler, all others with it, and none is lost on the way."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import numba
 import pytest
 
-FOLDER = Path(__file__).parent / "plain_python"
+from .plain_python import DISABLED, run_in_child
+
+THIS_FILE = "tests/test_plain_python.py"
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("test_*.py")), ids=lambda path: path.name)
-def test_what_holds_in_plain_python(file):
-    """Warnings are no errors there: NumPy's numbers warn of what is not finite, and compiled ones do not."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-W", "default::RuntimeWarning", str(file)]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=FOLDER.parents[1])
-    assert run.returncode == 0, run.stdout[-5000:]
+@pytest.mark.plain_python
+def test_a_marked_test_runs_without_a_compiler():
+    assert numba.config.DISABLE_JIT
+
+
+@pytest.mark.skipif(DISABLED, reason="NUMBA_DISABLE_JIT is set for all tests")
+def test_an_unmarked_test_runs_with_the_compiler():
+    assert not numba.config.DISABLE_JIT
+
+
+@pytest.mark.parametrize(
+    ("test", "output"),
+    [
+        ("test_that_does_not_exist", "not found"),
+        ("test_an_unmarked_test_runs_with_the_compiler", "not marked plain_python"),
+    ],
+)
+def test_a_test_that_the_child_process_does_not_run_fails(test, output, request):
+    nodeid = f"{THIS_FILE}::{test}"
+    assert output in run_in_child(request.config, [nodeid])[nodeid]

@@ -1,6 +1,6 @@
 """Arguments in compiled code: single states, lanes and their tails, in both precisions.
 
-Each quantity is compiled four times here, as other tests do too; `plain_python` has the other quantities.
+Each quantity is compiled four times here, as in other tests. `test_arguments` checks all quantities in plain Python.
 """
 
 from hypothesis import given

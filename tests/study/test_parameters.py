@@ -14,7 +14,7 @@ from rbchain.study.effects import effects_of
 from rbchain.study.parameter_table import PARAMETERS
 from rbchain.study.samples import Samples
 
-from ..plain_python.test_water import immersed_tree
+from ..test_water import immersed_tree
 
 
 def mechanism():

@@ -6,7 +6,9 @@ import pytest
 import rbchain as rb
 from rbchain.core.algorithms import residual
 
-from ..mechanisms import JOINTS, random_inertia, random_rotation
+from .mechanisms import JOINTS, random_inertia, random_rotation
+
+pytestmark = pytest.mark.plain_python
 
 
 @pytest.mark.parametrize("kind", JOINTS)

@@ -7,8 +7,10 @@ import pytest
 
 import rbchain as rb
 
-from ..conftest import mechanism
-from ..quantities import random_state
+from .conftest import mechanism
+from .quantities import random_state
+
+pytestmark = pytest.mark.plain_python
 
 
 def test_joint_forces_beyond_float32_are_refused_by_name():

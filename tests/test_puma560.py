@@ -14,6 +14,7 @@ import pytest
 import rbchain as rb
 from rbchain.io.dh import DHLink, from_dh
 
+pytestmark = pytest.mark.plain_python
 PRINTED = {"rtol": 0, "atol": 0.51e-4}  # of four decimals
 DEGREE, QUARTER = np.pi / 180, np.pi / 2
 ZEROS, ONES = np.zeros(6), np.ones(6)

@@ -9,8 +9,9 @@ import pytest
 
 import rbchain as rb
 from tests.mechanisms import random_tree
-from tests.plain_python.test_water import KINDS, immersed_tree
+from tests.test_water import KINDS, immersed_tree
 
+pytestmark = pytest.mark.plain_python
 MODELS = {
     "chain": lambda: rb.Model.serial_chain(6),
     "every_joint": lambda: random_tree(5, [-1, 0, 0], ("free", "screw", "spherical"), geared=("screw",)),

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import rbchain as rb
 
-from ...quantities import Magnitudes, assert_within, computed, random_state
-from ...test_native import same
-from ...test_numbers_that_are_refused import ENTRIES, TAKEN
-from ..cases import cases
-from ..layouts import LAYOUTS, not_real_arrays
-from ..trees import (
+from ..quantities import Magnitudes, assert_within, computed, random_state
+from ..test_native import same
+from ..test_numbers_that_are_refused import ENTRIES, TAKEN
+from .cases import cases
+from .layouts import LAYOUTS, not_real_arrays
+from .trees import (
     Units,
     arguments_of_bodies,
     built,
@@ -29,7 +29,10 @@ from ..trees import (
     trees,
 )
 
-pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
+pytestmark = [
+    pytest.mark.plain_python,
+    pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.core"),
+]
 IN_UNITS = (
     *("forward_dynamics", "inverse_dynamics", "gravity_forces", "mass_matrix", "mass_matrix_inverse", "energy"),
     *("power", "momentum", "joint_reactions", "center_of_mass", "body_velocities"),

@@ -6,6 +6,7 @@ from scipy.interpolate import CubicSpline, PPoly
 
 import rbchain as rb
 
+pytestmark = pytest.mark.plain_python
 PASSIVE = rb.PassiveForces
 
 

@@ -5,9 +5,10 @@ import pytest
 
 import rbchain as rb
 
-from ..conftest import mechanism
-from ..quantities import ARGUMENTS, arrays_of, computed, out_shape, random_state, single, with_argument
+from .conftest import mechanism
+from .quantities import ARGUMENTS, arrays_of, computed, out_shape, random_state, single, with_argument
 
+pytestmark = pytest.mark.plain_python
 BATCH = (11,)
 
 

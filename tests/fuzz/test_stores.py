@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 import rbchain as rb
 from rbchain.study import open_dataset
 
-from ..cases import cases
-from ..mutations import damaged
+from .cases import cases
+from .mutations import damaged
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("error::RuntimeWarning")]
 
 
 @pytest.fixture(scope="module")

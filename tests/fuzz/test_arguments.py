@@ -4,18 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...quantities import ARGUMENTS
-from ..calls import (
+from ..quantities import ARGUMENTS
+from .calls import (
     arguments_of,
     calls,
     check_layouts,
     check_out,
     check_refusal,
 )
-from ..cases import cases
+from .cases import cases
 
+pytestmark = [
+    pytest.mark.plain_python,
+    pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.core"),
+]
 # Compiled numbers do not warn; Python's, which stand for them here, do.
-pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
 BATCHES = [(), (1,), (3,), (2, 2), (1, 1, 2)]
 ANY_CALL = calls(list(ARGUMENTS), BATCHES)
 OF_ANY_NUMBER = calls(list(ARGUMENTS), [*BATCHES, (0,), (2, 0)])

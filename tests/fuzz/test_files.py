@@ -5,14 +5,16 @@ import warnings
 import mujoco
 import numpy as np
 import pinocchio as pin
+import pytest
 from hypothesis import given
 
 import rbchain as rb
 
-from ...oracles.mjcf import Engine
-from ..cases import cases
-from ..mutations import mutated
+from ..oracles.mjcf import Engine
+from .cases import cases
+from .mutations import mutated
 
+pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("error::RuntimeWarning")]
 URDF = """<robot name="arm">
   <link name="base"/>
   <link name="upper"><inertial><origin xyz="0 0 0.2" rpy="0.1 0 0"/><mass value="2"/>

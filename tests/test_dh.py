@@ -7,6 +7,9 @@ import rbchain as rb
 from rbchain.io.dh import DHLink, base_pose, from_dh, turn
 from tests.mechanisms import random_inertia
 
+pytestmark = pytest.mark.plain_python
+
+
 RNG, ZERO = np.random.default_rng(0), np.zeros(4)
 
 

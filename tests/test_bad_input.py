@@ -7,9 +7,10 @@ import pytest
 
 import rbchain as rb
 
-from ..conftest import mechanism
-from ..quantities import ARGUMENTS, arrays_of, chains_of, computed, map_state, random_state, with_argument
+from .conftest import mechanism
+from .quantities import ARGUMENTS, arrays_of, chains_of, computed, map_state, random_state, with_argument
 
+pytestmark = pytest.mark.plain_python
 POSITIONS = ("q", "q1")
 # Names of the arguments where a state's own names are others.
 NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 import rbchain as rb
 
-from ..cases import cases
-from ..motions import HAZARDS, check_a_hazard, check_ends, check_events, check_same, motions
-from ..trees import built, trees
+from .cases import cases
+from .motions import HAZARDS, check_a_hazard, check_ends, check_events, check_same, motions
+from .trees import built, trees
 
-pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core")
+pytestmark = [
+    pytest.mark.plain_python,
+    pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.core"),
+]
 DURATION = 0.02
 
 

@@ -6,6 +6,7 @@ import pytest
 import rbchain as rb
 from tests.mechanisms import random_inertia, random_rotation
 
+pytestmark = pytest.mark.plain_python
 RNG = np.random.default_rng(0)
 
 

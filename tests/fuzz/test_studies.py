@@ -7,10 +7,13 @@ from hypothesis import given
 import rbchain as rb
 from rbchain.study import open_dataset
 
-from ..cases import cases
-from ..mutations import mutated
+from .cases import cases
+from .mutations import mutated
 
-pytestmark = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.core", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.plain_python,
+    pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.core", "ignore::UserWarning"),
+]
 STUDY = """name = "two links"
 model = { file = "arm.toml", values = { damping = 0.05 } }
 samples = 4

@@ -8,9 +8,9 @@ import pytest
 
 import rbchain as rb
 
-from ..conftest import mechanism
-from ..mechanisms import random_inertia, random_rotation
-from ..quantities import (
+from .conftest import mechanism
+from .mechanisms import random_inertia, random_rotation
+from .quantities import (
     ARGUMENTS,
     ROUNDINGS,
     Magnitudes,
@@ -23,6 +23,8 @@ from ..quantities import (
     single,
     usual_rounding,
 )
+
+pytestmark = pytest.mark.plain_python
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)

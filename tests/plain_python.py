@@ -1,0 +1,138 @@
+"""Run the tests marked `plain_python` in processes of their own, in which Numba compiles nothing.
+
+Numba reads NUMBA_DISABLE_JIT when it is imported, so one process cannot run both compiled and plain tests. In a process
+that compiles, each marked test is replaced by a `RemoteTest`. The first of a file runs all selected tests of this file
+in a child process, and each of them then reports its own result. A test without a result fails.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import pytest
+
+MARKER = "plain_python"
+OPTION = "--plain-python-results"
+DISABLED = bool(numba.config.DISABLE_JIT)
+
+
+def is_plain(item):
+    return item.get_closest_marker(MARKER) is not None
+
+
+class RemoteTest(pytest.Item):
+    """A test whose result comes from the child process of its file."""
+
+    @classmethod
+    def replacing(cls, item):
+        remote = cls.from_parent(item.parent, name=item.name)
+        remote.own_markers = item.own_markers
+        remote.keywords.update(item.keywords)
+        remote.place = item.reportinfo()
+        assert remote.nodeid == item.nodeid
+        return remote
+
+    def reportinfo(self):
+        return self.place
+
+    def setup(self):
+        results = self.config.stash[RESULTS]
+        if self.nodeid not in results:
+            tests = [other for other in self.session.items if isinstance(other, RemoteTest) and other.path == self.path]
+            results.update(run_in_child(self.config, [test.nodeid for test in tests]))
+
+    def runtest(self):
+        """The phase is the child's: see `pytest_runtest_makereport`."""
+
+
+RESULTS = pytest.StashKey[dict[str, dict[str, pytest.TestReport]]]()
+
+
+def run_in_child(config, nodeids):
+    """Return {node id: {phase: report}} of these tests, computed without a compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        selected, results = Path(folder, "selected"), Path(folder, "results")
+        selected.write_text("\n".join(nodeids), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", f"--fuzz={config.getoption('--fuzz')}"]
+        command += [f"{OPTION}={results}", f"@{selected}"]
+        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+        settings = {"env": environment, "cwd": config.rootpath, "capture_output": True, "text": True}
+        run = subprocess.run(command, check=False, **settings)
+        lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    found = {nodeid: {} for nodeid in nodeids}
+    for line in lines:
+        report = config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
+        found[report.nodeid][report.when] = report
+    missing = [nodeid for nodeid, reports in found.items() if "teardown" not in reports]
+    if missing:
+        output = f"{run.stdout[-5000:]}\n{run.stderr[-5000:]}"
+        failure = f"the process without a compiler did not run this test; it exited with {run.returncode}:\n{output}"
+        found |= dict.fromkeys(missing, failure)
+    return found
+
+
+class Parent:
+    """Hooks of a process that compiles."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config, items):
+        config.stash[RESULTS] = {}
+        items[:] = [RemoteTest.replacing(item) if is_plain(item) else item for item in items]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item, call):
+        if not isinstance(item, RemoteTest) or call.excinfo is not None:
+            return None
+        reports = item.config.stash[RESULTS][item.nodeid]
+        if isinstance(reports, str):
+            call = pytest.CallInfo.from_call(lambda: pytest.fail(reports, pytrace=False), call.when)
+            return pytest.TestReport.from_item_and_call(item, call) if call.when == "setup" else None
+        return reports[call.when]
+
+
+class Child:
+    """Hooks of a process that compiles nothing and writes its results to a file."""
+
+    def __init__(self, config, path):
+        if not DISABLED:
+            raise pytest.UsageError(f"{OPTION} needs NUMBA_DISABLE_JIT=1")
+        self.config, self.path = config, path
+
+    def pytest_collection_modifyitems(self, items):
+        unmarked = [item.nodeid for item in items if not is_plain(item)]
+        assert not unmarked, f"not marked {MARKER}: {unmarked}"
+
+    def pytest_runtest_logreport(self, report):
+        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        with open(self.path, "a", encoding="utf-8") as results:
+            results.write(json.dumps(data, default=str) + "\n")
+
+
+class Uncompiled:
+    """Hooks of a process in which NUMBA_DISABLE_JIT was set by hand: all tests run there, and the end says so."""
+
+    def __init__(self):
+        self.compiled = 0
+
+    @pytest.hookimpl(trylast=True)  # when tests were deselected
+    def pytest_collection_modifyitems(self, items):
+        self.compiled = sum(not is_plain(item) for item in items)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.compiled:
+            words = f"NUMBA_DISABLE_JIT is set: {self.compiled} tests of compiled code ran in plain Python"
+            terminalreporter.write_line(words, yellow=True)
+
+
+def configure(config):
+    """Register the hooks of this kind of process."""
+    if DISABLED:
+        # NumPy's numbers warn where a result is not finite; compiled ones do not.
+        config.addinivalue_line("filterwarnings", "default::RuntimeWarning")
+    path = config.getoption(OPTION)
+    plugin = Child(config, path) if path else Uncompiled() if DISABLED else Parent()
+    config.pluginmanager.register(plugin, "plain Python tests")
