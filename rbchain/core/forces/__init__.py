@@ -1,1 +1,1 @@
-"""Forces on joints and bodies: springs, friction and stops, external wrenches, water."""
+"""Forces on joints and bodies: passive joint forces, external wrenches, signals, water."""

@@ -1,8 +1,11 @@
-"""What water adds to the joints' matrices and forces: sweeps of their own, as added masses are not rigid bodies'.
+"""Sweeps that add water to the mass matrix, to the Coriolis matrix and to the joint forces.
 
-The same algorithms as in `crba` and `coriolis`, with a general symmetric inertia A for each body. Echeandia and
-Wensing's (2021) body-level matrix B = (v x* A + (A v) x~* - A v x) / 2, where (f) x~* m = m x* f, then has no simple
-form, and is kept as the six forces that it maps unit motions to.
+The algorithms are those of `crba` and `coriolis`, with a general symmetric inertia A for each body: added masses do not
+have the form of rigid bodies. The body-level matrix of Echeandia and Wensing (2021) is
+
+    B = (v x* A + (A v) x~* - A v x) / 2,  (f) x~* m = m x* f
+
+It has a short form for rigid bodies only. These kernels store its product with each of the six unit motions.
 """
 
 from ..simd.jit import choose, kernel
@@ -27,12 +30,16 @@ from ..tree.kinematics import force_on_parent, move_dof
 from ..tree.layout import PARAM_ADVANCE, POSING_CARRIED, ROW_COMPOSITE, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
 from .hydrodynamics import added_inertia, drag, is_in_water
 
-# B of the added mass in the Coriolis matrix's scratch, once B of the rigid bodies there is no longer needed.
+# Rows of B in the scratch of the Coriolis matrix. They replace B of the rigid bodies, which is no longer used.
 ADDED_MASS_B_ROWS = 36
 
 
 @kernel
 def add_joint_drag(model, q, qd, forces, work, k):
+    """Add the drag of still water to joint forces (n, lanes): S_i^T (sum of the drag in the subtree of dof i).
+
+    Writes R, LEVER, V and F.
+    """
     n, dof = model.parent.shape[0], work.dof
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
@@ -42,12 +49,13 @@ def add_joint_drag(model, q, qd, forces, work, k):
         f, p = load_force(dof, i, ROW_F, k), model.parent[i]
         forces[i, k] = forces[i, k] + joint_force(model.joint[i], axis, advance, f)
         if p < n:
-            handed = force_on_parent(i, f, model, work, k)
-            store_spatial(dof, p, ROW_F, k, add_forces(load_force(dof, p, ROW_F, k), handed))
+            f_parent = force_on_parent(i, f, model, work, k)
+            store_spatial(dof, p, ROW_F, k, add_forces(load_force(dof, p, ROW_F, k), f_parent))
 
 
 @kernel
 def add_added_mass_matrix(model, H, work, k):
+    """Add the added masses to the mass matrix H (n, n, lanes). Reads R and LEVER; writes COMPOSITE."""
     n = model.parent.shape[0]
     for i in range(n):
         start_composite(i, model, work, k)
@@ -58,7 +66,7 @@ def add_added_mass_matrix(model, H, work, k):
 
 @kernel
 def start_composite(i, model, work, k):
-    """The added mass of body i alone."""
+    """Set COMPOSITE of dof i to the added mass of its body, or to zero without a body (reads R)."""
     if model.body[i] >= 0:
         store_inertia(work.dof, i, ROW_COMPOSITE, k, added_inertia(i, model, work, k))
     else:
@@ -68,18 +76,18 @@ def start_composite(i, model, work, k):
 
 @kernel
 def pass_composite(i, model, work, k):
-    """Add to the parent what body i carries, itself included."""
+    """Add COMPOSITE of dof i to that of its parent, about the parent's joint origin: Ac_parent += Ac_i."""
     p, dof = model.parent[i], work.dof
     if p < model.parent.shape[0]:
-        carried = load_inertia(dof, i, ROW_COMPOSITE, k)
+        Ac = load_inertia(dof, i, ROW_COMPOSITE, k)
         if model.posing[i] != POSING_CARRIED:
-            carried = inertia_at_root(carried, load3(dof, i, ROW_LEVER, k))
-        store_inertia(dof, p, ROW_COMPOSITE, k, add_inertias(load_inertia(dof, p, ROW_COMPOSITE, k), carried))
+            Ac = inertia_at_root(Ac, load3(dof, i, ROW_LEVER, k))
+        store_inertia(dof, p, ROW_COMPOSITE, k, add_inertias(load_inertia(dof, p, ROW_COMPOSITE, k), Ac))
 
 
 @kernel
 def project_mass(i, model, H, work, k):
-    """H_ij += S_j . Ac_i S_i for body i and all that carry it."""
+    """Add S_j . Ac_i S_i to H_ij and H_ji, for dof i and its ancestors j (reads R, LEVER and COMPOSITE)."""
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     f = inertia_along(model.joint[i], load_inertia(dof, i, ROW_COMPOSITE, k), axis, advance)
@@ -96,6 +104,11 @@ def project_mass(i, model, H, work, k):
 
 @kernel
 def add_added_mass_coriolis(model, C, scratch, work, k):
+    """Add the added masses to the Coriolis matrix C (n, n, lanes).
+
+    Writes the first ADDED_MASS_B_ROWS rows of scratch (n, CORIOLIS_ROWS, lanes). Reads R, LEVER and V; writes
+    COMPOSITE.
+    """
     n = model.parent.shape[0]
     for i in range(n):
         start_composite(i, model, work, k)
@@ -107,19 +120,22 @@ def add_added_mass_coriolis(model, C, scratch, work, k):
 
 
 @kernel
-def unit_motion(row, like_this):
-    """The motion whose entry `row` is one, angular before linear."""
-    zero = like_this - like_this
-    one, at = zero + constant_like(zero, 1.0), row
+def unit_motion(row, x):
+    """Return the motion whose entry `row` is one, angular before linear, in the precision and lanes of x."""
+    zero = x - x
+    one, j = zero + constant_like(zero, 1.0), row
     return Motion(
-        (one if at == 0 else zero, one if at == 1 else zero, one if at == 2 else zero),
-        (one if at == 3 else zero, one if at == 4 else zero, one if at == 5 else zero),
+        (one if j == 0 else zero, one if j == 1 else zero, one if j == 2 else zero),
+        (one if j == 3 else zero, one if j == 4 else zero, one if j == 5 else zero),
     )
 
 
 @kernel
 def start_general_coriolis(i, model, scratch, work, k):
-    """B of body i's added mass alone: (v x* A m + m x* A v - A (v x m)) / 2 of each unit motion m."""
+    """Store B m = (v x* A m + m x* A v - A (v x m)) / 2 of the body of dof i, for each unit motion m.
+
+    Reads V, and A in COMPOSITE.
+    """
     A, v = load_inertia(work.dof, i, ROW_COMPOSITE, k), load_motion(work.dof, i, ROW_V, k)
     Av = momentum(A, v)
     half = constant_like(work.dof, 0.5)
@@ -132,7 +148,7 @@ def start_general_coriolis(i, model, scratch, work, k):
 
 @kernel
 def general_coriolis_times(i, m, scratch, k):
-    """B m"""
+    """Return B m."""
     x, y, z = m.ang
     u, v, w = m.lin
     f = scale_force(x, load_force(scratch, i, 0, k))
@@ -145,7 +161,7 @@ def general_coriolis_times(i, m, scratch, k):
 
 @kernel
 def general_coriolis_transpose_times(i, m, scratch, k):
-    """B^T m"""
+    """Return B^T m."""
     return Force(
         (
             power(load_force(scratch, i, 0, k), m),
@@ -162,7 +178,7 @@ def general_coriolis_transpose_times(i, m, scratch, k):
 
 @kernel
 def pass_general_coriolis(i, model, scratch, work, k):
-    """Add to the parent the B of what body i carries, itself included, about the parent's joint origin."""
+    """Add B of the subtree of dof i to that of its parent, about the parent's joint origin (reads LEVER)."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
         r = load3(work.dof, i, ROW_LEVER, k)
@@ -174,12 +190,15 @@ def pass_general_coriolis(i, model, scratch, work, k):
 
 @kernel
 def project_general_coriolis(i, model, C, scratch, work, k):
-    """C_ji += S_j . (Ac S'_i + Bc S_i) and C_ij += S'_j . Ac S_i + S_j . Bc^T S_i for body i and all that carry it."""
+    """Add the added masses to the entries of C for dof i and its ancestors j, with S' = v x S.
+
+    C_ji += S_j . (Ac S'_i + Bc S_i),  C_ij += S'_j . Ac S_i + S_j . Bc^T S_i
+    """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S, A = joint_motion(model.joint[i], axis, advance), load_inertia(dof, i, ROW_COMPOSITE, k)
-    turning = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
-    f_column = add_forces(momentum(A, turning), general_coriolis_times(i, S, scratch, k))
+    S_rate = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
+    f_column = add_forces(momentum(A, S_rate), general_coriolis_times(i, S, scratch, k))
     f_row, b_row = momentum(A, S), general_coriolis_transpose_times(i, S, scratch, k)
     C[i, i, k] = C[i, i, k] + joint_force(model.joint[i], axis, advance, f_column)
     j = i
@@ -188,23 +207,23 @@ def project_general_coriolis(i, model, C, scratch, work, k):
         b_row = force_on_parent(j, b_row, model, work, k)
         j = model.parent[j]
         axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
-        turning = joint_bias(model.joint[j], load_motion(dof, j, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
+        S_rate = joint_bias(model.joint[j], load_motion(dof, j, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
         C[j, i, k] = C[j, i, k] + joint_force(model.joint[j], axis, advance, f_column)
-        C[i, j, k] = C[i, j, k] + power(f_row, turning) + joint_force(model.joint[j], axis, advance, b_row)
+        C[i, j, k] = C[i, j, k] + power(f_row, S_rate) + joint_force(model.joint[j], axis, advance, b_row)
 
 
-# --- what the algorithms ask for: for models in air there is nothing to do --------------------------------------------
+# --- functions for the algorithms, which do nothing for models in air -------------------------------------------------
 
 
 def _is_in_water(model, *_):
     return is_in_water(model)
 
 
-# Add to H what the added masses make of it, where the bodies are turned already.
+# Add the added masses to the mass matrix H, after R and LEVER have been computed.
 add_mass_of_water = choose(_is_in_water, add_added_mass_matrix, lambda model, H, work, k: None)
 
-# Add to C what the added masses make of it, where the bodies are moved already.
+# Add the added masses to the Coriolis matrix C, after R, LEVER and V have been computed.
 add_coriolis_of_water = choose(_is_in_water, add_added_mass_coriolis, lambda model, C, scratch, work, k: None)
 
-# Add to the joint forces (n, lanes) what the drag of still water does.
+# Add the drag of still water to joint forces (n, lanes).
 add_drag = choose(_is_in_water, add_joint_drag, lambda model, q, qd, forces, work, k: None)

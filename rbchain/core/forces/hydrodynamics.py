@@ -1,12 +1,15 @@
-"""Bodies in water: added mass, buoyancy, drag, current.
+"""Forces of water on bodies, which the dynamics adds to each body: added mass, buoyancy, drag, current.
 
-Kirchhoff's equations of a body in an ideal fluid (Lamb 1932, sections 124-126), in spatial form: the fluid adds the
-inertia A to the body's, with the momentum A v and its rate A a + v x* A v. A turns with the body; in world axes it is
-R A R^T, anew in every state. It has no weight: as gravity counts as an acceleration of the base, A g is taken back. In
-a uniform current the same holds for the motion relative to it (Fossen 2011, section 8.3), whose acceleration besides
-presses on the body as gravity does.
+In an ideal fluid, Kirchhoff's equations (Lamb 1932, sections 124-126) give the force that moves a body against the
+fluid as A a + v x* A v. A is the added mass: a symmetric 6 x 6 inertia that is constant in body axes. Every evaluation
+rotates it to world axes, R A R^T. Added mass has no weight. As kernels represent gravity by an acceleration of the
+base, A g is added to compensate for it.
 
-Each function comes in two, of which the type of `model.water` chooses one: for models in air there is nothing to do.
+In a uniform current, the motion relative to the water replaces v and a (Fossen 2011, section 8.3). In addition, the
+accelerated water exerts a force on the displaced volume, as gravity does.
+
+Functions for the algorithms have two versions, of which the type of `model.water` selects one when code is compiled.
+Models in air therefore pay nothing for water.
 """
 
 import math
@@ -61,27 +64,27 @@ from ..tree.layout import (
 )
 from .signals import SIGNAL_RATE, SIGNAL_VALUE
 
-# Gauss and Legendre's points and weights on (-1, 1), for the strips of a cylinder.
+# Nodes and weights of the Gauss-Legendre quadrature with four points on (-1, 1).
 GAUSS_POINTS = (-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
 GAUSS_WEIGHTS = (0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538)
 
 
-# --- what water does --------------------------------------------------------------------------------------------------
+# --- forces of water --------------------------------------------------------------------------------------------------
 
 
 @kernel
 def added_inertia(i, model, work, k):
-    """Added mass of body i about its joint origin, in world axes (reads R)."""
-    return turned_inertia(i, PARAM_ADDED_MASS, model, work, k)
+    """Compute the added mass of the body of dof i about its joint origin, in world axes (reads R)."""
+    return rotated_inertia(i, PARAM_ADDED_MASS, model, work, k)
 
 
 @kernel
-def turned_inertia(i, column, model, work, k):
-    """An inertia from the parameters of body i, 21 numbers from `column` on, in world axes (reads R)."""
-    axes, numbers = load9(work.dof, i, ROW_R, k), model.parameters
-    J = rotate_symmetric(axes, parameter6(numbers, i, column, k))
-    M = rotate_symmetric(axes, parameter6(numbers, i, column + 15, k))
-    H = parameter9(numbers, i, column + 6, k)
+def rotated_inertia(i, column, model, work, k):
+    """Rotate an inertia to world axes: 21 parameters of dof i from `column` on (reads R)."""
+    axes, parameters = load9(work.dof, i, ROW_R, k), model.parameters
+    J = rotate_symmetric(axes, parameter6(parameters, i, column, k))
+    M = rotate_symmetric(axes, parameter6(parameters, i, column + 15, k))
+    H = parameter9(parameters, i, column + 6, k)
     x = rotate(axes, (H[0], H[3], H[6]))
     y = rotate(axes, (H[1], H[4], H[7]))
     z = rotate(axes, (H[2], H[5], H[8]))
@@ -92,21 +95,22 @@ def turned_inertia(i, column, model, work, k):
 
 @kernel
 def gravity_of_base(model, work, k):
-    """Gravity, as sweeps count it: minus the acceleration of the base."""
+    """Return gravity, m/s^2 in world axes: minus the acceleration of the base (reads A of row n)."""
     x, y, z = load3(work.dof, model.parent.shape[0], ROW_A + 3, k)
     return (-x, -y, -z)
 
 
 @kernel
 def buoyancy(i, model, g, work, k):
-    """Force of still water with gravity g on body i, about its joint origin."""
-    arm = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
+    """Compute the buoyancy - (displaced mass) g of the body of dof i, about its joint origin (reads R)."""
+    center = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
     lift = scale3(-parameter(model.parameters, i, PARAM_DISPLACED_MASS, k), g)
-    return Force(cross(arm, lift), lift)
+    return Force(cross(center, lift), lift)
 
 
 @kernel
 def add_inertia_and_bias_in_air(i, model, A, work, k):
+    """Return A + I and v x* I v for the body of dof i (reads R and V)."""
     v = load_motion(work.dof, i, ROW_V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     return add_rigid(A, m, h, J), cross_force(v, rigid_momentum(m, h, J, v))
@@ -114,21 +118,27 @@ def add_inertia_and_bias_in_air(i, model, A, work, k):
 
 @kernel
 def add_inertia_and_bias_in_water(i, model, A, work, k):
-    """With the rigid body's inertia and the added mass as one, T: A + T, and v x* T v + T g - weight + buoyancy."""
-    v, numbers, axes = load_motion(work.dof, i, ROW_V, k), model.parameters, load9(work.dof, i, ROW_R, k)
+    """Return A + T and v x* T v + T g - f for the body of dof i (reads R and V).
+
+    T is the inertia of the rigid body plus the added mass, f the sum of weight and buoyancy.
+    """
+    v, parameters, axes = load_motion(work.dof, i, ROW_V, k), model.parameters, load9(work.dof, i, ROW_R, k)
     zero = axes[0] - axes[0]
     if model.body[i] < 0:
         return A, Force((zero, zero, zero), (zero, zero, zero))
-    T, g = turned_inertia(i, PARAM_TOTAL_INERTIA, model, work, k), gravity_of_base(model, work, k)
-    weight = scale3(parameter(numbers, i, PARAM_NET_MASS, k), g)
-    moment = cross(rotate(axes, parameter3(numbers, i, PARAM_NET_MOMENT, k)), g)
+    T, g = rotated_inertia(i, PARAM_TOTAL_INERTIA, model, work, k), gravity_of_base(model, work, k)
+    force = scale3(parameter(parameters, i, PARAM_NET_MASS, k), g)
+    moment = cross(rotate(axes, parameter3(parameters, i, PARAM_NET_MOMENT, k)), g)
     p = add_forces(cross_force(v, momentum(T, v)), Force(rotate(T.H, g), symmetric(T.M, g)))
-    return add_inertias(A, T), subtract_forces(p, Force(moment, weight))
+    return add_inertias(A, T), subtract_forces(p, Force(moment, force))
 
 
 @kernel
 def add_force_of_water(i, model, a, f, work, k):
-    """f + A (a + g) + v x* A v - buoyancy, where a counts gravity as an acceleration upwards."""
+    """Return f + A (a + g) + v x* A v - buoyancy for the body of dof i (reads R and V).
+
+    a is the acceleration of the body, with gravity as an upward acceleration of the base.
+    """
     if model.body[i] < 0:
         return f
     added, v = added_inertia(i, model, work, k), load_motion(work.dof, i, ROW_V, k)
@@ -139,21 +149,28 @@ def add_force_of_water(i, model, a, f, work, k):
 
 
 @kernel
-def kinetic_and_potential(i, model, position, v, work, k):
-    """v . A v, and density volume g . (centre of buoyancy)."""
+def energy_in_water(i, model, position, v, work, k):
+    """Return v . A v and (displaced mass) g . (centre of buoyancy), J; `position` is that of the joint origin, m."""
     zero = v.ang[0] - v.ang[0]
     if model.body[i] < 0:
         return zero, zero
-    moved = momentum(added_inertia(i, model, work, k), v)
+    Av = momentum(added_inertia(i, model, work, k), v)
     g = gravity_of_base(model, work, k)
-    arm = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
-    lift = parameter(model.parameters, i, PARAM_DISPLACED_MASS, k) * dot(g, add3(position, arm))
-    return dot(moved.ang, v.ang) + dot(moved.lin, v.lin), lift
+    center = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
+    potential = parameter(model.parameters, i, PARAM_DISPLACED_MASS, k) * dot(g, add3(position, center))
+    return dot(Av.ang, v.ang) + dot(Av.lin, v.lin), potential
 
 
 @kernel
 def subtract_drag_in_current(i, model, actions, f, work, k):
-    """f less the drag, with velocities and accelerations relative to the current."""
+    """Return f less the drag; in a current, also refer f of the body of dof i to the motion relative to the water.
+
+    With the velocity w of the water and u = v - (0, w):
+
+        f + A c + u x* A u - v x* A v - (displaced mass) w' - drag(u),  c = (0, omega x w - w')
+
+    c is the acceleration relative to the water less that relative to the world. Reads R and V.
+    """
     if model.body[i] < 0:
         return f
     v, s = load_motion(work.dof, i, ROW_V, k), actions.settings[SETTING_CURRENT]
@@ -169,7 +186,6 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
             actions.values[s + 2, SIGNAL_RATE, k],
         )
         added, u = added_inertia(i, model, work, k), Motion(v.ang, subtract3(v.lin, w))
-        # the spatial acceleration against the current less that against the world
         zero = w[0] - w[0]
         c = Motion((zero, zero, zero), subtract3(cross(v.ang, w), w_rate))
         f = add_forces(f, add_forces(momentum(added, c), cross_force(u, momentum(added, u))))
@@ -181,122 +197,125 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
 
 @kernel
 def drag(i, model, v, work, k):
-    """Force of the water on body i that moves with v against it, about the joint origin."""
-    zero, kinds, numbers = v.ang[0] - v.ang[0], model.drag[i], model.parameters
+    """Compute the drag on the body of dof i about its joint origin (reads R). v is relative to the water."""
+    zero, kinds, parameters = v.ang[0] - v.ang[0], model.drag[i], model.parameters
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
         return f
     axes = load9(work.dof, i, ROW_R, k)
-    arm = rotate(axes, parameter3(numbers, i, PARAM_DRAG_ORIGIN, k))
-    axes = compose(axes, parameter9(numbers, i, PARAM_DRAG_ROTATION, k))
-    there = add3(v.lin, cross(v.ang, arm))
+    origin = rotate(axes, parameter3(parameters, i, PARAM_DRAG_ORIGIN, k))
+    axes = compose(axes, parameter9(parameters, i, PARAM_DRAG_ROTATION, k))
+    lin = add3(v.lin, cross(v.ang, origin))
     if kinds & DIAGONAL_DRAG:
-        f = diagonal_drag(i, numbers, rotate_back(axes, there), rotate_back(axes, v.ang), k)
+        f = diagonal_drag(i, parameters, rotate_back(axes, lin), rotate_back(axes, v.ang), k)
     if kinds & FULL_DRAG:
-        f = full_drag(i, numbers, rotate_back(axes, there), rotate_back(axes, v.ang), k)
+        f = full_drag(i, parameters, rotate_back(axes, lin), rotate_back(axes, v.ang), k)
     f = Force(rotate(axes, f.ang), rotate(axes, f.lin))
     if kinds & STRIP_DRAG:
-        f = add_forces(f, strip_drag(i, numbers, there, v.ang, z_axis(axes), k))
-    return Force(add3(f.ang, cross(arm, f.lin)), f.lin)
+        f = add_forces(f, strip_drag(i, parameters, lin, v.ang, z_axis(axes), k))
+    return Force(add3(f.ang, cross(origin, f.lin)), f.lin)
 
 
 @kernel
-def diagonal_drag(i, numbers, lin, ang, k):
-    """- D1 v - D2 |v| v of diagonal D1 and D2."""
+def diagonal_drag(i, parameters, lin, ang, k):
+    """Return - D1 v - D2 |v| v with diagonal D1 and D2, for the velocity v = (ang, lin) in the drag frame."""
     return Force(
         (
-            damping_force(i, numbers, 21, ang[0], k),
-            damping_force(i, numbers, 28, ang[1], k),
-            damping_force(i, numbers, 35, ang[2], k),
+            damping_force(i, parameters, 21, ang[0], k),
+            damping_force(i, parameters, 28, ang[1], k),
+            damping_force(i, parameters, 35, ang[2], k),
         ),
         (
-            damping_force(i, numbers, 0, lin[0], k),
-            damping_force(i, numbers, 7, lin[1], k),
-            damping_force(i, numbers, 14, lin[2], k),
+            damping_force(i, parameters, 0, lin[0], k),
+            damping_force(i, parameters, 7, lin[1], k),
+            damping_force(i, parameters, 14, lin[2], k),
         ),
     )
 
 
 @kernel
-def damping_force(i, numbers, entry, v, k):
-    linear = parameter(numbers, i, PARAM_LINEAR_DAMPING + entry, k)
-    return -(linear + parameter(numbers, i, PARAM_QUADRATIC_DAMPING + entry, k) * abs(v)) * v
+def damping_force(i, parameters, entry, v, k):
+    """Return - (d1 + d2 |v|) v, where d1 and d2 are one entry of D1 and of D2."""
+    linear = parameter(parameters, i, PARAM_LINEAR_DAMPING + entry, k)
+    return -(linear + parameter(parameters, i, PARAM_QUADRATIC_DAMPING + entry, k) * abs(v)) * v
 
 
 @kernel
-def full_drag(i, numbers, lin, ang, k):
-    """- D1 v - D2 |v| v of general D1 and D2."""
+def full_drag(i, parameters, lin, ang, k):
+    """Return - D1 v - D2 |v| v with general D1 and D2, for the velocity v = (ang, lin) in the drag frame."""
     return Force(
         (
-            drag_row(i, numbers, 18, lin, ang, k),
-            drag_row(i, numbers, 24, lin, ang, k),
-            drag_row(i, numbers, 30, lin, ang, k),
+            drag_row(i, parameters, 18, lin, ang, k),
+            drag_row(i, parameters, 24, lin, ang, k),
+            drag_row(i, parameters, 30, lin, ang, k),
         ),
         (
-            drag_row(i, numbers, 0, lin, ang, k),
-            drag_row(i, numbers, 6, lin, ang, k),
-            drag_row(i, numbers, 12, lin, ang, k),
+            drag_row(i, parameters, 0, lin, ang, k),
+            drag_row(i, parameters, 6, lin, ang, k),
+            drag_row(i, parameters, 12, lin, ang, k),
         ),
     )
 
 
 @kernel
-def drag_row(i, numbers, entry, lin, ang, k):
+def drag_row(i, parameters, entry, lin, ang, k):
+    """Return one row of `full_drag`; its parameters start at `entry` of D1 and of D2."""
     total = lin[0] - lin[0]
     for j in range(3):
         total = (
             total
-            + damping_force(i, numbers, entry + j, lin[j], k)
-            + damping_force(i, numbers, entry + 3 + j, ang[j], k)
+            + damping_force(i, parameters, entry + j, lin[j], k)
+            + damping_force(i, parameters, entry + 3 + j, ang[j], k)
         )
     return total
 
 
 @kernel
-def strip_drag(i, numbers, there, spin, axis, k):
-    """Drag on a slender cylinder, summed over strips (Gauss and Legendre's rule), about its middle.
+def strip_drag(i, parameters, lin, omega, axis, k):
+    """Compute the drag on a slender cylinder about its middle, in world axes.
 
-    On each strip - factor |u| u of the velocity u across the axis.
+    The drag per length is - factor |u| u, where u is the velocity normal to the axis. Gauss-Legendre quadrature with
+    four points sums it over the length. `lin` is the velocity of the middle, `omega` the angular velocity.
     """
     factor, half = (
-        parameter(numbers, i, PARAM_STRIP_FACTOR, k),
-        constant_like(spin[0], 0.5) * parameter(numbers, i, PARAM_STRIP_LENGTH, k),
+        parameter(parameters, i, PARAM_STRIP_FACTOR, k),
+        constant_like(omega[0], 0.5) * parameter(parameters, i, PARAM_STRIP_LENGTH, k),
     )
-    zero, sweep = spin[0] - spin[0], cross(spin, axis)
+    zero, slope = omega[0] - omega[0], cross(omega, axis)  # slope of the velocity along the axis
     f = Force((zero, zero, zero), (zero, zero, zero))
     for j in range(4):
-        at = constant_like(spin[0], GAUSS_POINTS[j]) * half
-        u = add3(there, scale3(at, sweep))
+        z = constant_like(omega[0], GAUSS_POINTS[j]) * half
+        u = add3(lin, scale3(z, slope))
         u = subtract3(u, scale3(dot(axis, u), axis))
-        pull = scale3(-factor * constant_like(spin[0], GAUSS_WEIGHTS[j]) * half * math.sqrt(dot(u, u)), u)
-        f = Force(add3(f.ang, scale3(at, cross(axis, pull))), add3(f.lin, pull))
+        force = scale3(-factor * constant_like(omega[0], GAUSS_WEIGHTS[j]) * half * math.sqrt(dot(u, u)), u)
+        f = Force(add3(f.ang, scale3(z, cross(axis, force))), add3(f.lin, force))
     return f
 
 
-# --- what the algorithms ask for --------------------------------------------------------------------------------------
+# --- functions for the algorithms -------------------------------------------------------------------------------------
 
 
 def is_in_water(model):
-    """Whether a model, or one of this Numba type, is in water."""
+    """Whether a model is in water; `model` is a FlatModel or its Numba type."""
     return is_given(model, "water")
 
 
-def _body_is_in_water(i, model, *_):
+def _model_is_in_water(i, model, *_):
     return is_in_water(model)
 
 
-# A + I and v x* I v of body i, with what still water adds to them.
-add_inertia_and_bias = choose(_body_is_in_water, add_inertia_and_bias_in_water, add_inertia_and_bias_in_air)
+# Add the inertia of the body of dof i to A, and compute its bias force, both with the terms of still water.
+add_inertia_and_bias = choose(_model_is_in_water, add_inertia_and_bias_in_water, add_inertia_and_bias_in_air)
 
-# The force that the motion of body i takes, with what it takes in still water.
-add_water_force = choose(_body_is_in_water, add_force_of_water, lambda i, model, a, f, work, k: f)
+# Add the inertial force and the buoyancy of still water to the force f on the body of dof i.
+add_water_force = choose(_model_is_in_water, add_force_of_water, lambda i, model, a, f, work, k: f)
 
-# f less what water does to body i by its motion relative to it, still water's inertia apart.
-subtract_drag = choose(_body_is_in_water, subtract_drag_in_current, lambda i, model, actions, f, work, k: f)
+# Subtract the drag and the terms of a current from the force f on the body of dof i.
+subtract_drag = choose(_model_is_in_water, subtract_drag_in_current, lambda i, model, actions, f, work, k: f)
 
-# Twice the kinetic energy that body i has by the water around it, and the potential energy of its buoyancy.
+# Twice the kinetic energy of the water that the body of dof i moves, and the potential energy of its buoyancy, J.
 energy_of_water = choose(
-    _body_is_in_water,
-    kinetic_and_potential,
+    _model_is_in_water,
+    energy_in_water,
     lambda i, model, position, v, work, k: (v.ang[0] - v.ang[0], v.ang[0] - v.ang[0]),
 )

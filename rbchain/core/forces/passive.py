@@ -1,6 +1,14 @@
-"""Passive joint forces: springs, damping, dry friction, stops; and their stiffness and damping.
+"""Passive joint forces, which the rate of a state adds to the actuator forces: springs, damping, friction, stops.
 
-Friction: Hess and Soom (1990), with v / sqrt(v^2 + v0^2) for the sign of v; stops: Hunt and Crossley (1975).
+With the position q and the velocity v of a dof:
+
+    spring    - k x - k3 x^3,  x = q - rest
+    damper    - d v
+    friction  - F(v) v / sqrt(v^2 + v0^2),  F of `sliding_friction`
+    stop      +- k x max(0, 1 + d x'),  x the penetration
+
+Sources: friction, Hess and Soom (1990), with v / sqrt(v^2 + v0^2) in place of the sign of v; stops, Hunt and Crossley
+(1975).
 """
 
 import math
@@ -33,81 +41,84 @@ from ..tree.layout import (
 
 @kernel
 def passive_force(i, model, q, qd, k):
-    """Passive force of joint i."""
-    kinds, numbers, v = model.passive[i], model.parameters, qd[i, k]
+    """Compute the passive force of dof i, N m or N."""
+    kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     force = v - v
     if kinds & PASSIVE_DAMPER:
-        force = force - parameter(numbers, i, PARAM_DAMPING, k) * v
+        force = force - parameter(parameters, i, PARAM_DAMPING, k) * v
     if kinds & PASSIVE_FRICTION:
-        v0 = parameter(numbers, i, PARAM_FRICTION_VELOCITY, k)
-        force = force - sliding_friction(i, kinds, numbers, v, k) * v / math.sqrt(v * v + v0 * v0)
+        v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
+        force = force - sliding_friction(i, kinds, parameters, v, k) * v / math.sqrt(v * v + v0 * v0)
     if kinds & PASSIVE_SPRING:
-        x = q[model.coordinate[i], k] - parameter(numbers, i, PARAM_REST, k)
+        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
         force = force - x * (
-            parameter(numbers, i, PARAM_STIFFNESS, k) + parameter(numbers, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
+            parameter(parameters, i, PARAM_STIFFNESS, k) + parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
         )
     if kinds & PASSIVE_STOPS:
-        x, sign = stop_penetration(i, numbers, q[model.coordinate[i], k], k)
-        pressing = max(constant_like(v, 1.0) - sign * parameter(numbers, i, PARAM_LIMIT_DAMPING, k) * v, v - v)
-        force = force + sign * (parameter(numbers, i, PARAM_LIMIT_STIFFNESS, k) * x * pressing)
+        x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
+        factor = max(constant_like(v, 1.0) - sign * parameter(parameters, i, PARAM_LIMIT_DAMPING, k) * v, v - v)
+        force = force + sign * (parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k) * x * factor)
     return force
 
 
 @kernel
 def passive_stiffness_and_damping(i, model, q, qd, k):
-    """Stiffness and damping of the passive force of joint i: - d force / d q and - d force / d qd, never below zero."""
-    kinds, numbers, v = model.passive[i], model.parameters, qd[i, k]
+    """Compute stiffness and damping of dof i: - d force / d q and - d force / d qd, with negative terms set to zero."""
+    kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     zero, one = v - v, constant_like(v, 1.0)
     stiffness, damping = zero, zero
     if kinds & PASSIVE_DAMPER:
-        damping = damping + parameter(numbers, i, PARAM_DAMPING, k)
+        damping = damping + parameter(parameters, i, PARAM_DAMPING, k)
     if kinds & PASSIVE_FRICTION:
-        v0 = parameter(numbers, i, PARAM_FRICTION_VELOCITY, k)
-        # without the Stribeck effect, which reduces the damping
-        sharp = one / math.sqrt(v * v + v0 * v0)
-        damping = damping + sliding_friction(i, kinds, numbers, v, k) * (v0 * v0) * (sharp * sharp * sharp)
+        v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
+        # The derivative of F(v) is omitted: the Stribeck effect reduces the damping.
+        inverse = one / math.sqrt(v * v + v0 * v0)
+        damping = damping + sliding_friction(i, kinds, parameters, v, k) * (v0 * v0) * (inverse * inverse * inverse)
     if kinds & PASSIVE_SPRING:
-        x = q[model.coordinate[i], k] - parameter(numbers, i, PARAM_REST, k)
-        cubic = constant_like(v, 3.0) * parameter(numbers, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
-        stiffness = stiffness + max(parameter(numbers, i, PARAM_STIFFNESS, k) + cubic, zero)
+        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
+        cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
+        stiffness = stiffness + max(parameter(parameters, i, PARAM_STIFFNESS, k) + cubic, zero)
     if kinds & PASSIVE_STOPS:
-        x, sign = stop_penetration(i, numbers, q[model.coordinate[i], k], k)
-        d, hard = parameter(numbers, i, PARAM_LIMIT_DAMPING, k), parameter(numbers, i, PARAM_LIMIT_STIFFNESS, k)
-        pressing = max(one - sign * d * v, zero)
-        stiffness = stiffness + select(x > zero, hard * pressing, zero)
-        damping = damping + select(pressing > zero, hard * x * d, zero)
+        x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
+        d, k_stop = parameter(parameters, i, PARAM_LIMIT_DAMPING, k), parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k)
+        factor = max(one - sign * d * v, zero)
+        stiffness = stiffness + select(x > zero, k_stop * factor, zero)
+        damping = damping + select(factor > zero, k_stop * x * d, zero)
     return stiffness, damping
 
 
 @kernel
-def sliding_friction(i, kinds, numbers, v, k):
-    """Dry friction of joint i before it is regularised, N m or N: f + (fs - f) s(v) + a sgn(v), never below zero."""
-    size = parameter(numbers, i, PARAM_FRICTION, k) + (v - v)
+def sliding_friction(i, kinds, parameters, v, k):
+    """Compute the magnitude of the dry friction of dof i, F = f + (fs - f) s(v) + a sgn(v) >= 0, N m or N.
+
+    f is the sliding and fs the static friction, s(v) that of `stribeck_share`, and a the asymmetry.
+    """
+    friction = parameter(parameters, i, PARAM_FRICTION, k) + (v - v)
     if kinds & PASSIVE_STRIBECK:
-        size = size + parameter(numbers, i, PARAM_BREAKAWAY, k) * stribeck_share(i, numbers, v, k)
+        friction = friction + parameter(parameters, i, PARAM_BREAKAWAY, k) * stribeck_share(i, parameters, v, k)
     if kinds & PASSIVE_ASYMMETRIC:
-        more = parameter(numbers, i, PARAM_FRICTION_ASYMMETRY, k) + (v - v)
-        size = size + select(v > v - v, more, -more)
-    return size
+        asymmetry = parameter(parameters, i, PARAM_FRICTION_ASYMMETRY, k) + (v - v)
+        friction = friction + select(v > v - v, asymmetry, -asymmetry)
+    return friction
 
 
 @kernel
-def stribeck_share(i, numbers, v, k):
-    """Share of the excess of friction at rest that remains at velocity v: 1 / (1 + (v / vs)^2)."""
-    ratio = v * parameter(numbers, i, PARAM_STRIBECK_RATE, k)
+def stribeck_share(i, parameters, v, k):
+    """Compute the share of fs - f that remains at velocity v, s = 1 / (1 + (v / vs)^2)."""
+    ratio = v * parameter(parameters, i, PARAM_STRIBECK_RATE, k)
     return constant_like(v, 1.0) / (constant_like(v, 1.0) + ratio * ratio)
 
 
 @kernel
-def stop_penetration(i, numbers, q, k):
-    """How far joint i is beyond one of its limits, and the direction back."""
+def stop_penetration(i, parameters, q, k):
+    """Compute how far dof i is beyond a stop, rad or m, and the sign of the force of the stop, 1 or -1."""
     zero, one = q - q, constant_like(q, 1.0)
-    below, above = parameter(numbers, i, PARAM_LOWER, k) - q, q - parameter(numbers, i, PARAM_UPPER, k)
+    below, above = parameter(parameters, i, PARAM_LOWER, k) - q, q - parameter(parameters, i, PARAM_UPPER, k)
     return max(below, zero) + max(above, zero), select(above > zero, -one, one)
 
 
 @kernel
 def passive_forces(model, q, qd, forces, k):
-    """Passive forces (n, lanes) of all joints."""
+    """Compute the passive forces (n, lanes) of all dofs."""
     for i in range(model.parent.shape[0]):
         forces[i, k] = passive_force(i, model, q, qd, k)

@@ -1,6 +1,7 @@
-"""Numbers that change with time: polynomials, tables of polynomial pieces, and sines, with their first two derivatives.
+"""Signals over time, with two derivatives, which drives, wrenches and currents read in every evaluation.
 
-All lanes share the kind of a signal. Its coefficients may be each sample's own, and so is its time.
+A signal is a constant, a polynomial or a table of polynomial pieces. Sines may be added to the latter two. All lanes
+share the kind of a signal. Coefficients may differ between samples, and each lane has its own time.
 """
 
 import math
@@ -9,27 +10,28 @@ from ..simd.jit import kernel
 from ..simd.lanes import constant_like
 from ..simd.trig import sincos
 
-# Rows of `SharedActions.signals`, one column for each signal.
-SIGNAL_KIND = 0  # SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL (plus sines) or SIGNAL_TABLE (plus sines)
-SIGNAL_FIRST_COEFFICIENT = 1  # index of its first coefficient in the numbers
-SIGNAL_COEFFICIENT_COUNT = 2  # how many coefficients a polynomial, or a piece of a table, has
-SIGNAL_TABLE_START = 3  # where in `SharedActions.tables`: the breaks of all pieces, then the coefficients of each
-SIGNAL_TABLE_STRIDE = 4  # from one sample's table to the next; 0 if all samples share one
-SIGNAL_PIECES = 5
-SIGNAL_SINES = 6  # index of the first number of amplitude, angular frequency and phase of each sine
-SIGNAL_SINE_COUNT = 7  # how many sines
+# Rows of `SharedActions.signals`, one column for each signal. Indices of numbers are those of `BlockActions.numbers`.
+SIGNAL_KIND = 0  # SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL or SIGNAL_TABLE
+SIGNAL_FIRST_COEFFICIENT = 1  # index of the value of a constant, or of the first coefficient of a polynomial
+SIGNAL_COEFFICIENT_COUNT = 2  # number of coefficients of a polynomial, or of each piece of a table
+SIGNAL_TABLE_START = 3  # index of the table in `SharedActions.tables`: start times of all pieces, then coefficients
+SIGNAL_TABLE_STRIDE = 4  # from the table of one sample to that of the next; 0 if all samples share one
+SIGNAL_PIECES = 5  # number of pieces of a table
+SIGNAL_SINES = 6  # index of the amplitude, angular frequency (rad/s) and phase (rad) of the first sine
+SIGNAL_SINE_COUNT = 7  # number of sines
 SIGNAL_ROWS = 8
 SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL, SIGNAL_TABLE = 0, 1, 2
 
 # Rows of `BlockActions.values`.
 SIGNAL_VALUE, SIGNAL_RATE, SIGNAL_ACCELERATION = 0, 1, 2
-# Rows of `BlockActions.pieces`: times between which a piece holds, the time it counts from, and its coefficients.
+# Rows of `BlockActions.pieces`, for the current piece of each lane: times between which it applies, the time at which
+# its polynomial has t = 0, and its coefficients.
 PIECE_SINCE, PIECE_UNTIL, PIECE_ORIGIN, PIECE_COEFFICIENTS = 0, 1, 2, 3
 
 
 @kernel
 def set_sample_signals(actions, lane):
-    """Set the signals of a lane in which a new sample starts, whose numbers it holds."""
+    """Set the signals of a lane when a new sample starts in it, after its row of numbers has been set."""
     for s in range(actions.shared.signals.shape[1]):
         actions.pieces[s, PIECE_SINCE, lane] = constant_like(actions.pieces, math.inf)
         if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_CONSTANT:
@@ -41,18 +43,21 @@ def set_sample_signals(actions, lane):
 
 
 @kernel
-def follow_signals(actions, k):
-    """Values and derivatives of all signals at the time of each lane."""
+def evaluate_signals(actions, k):
+    """Compute the values and derivatives of all signals at the time of each lane.
+
+    Writes `actions.values` (signals, 3, lanes) and, when a lane enters another piece of a table, `actions.pieces`.
+    """
     for s in range(actions.shared.signals.shape[1]):
-        moves = actions.shared.signals[SIGNAL_KIND, s]
-        if moves == SIGNAL_TABLE:
+        kind = actions.shared.signals[SIGNAL_KIND, s]
+        if kind == SIGNAL_TABLE:
             for lane in range(actions.time.shape[1]):
                 t = actions.time[0, lane]
                 if not (actions.pieces[s, PIECE_SINCE, lane] <= t < actions.pieces[s, PIECE_UNTIL, lane]):
                     find_piece(actions, s, t, lane)
             elapsed = actions.time[0, k] - actions.pieces[s, PIECE_ORIGIN, k]
             evaluate_polynomial(actions, s, actions.pieces[s], PIECE_COEFFICIENTS, elapsed, k)
-        elif moves == SIGNAL_POLYNOMIAL:
+        elif kind == SIGNAL_POLYNOMIAL:
             evaluate_polynomial(
                 actions, s, actions.numbers, actions.shared.signals[SIGNAL_FIRST_COEFFICIENT, s], actions.time[0, k], k
             )
@@ -62,7 +67,7 @@ def follow_signals(actions, k):
 
 @kernel
 def find_piece(actions, s, t, lane):
-    """Find the piece of a table that holds at time t; the first and the last hold beyond the table too."""
+    """Load the piece of a table that applies at time t; the first and the last piece extend beyond the table."""
     tables, pieces, count = (
         actions.shared.tables,
         actions.shared.signals[SIGNAL_PIECES, s],
@@ -91,21 +96,21 @@ def find_piece(actions, s, t, lane):
 
 @kernel
 def evaluate_polynomial(actions, s, coefficients, first, t, k):
-    """Value, rate and acceleration of the sum of coefficients[first + j] t^j, by Horner's rule."""
+    """Compute the sum of coefficients[first + j] t^j and its first two derivatives, by Horner's rule."""
     value = constant_like(t, 0.0) * t
-    rate, half = value, value
+    rate, half_acceleration = value, value
     for j in range(actions.shared.signals[SIGNAL_COEFFICIENT_COUNT, s] - 1, -1, -1):
-        half = half * t + rate
+        half_acceleration = half_acceleration * t + rate
         rate = rate * t + value
         value = value * t + coefficients[first + j, k]
     actions.values[s, SIGNAL_VALUE, k] = value
     actions.values[s, SIGNAL_RATE, k] = rate
-    actions.values[s, SIGNAL_ACCELERATION, k] = half + half
+    actions.values[s, SIGNAL_ACCELERATION, k] = half_acceleration + half_acceleration
 
 
 @kernel
 def add_sine(actions, s, at, k):
-    """Add a sin(w t + phase) to a signal."""
+    """Add a sin(w t + phase) to signal s."""
     a, w, phase = actions.numbers[at, k], actions.numbers[at + 1, k], actions.numbers[at + 2, k]
     sine, cosine = sincos(w * actions.time[0, k] + phase)
     actions.values[s, SIGNAL_VALUE, k] = actions.values[s, SIGNAL_VALUE, k] + a * sine

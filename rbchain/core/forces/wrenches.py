@@ -1,4 +1,4 @@
-"""External wrenches on bodies over time, drag among them; and how an implicit step changes the sweeps."""
+"""External forces over time, which sweeps subtract from the force on each body, and inertia of implicit steps."""
 
 from ..simd.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
@@ -8,17 +8,17 @@ from .hydrodynamics import subtract_drag
 from .signals import SIGNAL_VALUE
 
 # Rows of `SharedActions.wrenches`, one column for each wrench.
-WRENCH_DOF = 0  # the row of the body
+WRENCH_DOF = 0  # dof of the body
 WRENCH_AXES = 1  # WRENCH_WORLD_AXES or WRENCH_BODY_AXES
-WRENCH_COMPONENTS = 2  # the first of its six signals: force, then moment about the point
-WRENCH_POINT = 3  # index of the first of the point's coordinates in body axes
+WRENCH_COMPONENTS = 2  # the first of its six signals: force (3), N, and moment about the point (3), N m
+WRENCH_POINT = 3  # index in `BlockActions.numbers` of the point (3), in body axes, m
 WRENCH_ROWS = 4
 WRENCH_WORLD_AXES, WRENCH_BODY_AXES = 0, 1
 
 
 @kernel
 def subtract_wrenches_over_time(i, model, actions, f, work, k):
-    """f less the wrenches on body i, referred from their points to its origin (reads R)."""
+    """Return f less the drag and the wrenches over time on the body of dof i, at its joint origin (reads R and V)."""
     if actions.settings[SETTING_EXTERNAL_FORCES] == 0:
         return f
     f = subtract_drag(i, model, actions, f, work, k)
@@ -30,7 +30,7 @@ def subtract_wrenches_over_time(i, model, actions, f, work, k):
 
 @kernel
 def wrench_over_time(w, i, model, actions, work, k):
-    """One wrench, about the origin of body i in world axes."""
+    """Compute wrench w on the body of dof i, about its joint origin, in world axes (reads R)."""
     wrenches, values, numbers = actions.shared.wrenches, actions.values, actions.numbers
     s, at = wrenches[WRENCH_COMPONENTS, w], wrenches[WRENCH_POINT, w]
     force = (values[s, SIGNAL_VALUE, k], values[s + 1, SIGNAL_VALUE, k], values[s + 2, SIGNAL_VALUE, k])
@@ -42,14 +42,14 @@ def wrench_over_time(w, i, model, actions, work, k):
     return Force(add3(moment, cross(point, force)), force)
 
 
-# f less the wrenches over time on body i.
+# Subtract the drag and the wrenches over time from the force f on the body of dof i.
 subtract_action_wrenches = choose(
     lambda i, model, loads, *_: is_given(loads, "actions"),
     lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.actions, f, work, k),
     lambda i, model, loads, f, work, k: f,
 )
 
-# D, with what stands for springs and damping in an implicit step.
+# Add the inertia that represents stiffness and damping in an implicit step to D of dof i.
 add_implicit_inertia = choose(
     lambda i, loads, *_: is_given(loads, "actions"),
     lambda i, loads, D, k: D + loads.actions.joints[JOINT_IMPLICIT_INERTIA, i, k],

@@ -7,7 +7,7 @@ torques in sweeps of their own, with their own model of the mechanism, without f
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.hybrid import hybrid_dynamics
 from ..forces.passive import passive_force, passive_stiffness_and_damping
-from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, follow_signals
+from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
 from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import position_rates
@@ -68,7 +68,7 @@ def rate_under_actions(block, y, t, rate, k):
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     q, qd = y[:nq], y[nq : nq + n]
     actions.time[0, k] = t
-    follow_signals(actions, k)
+    evaluate_signals(actions, k)
     for i in range(n):
         set_prescribed_state(i, block.model, actions, q, qd, k)
         actions.joints[JOINT_PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
