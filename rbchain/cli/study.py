@@ -97,7 +97,7 @@ def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: 
     """Run with a bar, then say what came of it."""
     from ..study.progress import bar_of
 
-    with _warnings_said(), bar_of(study.description, console) as advance:
+    with _warnings_said(), bar_of(study.description) as advance:
         results = study.run(folder, progress=advance, **_running(options))
     return _print_study(console, results, folder)
 

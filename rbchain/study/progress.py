@@ -1,4 +1,4 @@
-"""A bar of how far a study is, in a terminal or a notebook."""
+"""Progress bar of a study."""
 
 from __future__ import annotations
 
@@ -6,36 +6,31 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+from ..progress import progress
 from .description import Description
 from .statistics import Statistics
 
 
 @contextmanager
-def bar_of(description: Description, console: Console | None = None) -> Iterator[Callable[[int, Statistics], None]]:
-    """A bar, and the function that moves it on: see `Study.run`. A study that stops early ends it there."""
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")]
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        name, samples = escape(description.name), description.samples
-        task = progress.add_task(name, total=samples, rate="")
+def bar_of(description: Description) -> Iterator[Callable[[int, Statistics], None]]:
+    """Display a bar; yield the function that advances it, the `progress` of `Study.run`.
+
+    If a study stops early, the bar shows the number of samples it needed.
+    """
+    with progress(description.name, description.samples, after=0.0) as bar:
         started: list[float] = []
-        done = computed = 0
+        computed = 0
 
         def advance(count: int, statistics: Statistics) -> None:
-            nonlocal done, computed
-            done += count
-            progress.advance(task, count)
-            if not started:  # what earlier runs left
+            nonlocal computed
+            if not started:  # the first call counts the samples of earlier runs
                 started.append(time.perf_counter())
-                progress.update(task, rate="compiling, the first time" if done < samples else "done before")
+                bar.advance(count, "done before" if bar.done + count == bar.total else "")
                 return
             computed += count
             rate = computed / (time.perf_counter() - started[0])
             failed = f", {statistics.failures:,} failed" if statistics.failures else ""
-            progress.update(task, rate=f"{rate:,.0f} per s{failed}")
+            bar.advance(count, f"{rate:,.0f} per s{failed}")
 
         yield advance
-        progress.update(task, total=done)
+        bar.total = bar.done

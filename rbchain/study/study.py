@@ -145,7 +145,7 @@ class Study(SuggestsAttributes):
         memory : float, bytes
             What the chunks on their way may take, however many samples there are; statistics take up to 128 MB more.
         progress : bool or function(count, statistics)
-            True shows a bar, in a terminal or a notebook (which needs ipywidgets for it). A function is called after
+            True shows a bar in a terminal or a notebook, and logs lines elsewhere. A function is called after
             each chunk with how many samples that were, and what is known so far.
 
         Returns

@@ -147,7 +147,8 @@ def test_motions_of_samples_are_those_of_the_study():
         study.motions(5, first=60)
 
 
-def test_a_bar_shows_how_far_a_study_is(capsys):
+def test_a_bar_shows_how_far_a_study_is(caplog):
+    caplog.set_level("INFO", "rbchain")
     results = small_study().run(progress=True)
     assert results.sizes["sample"] == 60
-    assert "60/60" in capsys.readouterr().out
+    assert "60/60" in caplog.text

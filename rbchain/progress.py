@@ -1,0 +1,215 @@
+"""Progress of long work: a bar in terminals and notebooks, lines of the logger "rbchain" elsewhere.
+
+Work of less than two seconds stays silent. The environment variable RBCHAIN_QUIET=1 turns all messages off.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import Any, Protocol
+
+SILENT_SECONDS = 2.0  # work that takes less time is not reported
+
+logger = logging.getLogger("rbchain")
+
+
+def is_quiet() -> bool:
+    """Return whether RBCHAIN_QUIET turns messages off; an empty value and 0 do not."""
+    return os.environ.get("RBCHAIN_QUIET", "") not in ("", "0")
+
+
+def in_notebook() -> bool:
+    """Return whether this process is a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+
+
+def in_terminal() -> bool:
+    """Return whether stderr, to which progress bars go, is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def log(message: str, *arguments: object) -> None:
+    """Log a message of level INFO. If the program has not configured logging, write it to stderr."""
+    if is_quiet():
+        return
+    if logger.hasHandlers():
+        logger.info(message, *arguments)
+    elif logger.level <= logging.INFO:
+        print(f"rbchain: {message % arguments}", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """Amount of work done, as `progress` displays it.
+
+    Attributes
+    ----------
+    total : int or None
+        Units of work; None if the amount is not known.
+    done : int
+        Units of work that are done.
+    note : str
+        Text behind the bar.
+    """
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self.description, self.total = description, total
+        self.done, self.note = 0, ""
+        self._started = time.monotonic()
+
+    def advance(self, count: int = 1, note: str | None = None) -> None:
+        """Add units of work that are done, and replace the note if one is given."""
+        self.done += count
+        self.note = self.note if note is None else note
+
+    @property
+    def details(self) -> str:
+        """Amount, note and seconds: "40/100, 12 s"."""
+        amount = [] if self.total is None else [f"{self.done}/{self.total}"]
+        note = [self.note] if self.note else []
+        return ", ".join([*amount, *note, f"{time.monotonic() - self._started:.0f} s"])
+
+    @property
+    def text(self) -> str:
+        """One line: "Writing swing.gif: 40/100, 12 s"."""
+        return f"{self.description}: {self.details}"
+
+    @property
+    def html(self) -> str:
+        """The same line with a bar, if the amount of work is known."""
+        bar = "" if self.total is None else f'<progress value="{self.done}" max="{self.total}"></progress> '
+        return f"<div>{escape(self.description)}: {bar}{escape(self.details)}</div>"
+
+
+@contextmanager
+def progress(description: str, total: int | None = None, *, after: float = SILENT_SECONDS) -> Iterator[Progress]:
+    """Display the progress of the work inside a `with` statement.
+
+    Parameters
+    ----------
+    description : str
+        What is being done: "Writing swing.gif".
+    total : int, optional
+        Units of work, which the caller counts by `advance`.
+    after : float, s
+        Display nothing if the work takes less time. At 0 it is always displayed.
+
+    Examples
+    --------
+    >>> with progress("Adding numbers", total=3) as work:
+    ...     for _ in range(3):
+    ...         work.advance()
+    >>> work.done
+    3
+    """
+    work = Progress(description, total)
+    if is_quiet():
+        yield work
+        return
+    ended = threading.Event()
+    # a thread of its own, because the work may be a single long call
+    display = threading.Thread(target=_display, args=(work, ended, after), daemon=True)
+    display.start()
+    try:
+        yield work
+    finally:
+        ended.set()
+        display.join()
+
+
+class _Display(Protocol):
+    interval: float  # seconds between updates
+
+    def show(self, work: Progress) -> None: ...
+    def close(self, work: Progress) -> None: ...
+
+
+def _display(work: Progress, ended: threading.Event, after: float) -> None:
+    """Display work until it has ended."""
+    if after and ended.wait(after):
+        return
+    display: _Display = _Notebook(work) if in_notebook() else _Terminal(work) if in_terminal() else _Lines(work)
+    while not ended.wait(display.interval):
+        display.show(work)
+    display.close(work)
+
+
+class _Lines:
+    """A log line every few seconds."""
+
+    interval = 5.0
+
+    def __init__(self, work: Progress) -> None:
+        log("%s", work.description)
+
+    def show(self, work: Progress) -> None:
+        log("%s", work.text)
+
+    close = show
+
+
+class _Notebook:
+    """One output of a cell, which a saved notebook keeps as it was last."""
+
+    interval = 0.25
+
+    def __init__(self, work: Progress) -> None:
+        from IPython.display import display
+
+        self.output: Any = display(self._content(work), raw=True, display_id=True)
+
+    def show(self, work: Progress) -> None:
+        self.output.update(self._content(work), raw=True)
+
+    close = show
+
+    @staticmethod
+    def _content(work: Progress) -> dict[str, str]:
+        return {"text/plain": work.text, "text/html": work.html}
+
+
+class _Terminal:
+    """A line of a display that all bars of the process share: two displays would overwrite each other."""
+
+    interval = 0.1
+    shared: Any = None
+    lines = 0
+    lock = threading.Lock()
+
+    def __init__(self, work: Progress) -> None:
+        from rich import progress as bars
+        from rich.console import Console
+
+        with self.lock:
+            if _Terminal.lines == 0:
+                columns = ("{task.description}", bars.BarColumn(), "{task.fields[details]}", bars.TimeRemainingColumn())
+                _Terminal.shared = bars.Progress(*columns, console=Console(stderr=True))
+                _Terminal.shared.start()
+            _Terminal.lines += 1
+        self.task = self.shared.add_task(self._plain(work.description), total=work.total, details="")
+
+    def show(self, work: Progress) -> None:
+        self.shared.update(self.task, completed=work.done, total=work.total, details=self._plain(work.details))
+
+    def close(self, work: Progress) -> None:
+        self.show(work)
+        if work.total is None:
+            self.shared.update(self.task, completed=1, total=1)
+        with self.lock:
+            _Terminal.lines -= 1
+            if _Terminal.lines == 0:
+                self.shared.stop()
+
+    @staticmethod
+    def _plain(text: str) -> str:
+        """Text whose brackets rich does not read as markup."""
+        from rich.markup import escape
+
+        return escape(text)

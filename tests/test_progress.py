@@ -1,0 +1,112 @@
+"""Progress messages: bars in terminals and notebooks, log lines elsewhere, silence where it is asked for."""
+
+import logging
+import os
+import pty
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rbchain import progress as module
+from rbchain.progress import is_quiet, log, progress
+
+WORK = """
+import time
+from rbchain.progress import progress
+with progress("Counting [sheep]", total=3, after=0.0) as work:
+    for _ in range(3):
+        work.advance(note="[b] still awake")
+"""
+
+
+def count_to_three(after):
+    with progress("Counting", total=3, after=after) as work:
+        for _ in range(3):
+            work.advance(note="awake")
+
+
+def test_work_is_logged_if_there_is_neither_terminal_nor_notebook(caplog):
+    caplog.set_level(logging.INFO, "rbchain")
+    count_to_three(after=0.0)
+    assert [record.name for record in caplog.records] == ["rbchain"] * 2
+    assert "Counting: 3/3, awake, 0 s" in caplog.text
+
+
+def test_a_long_work_is_logged_every_few_seconds(caplog, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.01)
+    caplog.set_level(logging.INFO, "rbchain")
+    with progress("Waiting", after=0.01):
+        end = time.monotonic() + 60.0
+        while len(caplog.records) < 5 and time.monotonic() < end:
+            time.sleep(0.01)
+    assert len(caplog.records) >= 5
+
+
+def test_short_work_is_silent(caplog):
+    caplog.set_level(logging.INFO, "rbchain")
+    count_to_three(after=3600.0)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("setting", "quiet"), [("1", True), ("yes", True), ("0", False), ("", False)])
+def test_quiet_turns_messages_off(caplog, monkeypatch, setting, quiet):
+    monkeypatch.setenv("RBCHAIN_QUIET", setting)
+    caplog.set_level(logging.INFO, "rbchain")
+    count_to_three(after=0.0)
+    log("compiling %s", "forward_dynamics")
+    assert is_quiet() == quiet
+    assert (not caplog.records) == quiet
+
+
+def test_an_error_in_the_work_passes_through(caplog):
+    caplog.set_level(logging.INFO, "rbchain")
+    with pytest.raises(ZeroDivisionError), progress("Dividing", total=2, after=0.0):
+        1 / 0  # noqa: B018
+    assert "Dividing: 0/2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("configuration", "lines"),
+    [
+        ("pass", 2),
+        ("logging.basicConfig(level=logging.INFO)", 2),
+        ("logging.basicConfig()", 0),
+        ("logging.getLogger('rbchain').setLevel(logging.ERROR)", 0),
+    ],
+)
+def test_a_program_decides_by_logging_what_it_shows(configuration, lines):
+    run = subprocess.run(
+        [sys.executable, "-c", f"import logging\n{configuration}\n{WORK}"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == ""
+    assert run.stderr.count("Counting [sheep]") == lines
+    assert ("3/3, [b] still awake" in run.stderr) == (lines > 0)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_terminal_shows_a_bar(quiet):
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"} | ({"RBCHAIN_QUIET": "1"} if quiet else {})
+    nested = WORK.replace(
+        "        work.advance", "        with progress('Inner', after=0.0): pass\n        work.advance"
+    )
+    with subprocess.Popen([sys.executable, "-c", nested], stderr=theirs, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 4096):
+                shown += piece
+        except OSError:  # Linux reports the end of a terminal as an error
+            pass
+        assert process.wait() == 0
+    os.close(ours)
+    if quiet:
+        assert shown == b""
+        return
+    text = shown.decode()
+    assert "━" in text
+    assert "Counting [sheep]" in text
+    assert "3/3, [b] still awake" in text
+    assert "Inner" in text
