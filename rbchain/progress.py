@@ -16,6 +16,7 @@ from html import escape
 from typing import Any, Protocol
 
 SILENT_SECONDS = 2.0  # work that takes less time is not reported
+SECONDS_BETWEEN_LINES = 5.0  # of the log, during one piece of work
 
 logger = logging.getLogger("rbchain")
 
@@ -144,9 +145,8 @@ def _display(work: Progress, ended: threading.Event, after: float) -> None:
 class _Lines:
     """A log line every few seconds."""
 
-    interval = 5.0
-
     def __init__(self, work: Progress) -> None:
+        self.interval = SECONDS_BETWEEN_LINES
         log("%s", work.description)
 
     def show(self, work: Progress) -> None:

@@ -89,9 +89,7 @@ def test_a_program_decides_by_logging_what_it_shows(configuration, lines):
 def test_a_terminal_shows_a_bar(quiet):
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"} | ({"RBCHAIN_QUIET": "1"} if quiet else {})
-    nested = WORK.replace(
-        "        work.advance", "        with progress('Inner', after=0.0): pass\n        work.advance"
-    )
+    nested = WORK.replace("range(3):", "range(3):\n        with progress('Inner', after=0.0): pass")
     with subprocess.Popen([sys.executable, "-c", nested], stderr=theirs, stdout=theirs, env=environment) as process:
         os.close(theirs)
         shown = b""
