@@ -171,7 +171,7 @@ def main():
         import llvmlite
         import numba
 
-        from rbchain.core.simd.lanes import LANE_WIDTHS
+        from rbchain.core.simd.levels import LANE_WIDTHS
 
         lines = [
             f"per body and chain, {LANE_WIDTHS['float64']} lanes of float64; Numba {numba.__version__}, "

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arguments import FLOAT32, FLOAT64, as_array, check_out, copied_to, precision_of
-from .core.simd.lanes import LANE_WIDTHS
+from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from .drivers import threads
 from .drivers.blocks import memory_size

@@ -19,7 +19,7 @@ from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
 from .core.integration import tableaus
 from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Outcome, Saved, Start, Tolerances
-from .core.simd.lanes import LANE_WIDTHS
+from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING, TOPOLOGY_COORDINATE
 from .drivers import threads
 from .drivers.dynamics import forward_dynamics

@@ -11,7 +11,7 @@ import pytest
 
 import rbchain as rb
 from rbchain import cli
-from rbchain.core.simd.lanes import LANE_WIDTHS
+from rbchain.core.simd.levels import LANE_WIDTHS
 
 PUMA = str(Path(__file__).parents[1] / "examples" / "puma560.urdf")
 DONE, SOME_FAILED, REFUSED = 0, 1, 2

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
-from ..core.simd.lanes import LANE_WIDTHS
+from ..core.simd.levels import LANE_WIDTHS
 from ..drivers import dynamics
 from ..drivers.threads import get_num_threads
 from .output import EXIT_OK

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.simd.lane_memory import CACHE_LINE
-from ..core.simd.lanes import LANE_WIDTHS
+from ..core.simd.levels import LANE_WIDTHS
 from ..core.tree import layout
 from ..lock_free import cached_property
 from .description import VARIABLE_FIELDS, Description, is_in_water

@@ -1,15 +1,10 @@
 """The three kinds of compiled function, and the only place where Numba's options stand."""
 
 import contextlib
-import hashlib
-import os
-import warnings
-from pathlib import Path
 
 import numba
 from numba import _dynfunc, types
 from numba.core import compiler, sigutils
-from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
@@ -17,76 +12,12 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.extending import overload as numba_overload
 
+from .machine_code import MachineCodeCache, compiling_for_level
+
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
 # cost three times the dynamics. In return nothing compiled here can allocate an array.
 OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
-
-
-def _fingerprint():
-    """Everything that decides what a driver compiles to and that Numba's own cache key leaves out."""
-    digest = hashlib.sha256(os.environ.get("RBCHAIN_LANE_WIDTH", "").encode())
-    package = Path(__file__).parents[2]
-    for source in sorted([*package.glob("core/**/*.py"), *package.glob("drivers/**/*.py")]):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-class _FilePerKey(IndexDataCacheFile):
-    """Compiled code in a file of its own for each key.
-
-    Numba numbers the files, and keeps the numbers in an index: of two processes that start together with nothing
-    cached, one may write its index over the other's, and be given the other's code for its own ever after.
-    """
-
-    def save(self, key, data):
-        self._save_data(self._file_of(key), data)
-
-    def load(self, key):
-        try:
-            return self._load_data(self._file_of(key))
-        except OSError:  # most often, that it is not there
-            return None
-
-    def _file_of(self, key):
-        digest = hashlib.sha256(repr((self._version, self._source_stamp, key)).encode()).hexdigest()
-        return f"{self._index_name.removesuffix('.nbi')}.{digest[:20]}.nbc"
-
-
-class _FingerprintedCache(FunctionCache):
-    """Numba's disk cache, also keyed by the package's source: it alone misses an edit in a called kernel's file.
-
-    What is wrong with the files costs time, and is said, but never fails a calculation.
-    """
-
-    _package = _fingerprint()
-
-    def __init__(self, function):
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _FilePerKey(self.cache_path, self._impl.filename_base, stamp)
-
-    def _index_key(self, sig, codegen):
-        return (*super()._index_key(sig, codegen), self._package)
-
-    def load_overload(self, sig, target_context):
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception as error:  # whatever unpickling makes of damaged bytes
-            problem = (
-                f"what is kept of {self._py_func.__name__} in {self.cache_path} is damaged ({type(error).__name__})"
-            )
-            warnings.warn(f"{problem}; it is compiled anew", stacklevel=2)
-            return None
-
-    def save_overload(self, sig, data):
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            problem = f"the compiled {self._py_func.__name__} cannot be kept in {self.cache_path} ({error.strerror})"
-            warnings.warn(
-                f"{problem}; every process will compile it anew. NUMBA_CACHE_DIR says where else", stacklevel=2
-            )
 
 
 class _OnlyLinked(JITCodeLibrary):
@@ -227,10 +158,24 @@ def routine(function):
     return _without_entries(function)
 
 
+class _Driver(CPUDispatcher):
+    """What Python calls: compiled for the level of this process."""
+
+    def compile(self, sig):
+        """Load the machine code for a signature, or compile it."""
+        with global_compiler_lock, compiling_for_level(self.targetctx):
+            try:
+                return super().compile(sig)
+            finally:
+                if isinstance(self._cache, MachineCodeCache):
+                    self._cache.release_lock()
+
+
 def driver(function):
     """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
+        dispatcher.__class__ = _Driver
         with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
-            dispatcher._cache = _FingerprintedCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
+            dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
     return dispatcher

@@ -10,10 +10,7 @@ array reached through a tuple (`work.body[i, row, k] = x`) for dead and drops it
 
 import math
 import operator
-import os
 
-import llvmlite.binding as llvm
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -23,32 +20,9 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, models, register_model
 
 from .jit import overload
+from .levels import LANE_WIDTHS as LANE_WIDTHS
 
 CONTRACT = ("contract",)
-
-
-def _host_register_bytes():
-    """The widest vector register of this processor, in bytes."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 64
-    if features.get("avx2") or features.get("avx"):
-        return 32
-    return 16
-
-
-def _lane_widths():
-    """Lanes per register for each precision; RBCHAIN_LANE_WIDTH gives the number for float64 instead."""
-    if numba.config.DISABLE_JIT:
-        return {"float64": 1, "float32": 1}
-    override = os.environ.get("RBCHAIN_LANE_WIDTH")
-    width = _host_register_bytes() // 8 if not override else int(override) if override.isdecimal() else None
-    if width not in (2, 4, 8, 16):
-        raise ValueError(f"RBCHAIN_LANE_WIDTH is {override!r}; expected 2, 4, 8 or 16")
-    return {"float64": width, "float32": 2 * width}
-
-
-LANE_WIDTHS = _lane_widths()
 
 
 class Pack(types.Type):
