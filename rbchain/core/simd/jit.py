@@ -1,6 +1,7 @@
 """The three kinds of compiled function, and the only place where Numba's options stand."""
 
 import contextlib
+import functools
 
 import numba
 from numba import _dynfunc, types
@@ -171,11 +172,26 @@ class _Driver(CPUDispatcher):
                     self._cache.release_lock()
 
 
+#: Called with a driver and its arguments before plain Python calls it, if it is not None: `precompile` records types.
+before_plain_call = None
+
+
 def driver(function):
     """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
+    if numba.config.DISABLE_JIT:
+        return _plain_driver(function)
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
-    if not numba.config.DISABLE_JIT:
-        dispatcher.__class__ = _Driver
-        with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
-            dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
+    dispatcher.__class__ = _Driver
+    with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
+        dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
     return dispatcher
+
+
+def _plain_driver(function):
+    @functools.wraps(function)
+    def call(*arguments):
+        if before_plain_call is not None:
+            before_plain_call(function, arguments)
+        return function(*arguments)
+
+    return call

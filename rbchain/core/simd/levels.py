@@ -18,7 +18,9 @@ LEVELS = {
     "x86-64-v2": (("ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"), 16),
 }
 NATIVE = "native"
-#: Set this to compile in-process with Numba's public interface only, for this host and without a cache.
+#: Set in processes that compile drivers and never call them, so that the level may be one of another processor.
+COMPILE_ONLY = bool(os.environ.get("RBCHAIN_COMPILE_ONLY"))
+#: Use only Numba's public interface: compile for the host, in every process.
 PLAIN_NUMBA = os.environ.get("RBCHAIN_PLAIN_NUMBA", "") not in ("", "0")
 
 
@@ -40,7 +42,10 @@ def level_to_compile_for():
         )
     if PLAIN_NUMBA or wanted == NATIVE:
         return NATIVE
-    return wanted or next(iter(supported_levels()), NATIVE)
+    supported = supported_levels()
+    if wanted and wanted not in supported and not COMPILE_ONLY:
+        raise ValueError(f"RBCHAIN_MACHINE_CODE is {wanted!r}; this processor supports {', '.join(supported)}")
+    return wanted or next(iter(supported), NATIVE)
 
 
 def _register_bytes():

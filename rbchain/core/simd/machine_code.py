@@ -142,9 +142,9 @@ def _silent(driver, state):
 #: The layers above replace it by one that reports progress.
 report = _silent
 
-#: Where the code of each signature that this process uses came from: {(driver, signature): "package", "cache" or
-#: "compiled"}.
-origins = {}
+#: The file that holds the code of each driver that this process has loaded or compiled, by the driver's Python function
+#: and the types of its arguments.
+files = {}
 
 
 class MachineCodeCache(FunctionCache):
@@ -160,30 +160,22 @@ class MachineCodeCache(FunctionCache):
         self.is_installed = Path(function.__code__.co_filename).parent == PACKAGE / "drivers"
         self._lock = None
 
-    def key_of(self, sig):
+    def key_of(self, sig, codegen):
         """The key of the code for a signature."""
         if self.is_installed:
             return _digest(BUILD, TARGET, self.name, str(sig))
-        # a driver of the user: its own file determines its code too
-        stamp = self._impl.locator.get_source_stamp()
-        return _digest(BUILD, TARGET, self.name, str(sig), stamp, self._index_key(sig, self._no_codegen)[2])
-
-    class _no_codegen:  # noqa: N801 - stands for a code generator, of which the key is in TARGET
-        magic_tuple = staticmethod(tuple)
+        # of a driver of the user, its own file and what its closure holds determine the code too
+        own = self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2]
+        return _digest(BUILD, TARGET, self.name, str(sig), *own)
 
     def file_name(self, key):
         """The name of the file with this key; it shows driver, target and build for people and for `rbchain doctor`."""
         return f"{self.name}.{TARGET}.{BUILD[:8]}.{key[:20]}.rbc"
 
-    def cached_file(self, sig):
-        """The file in the user's cache that holds the code for a signature."""
-        key = self.key_of(sig)
-        return Path(self.cache_path, self.file_name(key))
-
     def load_overload(self, sig, target_context):
         """As in Numba: the compiled function for this signature, or None if it must be compiled."""
         target_context.refresh()
-        key = self.key_of(sig)
+        key = self.key_of(sig, target_context.codegen())
         found = self._load(sig, key, target_context)
         if found is None and self._wait_for_lock(key):
             found = self._load(sig, key, target_context)
@@ -191,10 +183,7 @@ class MachineCodeCache(FunctionCache):
 
     def _load(self, sig, key, target_context):
         name = self.file_name(key)
-        folders = {"package": INSTALLED, "cache": Path(self.cache_path)}
-        if not self.is_installed:
-            del folders["package"]
-        for origin, folder in folders.items():
+        for folder in (*([INSTALLED] if self.is_installed else ()), Path(self.cache_path)):
             try:
                 content = unpacked(key, (folder / name).read_bytes())
                 found = self._impl.rebuild(target_context, content)
@@ -204,21 +193,22 @@ class MachineCodeCache(FunctionCache):
                 reason = str(error) if isinstance(error, UnusableFile) else f"cannot be loaded ({error!r})"
                 self._warn(f"the machine code {folder / name} {reason}; {self.name} is compiled again")
                 continue
-            origins[self.name, str(sig)] = origin
+            files[self._py_func, tuple(sig.args if hasattr(sig, "args") else sig)] = folder / name
             return found
         return None
 
     def save_overload(self, sig, data):
         """As in Numba: keep a compiled function in the user's cache."""
-        origins[self.name, str(sig)] = "compiled"
         if not self._impl.check_cachable(data):
             return
         content = self._impl.reduce(data)
         if self.is_installed:
             content = _without_bitcode(content, data.library)
-        key = self.key_of(sig)
+        key = self.key_of(sig, data.codegen)
+        path = Path(self.cache_path, self.file_name(key))
         try:
-            _write(Path(self.cache_path, self.file_name(key)), packed(key, content))
+            _write(path, packed(key, content))
+            files[self._py_func, tuple(data.signature.args)] = path
         except OSError as error:
             self._warn(
                 f"the machine code of {self.name} cannot be stored in {self.cache_path} ({error.strerror}); every "

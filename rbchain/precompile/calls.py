@@ -1,0 +1,100 @@
+"""Calls that reach all the drivers that a wheel contains, on models as small as possible."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rbchain as rb
+
+PRECISIONS = (np.float64, np.float32)
+METHODS: tuple[dict[str, Any], ...] = (
+    {"method": "rk45", "max_steps": 2},
+    {"method": "rk4", "step": 0.1},
+)
+LINK = {"mass": 1.0, "cg": (0.5, 0, 0), "inertia": (1, 1, 1)}
+
+
+def call_everything() -> None:
+    """Call every public function that has a driver: both precisions, one state and batches, in air and in water."""
+    for model in (_chain(0.0), _chain(1000.0)):
+        for dtype in PRECISIONS:
+            for batch in ((), (2,)):
+                _call_with(model, dtype, batch)
+        varied = model.vary(mass=[[1.0, 1.0], [1.0, 2.0]])
+        for dtype in PRECISIONS:
+            _call_with(varied, dtype, (2,))
+
+
+def _chain(fluid_density: float) -> rb.Model:
+    """Two links, with everything that a driver may read: passive forces and, in water, added mass and drag."""
+    water = {"immersion": rb.Immersion(volume=0.001)} if fluid_density else {}
+    builder = rb.ModelBuilder(fluid_density=fluid_density)
+    for parent, name in ((None, "link1"), ("link1", "link2")):
+        builder.add_body(name, parent=parent, joint=rb.Revolute(axis=(0, 0, 1)), inertia=rb.Inertia(**LINK), **water)
+    return builder.build()
+
+
+def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
+    q = qd = np.zeros((*batch, 2), dtype)
+    _call_dynamics(model, q, qd)
+    if model.in_water:
+        return _simulate(model, q, qd)
+    _call_quantities(model, q, qd)
+    _simulate(model, q, qd)
+
+
+def _call_dynamics(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
+    model.forward_dynamics(q, qd, qd)
+    model.inverse_dynamics(q, qd, qd)
+    model.hybrid_dynamics(q, qd, qd, qd, prescribed=np.array([True, False]))
+    model.mass_matrix(q)
+    model.body_poses(q)
+    model.body_velocities(q, qd)
+    model.energy(q, qd)
+    model.momentum(q, qd)
+    model.passive_forces(q, qd)
+    model.jacobian(q, "link2")
+
+
+def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
+    model.force_balance_residual(q, qd, qd)
+    model.joint_reactions(q, qd, qd)
+    model.body_accelerations(q, qd, qd)
+    model.jacobian_derivative(q, qd, "link2")
+    model.mass_matrix_inverse(q)
+    model.coriolis_matrix(q, qd)
+    model.christoffel_symbols(q)
+    model.centroidal_momentum_matrix(q)
+    model.inverse_dynamics_derivatives(q, qd, qd)
+    model.forward_dynamics_derivatives(q, qd, qd)
+    model.inverse_dynamics_regressor(q, qd, qd)
+    model.kinetic_energy_regressor(q, qd)
+    model.potential_energy_regressor(q)
+
+
+def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
+    for method in METHODS:
+        for drives in ((), (rb.PID("link1", reference=0.0, kp=1.0),)):
+            motion = model.simulate(q, qd, 0.1, drives=drives, **method)
+            _ = motion.tau
+
+
+def call_study(file: str | Path) -> None:
+    """Compute two samples of a study in as few steps as possible, with all its measures."""
+    from ..study.description import read_description
+    from ..study.plan import plan_of
+
+    description = read_description(file)
+    settings = description.simulate
+    few: dict[str, Any] = {"max_steps": 2} if settings.method == "rk45" else {"step": settings.duration}
+    short = settings.model_copy(update=few)
+    samples = min(2, description.samples)
+    description = description.model_copy(update={"simulate": short})
+    plan = plan_of(description, Path(file).parent)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan.compute(0, samples)

@@ -1,0 +1,29 @@
+"""Compile drivers in a process of its own: it reads pickled signatures from its input, and prints one file for each."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..core.simd import machine_code
+from .signatures import Signature
+
+
+def compiled_file(signature: Signature) -> Path:
+    """Load or compile a driver; returns the file that holds its machine code."""
+    dispatcher = getattr(importlib.import_module(signature.module), signature.name)
+    dispatcher.compile(signature.types)
+    file: Path = machine_code.files[dispatcher.py_func, signature.types]
+    return file
+
+
+def _main(signatures: Sequence[Signature]) -> None:
+    for signature in signatures:
+        print(compiled_file(signature), flush=True)
+
+
+if __name__ == "__main__":
+    _main(pickle.loads(sys.stdin.buffer.read()))
