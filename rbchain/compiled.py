@@ -80,7 +80,8 @@ from .core.algorithms.regressors import inverse_dynamics_regressor
 from .core.algorithms.rnea import inverse_dynamics, joint_reactions
 from .core.simd.jit import driver
 from .core.simd.lane_memory import all_lanes
-from .core.simd.levels import LANE_WIDTHS, any_lane, constant_like, select
+from .core.simd.lanes import any_lane, constant_like, select
+from .core.simd.levels import LANE_WIDTHS
 from .core.simd.trig import sincos
 from .core.tree.kinematics import body_poses, body_velocities, normalize_positions, position_rates
 from .core.tree.layout import (

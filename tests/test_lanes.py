@@ -9,7 +9,8 @@ from mpmath import mp
 
 from rbchain.core.simd.jit import driver, kernel
 from rbchain.core.simd.lane_memory import all_lanes, lane_width, window
-from rbchain.core.simd.lanes import LANE_WIDTHS, any_lane, select
+from rbchain.core.simd.lanes import any_lane, select
+from rbchain.core.simd.levels import LANE_WIDTHS
 from rbchain.core.simd.trig import sincos
 
 DTYPES = [np.float64, np.float32]

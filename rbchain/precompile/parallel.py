@@ -95,5 +95,7 @@ def _compile_group(
             advance(signature)
         problem = worker.stderr.read().decode().strip()
     if worker.returncode != 0 or len(files) < len(group):
-        raise RbchainError(f"{group[len(files)].name if len(files) < len(group) else group[-1].name} cannot be compiled: {problem}")
+        raise RbchainError(
+            f"{group[len(files)].name if len(files) < len(group) else group[-1].name} cannot be compiled: {problem}"
+        )
     return files

@@ -1,97 +1,25 @@
-"""The three kinds of compiled function, and the only place where Numba's options stand."""
+"""The kinds of compiled function, and the only place where Numba's options stand."""
 
 import contextlib
 import functools
 
 import numba
-from numba import _dynfunc, types
-from numba.core import compiler, sigutils
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import register_pass
-from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
+from numba import types
 from numba.extending import overload as numba_overload
 
-from .machine_code import MachineCodeCache, compiling_for_level
+from .levels import PLAIN_NUMBA
+
+if not PLAIN_NUMBA:
+    from .numba_internals import DriverDispatcher, KernelCompiler, KernelDispatcher, MachineCodeCache
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
 # cost three times the dynamics. In return nothing compiled here can allocate an array.
-OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
-
-
-class _OnlyLinked(JITCodeLibrary):
-    """Code that ends up inside that of its callers, and is never made machine code by itself."""
-
-    def _finalize_final_module(self):
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerForCallers(NativeLowering):
-    """Numba's last step, without what only a call from Python or C would need.
-
-    Nor is the function's environment set, which printing and exceptions with computed words would ask for.
-    """
-
-    _name = "lower_for_callers"
-
-    def run_pass(self, state):
-        state.library = _OnlyLinked(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = True
-        super().run_pass(state)
-        name, described = state.func_id.func_name, state.cr.fndesc
-        # what callers know it by: an entry without an address, which nothing calls
-        entry = _dynfunc.make_function(described.lookup_module(), name, "", 0, state.cr.env, (state.library,))
-        state["cr"] = state.cr._replace(cfunc=entry)
-        state.targetctx.insert_user_function(entry, described, [state.library])
-        return True
-
-
-# Numba's steps for closures, `with`, `literally`, inlined overloads and unrolled literals, of which kernels have none:
-# without them the machine code is the same to the bit, and a tenth of the time is saved.
-NOT_NEEDED = (
-    *("WithLifting", "InlineClosureLikes", "RewriteDynamicRaises", "MakeFunctionToJitFunction", "InlineInlinables"),
-    *("FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "InlineOverloads"),
-    "DumpParforDiagnostics",
-)
-
-
-class _CompilerForCallers(compiler.Compiler):
-    """Numba's compiler with that last step."""
-
-    def define_pipelines(self):
-        (passes,) = super().define_pipelines()
-        at = next(i for i, (kind, _) in enumerate(passes.passes) if kind is NativeLowering)
-        passes.passes[at] = (_LowerForCallers, passes.passes[at][1])
-        passes.passes = [step for step in passes.passes if step[0].__name__ not in NOT_NEEDED]
-        passes._finalized = False  # noqa: SLF001 - Numba has no public way to change its list of passes
-        passes.finalize()
-        return [passes]
-
-
-FOR_CALLERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _CompilerForCallers}
-
-
-class _OnlyFromCompiledCode(CPUDispatcher):
-    """What only compiled code can call."""
-
-    def __call__(self, *args, **kwargs):
-        raise TypeError(
-            f"{self.__name__} can only be called from compiled code; compile your function with "
-            "@rbchain.compiled.driver"
-        )
-
-    def compile(self, sig):
-        """As Numba does it, but without its timers: of nested functions each would hear each event of those within."""
-        with global_compiler_lock, self._compiling_counter:
-            args, return_type = sigutils.normalize_signature(sig)
-            if tuple(args) not in self.overloads:
-                self.add_overload(self._compiler.compile(args, return_type))
-            return self.overloads[tuple(args)].entry_point
+NO_REFERENCES = {} if PLAIN_NUMBA else {"_nrt": False}
+OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}} | NO_REFERENCES
+FOR_CALLERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+if not PLAIN_NUMBA:
+    FOR_CALLERS["pipeline_class"] = KernelCompiler
 
 
 def overload(function, **options):
@@ -115,7 +43,7 @@ def choose(condition, if_true, if_false):
 
     implementations = _implementation(if_false), _implementation(if_true)
 
-    @numba_overload(chosen, jit_options=FOR_CALLERS | {"forceinline": True, "_nrt": False}, strict=False)
+    @numba_overload(chosen, jit_options=FOR_CALLERS | {"forceinline": True} | NO_REFERENCES, strict=False)
     def _overload_chosen(*arguments):
         return implementations[bool(condition(*arguments))]
 
@@ -144,8 +72,8 @@ def is_given(value, *fields):
 def _without_entries(function, **options):
     """Compile what only compiled code calls."""
     compiled = numba.njit(**FOR_CALLERS, **options, **OPTIONS)(function)
-    if not numba.config.DISABLE_JIT:
-        compiled.__class__ = _OnlyFromCompiledCode
+    if not (numba.config.DISABLE_JIT or PLAIN_NUMBA):
+        compiled.__class__ = KernelDispatcher
     return compiled
 
 
@@ -159,19 +87,6 @@ def routine(function):
     return _without_entries(function)
 
 
-class _Driver(CPUDispatcher):
-    """What Python calls: compiled for the level of this process."""
-
-    def compile(self, sig):
-        """Load the machine code for a signature, or compile it."""
-        with global_compiler_lock, compiling_for_level(self.targetctx):
-            try:
-                return super().compile(sig)
-            finally:
-                if isinstance(self._cache, MachineCodeCache):
-                    self._cache.release_lock()
-
-
 #: Called with a driver and its arguments before plain Python calls it, if it is not None: `precompile` records types.
 before_plain_call = None
 
@@ -181,7 +96,9 @@ def driver(function):
     if numba.config.DISABLE_JIT:
         return _plain_driver(function)
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
-    dispatcher.__class__ = _Driver
+    if PLAIN_NUMBA:
+        return dispatcher
+    dispatcher.__class__ = DriverDispatcher
     with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
         dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
     return dispatcher

@@ -12,7 +12,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 from .jit import overload
-from .lanes import LANE_WIDTHS, Lanes, Pack, as_packs
+from .lanes import Lanes, Pack, as_packs
+from .levels import LANE_WIDTHS
 
 CACHE_LINE = 64  # bytes
 LARGE = 1 << 22  # bytes: a result that leaves little of the caches to anything else

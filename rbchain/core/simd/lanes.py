@@ -20,7 +20,6 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, models, register_model
 
 from .jit import overload
-from .levels import LANE_WIDTHS as LANE_WIDTHS
 
 CONTRACT = ("contract",)
 

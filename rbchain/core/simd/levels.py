@@ -5,18 +5,31 @@ Code for a level runs on every processor that supports the level, so one cache o
 """
 
 import os
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 import numba
 
-V3_FEATURES = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
-V4_FEATURES = (*V3_FEATURES, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
-# LLVM's name of each level, best first: the features that it needs, and the bytes of its vector registers
+
+class Level(NamedTuple):
+    """A set of instructions: LLVM's name of it, the processor features that it needs, bytes of a vector register."""
+
+    cpu: str
+    features: tuple[str, ...]
+    register_bytes: int
+
+
+_V2 = ("cx16", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+_V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+#: By name, best first.
 LEVELS = {
-    "x86-64-v4": (V4_FEATURES, 64),
-    "x86-64-v3": (V3_FEATURES, 32),
-    "x86-64-v2": (("ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"), 16),
+    "x86-64-v4": Level("x86-64-v4", _V4, 64),
+    "x86-64-v3": Level("x86-64-v3", _V3, 32),
+    "x86-64-v2": Level("x86-64-v2", _V2, 16),
+    "aarch64": Level("generic", ("neon",), 16),
 }
+#: Instead of a level: the host with all its features. No other kind of processor can use that code.
 NATIVE = "native"
 #: Set in processes that compile drivers and never call them, so that the level may be one of another processor.
 COMPILE_ONLY = bool(os.environ.get("RBCHAIN_COMPILE_ONLY"))
@@ -25,39 +38,29 @@ PLAIN_NUMBA = os.environ.get("RBCHAIN_PLAIN_NUMBA", "") not in ("", "0")
 
 
 def supported_levels():
-    """The levels that this processor supports, best first; empty on processors other than x86-64."""
+    """The levels that this processor supports, best first."""
     features = llvm.get_host_cpu_features()
-    return [level for level, (needed, _) in LEVELS.items() if all(features.get(name) for name in needed)]
+    return [name for name, level in LEVELS.items() if all(features.get(feature) for feature in level.features)]
 
 
 def level_to_compile_for():
-    """The level of this process: RBCHAIN_MACHINE_CODE, or else the best that the processor supports.
-
-    "native" stands for the host with all its features; no other kind of processor can use that code.
-    """
-    wanted = os.environ.get("RBCHAIN_MACHINE_CODE")
-    if wanted and wanted != NATIVE and wanted not in LEVELS:
-        raise ValueError(
-            f"RBCHAIN_MACHINE_CODE is {wanted!r}; expected {NATIVE!r} or one of {', '.join(map(repr, LEVELS))}"
-        )
-    if PLAIN_NUMBA or wanted == NATIVE:
+    """The level of this process: RBCHAIN_MACHINE_CODE, or else the best that the processor supports."""
+    wanted, supported = os.environ.get("RBCHAIN_MACHINE_CODE"), supported_levels()
+    choices = [*supported, NATIVE] if not COMPILE_ONLY else [*LEVELS, NATIVE]
+    if wanted and wanted not in choices:
+        known = "a level that this processor does not support" if wanted in LEVELS else "not a level"
+        raise ValueError(f"RBCHAIN_MACHINE_CODE is {wanted!r}, {known}; expected one of {', '.join(choices)}")
+    if PLAIN_NUMBA or not supported:
         return NATIVE
-    supported = supported_levels()
-    if wanted and wanted not in supported and not COMPILE_ONLY:
-        raise ValueError(f"RBCHAIN_MACHINE_CODE is {wanted!r}; this processor supports {', '.join(supported)}")
-    return wanted or next(iter(supported), NATIVE)
+    return wanted or supported[0]
 
 
 def _register_bytes():
     """The widest vector register of the level, in bytes."""
     if LEVEL in LEVELS:
-        return LEVELS[LEVEL][1]
+        return LEVELS[LEVEL].register_bytes
     features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 64
-    if features.get("avx"):
-        return 32
-    return 16
+    return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
 
 
 def _lane_widths():

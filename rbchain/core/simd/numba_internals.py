@@ -1,0 +1,233 @@
+"""Everything that depends on Numba's internals: less work per function, code for a level, files of machine code.
+
+RBCHAIN_PLAIN_NUMBA=1 does without this module: results are the same, but every process compiles everything for its
+host, and takes longer.
+"""
+
+import contextlib
+import warnings
+from pathlib import Path
+
+import llvmlite.binding as llvm
+from numba import _dynfunc
+from numba.core import compiler, sigutils
+from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+from . import machine_code
+from .levels import LEVEL, LEVELS, NATIVE
+
+# --- kernels: only compiled code calls them ---------------------------------------------------------------------------
+
+
+class _OnlyLinked(JITCodeLibrary):
+    """Code that ends up inside that of its callers, and is never made machine code by itself."""
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerForCallers(NativeLowering):
+    """Numba's last step, without what only a call from Python or C would need.
+
+    Nor is the function's environment set, which printing and exceptions with computed words would ask for.
+    """
+
+    _name = "lower_for_callers"
+
+    def run_pass(self, state):
+        state.library = _OnlyLinked(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        name, described = state.func_id.func_name, state.cr.fndesc
+        # what callers know it by: an entry without an address, which nothing calls
+        entry = _dynfunc.make_function(described.lookup_module(), name, "", 0, state.cr.env, (state.library,))
+        state["cr"] = state.cr._replace(cfunc=entry)
+        state.targetctx.insert_user_function(entry, described, [state.library])
+        return True
+
+
+# Numba's steps for closures, `with`, `literally`, inlined overloads and unrolled literals, of which kernels have none:
+# without them the machine code is the same to the bit, and a tenth of the time is saved.
+NOT_NEEDED = (
+    *("WithLifting", "InlineClosureLikes", "RewriteDynamicRaises", "MakeFunctionToJitFunction", "InlineInlinables"),
+    *("FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "InlineOverloads"),
+    "DumpParforDiagnostics",
+)
+
+
+class KernelCompiler(compiler.Compiler):
+    """Numba's compiler with that last step."""
+
+    def define_pipelines(self):
+        (passes,) = super().define_pipelines()
+        at = next(i for i, (kind, _) in enumerate(passes.passes) if kind is NativeLowering)
+        passes.passes[at] = (_LowerForCallers, passes.passes[at][1])
+        passes.passes = [step for step in passes.passes if step[0].__name__ not in NOT_NEEDED]
+        passes._finalized = False  # noqa: SLF001 - Numba has no public way to change its list of passes
+        passes.finalize()
+        return [passes]
+
+
+class KernelDispatcher(CPUDispatcher):
+    """A function that only compiled code can call."""
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"{self.__name__} can only be called from compiled code; compile your function with "
+            "@rbchain.compiled.driver"
+        )
+
+    def compile(self, sig):
+        """As Numba does it, but without its timers: of nested functions each would hear each event of those within."""
+        with global_compiler_lock, self._compiling_counter:
+            args, return_type = sigutils.normalize_signature(sig)
+            if tuple(args) not in self.overloads:
+                self.add_overload(self._compiler.compile(args, return_type))
+            return self.overloads[tuple(args)].entry_point
+
+
+# --- drivers: Python calls them ---------------------------------------------------------------------------------------
+
+
+class _LevelCodegen(JITCPUCodegen):
+    """Numba's code generator for a level instead of the host."""
+
+    def _get_host_cpu_name(self):
+        return LEVELS[LEVEL].cpu
+
+    def _get_host_cpu_features(self):
+        return ""  # those of the level, which LLVM knows by its name
+
+
+_level_codegens = {}
+
+
+@contextlib.contextmanager
+def _compiling_for_level(target_context):
+    """Within this, Numba generates code for the level of this process; the caller holds Numba's compiler lock.
+
+    The user's other functions, which Numba compiles outside of it, are compiled for the host as always.
+    """
+    if LEVEL == NATIVE or isinstance(target_context.codegen(), _LevelCodegen):
+        yield
+        return
+    if target_context not in _level_codegens:
+        _level_codegens[target_context] = _LevelCodegen("rbchain.exec")
+    host = target_context._internal_codegen  # noqa: SLF001 - Numba has no public way to compile for other processors
+    target_context._internal_codegen = _level_codegens[target_context]  # noqa: SLF001
+    try:
+        yield
+    finally:
+        target_context._internal_codegen = host  # noqa: SLF001
+
+
+class DriverDispatcher(CPUDispatcher):
+    """A function that Python calls: compiled for a level, unless there is a file of its machine code."""
+
+    def compile(self, sig):
+        """Load or compile the machine code for a signature."""
+        with global_compiler_lock, _compiling_for_level(self.targetctx):
+            cache = self._cache
+            with cache.compiling if isinstance(cache, MachineCodeCache) else contextlib.nullcontext():
+                return super().compile(sig)
+
+
+class MachineCodeCache(FunctionCache):
+    """Looks for the machine code of a driver in the installed package, then in the user's cache, where it keeps it too.
+
+    Problems with files cost time and are reported, but never make a calculation fail.
+
+    Attributes
+    ----------
+    compiling : ExitStack
+        What ends with the compilation: its report, and the lock that other processes wait for.
+    """
+
+    def __init__(self, function):
+        super().__init__(function)
+        self.compiling = contextlib.ExitStack()
+        self._driver = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self._is_installed = Path(function.__code__.co_filename).parent == machine_code.PACKAGE / "drivers"
+
+    def _key(self, sig, codegen):
+        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig)]
+        if not self._is_installed:  # the user's own file and what its closure holds determine the code too
+            determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2]]
+        return machine_code.digest_of(*determining)
+
+    def _path(self, key):
+        return Path(self.cache_path, machine_code.file_name(self._driver, key))
+
+    def load_overload(self, sig, target_context):
+        """As in Numba: the compiled function for this signature, or None if it must be compiled."""
+        sig = sigutils.normalize_signature(sig)[0]
+        target_context.refresh()
+        key = self._key(sig, target_context.codegen())
+        found = self._load(sig, key, target_context)
+        if found is None:
+            lock = machine_code.Lock()
+            self.compiling.callback(lock.release)
+            if lock.take(self._path(key).with_suffix(".lock"), self._driver):
+                found = self._load(sig, key, target_context)
+        if found is None:
+            if machine_code.before_compiling is not None:
+                machine_code.before_compiling(self._py_func, sig)
+            self.compiling.enter_context(machine_code.report(self._driver, "compiling"))
+        return found
+
+    def _load(self, sig, key, target_context):
+        path = self._path(key)
+        for file in (*([machine_code.INSTALLED / path.name] if self._is_installed else ()), path):
+            try:
+                content = machine_code.unpacked(key, file.read_bytes())
+                found = self._impl.rebuild(target_context, content)
+            except FileNotFoundError:
+                continue
+            except Exception as error:  # also what unpickling makes of a file that another program has written
+                is_known = isinstance(error, machine_code.UnusableFile)
+                self._warn(f"the machine code {file} {error if is_known else f'cannot be loaded ({error!r})'}")
+                continue
+            machine_code.files[self._py_func, sig] = file
+            return found
+        return None
+
+    def save_overload(self, sig, data):
+        """As in Numba: keep a compiled function in the user's cache."""
+        if not self._impl.check_cachable(data):
+            return
+        sig = sigutils.normalize_signature(sig)[0]
+        key = self._key(sig, data.codegen)
+        path = self._path(key)
+        content = self._impl.reduce(data)
+        if self._is_installed:
+            content = _without_bitcode(content, data.library)
+        try:
+            machine_code.write(path, machine_code.packed(key, content))
+            machine_code.files[self._py_func, sig] = path
+        except OSError as error:
+            warnings.warn(
+                f"the machine code of {self._driver} cannot be stored in {self.cache_path} ({error.strerror}); every "
+                "process will compile it again. Set NUMBA_CACHE_DIR to a folder that can be written",
+                stacklevel=2,
+            )
+
+    def _warn(self, problem):
+        warnings.warn(f"{problem}; rbchain does not execute it and compiles {self._driver} again", stacklevel=2)
+
+
+def _without_bitcode(content, library):
+    """The content of a file without LLVM's bitcode: nothing is linked with drivers, and it is half of the file.
+
+    A stub remains that defines the same functions, because Numba looks up their names in it.
+    """
+    (name, kind, (instructions, _)), *rest = content
+    stubs = [f'define void @"{function.name}"() {{ ret void }}' for function in library.get_defined_functions()]
+    return ((name, kind, (instructions, llvm.parse_assembly("\n".join(stubs)).as_bitcode())), *rest)
