@@ -65,7 +65,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
             block.work,
             k,
         )
-        aba.fail_together(found, k)
+        aba.propagate_nan(found, k)
         unpack(found, result, start, last)
 
 

@@ -30,7 +30,7 @@ def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrench
         pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
-        aba.fail_together(block.qdd, k)
+        aba.propagate_nan(block.qdd, k)
         unpack(block.qdd, qdd, start, last)
 
 
@@ -66,7 +66,7 @@ def hybrid_dynamics(memory, topology, parameters, variation, q, qd, tau, qdd, pr
         for i in range(n):
             qdd_found[i, k] = block.qdd[i, k]
             tau_found[i, k] = block.loads.tau[i, k]
-        aba.fail_together(block.rows[: 2 * n], k)
+        aba.propagate_nan(block.rows[: 2 * n], k)
         unpack(block.rows[: 2 * n], found, start, last)
 
 

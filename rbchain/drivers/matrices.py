@@ -41,7 +41,7 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
         pack(q, start, last, block.q, k)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
         minverse.mass_matrix_inverse(block.model, found.reshape(n, n, width), columns, block.work, k)
-        aba.fail_together(found, k)
+        aba.propagate_nan(found, k)
         unpack(found, result, start, last)
 
 
