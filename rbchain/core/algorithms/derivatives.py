@@ -145,7 +145,7 @@ def differentiate_force_of_dof(i, model, derivatives, scratch, work, k):
 def forward_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, inverse_derivatives, scratch, columns, work, k):
     """Compute d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1, as derivatives (3, n, n, lanes).
 
-    tau(q, qd, qdd(q, qd)) is constant, so d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V). Also writes qdd.
+    tau(q, qd, qdd(q, qd)) is constant, so d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V). Writes qdd.
     Scratch memory: `inverse_derivatives` (3, n, n, lanes), which must start as zeros, and the scratch memory of
     `inverse_dynamics_derivatives` and `mass_matrix_inverse`.
     """
