@@ -121,9 +121,9 @@ class KernelModel(KernelArrays):
             found = result.reshape(numbers)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
         arguments = (*self.arrays(dtype), *given, *arrays, found)
-        most_threads = 1 + samples * self.nv // threads.JOINTS_PER_THREAD
+        max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
         new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
-        threads.run(driver, spare, new_memory, arguments, samples, width, most_threads)
+        threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
         return result
 
     def _compute_several(
