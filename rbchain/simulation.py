@@ -152,7 +152,7 @@ def simulate(
     if q0.dtype == qd0.dtype == np.float32:
         tau = float32_array("tau", tau, StateError)
     tau = np.broadcast_to(tau, tau.shape or (model.nv,))
-    states, dtype, batch = model.kernel_model.check_states(("q0", "qd0", "tau"), (q0, qd0, tau))
+    states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = _driver(method, step, rtol, atol, max_steps, times, dtype)
     samples = math.prod(batch)
     actions, calls = flatten_actions(

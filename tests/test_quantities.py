@@ -421,7 +421,7 @@ def test_the_coriolis_matrix_is_half_the_rate_of_the_mass_matrix_to_extended_pre
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_the_bits_of_a_quantity_depend_on_nothing_but_the_chain(quantity, monkeypatch):
     """Not on the batch, its shape or layout, the place in it, or the threads."""
-    monkeypatch.setattr("rbchain.drivers.threads.JOINTS_PER_THREAD", 1)
+    monkeypatch.setattr("rbchain.drivers.threads.DOFS_PER_THREAD", 1)
     model = mechanism("every_joint_tree")
     state = random_state(model, (100,))
     allowed = usual_rounding(model, quantity, state) if quantity in SUMMED else [0.0 * state.qd[:, 0]]

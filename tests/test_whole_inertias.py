@@ -106,7 +106,7 @@ def test_what_is_varied_as_inertias_is_not_varied_twice_nor_anyhow():
         rb.ModelError, match=r"inertia consists of Inertias, which already set .* but mass is given too"
     ):
         model.vary(inertia=bodies, mass=[1.0, 2.0])
-    with pytest.raises(rb.ModelError, match=r"has shape \(.*; expected \(..., 2"):
+    with pytest.raises(rb.ModelError, match=r"has shape \(.*; expected \(2, 3, 3\), or \(..., 2, 3, 3\)"):
         model.vary(inertia=bodies[0])
     with pytest.raises(rb.ModelError, match="'lower': inertia has the principal moments"):
         model.vary(inertia=[bodies[0], rb.Inertia(1.0, inertia=(1, 1, 3))])

@@ -1,1 +1,1 @@
-"""What Python calls: loops over blocks of lanes, and threads."""
+"""Drivers, the compiled functions that Python calls: loops over blocks of lanes, shared among threads."""

@@ -1,6 +1,7 @@
-"""Memory of a block of lanes. The states of its samples are copied into it, and the results out of it.
+"""Memory of a block: how drivers copy the states of a block's samples into lanes, and the results out of them.
 
-Drivers take the numbers of a batch as arrays (samples, m), and compute them in lanes; those of one sample as (m,).
+The numbers of a batch are arrays (samples, m), which drivers compute in lanes. Those of a single sample are arrays
+(m,), which drivers compute as scalars.
 """
 
 from numba.extending import overload
@@ -38,22 +39,22 @@ from ..core.tree.layout import (
 
 
 def memory_size(topology, rows, width, itemsize):
-    """How many numbers `block_for` needs for a block of `width` lanes and `rows` more rows, whatever the driver."""
-    n, contribution_rows, most_positions = (
+    """Return how many numbers `block_for` needs for `width` lanes and `rows` rows of the driver, for any driver."""
+    n, contribution_rows, max_nq = (
         topology.shape[1],
         topology[TOPOLOGY_CONTRIBUTION_ROW].max() + 1,
         topology[TOPOLOGY_COORDINATE].max() + 7,
     )
-    states = most_positions + 3 * n
-    rows_in_all = (
+    states = max_nq + 3 * n
+    total_rows = (
         (n + 1) * (DOF_ROWS + PARAM_COLUMNS_IN_WATER) + contribution_rows * CONTRIBUTION_ROWS + states + 6 * n + rows
     )
-    return int(rows_in_all * width + CACHE_LINE // itemsize)
+    return int(total_rows * width + CACHE_LINE // itemsize)
 
 
 @kernel
 def body_count(topology):
-    """How many bodies there are outside: those that are the last of their joint."""
+    """Return the number of bodies of the mechanism."""
     count = 0
     for i in range(topology.shape[1]):
         count = max(count, topology[TOPOLOGY_BODY, i] + 1)
@@ -62,33 +63,41 @@ def body_count(topology):
 
 @kernel
 def block_for(memory, topology, parameters, wrenches, rows, q):
-    """Lay out a block of lanes for positions `q` in `memory` and reset its base; `rows` more rows, set to zero."""
+    """Create the block for positions `q` in `memory`, of `memory_size` numbers, and reset its base.
+
+    `rows` rows of the block are for the driver, and zero at first. Without `wrenches` (None or empty), the block has no
+    memory for them.
+    """
     n, nq, width = topology.shape[1], q.shape[q.ndim - 1], lane_width(q)
-    loaded = 0
+    wrench_dofs = 0
     if wrenches is not None:
-        loaded = n if wrenches.size > 0 else 0
+        wrench_dofs = n if wrenches.size > 0 else 0
     contribution_rows = 1
     for i in range(n):
         contribution_rows = max(contribution_rows, topology[TOPOLOGY_CONTRIBUTION_ROW, i] + 1)
-    bodies = aligned_start(memory)
-    contributions = bodies + (n + 1) * DOF_ROWS * width
+    dofs = aligned_start(memory)
+    contributions = dofs + (n + 1) * DOF_ROWS * width
     states = contributions + contribution_rows * CONTRIBUTION_ROWS * width
     velocities = states + nq * width
     wrench = velocities + 3 * n * width
-    own = wrench + 6 * loaded * width
-    of_lanes = window(memory, own + rows * width, (*parameters.shape[:2], width))
-    chosen = choose_parameters(parameters, of_lanes)
+    driver_rows = wrench + 6 * wrench_dofs * width
+    copies = window(memory, driver_rows + rows * width, (*parameters.shape[:2], width))
+    block_parameters = choose_parameters(parameters, copies)
     block = Block(
-        flat_model(topology, chosen, water_of(topology, chosen)),
+        flat_model(topology, block_parameters, water_of(topology, block_parameters)),
         Work(
-            window(memory, bodies, (n + 1, DOF_ROWS, width)),
+            window(memory, dofs, (n + 1, DOF_ROWS, width)),
             window(memory, contributions, (contribution_rows, CONTRIBUTION_ROWS, width)),
         ),
         window(memory, states, (nq, width)),
         window(memory, velocities, (n, width)),
         window(memory, velocities + n * width, (n, width)),
-        Loads(window(memory, velocities + 2 * n * width, (n, width)), window(memory, wrench, (loaded, 6, width)), None),
-        window(memory, own, (rows, width)),
+        Loads(
+            window(memory, velocities + 2 * n * width, (n, width)),
+            window(memory, wrench, (wrench_dofs, 6, width)),
+            None,
+        ),
+        window(memory, driver_rows, (rows, width)),
     )
     for row in range(rows):
         for lane in range(width):
@@ -97,36 +106,43 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     return block
 
 
-# The chosen parameters of a model in water, or None: it is the type of the topology's integers that tells.
+# The parameters if the model is in water, else None. The integer type of the topology decides.
 water_of = choose(
-    lambda topology, chosen: str(topology.dtype) == IN_WATER.__name__,
-    lambda topology, chosen: chosen,
-    lambda topology, chosen: None,
+    lambda topology, parameters: str(topology.dtype) == IN_WATER.__name__,
+    lambda topology, parameters: parameters,
+    lambda topology, parameters: None,
 )
 
 
-def choose_parameters(shared, of_lanes):
-    """The parameters that kernels read: shared ones as they are; (n + 1, PARAM_COLUMNS, 1) copied to each lane."""
-    if shared.ndim == 2:
-        return shared
-    for i in range(shared.shape[0]):
-        for column in range(shared.shape[1]):
-            for lane in range(of_lanes.shape[2]):
-                of_lanes[i, column, lane] = shared[i, column, 0]
-    return of_lanes
+def choose_parameters(parameters, copies):
+    """Return the parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ.
+
+    In the latter case, `parameters` is (n + 1, PARAM_COLUMNS, 1), and `copies` (n + 1, PARAM_COLUMNS, lanes).
+    """
+    if parameters.ndim == 2:
+        return parameters
+    for i in range(parameters.shape[0]):
+        for column in range(parameters.shape[1]):
+            for lane in range(copies.shape[2]):
+                copies[i, column, lane] = parameters[i, column, 0]
+    return copies
 
 
 @overload(choose_parameters)
-def _overload_choose_parameters(shared, of_lanes):
-    # Numba would see one function return arrays of two shapes. `choose` would inline the loop into every driver.
-    if shared.ndim == 2:
-        return lambda shared, of_lanes: shared
+def _overload_choose_parameters(parameters, copies):
+    # A kernel cannot return arrays of two different ranks, and `choose` would inline the loop into every driver.
+    if parameters.ndim == 2:
+        return lambda parameters, copies: parameters
     return choose_parameters
 
 
 @kernel
 def pack(samples, first, last, block, k):
-    """Numbers of the samples from `first` on into block (m, lanes); lanes from `last` on repeat the sample before."""
+    """Copy the samples from `first` on into the lanes of block (m, lanes). Lanes from `last` on repeat the last sample.
+
+    A whole block is copied in squares that are transposed in registers. If their size does not divide m, the last two
+    squares overlap. A single sample (m,) goes to lane k.
+    """
     if samples.ndim == 1:
         for j in range(block.shape[0]):
             block[j, k] = samples[j]
@@ -149,7 +165,7 @@ def pack(samples, first, last, block, k):
 
 @kernel
 def pack_wrenches(samples, first, last, block):
-    """`pack` for a block (n, 6, lanes), which is empty if there are no wrenches."""
+    """Copy wrenches into block (n, 6, lanes), as `pack` does; without wrenches, both are empty."""
     if samples.size == 0:
         return
     for i in range(block.shape[0]):
@@ -160,7 +176,7 @@ def pack_wrenches(samples, first, last, block):
 
 @kernel
 def unpack(block, samples, first, last):
-    """The reverse of `pack`; lanes from `last` on are dropped."""
+    """Copy the lanes of block (m, lanes) to the samples from `first` on, but not the lanes from `last` on."""
     if samples.ndim == 1:
         for j in range(block.shape[0]):
             samples[j] = block[j, 0]

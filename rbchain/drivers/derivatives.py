@@ -1,7 +1,9 @@
-"""Drivers of derivatives and regressors. Arguments as in `dynamics`."""
+"""Drivers of derivatives and regressors, which copy states into lanes and results out, as in `dynamics`.
 
-from ..core.algorithms import aba, minverse, regressors
-from ..core.algorithms import derivatives as of_dynamics
+"Scratch" in a docstring is the number of the block's rows behind the result.
+"""
+
+from ..core.algorithms import aba, derivatives, minverse, regressors
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.tree.layout import set_sample_parameters
@@ -10,68 +12,74 @@ from .blocks import block_for, body_count, pack, unpack
 
 @driver
 def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """Derivatives of the joint forces by q, qd and qdd, per sample (3, n, n); scratch DERIVATIVE_ROWS n."""
+    """Compute the derivatives of the joint forces with respect to q, qd and qdd, (3, n, n).
+
+    Scratch: DERIVATIVE_ROWS n.
+    """
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
-    block = block_for(memory, topology, parameters, None, 3 * n * n + of_dynamics.DERIVATIVE_ROWS * n, q)
-    found = block.rows[: 3 * n * n]
-    scratch = block.rows[3 * n * n :].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
+    block = block_for(memory, topology, parameters, None, 3 * n * n + derivatives.DERIVATIVE_ROWS * n, q)
+    derivative_rows = block.rows[: 3 * n * n]
+    scratch = block.rows[3 * n * n :].reshape(n, derivatives.DERIVATIVE_ROWS, width)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
-        of_dynamics.inverse_dynamics_derivatives(
+        derivatives.inverse_dynamics_derivatives(
             block.model,
             block.q,
             block.qd,
             block.qdd,
             block.loads,
-            found.reshape(3, n, n, width),
+            derivative_rows.reshape(3, n, n, width),
             scratch,
             block.work,
             k,
         )
-        unpack(found, result, start, last)
+        unpack(derivative_rows, result, start, last)
 
 
 @driver
 def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd, tau, result, first, last):
-    """Derivatives of the accelerations by q, qd and tau, per sample (3, n, n).
+    """Compute the derivatives of the accelerations with respect to q, qd and tau, (3, n, n).
 
-    Scratch 3 n n + DERIVATIVE_ROWS n + TOGETHER COLUMN_ROWS (n + 1).
+    Scratch: 3 n n + DERIVATIVE_ROWS n + COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
     """
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     squares, shape = 3 * n * n, (minverse.COLUMNS_TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
-    of_bodies = 2 * squares + of_dynamics.DERIVATIVE_ROWS * n
-    block = block_for(memory, topology, parameters, None, of_bodies + shape[0] * shape[1] * shape[2], q)
-    found, of_inverse = block.rows[:squares], block.rows[squares : 2 * squares].reshape(3, n, n, width)
-    scratch = block.rows[2 * squares : of_bodies].reshape(n, of_dynamics.DERIVATIVE_ROWS, width)
-    columns = block.rows[of_bodies:].reshape(shape)
+    scratch_end = 2 * squares + derivatives.DERIVATIVE_ROWS * n
+    block = block_for(memory, topology, parameters, None, scratch_end + shape[0] * shape[1] * shape[2], q)
+    derivative_rows, inverse_derivatives = (
+        block.rows[:squares],
+        block.rows[squares : 2 * squares].reshape(3, n, n, width),
+    )
+    scratch = block.rows[2 * squares : scratch_end].reshape(n, derivatives.DERIVATIVE_ROWS, width)
+    columns = block.rows[scratch_end:].reshape(shape)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
-        of_dynamics.forward_dynamics_derivatives(
+        derivatives.forward_dynamics_derivatives(
             block.model,
             block.q,
             block.qd,
             block.qdd,
             block.loads,
-            found.reshape(3, n, n, width),
-            of_inverse,
+            derivative_rows.reshape(3, n, n, width),
+            inverse_derivatives,
             scratch,
             columns,
             block.work,
             k,
         )
-        aba.fail_together(found, k)
-        unpack(found, result, start, last)
+        aba.propagate_nan(derivative_rows, k)
+        unpack(derivative_rows, result, start, last)
 
 
 @driver
 def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """What each body's parameters contribute to the joint forces, per sample (n, bodies, 10)."""
+    """Compute the derivatives of the joint forces with respect to the inertial parameters, (n, bodies, 10)."""
     n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n * bodies, q)
     Y = block.rows.reshape(n, bodies, regressors.PARAMETERS_OF_BODY, width)
@@ -86,7 +94,7 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
 
 @driver
 def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
-    """What each body's parameters contribute to the kinetic energy, per sample (bodies, 10)."""
+    """Compute the derivatives of the kinetic energy with respect to the inertial parameters, (bodies, 10)."""
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
     Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
@@ -100,7 +108,7 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
 
 @driver
 def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
-    """What each body's parameters contribute to the potential energy, per sample (bodies, 10)."""
+    """Compute the derivatives of the potential energy with respect to the inertial parameters, (bodies, 10)."""
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
     Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)

@@ -1,13 +1,17 @@
-"""Drivers of the dynamics: for the samples [first, last), copy the states of each block into lanes and call a kernel.
+"""Drivers of the dynamics, which copy the states of each block into lanes, call a kernel and copy the results out.
 
-Common arguments of all drivers of quantities: `memory`, `memory_size` numbers that no other call uses meanwhile, for
-`rows` that this driver asks `block_for` for; `topology` (TOPOLOGY_ROWS, n); `parameters` (n + 1, PARAM_COLUMNS) with
-None for `variation`, or (n + 1, PARAM_COLUMNS, 1) with a Variation; then the samples' numbers, inputs before outputs:
-(samples, m) of a batch, (m,) of a single sample. `wrenches` has no numbers where there are none. `first` is a multiple
-of the lane width, as blocks of varied parameters are.
+All drivers except those of trajectories have these arguments in common; n is the number of degrees of freedom:
 
-n counts degrees of freedom, as the kernels do. Where only some entries of a result are ever other than zero, the
-block's rows, which start as zero, hold them from block to block.
+* `memory`: array of `blocks.memory_size` numbers, which no other call uses at the same time.
+* `topology`: (TOPOLOGY_ROWS, n).
+* `parameters` and `variation`: (n + 1, PARAM_COLUMNS) and None or, if samples differ, (n + 1, PARAM_COLUMNS, 1) and a
+  Variation.
+* The numbers of the samples, inputs before outputs: (samples, m) of a batch, (m,) of a single sample. Shapes in the
+  docstrings are those of one sample. `wrenches` (n, 6) may be empty.
+* `first` and `last`: the driver computes the samples [first, last). `first` is a multiple of the lane width, because a
+  Variation is stored in blocks.
+
+The rows of a block are zero at first. Kernels write only those entries of a result that can differ from zero.
 """
 
 from ..core.algorithms import aba, hybrid, residual, rnea
@@ -21,7 +25,7 @@ from .blocks import block_for, body_count, pack, pack_wrenches, unpack
 
 @driver
 def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrenches, qdd, first, last):
-    """Joint accelerations `qdd`; NaN where a sample is singular or its state not finite."""
+    """Compute joint accelerations `qdd` (n) from joint forces; NaN for a sample that is singular or not finite."""
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -30,13 +34,13 @@ def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrench
         pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
-        aba.fail_together(block.qdd, k)
+        aba.propagate_nan(block.qdd, k)
         unpack(block.qdd, qdd, start, last)
 
 
 @driver
 def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrenches, tau, first, last):
-    """Joint forces `tau` that give the accelerations `qdd`."""
+    """Compute the joint forces `tau` (n) that result in the accelerations `qdd`."""
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -49,62 +53,64 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
 
 
 @driver
-def hybrid_dynamics(memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, found, first, last):
-    """Per sample (2, n): accelerations and joint forces, one of them given where `prescribed` is 1 or 0."""
+def hybrid_dynamics(
+    memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, result, first, last
+):
+    """Compute accelerations and joint forces, (2, n): `qdd` is given where `prescribed` (n) is 1, else `tau`."""
     n, k = topology.shape[1], all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 3 * n, q)
-    qdd_found, tau_found, driven = block.rows[:n], block.rows[n : 2 * n], block.rows[2 * n :]
+    qdd_rows, tau_rows, prescribed_rows = block.rows[:n], block.rows[n : 2 * n], block.rows[2 * n :]
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
         pack(qdd, start, last, block.qdd, k)
-        pack(prescribed, start, last, driven, k)
+        pack(prescribed, start, last, prescribed_rows, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        hybrid.hybrid_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, driven, block.work, k)
+        hybrid.hybrid_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, prescribed_rows, block.work, k)
         for i in range(n):
-            qdd_found[i, k] = block.qdd[i, k]
-            tau_found[i, k] = block.loads.tau[i, k]
-        aba.fail_together(block.rows[: 2 * n], k)
-        unpack(block.rows[: 2 * n], found, start, last)
+            qdd_rows[i, k] = block.qdd[i, k]
+            tau_rows[i, k] = block.loads.tau[i, k]
+        aba.propagate_nan(block.rows[: 2 * n], k)
+        unpack(block.rows[: 2 * n], result, start, last)
 
 
 @driver
 def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches, residuals, first, last):
-    """What is left of each body's balance: `residuals`, per sample (n, 6) with the moment before the force."""
+    """Compute the unbalanced moment and force of each dof, `residuals` (n, 6), as a check of forward dynamics."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
-    of_dofs = block.rows.reshape(n, 6, width)
+    residual_rows = block.rows.reshape(n, 6, width)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        residual.force_balance(block.model, block.q, block.qd, block.loads, block.qdd, of_dofs, block.work, k)
+        residual.force_balance(block.model, block.q, block.qd, block.loads, block.qdd, residual_rows, block.work, k)
         unpack(block.rows, residuals, start, last)
 
 
 @driver
 def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenches, reactions, first, last):
-    """What the joints transmit: `reactions`, per sample (bodies, 6) with the force before the moment."""
+    """Compute the force and moment that each joint transmits to its body, `reactions` (bodies, 6)."""
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * bodies, q)
-    of_dofs = block.rows.reshape(bodies, 6, width)
+    reaction_rows = block.rows.reshape(bodies, 6, width)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         pack(qdd, start, last, block.qdd, k)
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, of_dofs, block.work, k)
+        rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, reaction_rows, block.work, k)
         unpack(block.rows, reactions, start, last)
 
 
 @driver
-def passive_forces(memory, topology, parameters, variation, q, qd, found, first, last):
-    """What the joints do by themselves, and the drag of still water."""
+def passive_forces(memory, topology, parameters, variation, q, qd, forces, first, last):
+    """Compute the passive joint forces and the drag of still water on the joints, `forces` (n)."""
     block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -112,4 +118,4 @@ def passive_forces(memory, topology, parameters, variation, q, qd, found, first,
         pack(qd, start, last, block.qd, k)
         passive.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)
         add_drag(block.model, block.q, block.qd, block.loads.tau, block.work, k)
-        unpack(block.loads.tau, found, start, last)
+        unpack(block.loads.tau, forces, start, last)

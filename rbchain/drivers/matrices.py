@@ -1,10 +1,11 @@
-"""Drivers of matrices between the joints: mass, Coriolis, momentum. Arguments as in `dynamics`.
+"""Drivers of the mass matrix and of other matrices, which copy states into lanes and results out, as in `dynamics`.
 
-Each result is (n, n) per sample, unless it says otherwise; behind it in the block's rows lies the kernels' scratch.
+Each result is (n, n) for a sample unless its docstring gives another shape. The rows of the block hold the result, then
+scratch for the kernel. "Scratch" in a docstring is the number of its rows.
 """
 
 from ..core.algorithms import aba, coriolis, crba, minverse
-from ..core.algorithms import momentum as momenta
+from ..core.algorithms import momentum as momentum_kernels
 from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like
@@ -14,7 +15,7 @@ from .blocks import block_for, pack, unpack
 
 @driver
 def mass_matrix(memory, topology, parameters, variation, q, result, first, last):
-    """The mass matrix; scratch RIGID_ROWS n."""
+    """Compute the mass matrix. Scratch: RIGID_ROWS n."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, n * n + crba.RIGID_ROWS * n, q)
     H, composite = block.rows[: n * n], block.rows[n * n :].reshape(n, crba.RIGID_ROWS, width)
@@ -27,11 +28,14 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
 
 @driver
 def mass_matrix_inverse(memory, topology, parameters, variation, q, result, first, last):
-    """The inverse of the mass matrix; NaN where a sample is singular; scratch TOGETHER COLUMN_ROWS (n + 1)."""
+    """Compute the inverse of the mass matrix; NaN for a singular sample.
+
+    Scratch: COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
+    """
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     shape = (minverse.COLUMNS_TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
     block = block_for(memory, topology, parameters, None, n * n + shape[0] * shape[1] * shape[2], q)
-    found, columns = block.rows[: n * n], block.rows[n * n :].reshape(shape)
+    inverse, columns = block.rows[: n * n], block.rows[n * n :].reshape(shape)
     for i in range(n):
         block.qd[i, k] = constant_like(memory, 0.0)
         block.loads.tau[i, k] = constant_like(memory, 0.0)
@@ -40,14 +44,14 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
         remove_gravity(block.model, block.work, k)
         pack(q, start, last, block.q, k)
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
-        minverse.mass_matrix_inverse(block.model, found.reshape(n, n, width), columns, block.work, k)
-        aba.fail_together(found, k)
-        unpack(found, result, start, last)
+        minverse.mass_matrix_inverse(block.model, inverse.reshape(n, n, width), columns, block.work, k)
+        aba.propagate_nan(inverse, k)
+        unpack(inverse, result, start, last)
 
 
 @driver
 def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, first, last):
-    """The Coriolis matrix; scratch CORIOLIS_ROWS n."""
+    """Compute the Coriolis matrix. Scratch: CORIOLIS_ROWS n."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, n * n + coriolis.CORIOLIS_ROWS * n, q)
     C, scratch = block.rows[: n * n], block.rows[n * n :].reshape(n, coriolis.CORIOLIS_ROWS, width)
@@ -61,7 +65,7 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
 
 @driver
 def christoffel_symbols(memory, topology, parameters, variation, q, result, first, last):
-    """The Christoffel symbols, per sample (n, n, n); scratch n n + CORIOLIS_ROWS n."""
+    """Compute the Christoffel symbols (n, n, n). Scratch: n n + CORIOLIS_ROWS n."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     cube, square = n * n * n, n * n
     block = block_for(memory, topology, parameters, None, cube + square + coriolis.CORIOLIS_ROWS * n, q)
@@ -77,12 +81,14 @@ def christoffel_symbols(memory, topology, parameters, variation, q, result, firs
 
 @driver
 def centroidal_momentum_matrix(memory, topology, parameters, variation, q, result, first, last):
-    """The matrix that maps velocities to momentum, per sample (6, n); scratch RIGID_ROWS n."""
+    """Compute the centroidal momentum matrix (6, n). Scratch: RIGID_ROWS n."""
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n + crba.RIGID_ROWS * n, q)
     matrix, composite = block.rows[: 6 * n], block.rows[6 * n :].reshape(n, crba.RIGID_ROWS, width)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
-        momenta.centroidal_momentum_matrix(block.model, block.q, matrix.reshape(6, n, width), composite, block.work, k)
+        momentum_kernels.centroidal_momentum_matrix(
+            block.model, block.q, matrix.reshape(6, n, width), composite, block.work, k
+        )
         unpack(matrix, result, start, last)

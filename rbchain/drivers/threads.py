@@ -1,15 +1,19 @@
-"""Share a batch among threads. A driver holds no lock, and no bit of a state depends on the thread that computes it."""
+"""Threads that share the samples of a batch: drivers release the global interpreter lock.
+
+The bits of a result do not depend on the number of threads, nor on the thread that computes it.
+"""
 
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 
-# Waking another thread costs as much as this many joints do.
-JOINTS_PER_THREAD = 4096
+# Waking a thread takes as long as the dynamics of about this many degrees of freedom.
+DOFS_PER_THREAD = 4096
+# Samples may take different times. With several pieces for each thread, a thread that is done takes another piece.
 PIECES_PER_THREAD = 4
-# Steps of single degrees of freedom that take some 50 ms, a thousand times as long as to hand them to a worker.
-BRIEF = 500_000
+# Steps, times degrees of freedom, that take about 50 ms: 1000 times as long as passing them to a worker thread.
+MIN_STEPS_FOR_WORKERS = 500_000
 
 
 def _available_cores():
@@ -18,46 +22,74 @@ def _available_cores():
     return os.cpu_count() or 1
 
 
-def _threads_at_first():
-    """RBCHAIN_NUM_THREADS, or the cores this process may use."""
+def _initial_threads():
+    """Return RBCHAIN_NUM_THREADS or, if it is not set, the number of cores that this process may use."""
     setting = os.environ.get("RBCHAIN_NUM_THREADS")
     if not setting:
         return _available_cores()
     if not setting.isdecimal() or int(setting) < 1:
-        raise ValueError(f"RBCHAIN_NUM_THREADS is {setting!r}; expected a whole number of at least 1")
+        raise ValueError(
+            f"environment variable RBCHAIN_NUM_THREADS is {setting!r}; expected a whole number of at least 1"
+        )
     return int(setting)
 
 
 class _Pool:
-    """The worker threads beside the caller's own, made when first needed."""
+    """Worker threads, which are started when a call first needs them."""
 
     def __init__(self):
-        self.threads = _threads_at_first()
-        self.forget()
+        self.threads = _initial_threads()
+        self.reset()
 
-    def forget(self):
-        """After a fork the child has none of its parent's threads."""
-        self.executor, self.made_for = None, 0
+    def reset(self):
+        """Discard the executor: a forked process does not have the threads of its parent."""
+        self.executor, self.size = None, 0
 
     def workers(self, needed):
-        """An executor of at least as many threads."""
-        if self.executor is None or self.made_for < needed:
-            self.executor, self.made_for = ThreadPoolExecutor(needed, thread_name_prefix="rbchain"), needed
+        """Return an executor with at least `needed` threads."""
+        if self.executor is None or self.size < needed:
+            self.executor, self.size = ThreadPoolExecutor(needed, thread_name_prefix="rbchain"), needed
         return self.executor
 
 
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.forget)
+    os.register_at_fork(after_in_child=_pool.reset)
 
 
 def get_num_threads():
-    """How many threads a batch is shared among: at first RBCHAIN_NUM_THREADS, or the cores this process may use."""
+    """Return the number of threads that share a batch.
+
+    The initial value is the environment variable RBCHAIN_NUM_THREADS or, if it is not set, the number of cores that
+    this process may use.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.get_num_threads() >= 1
+    True
+    """
     return _pool.threads
 
 
 def set_num_threads(threads):
-    """Share batches among this many threads from now on.
+    """Set the number of threads that share a batch.
+
+    Results do not depend on the number of threads, bit for bit.
+
+    Parameters
+    ----------
+    threads : int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If `threads` is not a whole number of at least 1.
 
     Examples
     --------
@@ -73,79 +105,82 @@ def set_num_threads(threads):
     _pool.threads = int(threads)
 
 
-def borrow(spare, new_memory):
-    """Memory for one call at a time: a spare piece, or a new one. No lock is needed: pop and append are atomic."""
+def take_memory(spare, new_memory):
+    """Take memory from the list `spare`, or allocate new memory.
+
+    No two calls may use the same memory at a time. This needs no lock, because `list.pop` and `list.append` are atomic.
+    """
     try:
         return spare.pop()
     except IndexError:
         return new_memory()
 
 
-def run(driver, spare, new_memory, arguments, samples, width, most_threads=None):
-    """Call `driver(memory, *arguments, first, last)` for pieces that together make up all `samples`.
+def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
+    """Call `driver(memory, *arguments, first, last)` in several threads, for pieces that cover all samples.
 
-    Pieces are whole blocks of `width` lanes. Memory comes from the list `spare`, or is new, and is spare thereafter.
-    `most_threads` bounds the threads where the work is too little for all.
+    A piece consists of whole blocks of `width` lanes. Memory comes from the list `spare` or from `new_memory()`, and is
+    added to `spare` afterwards. `max_threads` limits the number of threads, if the work is too little for all of them.
     """
     blocks = -(-samples // width)
     threads = _pool.threads
-    threads = max(1, min(threads, blocks, most_threads or threads))
-    spans = pairwise(_bounds(samples, width, threads))  # shared: whoever is free takes the next
+    threads = max(1, min(threads, blocks, max_threads or threads))
+    pieces = pairwise(_bounds(samples, width, threads))  # one iterator for all threads
 
     def work():
         memory = None
-        for first, last in spans:
-            memory = borrow(spare, new_memory) if memory is None else memory
+        for first, last in pieces:
+            memory = take_memory(spare, new_memory) if memory is None else memory
             driver(memory, *arguments, first, last)
         if memory is not None:
             spare.append(memory)
 
-    helpers = []
+    futures = []
     try:
-        helpers += [_pool.workers(threads - 1).submit(work) for _ in range(threads - 1)]
+        futures += [_pool.workers(threads - 1).submit(work) for _ in range(threads - 1)]
         work()
-        for helper in helpers:
-            helper.result()
-    except BaseException:  # nobody writes to the results any more once the caller has them back
-        for _ in spans:
+        for future in futures:
+            future.result()
+    except BaseException:  # no thread may write to the results after this function has returned
+        for _ in pieces:
             pass
-        wait(helpers)
+        wait(futures)
         raise
 
 
 def run_interruptibly(driver, new_memory, arguments, samples, width, interrupt, steps):
-    """`run` for drivers that take long, and that stop once `interrupt[0]` is not zero.
+    """Call a driver as `run` does, so that Ctrl-C can stop it: the driver stops when `interrupt[0]` is not zero.
 
-    Python handles Ctrl-C in the main thread, and only while that thread is not in compiled code: so the main thread
-    waits while the workers compute. It does not wait for less than `BRIEF` steps of single degrees of freedom; `steps`
-    is their number, or infinite where it is not known.
+    Python handles Ctrl-C in the main thread, and only outside compiled code. Therefore the main thread waits, and
+    worker threads compute. For fewer than MIN_STEPS_FOR_WORKERS steps, the main thread computes. `steps` is the number
+    of steps times degrees of freedom, or infinity if it is unknown.
     """
-    if steps < BRIEF or threading.current_thread() is not threading.main_thread():
+    if steps < MIN_STEPS_FOR_WORKERS or threading.current_thread() is not threading.main_thread():
         run(driver, [], new_memory, arguments, samples, width)
         return
     threads = max(1, min(_pool.threads, -(-samples // width)))
-    spans = pairwise(_bounds(samples, width, threads))
+    pieces = pairwise(_bounds(samples, width, threads))
 
     def work():
         memory = new_memory()
-        for first, last in spans:
+        for first, last in pieces:
             if interrupt[0] == 0:
                 driver(memory, *arguments, first, last)
 
-    workers = []
+    futures = []
     try:
         for _ in range(threads):
-            workers.append(_pool.workers(threads).submit(work))
-        for worker in workers:
-            worker.result()
-    except BaseException:  # Ctrl-C, whatever a handler of signals raises, or the error of a worker
+            futures.append(_pool.workers(threads).submit(work))
+        for future in futures:
+            future.result()
+    except BaseException:  # Ctrl-C, any exception of a signal handler, or the error of a worker
         interrupt[0] = 1
-        wait(workers)
+        wait(futures)
         raise
 
 
 def _bounds(samples, width, threads):
-    """Where the pieces of a batch begin and end, in whole blocks."""
+    """Return the first sample of each piece, and the number of samples: pieces are whole blocks."""
     blocks = -(-samples // width)
     pieces = min(threads * PIECES_PER_THREAD, blocks) if threads > 1 else 1
     return [min(samples, blocks * piece // pieces * width) for piece in range(pieces + 1)]

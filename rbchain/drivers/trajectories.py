@@ -1,4 +1,4 @@
-"""Drivers that integrate a batch of samples: lay out their memory, and run each state to the last saved time."""
+"""Drivers of `simulate`, which integrate each state of a batch to the last saved time, and the memory they need."""
 
 import math
 from typing import NamedTuple
@@ -36,23 +36,23 @@ from .blocks import block_for, choose_parameters, memory_size, water_of
 
 
 class Actions(NamedTuple):
-    """What acts over time on the samples of a call, and where its events are recorded.
+    """Drives, wrenches and events over time of the samples in a call, and the arrays that record events.
 
-    `settings` are those of `core.tree.layout.BlockActions`, of which each block has a copy. `controller` holds the
-    parameters of the controllers' model, with as many axes as those of the mechanism itself. `most_coefficients` is
-    that of the signals' polynomial pieces, `integrals` how many integrals of errors the state has.
+    `settings` are those of `core.tree.layout.BlockActions`; each block has a copy. `controller` holds the parameters of
+    the controllers' model, with as many axes as the parameters of the mechanism. `max_coefficients` is the largest
+    number of coefficients of a piece of a signal, `integrals` the number of integrals of control errors in the state.
     """
 
     shared: SharedActions
     settings: np.ndarray
     controller: np.ndarray
     records: Records
-    most_coefficients: int
+    max_coefficients: int
     integrals: int
 
 
 def trajectory_memory(topology, state_size, stages, actions, width, dtype):
-    """Memory for one call of a driver here: of the block, the integrator, its clocks and counts, and what acts."""
+    """Allocate the memory for one call of a driver in this module: of the block, the integrator and the actions."""
     return (
         np.empty(memory_size(topology, 0, width, dtype.itemsize), dtype),
         np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
@@ -63,12 +63,16 @@ def trajectory_memory(topology, state_size, stages, actions, width, dtype):
 
 
 def actions_memory(topology, state_size, actions, width, dtype):
-    """Memory for what acts in one call: numbers in lanes; signs of events; arguments of a user's function; integers."""
+    """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
+
+    Returns numbers in lanes, signs of event functions, arguments of a user function, integers, and arguments of failed
+    calls.
+    """
     n, numbers, signals = topology.shape[1], actions.shared.given.shape[1], actions.shared.signals.shape[1]
-    rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.most_coefficients) + JOINT_ROWS * n
-    own = actions.controller.shape[0] * actions.controller.shape[1]
+    rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
+    controller = actions.controller.shape[0] * actions.controller.shape[1]
     return (
-        np.zeros((rows + own) * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((rows + controller) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
         np.zeros(state_size + numbers + n + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
@@ -78,7 +82,7 @@ def actions_memory(topology, state_size, actions, width, dtype):
 
 @kernel
 def stepper_for(numbers, clock, tally, size, stages):
-    """Lay out the integrator's memory for one block of lanes of samples with states of this size."""
+    """Create the Stepper of one block in the memory of the integrator; `size` is the number of rows of the state."""
     width, start = clock.shape[1], aligned_start(numbers)
     state = size * width
     return Stepper(
@@ -94,16 +98,16 @@ def stepper_for(numbers, clock, tally, size, stages):
 
 @kernel
 def lay_out_actions(memory, actions, topology):
-    """What acts on the samples of one block of lanes, in its memory."""
+    """Create the BlockActions of one block in the memory of the actions."""
     numbers, before, call, integers, failed_calls = memory
-    n, shared, coefficients = topology.shape[1], actions.shared, actions.most_coefficients
+    n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
     width, count, start = before.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.given.shape[1] * width
     values = time + width
     pieces = values + 3 * count * width
     joints = pieces + (PIECE_COEFFICIENTS + coefficients) * count * width
-    of_lanes = window(numbers, joints + JOINT_ROWS * n * width, (*actions.controller.shape[:2], width))
-    controller = choose_parameters(actions.controller, of_lanes)
+    copies = window(numbers, joints + JOINT_ROWS * n * width, (*actions.controller.shape[:2], width))
+    controller = choose_parameters(actions.controller, copies)
     for j in range(SETTING_COUNT):
         integers[2 * width + j] = actions.settings[j]
     return BlockActions(
@@ -123,30 +127,31 @@ def lay_out_actions(memory, actions, topology):
     )
 
 
-# What acts on the samples over time, or None.
+# The BlockActions of a block, or None without actions.
 actions_in_block = choose(
     lambda memory, actions, topology: is_given(actions), lay_out_actions, lambda memory, actions, topology: None
 )
 
-# Where events are recorded, or None.
+# The arrays that record events, or None without actions.
 records_for = choose(is_given, lambda actions: actions.records, lambda actions: None)
 
 
 @kernel
 def memory_for(memory, topology, parameters, q, actions, shape):
-    """A block of lanes, with what acts over time, and the integrator's memory; shape = (rows of the state, stages)."""
+    """Create the block with its actions, and the Stepper; `shape` is (rows of the state, stages of the method)."""
     numbers, stepper_numbers, clock, counts, action_numbers = memory
     block = block_for(numbers, topology, parameters, None, 0, q)
     loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology))
-    acted_on = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows)
-    return acted_on, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])
+    block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows)
+    return block_with_actions, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])
 
 
 @driver
 def fixed_steps(memory, topology, parameters, variation, settings, start, actions, times, saved, outcome, first, last):
-    """Integrate in equal steps: `settings` FixedStepSettings, `start` a Start, `saved` a Saved, `outcome` an Outcome.
+    """Integrate the samples [first, last) with a fixed step.
 
-    `actions` is an Actions, or None.
+    `settings` is a FixedStepSettings, `start` a Start, `actions` an Actions or None, `times` (m,) the saved times, s.
+    Writes `saved`, a Saved, and `outcome`, an Outcome. The other arguments are as in `dynamics`.
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = memory_for(memory, topology, parameters, start.q, actions, shape)
@@ -162,7 +167,10 @@ def fixed_steps(memory, topology, parameters, variation, settings, start, action
 def adaptive_steps(
     memory, topology, parameters, variation, settings, start, actions, times, saved, outcome, first, last
 ):
-    """Integrate each sample at its own steps: `settings` AdaptiveStepSettings; the rest as for `fixed_steps`."""
+    """Integrate the samples [first, last), each with its own adaptive step.
+
+    `settings` is an AdaptiveStepSettings; the other arguments are as for `fixed_steps`.
+    """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = memory_for(memory, topology, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
@@ -170,11 +178,12 @@ def adaptive_steps(
 
 
 @driver
-def actuator_forces(memory, topology, parameters, variation, states, tau, actions, times, found, first, last):
-    """What the motors give, and the accelerations, found (samples times, 2 n), at saved states of a trajectory.
+def actuator_forces(memory, topology, parameters, variation, states, tau, actions, times, result, first, last):
+    """Compute actuator forces and accelerations at the saved states of trajectories.
 
-    `states`, a Saved of arrays (samples times, ...), and `first` and `last` count the times of each sample one after
-    the other.
+    `states` is a Saved with arrays (samples * times, ...), `result` (samples * times, 2 n) the actuator forces, then
+    the accelerations. `first` and `last` count rows of these arrays, in which the times of one sample follow each
+    other.
     """
     q, qd, integrals = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
@@ -191,14 +200,14 @@ def actuator_forces(memory, topology, parameters, variation, states, tau, action
                 y[nq + n + j, lane] = integrals[row, j]
             set_sample_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
             set_sample_forces(block, tau, times[row % m], row // m, lane)
-            # neither for a sample that had ended before, nor for a copy
+            # User functions are not called for samples that have ended, nor for lanes that repeat the last row.
             allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
             stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row % m])
         evaluate(block, y, stepper.control[CONTROL_TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
             failed = has_failed_call(block, lane)
             for j in range(n):
-                found[block_start + lane, j] = (
+                result[block_start + lane, j] = (
                     constant_like(q, math.nan) if failed else joints[JOINT_ACTUATOR_FORCE, j, lane]
                 )
-                found[block_start + lane, n + j] = constant_like(q, math.nan) if failed else rate[nq + j, lane]
+                result[block_start + lane, n + j] = constant_like(q, math.nan) if failed else rate[nq + j, lane]

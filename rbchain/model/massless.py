@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.algorithms.aba import ROUNDINGS
+from ..core.algorithms.aba import ROUND_OFF_FACTOR
 from .description import VARIABLE_FIELDS, Description, is_in_water
 from .flatten import Dofs, added_matrices, dofs_of
 
-NOISE = ROUNDINGS * np.finfo(np.float64).eps
+NOISE = ROUND_OFF_FACTOR * np.finfo(np.float64).eps
 POSITIONS = 2  # that are drawn: in one, a sound mechanism may be close to a singular position
 SAMPLES_AT_ONCE = 1024
 MOST_NAMES = 30  # in a message

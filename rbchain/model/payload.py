@@ -1,4 +1,4 @@
-"""Join a rigid load to one body: the masses, centres of mass and tensors for `Model.with_payload`."""
+"""Join a rigid payload to one body: the masses, centres of mass and tensors for `Model.with_payload`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .inertia import load_arrays, tensor_of_point
 def fields_with_payload(
     description: Description, name: str, frame: Frame, mass: Any, cg: Any, inertia: Any
 ) -> dict[str, np.ndarray]:
-    """Return mass, cg and inertia of all bodies, with a load fixed to the body that carries the frame `name`.
+    """Return mass, cg and inertia of all bodies, with a payload fixed to the body that carries the frame `name`.
 
-    The load is given in the axes of the frame. Fields have the batch axes of the description and of the load.
+    The payload is given in the axes of the frame. Fields have the batch axes of the description and of the payload.
     """
     if frame.body < 0:
         raise ModelError(

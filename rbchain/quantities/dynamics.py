@@ -294,7 +294,7 @@ class Dynamics(Attributes):
         11.0
         """
         given = (q, qd, tau, wrenches)
-        (q, qd, tau, *_), dtype, _ = self.kernel_model.check_states(
+        (q, qd, tau, *_), dtype, _ = self.kernel_model.state_arguments.check(
             ("q", "qd", "tau"), (q, qd, tau), wrenches, of_samples=()
         )
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite stays in its sample

@@ -72,7 +72,7 @@ class Motion(Attributes):
             dtype = carrier.translation.dtype
             pose = Pose.computed(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
             return carrier @ pose
-        _, dtype, batch = self.kernel_model.check_states(("q",), (q,))
+        _, dtype, batch = self.kernel_model.state_arguments.check(("q",), (q,))
         translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
         return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 

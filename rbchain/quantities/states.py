@@ -233,7 +233,7 @@ class States(Attributes):
         self, names: Sequence[str], states: Sequence[npt.ArrayLike]
     ) -> tuple[list[np.ndarray], npt.DTypeLike, tuple[int, ...]]:
         """Arguments in float64 for computing with, and the precision of the result."""
-        arrays, dtype, batch = self.kernel_model.check_states(names, states, of_samples=())
+        arrays, dtype, batch = self.kernel_model.state_arguments.check(names, states, of_samples=())
         return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
 
     @property

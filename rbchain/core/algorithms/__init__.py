@@ -1,1 +1,1 @@
-"""The algorithms of rigid-body dynamics, one per file, for the samples of one block of lanes."""
+"""Algorithms of rigid-body dynamics, one per file: each computes one quantity for the samples of a block."""

@@ -1,6 +1,7 @@
-"""Forward dynamics: the articulated-body algorithm (Featherstone 1983; 2008, section 7.3), in world-aligned axes.
+"""Forward dynamics: compute joint accelerations from a state and joint forces by the articulated-body algorithm.
 
-Every body's quantities refer to its own joint origin, so that passing them to the parent is a translation only.
+Source: Featherstone (1983; 2008, section 7.3). All spatial quantities are in world-aligned axes and refer to the joint
+origin of their body. Passing them to the parent is therefore a translation without a rotation.
 """
 
 import numpy as np
@@ -43,12 +44,17 @@ from ..tree.layout import (
     parameter,
 )
 
-ROUNDINGS = 16.0  # bound of the round-off in a small difference of large inertias, in units of epsilon
+# D below this multiple of epsilon times the inertia is round-off from the subtraction of nearly equal inertias.
+ROUND_OFF_FACTOR = 16.0
 
 
 @kernel
 def forward_dynamics(model, q, qd, loads, qdd, work, k):
-    """Accelerations of all joints under the given forces, for the samples of lanes k."""
+    """Compute qdd (n, lanes) from q (nq, lanes), qd, loads.tau and loads.wrenches, for the samples in lanes k.
+
+    Three sweeps: outward for positions and velocities, inward for articulated inertias, outward for accelerations.
+    qdd of a dof is NaN if the mechanism is singular there. SI units, as in `Block`.
+    """
     n = model.parent.shape[0]
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
@@ -60,8 +66,8 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
 
 
 @kernel
-def fail_together(rows, k):
-    """Make NaN of all rows (m, lanes) in a lane where any is not finite: a sample that fails, fails as a whole."""
+def propagate_nan(rows, k):
+    """Set all rows (m, lanes) of a lane to NaN if any of them is not finite, so that a failed sample is all NaN."""
     nothing = rows[0, k] - rows[0, k]
     for j in range(1, rows.shape[0]):
         nothing = nothing + (rows[j, k] - rows[j, k])
@@ -71,7 +77,10 @@ def fail_together(rows, k):
 
 @kernel
 def subtract_wrench(i, loads, f, k):
-    """f less the external wrench on body i, if there are any: force, then moment, as the interface has them."""
+    """Return f minus the external wrench on the body of dof i; f if the call has no wrenches.
+
+    `loads.wrenches` holds the force before the moment, and a Force holds the moment first.
+    """
     if loads.wrenches.shape[0] == 0:
         return f
     return subtract_forces(f, Force(load3(loads.wrenches, i, 3, k), load3(loads.wrenches, i, 0, k)))
@@ -79,17 +88,17 @@ def subtract_wrench(i, loads, f, k):
 
 @kernel
 def no_contribution(work, k):
-    """The contribution to a body without children: no inertia and no force."""
+    """Load the contribution to a body without children: zero inertia and zero force."""
     sums, childless = work.contributions, work.contributions.shape[0] - 1
     return load_inertia(sums, childless, CONTRIBUTION_IA, k), load_force(sums, childless, CONTRIBUTION_PA, k)
 
 
 @kernel
 def children_contribution(i, model, contribution, work, k):
-    """Sum of the contributions of body i's children to its inertia and bias force.
+    """Return the sum of the contributions of the children of dof i: articulated inertia and bias force.
 
-    If the only child is body i + 1, that is `contribution`, which the sweep has just returned. So along a chain
-    contributions stay in registers. Where a body has several children, their sum is in memory.
+    If dof i + 1 is the only child, the sum is `contribution`, which the inward step of dof i + 1 has just returned.
+    Contributions along a serial chain therefore stay in registers. All other sums are in memory.
     """
     row, sums = model.contribution_row[i], work.contributions
     if row == IN_REGISTERS:
@@ -99,9 +108,12 @@ def children_contribution(i, model, contribution, work, k):
 
 @kernel
 def articulated_inertia_and_bias(i, model, loads, contribution, work, k):
-    """Articulated inertia and bias force of body i, with everything that it carries.
+    """Compute the articulated inertia and bias force of the body of dof i (Featherstone 2008, eqs. 7.21-7.22).
 
-    IA = I + sum of the children's, pA = v x* I v - wrench + sum of the children's (Featherstone 2008, eqs. 7.21-7.22).
+        IA = I + sum of Ia over the children
+        pA = v x* I v - wrench + sum of pa over the children
+
+    Reads R and V.
     """
     I_children, p_children = children_contribution(i, model, contribution, work, k)
     IA_body, p = add_inertia_and_bias(i, model, I_children, work, k)
@@ -111,10 +123,11 @@ def articulated_inertia_and_bias(i, model, loads, contribution, work, k):
 
 @kernel
 def reciprocal_of_inertia(i, model, D, IA_body, work, k):
-    """1 / D, or NaN if D is only round-off: there the mechanism is singular.
+    """Return 1 / D, or NaN if D is only round-off, because then the mechanism is singular.
 
-    Use the inertia of the joint's last body to set the threshold for round-off, because after the other degrees of
-    freedom are eliminated only round-off may remain.
+    The threshold is proportional to the trace of the articulated inertia. For a joint with several dofs, take the
+    largest trace of this dof and the later ones of the joint: eliminating those may leave only round-off in IA.
+    Reads and writes SCALE, which passes the trace to the preceding dof of the joint.
     """
     p, J, M = model.parent[i], IA_body.J, IA_body.M
     rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
@@ -124,23 +137,26 @@ def reciprocal_of_inertia(i, model, D, IA_body, work, k):
     if p < model.parent.shape[0] and model.body[p] < 0:
         work.dof[p, ROW_SCALE, k] = rotational
         work.dof[p, ROW_SCALE + 1, k] = translational
-    noise = ROUNDINGS * epsilon(D) * (translational if model.joint[i] == PRISMATIC else rotational)
-    one, enough = constant_like(D, 1.0), noise < D
-    return select(enough, one / select(enough, D, one), constant_like(D, np.nan))
+    round_off = ROUND_OFF_FACTOR * epsilon(D) * (translational if model.joint[i] == PRISMATIC else rotational)
+    one, is_regular = constant_like(D, 1.0), round_off < D
+    return select(is_regular, one / select(is_regular, D, one), constant_like(D, np.nan))
 
 
 @kernel
 def aba_inward_step(i, model, qd, loads, contribution, work, k):
-    """Step of the inward sweep: eliminate the acceleration of joint i, and pass the remaining inertia to the parent."""
+    """Run the inward step of dof i: eliminate its acceleration, and return the contribution to its parent."""
     IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
-    return project_out_joint(i, model, qd, loads, IA_body, pA, work, k)
+    return project_out_dof(i, model, qd, loads, IA_body, pA, work, k)
 
 
 @kernel
-def project_out_joint(i, model, qd, loads, IA_body, pA, work, k):
-    """U = IA S, D = S^T U + armature, u = tau - S^T pA; to the parent Ia = IA - U U^T / D, pa = pA + Ia c + U u / D.
+def project_out_dof(i, model, qd, loads, IA_body, pA, work, k):
+    """Project dof i out of its articulated inertia, and return the contribution to its parent.
 
-    Featherstone (2008), eqs. 7.43-7.47. Writes U, DINV and FORCE; returns what `contribute_to_parent` does.
+        U = IA S,  D = S^T U + armature,  u = tau - S^T pA
+        Ia = IA - U U^T / D,  pa = pA + Ia c + U u / D
+
+    Writes U, DINV and FORCE. Returns the result of `contribute_to_parent`. Source: Featherstone (2008), eqs. 7.43-7.47.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
@@ -156,13 +172,16 @@ def project_out_joint(i, model, qd, loads, IA_body, pA, work, k):
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
         return contribute_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA  # a root contributes to no body
+    return IA_body, pA  # not used: a root has no parent
 
 
 @kernel
 def contribute_to_parent(i, model, Ia, pa, work, k):
-    """The contribution of body i, at its parent's joint origin; added to that of its siblings, if it has any."""
-    if model.posing[i] != POSING_CARRIED:  # else both are at the same point
+    """Refer Ia and pa to the joint origin of the parent, add the contributions of the siblings, and return the sum.
+
+    Stores the sum, unless the parent has no other child and reads it from registers.
+    """
+    if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
         r = load3(work.dof, i, ROW_LEVER, k)
         Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
     row, contributions = model.contribution_row[model.parent[i]], work.contributions
@@ -178,7 +197,12 @@ def contribute_to_parent(i, model, Ia, pa, work, k):
 
 @kernel
 def accelerate_dof(i, model, qd, qdd, work, k):
-    """qdd = (u - U . a') / D and a = a' + S qdd with a' = a_parent + c (Featherstone 2008, eqs. 7.48-7.50)."""
+    """Compute qdd of dof i and the acceleration of its body (Featherstone 2008, eqs. 7.48-7.50).
+
+        a' = a_parent + c,  qdd = (u - U . a') / D,  a = a' + S qdd
+
+    Reads R, LEVER, V, U, DINV and FORCE of dof i and A of the parent; writes qdd and A.
+    """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])

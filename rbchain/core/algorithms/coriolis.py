@@ -1,13 +1,14 @@
-"""The Coriolis matrix, from composite bodies (Echeandia and Wensing 2021, "Numerical methods to compute the Coriolis
-matrix and Christoffel symbols for rigid-body systems", algorithm 1).
+"""Coriolis matrix: compute C(q, qd) and its Christoffel symbols from composite bodies.
 
-Their body-level matrix B = (v x* I + (I v) x* - I v x) / 2 turns out, for a rigid body, to be simple: it maps a motion
-m to the force
+Source: Echeandia and Wensing (2021), "Numerical methods to compute the Coriolis matrix and Christoffel symbols for
+rigid-body systems", algorithm 1. For a rigid body, their matrix B = (v x* I + (I v) x* - I v x) / 2 maps a motion m to
+the force
 
-    B m = (Q m.ang, m.ang x P)    with    P = m v.lin + v.ang x h,    Q = -[v.ang]x E + (h . v.lin) 1 - v.lin h^T,
+    B m = (Q m.ang, m.ang x P)  with  P = mass v.lin + v.ang x h,  Q = -[v.ang]x E + (h . v.lin) 1 - v.lin h^T,
 
-where E = tr(J) / 2 - J is the second moment of the mass. As the force of all particles r it reads dm m.ang x u at each,
-u being the particle's velocity. So B is twelve numbers; and referred to another point, P stays and Q gains r x (. x P).
+where E = tr(J) / 2 - J is the second moment of the mass. B m is the sum over all particles of dm (m.ang x u), where u
+is the velocity of the particle of mass dm. B is therefore stored as twelve numbers, Q and P. To refer B to another
+point, keep P and add r x (. x P) to Q.
 """
 
 from typing import NamedTuple
@@ -23,14 +24,14 @@ from ..tree.kinematics import force_on_parent, move_dof, rigid_inertia
 from ..tree.layout import PARAM_ADVANCE, POSING_CARRIED, ROW_LEVER, ROW_R, ROW_V, parameter
 from .crba import RIGID_ROWS, pass_inertia
 
-# Scratch of a body: composite inertia, composite B, and the rate of S.
+# Rows of the scratch memory of a dof: composite inertia, composite B, and the rate of S.
 SCRATCH_B = RIGID_ROWS
 SCRATCH_SDOT = SCRATCH_B + 12
 CORIOLIS_ROWS = max(SCRATCH_SDOT + 6, ADDED_MASS_B_ROWS)
 
 
 class BodyCoriolis(NamedTuple):
-    """B, the Coriolis matrix of a body or of a composite of bodies: Q (9) and P (3)."""
+    """Matrix B of a rigid body or of a composite body: Q (9) and P (3)."""
 
     Q: tuple
     P: tuple
@@ -38,7 +39,7 @@ class BodyCoriolis(NamedTuple):
 
 @kernel
 def body_coriolis(I, v):  # noqa: E741
-    """B of one rigid body with velocity v."""
+    """Compute B of a rigid body with inertia I and velocity v."""
     m, h, J = I
     half = constant_like(J[0], 0.5)
     xx, yy, zz = half * (J[3] + J[5] - J[0]), half * (J[0] + J[5] - J[3]), half * (J[0] + J[3] - J[5])
@@ -51,7 +52,7 @@ def body_coriolis(I, v):  # noqa: E741
 
 @kernel
 def translate_moment_map(r, P, Q):
-    """Q + (r . P) 1 - P r^T: to Q m is added r x (m x P)."""
+    """Refer Q from the tip of the lever r to its root: Q + (r . P) 1 - P r^T, which adds r x (m x P) to Q m."""
     d = dot(r, P)
     return (
         *(Q[0] + (d - P[0] * r[0]), Q[1] - P[0] * r[1], Q[2] - P[0] * r[2]),
@@ -62,13 +63,13 @@ def translate_moment_map(r, P, Q):
 
 @kernel
 def coriolis_times(B, m):
-    """B m"""
+    """Compute B m for a motion m."""
     return Force(rotate(B.Q, m.ang), cross(m.ang, B.P))
 
 
 @kernel
 def coriolis_transpose_moment(B, m):
-    """The moment of B^T m, which has no force."""
+    """Compute the moment of B^T m for a motion m. The force of B^T m is zero."""
     return add3(rotate_back(B.Q, m.ang), cross(B.P, m.lin))
 
 
@@ -85,9 +86,10 @@ def store_coriolis(a, i, row, k, x):
 
 @kernel
 def coriolis_matrix(model, q, qd, C, scratch, work, k):
-    """C (n, n, lanes); scratch (n, CORIOLIS_ROWS, lanes).
+    """Compute the Coriolis matrix C (n, n, lanes) for the samples in lanes k.
 
-    Pairs of bodies of which neither carries the other are not written: their entries stay zero.
+    C must start as zeros: entries of two dofs of which neither is an ancestor of the other are not written.
+    `scratch` (n, CORIOLIS_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -102,7 +104,7 @@ def coriolis_matrix(model, q, qd, C, scratch, work, k):
 
 @kernel
 def start_composites(i, model, scratch, work, k):
-    """Inertia and B of body i alone, and the rate of its joint's axis: S' = v x S."""
+    """Store the inertia and B of the body of dof i, and the rate of its axis, S' = v x S."""
     dof, v = work.dof, load_motion(work.dof, i, ROW_V, k)
     I_body = Rigid(*rigid_inertia(i, model, work, k))
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
@@ -115,23 +117,27 @@ def start_composites(i, model, scratch, work, k):
 
 @kernel
 def pass_coriolis(i, model, scratch, work, k):
-    """Add to the parent the B of what body i carries, itself included, about the parent's joint origin."""
+    """Add the composite B of dof i to that of its parent, about the parent's joint origin."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        mine, its = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)
-        S, T = mine.Q, its.Q
-        if model.posing[i] != POSING_CARRIED:  # else both are at the same point
-            S = translate_moment_map(load3(work.dof, i, ROW_LEVER, k), mine.P, S)
+        B_i, B_p = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)
+        Q, G = B_i.Q, B_p.Q
+        if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
+            Q = translate_moment_map(load3(work.dof, i, ROW_LEVER, k), B_i.P, Q)
         total = (
-            *(S[0] + T[0], S[1] + T[1], S[2] + T[2], S[3] + T[3], S[4] + T[4]),
-            *(S[5] + T[5], S[6] + T[6], S[7] + T[7], S[8] + T[8]),
+            *(Q[0] + G[0], Q[1] + G[1], Q[2] + G[2], Q[3] + G[3], Q[4] + G[4]),
+            *(Q[5] + G[5], Q[6] + G[6], Q[7] + G[7], Q[8] + G[8]),
         )
-        store_coriolis(scratch, p, SCRATCH_B, k, BodyCoriolis(total, add3(mine.P, its.P)))
+        store_coriolis(scratch, p, SCRATCH_B, k, BodyCoriolis(total, add3(B_i.P, B_p.P)))
 
 
 @kernel
 def project_coriolis(i, model, C, scratch, work, k):
-    """C_ji = S_j . (Ic S'_i + Bc S_i) and C_ij = S'_j . Ic S_i + S_j . Bc^T S_i for body i and all that carry it."""
+    """Compute the entries of C for dof i and its ancestors j.
+
+    C_ji = S_j . (Ic S'_i + Bc S_i)
+    C_ij = S'_j . Ic S_i + S_j . Bc^T S_i
+    """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S = joint_motion(model.joint[i], axis, advance)
@@ -151,9 +157,10 @@ def project_coriolis(i, model, C, scratch, work, k):
 
 @kernel
 def christoffel_symbols(model, q, qd, symbols, C, scratch, work, k):
-    """symbols (n, n, n, lanes) with C_ij = sum of symbols_ijl qd_l: C is linear in qd, so C for one unit after another.
+    """Compute the Christoffel symbols (n, n, n, lanes), for which C_ij = sum over l of symbols_ijl qd_l.
 
-    C (n, n, lanes) is scratch and starts as zero; overwrites qd.
+    C is linear in qd, so the symbols for l are the matrix C of a unit velocity of dof l. C (n, n, lanes) is scratch
+    memory and must start as zeros. Overwrites qd.
     """
     n = model.parent.shape[0]
     for j in range(n):

@@ -1,4 +1,7 @@
-"""The mass matrix: the composite-rigid-body algorithm (Walker and Orin 1982; Featherstone 2008, section 6.2)."""
+"""Mass matrix: compute H(q) by the composite-rigid-body algorithm.
+
+Sources: Walker and Orin (1982); Featherstone (2008), section 6.2.
+"""
 
 from ..forces.added_mass import add_mass_of_water
 from ..simd.jit import kernel
@@ -9,14 +12,15 @@ from ..tree.joints import joint_force, rigid_along
 from ..tree.kinematics import force_on_parent, rigid_inertia, rotate_dof
 from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, POSING_CARRIED, ROW_LEVER, ROW_R, parameter
 
-RIGID_ROWS = 10  # of a rigid inertia in memory
+RIGID_ROWS = 10  # numbers of a rigid inertia: mass, first moment (3), rotational inertia (6)
 
 
 @kernel
 def mass_matrix(model, q, H, composite, work, k):
-    """H (n, n, lanes) for the samples of lanes k; composite (n, RIGID_ROWS, lanes) is scratch.
+    """Compute the mass matrix H (n, n, lanes) for the samples in lanes k.
 
-    Pairs of bodies of which neither carries the other are not written: their entries stay zero.
+    H must start as zeros: entries of two dofs of which neither is an ancestor of the other are not written.
+    `composite` (n, RIGID_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -30,18 +34,18 @@ def mass_matrix(model, q, H, composite, work, k):
 
 @kernel
 def pass_inertia(i, model, composite, work, k):
-    """Add to the parent what body i carries, itself included: Ic_parent += Ic_i, about the parent's joint origin."""
+    """Add the composite inertia of dof i to that of its parent, about the parent's joint origin: Ic_parent += Ic_i."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        carried = load_rigid(composite, i, 0, k)
-        if model.posing[i] != POSING_CARRIED:  # else both are at the same point
-            carried = rigid_at_root(carried, load3(work.dof, i, ROW_LEVER, k))
-        store_rigid(composite, p, 0, k, add_rigids(load_rigid(composite, p, 0, k), carried))
+        Ic = load_rigid(composite, i, 0, k)
+        if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
+            Ic = rigid_at_root(Ic, load3(work.dof, i, ROW_LEVER, k))
+        store_rigid(composite, p, 0, k, add_rigids(load_rigid(composite, p, 0, k), Ic))
 
 
 @kernel
 def project_inertia(i, model, H, composite, work, k):
-    """H_ij = H_ji = S_j . Ic_i S_i for body i and all that carry it, to the diagonal its armature."""
+    """Compute H_ij = H_ji = S_j . Ic_i S_i for dof i and its ancestors j; H_ii includes the armature."""
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     f = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)

@@ -1,16 +1,16 @@
-"""Analytical derivatives of inverse and forward dynamics.
+"""Derivatives of the dynamics: differentiate joint forces or accelerations with respect to q, qd, and qdd or tau.
 
 Singh, Russell and Wensing (2022), "Efficient analytical derivatives of rigid-body dynamics using spatial vector
 algebra", an O(n d) form of Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms".
-With the composite inertia Ic, the composite B of `coriolis`, and the force fc through joint i, for j = i and all that
-carry i (S', P' and P'' below are their Sdot, Psidot and Psiddot):
+Ic is the composite inertia, Bc the composite B of `coriolis`, and fc the force through the joint of dof i. S', P' and
+P'' are Sdot, Psidot and Psiddot of the paper. For dof i, and for j = i and its ancestors:
 
     dtau_i/dq_j  = S_i . (2 Bc P'_j + Ic P''_j)         dtau_j/dq_i  = S_j . (2 Bc P'_i + Ic P''_i + S_i x* fc)
     dtau_i/dqd_j = S_i . (2 Bc S_j + Ic (P'_j + S'_j))  dtau_j/dqd_i = S_j . (2 Bc S_i + Ic (P'_i + S'_i))
-    P'_j = v_p x S_j,  P''_j = a_p x S_j + v_p x P'_j,  with v_p and a_p those of the body that joint j is on.
+    P'_j = v_p x S_j,  P''_j = a_p x S_j + v_p x P'_j,  where v_p and a_p are those of the parent body of the joint.
 
-Derivatives with respect to q are along its tangent space: the velocities of a free or spherical joint. Their axes move
-with the body, so between two of them S_i x* fc is left out.
+For free and spherical joints, derivatives with respect to q are taken on the tangent space, along the velocities qd.
+All axes of such a joint move with its body, so S_i x* fc is omitted between two dofs of the same joint.
 """
 
 from ..simd.jit import kernel
@@ -47,21 +47,22 @@ from .crba import pass_inertia
 from .minverse import mass_matrix_inverse
 from .rnea import apply_newton_euler, pass_force
 
-# Scratch of a body: that of the Coriolis matrix, but P' + S' in the place of S', and P', P''.
+# Rows of the scratch memory of a dof: those of the Coriolis matrix, but with P' + S' instead of S'; then P' and P''.
 SCRATCH_PSIDOT_PLUS_SDOT = SCRATCH_SDOT
 SCRATCH_PSIDOT = CORIOLIS_ROWS
 SCRATCH_PSIDDOT = SCRATCH_PSIDOT + 6
 DERIVATIVE_ROWS = SCRATCH_PSIDDOT + 6
 
-# Which derivative: the first index of the results.
-WITH_Q, WITH_QD, WITH_LAST = 0, 1, 2
+# First index of the results. BY_INPUT is with respect to qdd for inverse dynamics, and to tau for forward dynamics.
+BY_Q, BY_QD, BY_INPUT = 0, 1, 2
 
 
 @kernel
-def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work, k):
-    """found (3, n, n, lanes): d tau / dq, d tau / dqd and d tau / dqdd; scratch (n, DERIVATIVE_ROWS, lanes).
+def inverse_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, scratch, work, k):
+    """Compute d tau / dq, d tau / dqd and d tau / dqdd, as derivatives (3, n, n, lanes), for the samples in lanes k.
 
-    Pairs of bodies of which neither carries the other are not written: their entries stay zero.
+    `derivatives` must start as zeros: entries of two dofs of which neither is an ancestor of the other are not written.
+    `scratch` (n, DERIVATIVE_ROWS, lanes) is scratch memory. Also writes loads.tau, as `inverse_dynamics` does.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -70,8 +71,8 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work,
         apply_newton_euler(i, model, qd, qdd, loads, work, k)
         store_axis_rates(i, model, scratch, work, k)
     for i in range(n - 1, -1, -1):
-        differentiate_along_joint(i, model, found, scratch, work, k)
-        differentiate_joint_force(i, model, found, scratch, work, k)
+        differentiate_by_dof(i, model, derivatives, scratch, work, k)
+        differentiate_force_of_dof(i, model, derivatives, scratch, work, k)
         pass_inertia(i, model, scratch, work, k)
         pass_coriolis(i, model, scratch, work, k)
         pass_force(i, model, qdd, loads, work, k)
@@ -79,7 +80,7 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work,
 
 @kernel
 def store_axis_rates(i, model, scratch, work, k):
-    """P' and P'' of joint i: rates of its axis, first and second, that follow from the motion of the parent."""
+    """Store P' and P'' of dof i: the first and second rates of its axis due to the motion of the parent body."""
     dof, first = work.dof, model.first[i]
     p, r = model.parent[first], load3(dof, first, ROW_LEVER, k)
     S = axis_motion(i, model, work, k)
@@ -93,8 +94,8 @@ def store_axis_rates(i, model, scratch, work, k):
 
 
 @kernel
-def differentiate_along_joint(i, model, found, scratch, work, k):
-    """Derivatives with respect to q_i and qd_i of the forces in joint i and in all joints that carry it."""
+def differentiate_by_dof(i, model, derivatives, scratch, work, k):
+    """Compute the derivatives of tau_j with respect to q_i and qd_i, for j = i and the ancestors of dof i."""
     n, dof, two, first = model.parent.shape[0], work.dof, constant_like(work.dof, 2.0), model.first[i]
     S, I_c, B_c = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
     coriolis = scale_force(two, coriolis_times(B_c, load_motion(scratch, i, SCRATCH_PSIDOT, k)))
@@ -104,8 +105,8 @@ def differentiate_along_joint(i, model, found, scratch, work, k):
     j = i
     while j < n:
         axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
-        found[WITH_Q, j, i, k] = joint_force(model.joint[j], axis, advance, by_q)
-        found[WITH_QD, j, i, k] = joint_force(model.joint[j], axis, advance, by_qd)
+        derivatives[BY_Q, j, i, k] = joint_force(model.joint[j], axis, advance, by_q)
+        derivatives[BY_QD, j, i, k] = joint_force(model.joint[j], axis, advance, by_qd)
         if j == first:
             by_q = add_forces(by_q, cross_force(S, load_force(dof, i, ROW_F, k)))
         by_q, by_qd = force_on_parent(j, by_q, model, work, k), force_on_parent(j, by_qd, model, work, k)
@@ -113,14 +114,17 @@ def differentiate_along_joint(i, model, found, scratch, work, k):
 
 
 @kernel
-def differentiate_joint_force(i, model, found, scratch, work, k):
-    """Derivatives of the force in joint i with respect to q_j, qd_j and qdd_j of all joints j that carry it."""
+def differentiate_force_of_dof(i, model, derivatives, scratch, work, k):
+    """Compute the derivatives of tau_i with respect to q_j, qd_j and qdd_j, for the ancestors j of dof i.
+
+    For j = i, only the derivative with respect to qdd_i: the others come from `differentiate_by_dof`.
+    """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S, I_c = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)
     inertial = rigid_along(model.joint[i], I_c, axis, advance)
     moment = scale3(constant_like(dof, 2.0), coriolis_transpose_moment(load_coriolis(scratch, i, SCRATCH_B, k), S))
-    found[WITH_LAST, i, i, k] = joint_force(model.joint[i], axis, advance, inertial) + parameter(
+    derivatives[BY_INPUT, i, i, k] = joint_force(model.joint[i], axis, advance, inertial) + parameter(
         model.parameters, i, PARAM_ARMATURE, k
     )
     j = i
@@ -129,32 +133,32 @@ def differentiate_joint_force(i, model, found, scratch, work, k):
         j = model.parent[j]
         axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
         psidot, psiddot = load_motion(scratch, j, SCRATCH_PSIDOT, k), load_motion(scratch, j, SCRATCH_PSIDDOT, k)
-        found[WITH_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, psiddot)
+        derivatives[BY_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, psiddot)
         by_qd = power(inertial, load_motion(scratch, j, SCRATCH_PSIDOT_PLUS_SDOT, k))
-        found[WITH_QD, i, j, k] = by_qd if model.joint[j] == PRISMATIC else by_qd + dot(moment, axis)
+        derivatives[BY_QD, i, j, k] = by_qd if model.joint[j] == PRISMATIC else by_qd + dot(moment, axis)
         H_ij = joint_force(model.joint[j], axis, advance, inertial)
-        found[WITH_LAST, i, j, k] = H_ij
-        found[WITH_LAST, j, i, k] = H_ij
+        derivatives[BY_INPUT, i, j, k] = H_ij
+        derivatives[BY_INPUT, j, i, k] = H_ij
 
 
 @kernel
-def forward_dynamics_derivatives(model, q, qd, qdd, loads, found, of_inverse, scratch, columns, work, k):
-    """found (3, n, n, lanes): d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1.
+def forward_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, inverse_derivatives, scratch, columns, work, k):
+    """Compute d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1, as derivatives (3, n, n, lanes).
 
-    Scratch are of_inverse, as large, and those of `inverse_dynamics_derivatives` and `mass_matrix_inverse`.
-
-    From tau(q, qd, qdd(q, qd)) = constant follows d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V).
+    tau(q, qd, qdd(q, qd)) is constant, so d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V). Writes qdd.
+    Scratch memory: `inverse_derivatives` (3, n, n, lanes), which must start as zeros, and the scratch memory of
+    `inverse_dynamics_derivatives` and `mass_matrix_inverse`.
     """
     forward_dynamics(model, q, qd, loads, qdd, work, k)
-    inverse_dynamics_derivatives(model, q, qd, qdd, loads, of_inverse, scratch, work, k)
-    mass_matrix_inverse(model, found[WITH_LAST], columns, work, k)
-    multiply_negative(found[WITH_LAST], of_inverse[WITH_Q], found[WITH_Q], k)
-    multiply_negative(found[WITH_LAST], of_inverse[WITH_QD], found[WITH_QD], k)
+    inverse_dynamics_derivatives(model, q, qd, qdd, loads, inverse_derivatives, scratch, work, k)
+    mass_matrix_inverse(model, derivatives[BY_INPUT], columns, work, k)
+    multiply_negative(derivatives[BY_INPUT], inverse_derivatives[BY_Q], derivatives[BY_Q], k)
+    multiply_negative(derivatives[BY_INPUT], inverse_derivatives[BY_QD], derivatives[BY_QD], k)
 
 
 @kernel
 def multiply_negative(X, Y, result, k):
-    """result = - X Y of matrices (n, n, lanes), in tiles of two by four that fill the registers."""
+    """Compute result = - X Y for matrices (n, n, lanes), in tiles of 2 x 4 entries, whose sums fit in the registers."""
     n = X.shape[0]
     if n < 4:
         for i in range(n):
@@ -171,7 +175,7 @@ def multiply_negative(X, Y, result, k):
 
 @kernel
 def multiply_tile(i, j, X, Y, result, k):
-    """Entries [i : i + 2, j : j + 4] of - X Y."""
+    """Compute the entries [i : i + 2, j : j + 4] of - X Y."""
     x, z = -X[i, 0, k], -X[i + 1, 0, k]
     y = (Y[0, j, k], Y[0, j + 1, k], Y[0, j + 2, k], Y[0, j + 3, k])
     upper, lower = (x * y[0], x * y[1], x * y[2], x * y[3]), (z * y[0], z * y[1], z * y[2], z * y[3])

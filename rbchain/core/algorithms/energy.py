@@ -1,4 +1,4 @@
-"""Kinetic and potential energy, that of the rotors included."""
+"""Energy: compute the kinetic and the potential energy of a state, including rotors and water."""
 
 from ..forces.hydrodynamics import energy_of_water
 from ..simd.jit import kernel
@@ -14,9 +14,10 @@ ENERGY_KINETIC, ENERGY_POTENTIAL = 0, 1
 
 @kernel
 def energy(model, q, qd, energies, work, k):
-    """T = sum of v . I v / 2 and V = - sum of m g . c.
+    """Compute T = sum of v . I v / 2 + armature qd^2 / 2 and V = - sum of m g . c, for the samples in lanes k.
 
-    Written to rows ENERGY_KINETIC and ENERGY_POTENTIAL of energies (2, lanes).
+    c is the centre of mass of a body in the world. Writes rows ENERGY_KINETIC and ENERGY_POTENTIAL of energies
+    (2, lanes), J.
     """
     n = model.parent.shape[0]
     energies[ENERGY_KINETIC, k] = constant_like(energies, 0.0)
@@ -29,7 +30,7 @@ def energy(model, q, qd, energies, work, k):
 
 @kernel
 def add_energy(i, model, qd, energies, work, k):
-    """Add body i's share. Reads R, V and POSITION."""
+    """Add the energy of dof i and its body. Reads R, V and POSITION."""
     gravity = parameter3(model.parameters, model.parent.shape[0], PARAM_GRAVITY, k)
     v = load_motion(work.dof, i, ROW_V, k)
     m, h, J = rigid_inertia(i, model, work, k)

@@ -1,7 +1,7 @@
-"""Hybrid dynamics: of each joint the force or the acceleration is given, and the other is found, in one pass.
+"""Hybrid dynamics: given the force or the acceleration of each dof, compute the other, for prescribed motions.
 
-Featherstone (2008), section 9.2: a joint whose acceleration is given passes all its inertia to the parent, and its
-acceleration is part of the bias. Which joints these are may differ from sample to sample.
+Source: Featherstone (2008), section 9.2. A dof with a prescribed acceleration passes its whole articulated inertia to
+the parent, and its acceleration becomes part of the bias force. The prescribed dofs may differ between samples.
 """
 
 from ..forces.wrenches import add_implicit_inertia
@@ -29,52 +29,56 @@ from .aba import articulated_inertia_and_bias, contribute_to_parent, no_contribu
 
 @kernel
 def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
-    """Fill in loads.tau where `prescribed` (n, lanes) is not zero, and qdd where it is."""
+    """Compute loads.tau where `prescribed` (n, lanes) is not zero, and qdd elsewhere, for the samples in lanes k."""
     n = model.parent.shape[0]
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
     contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
-        contribution = project_out_or_prescribe_joint(i, model, qd, loads, qdd, prescribed, contribution, work, k)
+        contribution = project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribution, work, k)
     for i in range(n):
         acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k)
 
 
 @kernel
-def project_out_or_prescribe_joint(i, model, qd, loads, qdd, prescribed, contribution, work, k):
-    """`aba.aba_inward_step`, with 1 / D = 0 for a joint whose acceleration is given."""
+def project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribution, work, k):
+    """Run the inward step of dof i as `aba.aba_inward_step` does, with 1 / D = 0 if its acceleration is prescribed.
+
+    A prescribed dof has u = - S^T pA and c + S qdd instead of c. An implicit integration step adds to D.
+    """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
     U_joint = inertia_along(joint, IA_body, axis, advance)
     D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, PARAM_ARMATURE, k)
     D = add_implicit_inertia(i, loads, D, k)
-    driven, zero = prescribed[i, k] != constant_like(dof, 0.0), D - D
-    Dinv = select(driven, zero, reciprocal_of_inertia(i, model, D, IA_body, work, k))
-    u = select(driven, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)
+    is_prescribed, zero = prescribed[i, k] != constant_like(dof, 0.0), D - D
+    Dinv = select(is_prescribed, zero, reciprocal_of_inertia(i, model, D, IA_body, work, k))
+    u = select(is_prescribed, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)
     store_spatial(dof, i, ROW_U, k, U_joint)
     dof[i, ROW_DINV, k] = Dinv
     dof[i, ROW_FORCE, k] = u
     if p < model.parent.shape[0]:
         c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
-        c = add_joint_motion(joint, c, axis, advance, select(driven, qdd[i, k], zero))
+        c = add_joint_motion(joint, c, axis, advance, select(is_prescribed, qdd[i, k], zero))
         Ia = deflate(IA_body, U_joint, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
         return contribute_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA  # a root contributes to no body
+    return IA_body, pA  # not used: a root has no parent
 
 
 @kernel
 def acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k):
-    """qdd as in `aba.accelerate_dof`; or, where that is given, tau = S . (IA a + pA) + armature qdd."""
+    """Compute qdd as `aba.accelerate_dof` does or, if it is prescribed, tau = S . (IA a + pA) + armature qdd."""
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    driven, U_joint, u = prescribed[i, k] != constant_like(dof, 0.0), load_force(dof, i, ROW_U, k), dof[i, ROW_FORCE, k]
+    is_prescribed = prescribed[i, k] != constant_like(dof, 0.0)
+    U_joint, u = load_force(dof, i, ROW_U, k), dof[i, ROW_FORCE, k]
     c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
     a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
-    qdd_joint = select(driven, qdd[i, k], dof[i, ROW_DINV, k] * (u - power(U_joint, a)))
+    qdd_joint = select(is_prescribed, qdd[i, k], dof[i, ROW_DINV, k] * (u - power(U_joint, a)))
     a = add_joint_motion(joint, a, axis, advance, qdd_joint)
     tau = power(U_joint, a) - u + parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd_joint
     qdd[i, k] = qdd_joint
-    loads.tau[i, k] = select(driven, tau, loads.tau[i, k])
+    loads.tau[i, k] = select(is_prescribed, tau, loads.tau[i, k])
     store_spatial(dof, i, ROW_A, k, a)

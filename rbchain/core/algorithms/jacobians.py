@@ -1,8 +1,9 @@
-"""Geometric Jacobians of points, and their rates (Siciliano et al. 2009, *Robotics*, sections 3.1 and 7.2).
+"""Jacobians: compute the geometric Jacobian of a point and its time derivative, to map qd to velocities.
 
-Column i is the velocity of the point, and the angular velocity of its body, that a unit velocity of joint i gives. The
-point may be watched from another body: then only the joints on the path between the two count, and those on the other
-body's side count against.
+Column i is the velocity of the point and the angular velocity of its body for a unit velocity of dof i. Velocities may
+be relative to an observer's body. Only the dofs on the path between the two bodies then have columns other than zero,
+and the columns of the observer's branch have the opposite sign. Source: Siciliano et al. (2009), *Robotics*, sections
+3.1 and 7.2.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,11 @@ from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, 
 
 
 class Point(NamedTuple):
-    """A point in the axes of a body, and the observer's body: each by its last degree of freedom, n for the world."""
+    """A point on a body, and the body of the observer.
+
+    `dof` and `observer` are the last dofs of the two bodies, or n for the world. `place` (3) is the position of the
+    point in body axes, m.
+    """
 
     dof: int
     observer: int
@@ -26,14 +31,18 @@ class Point(NamedTuple):
 
 @kernel
 def jacobian(model, q, point, J, work, k):
-    """J (6, n, lanes): velocity, then angular velocity, in world axes. Entries that are not written stay zero."""
+    """Compute the Jacobian J (6, n, lanes): rows of velocity, then of angular velocity, in world axes.
+
+    J must start as zeros: columns of dofs that are not on the path between the point's body and the observer are not
+    written.
+    """
     for i in range(model.parent.shape[0]):
         rotate_dof(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
-    _, tip = arm_and_tip(point, model, work, k)
+    _, tip = offset_and_tip(point, model, work, k)
     i, j = point.dof, point.observer
-    while i != j:  # up both branches to where they meet; a parent's number is smaller, but for the world's
-        if counts_first(i, j, model):
+    while i != j:  # go up both branches until they meet
+        if comes_after(i, j, model):
             store_column(i, J, k, column(i, model, tip, work, k))
             i = model.parent[i]
         else:
@@ -43,15 +52,15 @@ def jacobian(model, q, point, J, work, k):
 
 @kernel
 def jacobian_derivative(model, q, qd, point, J, work, k):
-    """Time derivative of the `jacobian`, written to J (6, n, lanes)."""
+    """Compute the time derivative of the `jacobian`, as J (6, n, lanes), which must start as zeros."""
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
-    arm, tip = arm_and_tip(point, model, work, k)
-    velocity = motion_at_tip(load_motion(work.dof, point.dof, ROW_V, k), arm).lin
+    offset, tip = offset_and_tip(point, model, work, k)
+    velocity = motion_at_tip(load_motion(work.dof, point.dof, ROW_V, k), offset).lin
     i, j = point.dof, point.observer
     while i != j:
-        if counts_first(i, j, model):
+        if comes_after(i, j, model):
             store_column(i, J, k, column_rate(i, model, tip, velocity, work, k))
             i = model.parent[i]
         else:
@@ -60,24 +69,27 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
 
 
 @kernel
-def arm_and_tip(point, model, work, k):
-    """The point from its body's origin, and from the first joint, in world axes."""
-    arm = rotate(body_axes(point.dof, model, work, k), point.place)
+def offset_and_tip(point, model, work, k):
+    """Compute the position of the point relative to its body's origin, and relative to dof 0, in world axes, m."""
+    offset = rotate(body_axes(point.dof, model, work, k), point.place)
     if point.dof == model.parent.shape[0]:
-        return arm, subtract3(arm, load3(work.dof, 0, ROW_LEVER, k))
-    return arm, add3(load3(work.dof, point.dof, ROW_POSITION, k), arm)
+        return offset, subtract3(offset, load3(work.dof, 0, ROW_LEVER, k))
+    return offset, add3(load3(work.dof, point.dof, ROW_POSITION, k), offset)
 
 
 @kernel
-def counts_first(i, j, model):
-    """Whether body i, rather than j, is the next to go to the parent of on the way to where both meet."""
+def comes_after(i, j, model):
+    """Whether i comes after j in the order of the dofs, in which parents precede children and the world is first.
+
+    The later one cannot be an ancestor of the other, so its branch is the one to go up.
+    """
     n = model.parent.shape[0]
     return j == n or (i != n and i > j)
 
 
 @kernel
 def column(i, model, tip, work, k):
-    """Velocity and angular velocity that joint i gives to the tip: S_i moved there."""
+    """Compute the velocity and the angular velocity at the tip for a unit velocity of dof i: S_i at the tip."""
     dof = work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(dof, i, ROW_POSITION, k)))
@@ -86,13 +98,13 @@ def column(i, model, tip, work, k):
 
 @kernel
 def column_rate(i, model, tip, velocity, work, k):
-    """The rate of `column`: the axis turns with the body, the joint and the tip move apart."""
+    """Compute the rate of `column`: the axis turns with its body, and the tip moves relative to the joint origin."""
     dof, joint, v = work.dof, model.joint[i], load_motion(work.dof, i, ROW_V, k)
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    turned = joint_motion(joint, cross(v.ang, axis), advance)
-    S = motion_at_tip(turned, subtract3(tip, load3(dof, i, ROW_POSITION, k)))
-    apart = cross(joint_motion(joint, axis, advance).ang, subtract3(velocity, v.lin))
-    return add3(S.lin, apart), S.ang
+    S_rate = joint_motion(joint, cross(v.ang, axis), advance)
+    S = motion_at_tip(S_rate, subtract3(tip, load3(dof, i, ROW_POSITION, k)))
+    relative = cross(joint_motion(joint, axis, advance).ang, subtract3(velocity, v.lin))
+    return add3(S.lin, relative), S.ang
 
 
 @kernel
@@ -110,6 +122,6 @@ def store_column(i, J, k, velocities):
 
 @kernel
 def point_in(numbers, point):
-    """A Point in the precision of `numbers` from (dof, observer, x, y, z)."""
+    """Return a Point in the precision of `numbers` from (dof, observer, x, y, z)."""
     dof, observer, x, y, z = point
     return Point(dof, observer, (constant_like(numbers, x), constant_like(numbers, y), constant_like(numbers, z)))

@@ -1,8 +1,8 @@
-"""The inverse of the mass matrix, from the results of the articulated-body algorithm.
+"""Inverse of the mass matrix: compute H^-1 from the results of the articulated-body algorithm.
 
-Column j is the acceleration that a unit force in joint j gives the mechanism at rest without gravity (Featherstone
-2008, section 7.3, for n right-hand sides): the same as Carpentier's "Analytical inverse of the joint space inertia
-matrix" (2018), but column by column.
+Column j is the acceleration of the mechanism at rest, without gravity, under a unit force of dof j. This is the
+articulated-body algorithm (Featherstone 2008, section 7.3) for n right-hand sides. Carpentier (2018), "Analytical
+inverse of the joint space inertia matrix", computes the same, but not column by column.
 """
 
 from ..simd.jit import kernel
@@ -13,9 +13,9 @@ from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
 from ..tree.layout import PARAM_ADVANCE, ROW_DINV, ROW_LEVER, ROW_R, ROW_U, parameter
 
-# Columns found together: each waits for its own last result, and meanwhile the processor works on the others.
+# Columns computed at a time: each step of a column depends on the last, so one alone would leave the processor waiting.
 COLUMNS_TOGETHER = 4
-# Scratch of a dof for each of them: bias force of the bodies it carries, then, in the same rows, acceleration; and u.
+# Rows of the scratch memory of a dof, per column: bias force, later replaced by the acceleration; and u.
 COLUMN_FORCE = COLUMN_ACCELERATION = 0
 COLUMN_U = 6
 COLUMN_ROWS = 7
@@ -23,10 +23,10 @@ COLUMN_ROWS = 7
 
 @kernel
 def mass_matrix_inverse(model, inverse, columns, work, k):
-    """inverse (n, n, lanes), from R, LEVER, U and DINV, which `aba` has written.
+    """Compute the inverse (n, n, lanes) of the mass matrix, from R, LEVER, U and DINV of `aba.forward_dynamics`.
 
-    Scratch are columns (COLUMNS_TOGETHER, n + 1, COLUMN_ROWS, lanes).
-    The inverse is symmetric, so in column j only joints i <= j need an answer.
+    `columns` (COLUMNS_TOGETHER, n + 1, COLUMN_ROWS, lanes) is scratch memory. The inverse is symmetric, so column j
+    is computed for dofs i <= j only.
     """
     n, zero = model.parent.shape[0], constant_like(work.dof, 0.0)
     for start in range(0, n, COLUMNS_TOGETHER):
@@ -48,20 +48,28 @@ def mass_matrix_inverse(model, inverse, columns, work, k):
 
 @kernel
 def apply_unit_force(i, j, model, column, work, k):
-    """u = 1 for joint j, on which a unit force acts, less S . p for those that carry it; and p on to the parent."""
+    """Run the inward step of dof i for a unit force of dof j.
+
+        u = (1 if i == j else 0) - S . p,  p_parent += p + U u / D
+
+    Reads R, LEVER, U and DINV; writes u of dof i and adds to the bias force p of the parent.
+    """
     dof, p = work.dof, model.parent[i]
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    pull = load_force(column, i, COLUMN_FORCE, k)
-    u = constant_like(dof, 1.0 if i == j else 0.0) - joint_force(model.joint[i], axis, advance, pull)
+    p_i = load_force(column, i, COLUMN_FORCE, k)
+    u = constant_like(dof, 1.0 if i == j else 0.0) - joint_force(model.joint[i], axis, advance, p_i)
     column[i, COLUMN_U, k] = u
-    pull = add_forces(pull, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
-    pull = force_on_parent(i, pull, model, work, k)
-    store_spatial(column, p, COLUMN_FORCE, k, add_forces(load_force(column, p, COLUMN_FORCE, k), pull))
+    p_i = add_forces(p_i, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
+    p_i = force_on_parent(i, p_i, model, work, k)
+    store_spatial(column, p, COLUMN_FORCE, k, add_forces(load_force(column, p, COLUMN_FORCE, k), p_i))
 
 
 @kernel
 def accelerate_under_unit_force(i, j, model, inverse, column, work, k):
-    """Acceleration of joint i under a unit force in joint j."""
+    """Run the outward step of dof i for a unit force of dof j.
+
+    inverse_ij = inverse_ji = qdd = (u - U . a_parent) / D,  a = a_parent + S qdd
+    """
     dof = work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     a = motion_at_tip(load_motion(column, model.parent[i], COLUMN_ACCELERATION, k), load3(dof, i, ROW_LEVER, k))

@@ -1,6 +1,7 @@
-"""Centre of mass, momentum about it, and the matrix that maps velocities to that momentum.
+"""Momentum: compute the centre of mass, the momentum about it, and the centroidal momentum matrix A_G.
 
-Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid robot": A_G(q) qd is the momentum, linear and angular.
+A_G(q) qd is the linear and angular momentum. Source: Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid
+robot".
 """
 
 from ..simd.jit import kernel
@@ -13,14 +14,17 @@ from ..tree.kinematics import move_dof, place_about_first_joint, rigid_inertia, 
 from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, parameter
 from .crba import pass_inertia
 
-# Rows of what `momentum` finds.
+# Rows of the result of `momentum`.
 MOMENTUM_LINEAR, MOMENTUM_ANGULAR, MOMENTUM_CENTRE = 0, 3, 6
 MOMENTUM_ROWS = 9
 
 
 @kernel
-def momentum(model, q, qd, found, work, k):
-    """Momentum, angular momentum about the centre of mass, and that centre in the world: found (9, lanes)."""
+def momentum(model, q, qd, result, work, k):
+    """Compute result (9, lanes): momentum, angular momentum about the centre of mass, and the centre of mass.
+
+    World axes; kg m/s, kg m^2/s and m.
+    """
     n = model.parent.shape[0]
     zero = constant_like(work.dof, 0.0) * q[0, k]
     linear, angular, centre, mass = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero), zero
@@ -28,14 +32,14 @@ def momentum(model, q, qd, found, work, k):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
         m, h, J = rigid_inertia(i, model, work, k)
-        place, p = load3(work.dof, i, ROW_POSITION, k), rigid_momentum(m, h, J, load_motion(work.dof, i, ROW_V, k))
+        position, p = load3(work.dof, i, ROW_POSITION, k), rigid_momentum(m, h, J, load_motion(work.dof, i, ROW_V, k))
         linear = add3(linear, p.lin)
-        angular = add3(angular, add3(p.ang, cross(place, p.lin)))
-        centre, mass = add3(centre, add3(scale3(m, place), h)), mass + m
+        angular = add3(angular, add3(p.ang, cross(position, p.lin)))
+        centre, mass = add3(centre, add3(scale3(m, position), h)), mass + m
     centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
-    store_row3(found, MOMENTUM_LINEAR, k, linear)
-    store_row3(found, MOMENTUM_ANGULAR, k, subtract3(angular, cross(centre, linear)))
-    store_row3(found, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, ROW_LEVER, k), centre))
+    store_row3(result, MOMENTUM_LINEAR, k, linear)
+    store_row3(result, MOMENTUM_ANGULAR, k, subtract3(angular, cross(centre, linear)))
+    store_row3(result, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, ROW_LEVER, k), centre))
 
 
 @kernel
@@ -45,7 +49,10 @@ def store_row3(a, row, k, x):
 
 @kernel
 def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
-    """matrix (6, n, lanes): rows of momentum, and of angular momentum; composite (n, RIGID_ROWS, lanes) is scratch."""
+    """Compute the centroidal momentum matrix (6, n, lanes): rows of momentum, then of angular momentum, in world axes.
+
+    `composite` (n, RIGID_ROWS, lanes) is scratch memory.
+    """
     n = model.parent.shape[0]
     zero = constant_like(work.dof, 0.0) * q[0, k]
     centre, mass = (zero, zero, zero), zero
@@ -60,8 +67,8 @@ def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
     for i in range(n - 1, -1, -1):
         axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
         p = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
-        arm = subtract3(load3(work.dof, i, ROW_POSITION, k), centre)
-        angular = add3(p.ang, cross(arm, p.lin))
+        lever = subtract3(load3(work.dof, i, ROW_POSITION, k), centre)
+        angular = add3(p.ang, cross(lever, p.lin))
         for row in range(3):
             matrix[row, i, k] = p.lin[row]
             matrix[3 + row, i, k] = angular[row]

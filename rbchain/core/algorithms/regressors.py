@@ -1,7 +1,8 @@
-"""Dynamics and energies as linear functions of the bodies' inertial parameters.
+"""Regressors: compute the matrices that map the inertial parameters of the bodies to joint forces and energies.
 
-Of each body ten: m, m c (3), and the tensor J about its origin (xx, xy, xz, yy, yz, zz), in its own axes (Atkeson, An
-and Hollerbach 1986, "Estimation of inertial parameters of manipulator loads and links").
+The ten parameters of a body are its mass m, its first moment m c (3), and its inertia J about the body origin (xx, xy,
+xz, yy, yz, zz), in body axes. Source: Atkeson, An and Hollerbach (1986), "Estimation of inertial parameters of
+manipulator loads and links".
 """
 
 from ..simd.jit import kernel
@@ -39,9 +40,9 @@ PARAMETERS_OF_BODY = 10
 
 @kernel
 def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
-    """Y (n, bodies, 10, lanes): contribution of the parameters of each body to each joint's force.
+    """Compute Y (n, bodies, 10, lanes), with tau = sum of Y times the parameters, for the samples in lanes k.
 
-    A body contributes nothing to joints that do not carry it: these entries are not written and stay zero.
+    Y must start as zeros: a body contributes only to its own dofs and their ancestors. Other entries are not written.
     """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
@@ -52,9 +53,11 @@ def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
 
 @kernel
 def body_regressor(i, model, Y, work, k):
-    """Forces due to a unit of each parameter of body i, projected on the joints that carry it.
+    """Compute the entries of Y for the body of dof i: the force of a unit of each parameter, projected on the dofs.
 
-    f = m a + w' x h + w x (w x h) and, about the origin, h x a + J w' + w x J w, with a the origin's acceleration.
+        f = m a + w' x h + w x (w x h),  moment about the origin = h x a + J w' + w x J w
+
+    h = m c, w is the angular velocity, and a the acceleration of the body origin less gravity. World axes.
     """
     n, dof = model.parent.shape[0], work.dof
     axes, v, acceleration = body_axes(i, model, work, k), load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
@@ -78,7 +81,7 @@ def body_regressor(i, model, Y, work, k):
         Y[j, b, 7, k] = moment_on_joint(joint, axis, m_yy)
         Y[j, b, 8, k] = moment_on_joint(joint, axis, m_yz)
         Y[j, b, 9, k] = moment_on_joint(joint, axis, m_zz)
-        if model.posing[j] != POSING_CARRIED:  # else the parent is at the same point
+        if model.posing[j] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
             r = load3(dof, j, ROW_LEVER, k)
             f_m, f_x = force_at_root(f_m, r), force_at_root(f_x, r)
             f_y, f_z = force_at_root(f_y, r), force_at_root(f_z, r)
@@ -87,31 +90,34 @@ def body_regressor(i, model, Y, work, k):
 
 @kernel
 def moment_on_joint(joint, axis, moment):
-    """S . (moment, 0)"""
+    """Compute S . (moment, 0)."""
     return axis[0] - axis[0] if joint == PRISMATIC else dot(axis, moment)
 
 
 @kernel
 def first_moment_force(h, w, wd, a):
-    """Force and moment due to a first moment h."""
+    """Compute the force and the moment due to a first moment h."""
     return Force(cross(h, a), add3(cross(wd, h), cross(w, cross(w, h))))
 
 
 @kernel
 def second_moment(x, y, w, wd):
-    """J w' + w x J w for J = x y^T."""
+    """Compute J w' + w x J w for J = x y^T."""
     return add3(scale3(dot(y, wd), x), cross(w, scale3(dot(y, w), x)))
 
 
 @kernel
 def mixed_moment(x, y, w, wd):
-    """The same for J = x y^T + y x^T."""
+    """Compute J w' + w x J w for J = x y^T + y x^T."""
     return add3(second_moment(x, y, w, wd), second_moment(y, x, w, wd))
 
 
 @kernel
 def kinetic_energy_regressor(model, q, qd, Y, work, k):
-    """Y (bodies, 10, lanes): T = m v.v / 2 + (v x w).h + w.J w / 2, all in the body's axes."""
+    """Compute Y (bodies, 10, lanes) for the kinetic energy T = m v.v / 2 + (v x w).h + w.J w / 2, in body axes.
+
+    v is the velocity of the body origin, w the angular velocity, h = m c.
+    """
     half = constant_like(work.dof, 0.5)
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
@@ -127,7 +133,7 @@ def kinetic_energy_regressor(model, q, qd, Y, work, k):
 
 @kernel
 def potential_energy_regressor(model, q, Y, work, k):
-    """Y (bodies, 10, lanes): V = - m g . p - g . h, p being the origin's position."""
+    """Compute Y (bodies, 10, lanes) for the potential energy V = - m g . p - g . h; p is the position of the origin."""
     n = model.parent.shape[0]
     gravity = parameter3(model.parameters, n, PARAM_GRAVITY, k)
     for i in range(n):

@@ -1,9 +1,12 @@
-"""Residual of a forward dynamics: the unbalanced force on each body, zero up to round-off.
+"""Residual of forward dynamics: compute the unbalanced force on each body, to verify the accelerations of a state.
 
-The force through joint i is that of the articulated-body algorithm, f_i = IA_i a_i + pA_i; its component along the
-joint's axis is replaced by the actuator force. The residual is that of Newton's and Euler's equations for body i alone:
-f_i - sum of the children's f - (I_i a_i + v_i x* I_i v_i - wrench_i), whose a_i are computed anew from qdd. Without
-these two substitutions the balance would hold for any accelerations that the sweeps agree on.
+The force through the joint of dof i is f_i = IA_i a_i + pA_i from the articulated-body algorithm, but its component
+along the axis is replaced by the applied joint force. The residual is that of the Newton-Euler equations of one body,
+
+    residual_i = f_i - sum of f over the children - (I_i a_i + v_i x* I_i v_i - wrench_i),
+
+where a_i is computed again from qdd. It is zero up to round-off. Without these two substitutions it would also be zero
+for wrong accelerations, if all sweeps contained the same error.
 """
 
 from ..simd.jit import kernel
@@ -13,51 +16,57 @@ from ..spatial.vectors import Force, add3, add_forces, force_at_root, scale3, su
 from ..tree.joints import joint_force
 from ..tree.kinematics import force_on_parent
 from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, PRISMATIC, ROW_A, ROW_F, ROW_LEVER, ROW_R, parameter
-from .aba import articulated_inertia_and_bias, forward_dynamics, no_contribution, project_out_joint
+from .aba import articulated_inertia_and_bias, forward_dynamics, no_contribution, project_out_dof
 from .rnea import apply_newton_euler
 
 
 @kernel
 def force_balance(model, q, qd, loads, qdd, residual, work, k):
-    """Solve for qdd, and write what is left of the balance of each body to residual (n, 6, lanes): moment, force."""
+    """Compute qdd and the unbalanced moment and force of each dof's body, residual (n, 6, lanes), N m and N.
+
+    World axes, about the joint origin. Bodies without mass pass their residual on to the next dof of their joint.
+    """
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
-        contribution = find_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k)
+        contribution = compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k)
     for i in range(n):
         subtract_from_parent(i, model, residual, work, k)
     for i in range(n):
         apply_newton_euler(i, model, qd, qdd, loads, work, k)
-        left = subtract_forces(load_force(residual, i, 0, k), load_force(work.dof, i, ROW_F, k))
+        unbalanced = subtract_forces(load_force(residual, i, 0, k), load_force(work.dof, i, ROW_F, k))
         p = model.parent[i]
-        if p < n and model.body[p] < 0:  # a body without mass is only there for a degree of freedom of this one
+        if p < n and model.body[p] < 0:  # dof p belongs to the same joint, so its residual acts on this body
             x, y, z = load3(work.dof, i, ROW_LEVER, k)
-            left = add_forces(left, force_at_root(load_force(residual, p, 0, k), (-x, -y, -z)))
-        store_spatial(residual, i, 0, k, left)
+            unbalanced = add_forces(unbalanced, force_at_root(load_force(residual, p, 0, k), (-x, -y, -z)))
+        store_spatial(residual, i, 0, k, unbalanced)
 
 
 @kernel
-def find_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k):
-    """f = IA a + pA, by eliminating joint i once more now that a is known; along the axis, the actuator force.
+def compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k):
+    """Compute f = IA a + pA of dof i, with the component along the axis replaced by tau - armature qdd.
 
-    That is reduced by the force that accelerates the rotor. Returns what `aba.contribute_to_parent` does.
+    Projects dof i out again, as `aba.aba_inward_step` does, and returns the contribution to its parent.
     """
     joint, dof = model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
     f = add_forces(momentum(IA_body, load_motion(dof, i, ROW_A, k)), pA)
-    given = loads.tau[i, k] - parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
-    missing = scale3(given - joint_force(joint, axis, advance, f), axis)
-    f = Force(f.ang, add3(f.lin, missing)) if joint == PRISMATIC else Force(add3(f.ang, missing), f.lin)
+    applied = loads.tau[i, k] - parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
+    correction = scale3(applied - joint_force(joint, axis, advance, f), axis)
+    f = Force(f.ang, add3(f.lin, correction)) if joint == PRISMATIC else Force(add3(f.ang, correction), f.lin)
     store_spatial(residual, i, 0, k, f)
-    return project_out_joint(i, model, qd, loads, IA_body, pA, work, k)
+    return project_out_dof(i, model, qd, loads, IA_body, pA, work, k)
 
 
 @kernel
 def subtract_from_parent(i, model, residual, work, k):
-    """Take the force through joint i off its parent's balance, before i's own children take theirs off it."""
+    """Subtract the force through the joint of dof i from that of its parent.
+
+    Call it in ascending order of i: the forces of the children of i are then not yet subtracted from that of i.
+    """
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        handed = force_on_parent(i, load_force(residual, i, 0, k), model, work, k)
-        store_spatial(residual, p, 0, k, subtract_forces(load_force(residual, p, 0, k), handed))
+        f = force_on_parent(i, load_force(residual, i, 0, k), model, work, k)
+        store_spatial(residual, p, 0, k, subtract_forces(load_force(residual, p, 0, k), f))

@@ -1,4 +1,8 @@
-"""Inverse dynamics: the recursive Newton-Euler algorithm (Luh, Walker, Paul 1980; Featherstone 2008, section 5.3)."""
+"""Inverse dynamics: compute joint forces from a motion by the recursive Newton-Euler algorithm.
+
+Also computes accelerations of the bodies and reactions of the joints, which are intermediate results of the algorithm.
+Sources: Luh, Walker and Paul (1980); Featherstone (2008), section 5.3.
+"""
 
 from ..forces.hydrodynamics import add_water_force
 from ..simd.jit import kernel
@@ -13,7 +17,10 @@ from .aba import subtract_wrench
 
 @kernel
 def inverse_dynamics(model, q, qd, qdd, loads, work, k):
-    """Joint forces that give the accelerations qdd, written to loads.tau, for the samples of lanes k."""
+    """Compute the joint forces loads.tau (n, lanes) that produce the accelerations qdd, for the samples in lanes k.
+
+    Two sweeps: outward for motions and the forces on each body, inward for joint forces. SI units, as in `Block`.
+    """
     n = model.parent.shape[0]
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
@@ -24,14 +31,20 @@ def inverse_dynamics(model, q, qd, qdd, loads, work, k):
 
 @kernel
 def apply_newton_euler(i, model, qd, qdd, loads, work, k):
-    """Acceleration of body i, and Newton's and Euler's equations for it alone: F = I a + v x* I v - wrench."""
+    """Compute the acceleration of the body of dof i and the force that it requires: F = I a + v x* I v - wrench.
+
+    Reads R, V and A of the parent; writes A and F.
+    """
     a = accelerate_with_joint(i, model, qd, qdd, work, k)
     store_spatial(work.dof, i, ROW_F, k, force_on_body(i, model, a, loads, work, k))
 
 
 @kernel
 def accelerate_with_joint(i, model, qd, qdd, work, k):
-    """a = a_parent + c + S qdd. Reads A of the parent; writes and returns that of body i."""
+    """Compute the acceleration of the body of dof i: a = a_parent + c + S qdd.
+
+    Reads R, LEVER, V, and A of the parent; writes A and returns it.
+    """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
@@ -43,9 +56,10 @@ def accelerate_with_joint(i, model, qd, qdd, work, k):
 
 @kernel
 def body_accelerations(model, q, qd, qdd, accelerations, work, k):
-    """Time derivatives of the velocities of the bodies' origins (3) and of their angular velocities (3), world axes.
+    """Compute the accelerations of the body origins (3) and the angular accelerations (3), in world axes.
 
-    The base must not accelerate: gravity is no motion. Writes accelerations (bodies, 6, lanes).
+    Writes accelerations (bodies, 6, lanes), m/s^2 and rad/s^2. Call `remove_gravity` before: the sweeps treat gravity
+    as an acceleration of the base, which must not count here.
     """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
@@ -58,9 +72,10 @@ def body_accelerations(model, q, qd, qdd, accelerations, work, k):
 
 @kernel
 def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
-    """What each joint transmits from the parent to its body: force (3), moment (3) about the origin, in body axes.
+    """Compute the force (3) and the moment (3) that each joint transmits from the parent to its body.
 
-    Writes reactions (bodies, 6, lanes), and loads.tau as `inverse_dynamics` does.
+    Writes reactions (bodies, 6, lanes), N and N m about the body origin in body axes; and loads.tau, as
+    `inverse_dynamics` does.
     """
     inverse_dynamics(model, q, qd, qdd, loads, work, k)
     for i in range(model.parent.shape[0]):
@@ -73,7 +88,10 @@ def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
 
 @kernel
 def force_on_body(i, model, a, loads, work, k):
-    """I a + v x* I v - wrench: the sum of the joints' forces on body i (Featherstone 2008, eq. 5.9)."""
+    """Compute the net force that the joints exert on the body of dof i (Featherstone 2008, eq. 5.9).
+
+    F = I a + v x* I v - wrench
+    """
     v = load_motion(work.dof, i, ROW_V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     inertial = rigid_momentum(m, h, J, a)
@@ -83,7 +101,7 @@ def force_on_body(i, model, a, loads, work, k):
 
 @kernel
 def pass_force(i, model, qdd, loads, work, k):
-    """tau = S^T F + armature qdd, and F on to the parent (Featherstone 2008, eqs. 5.10-5.11)."""
+    """Compute tau = S^T F + armature qdd of dof i, and add F to its parent's (Featherstone 2008, eqs. 5.10-5.11)."""
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     f = load_force(dof, i, ROW_F, k)
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)

@@ -1,1 +1,1 @@
-"""Motion over time: Runge-Kutta steps, step control, drives, events and functions of the user."""
+"""Integration over time: Runge-Kutta steps, step control, drives, events and user functions."""

@@ -1,8 +1,8 @@
-"""Compute the rate of a state, and what a step does besides, with or without drives, wrenches and events.
+"""The calls of the integrators into the model: the rate of a state, and drives, events and user functions in a step.
 
-Each function here is one of two, which `choose` selects when the stepper is compiled: for samples under constant joint
-forces, whose stepper carries nothing more, and for those on which something acts over time. The type of `loads.actions`
-says which.
+Each function here has two forms: one for constant joint forces only, and one for drives, wrenches and events over time.
+`choose` selects the form at compile time from the type of `loads.actions`. Without actions, the compiled integrator
+contains no code for them.
 """
 
 from ..algorithms.aba import forward_dynamics
@@ -25,10 +25,10 @@ from ..tree.layout import (
     sample_entry,
 )
 from .drives import rate_under_actions, store_stiffness_and_damping
-from .events import NEVER, find_events, start_events
+from .events import NO_EVENT, find_events, store_event_values
 
-# |h lambda| beyond which an explicit Runge-Kutta method of fourth order grows what should decay (real lambda), and
-# what should swing (imaginary): Hairer and Wanner (1996), Solving ODEs II, section IV.2.
+# An explicit Runge-Kutta method of fourth order is unstable for |h lambda| above these limits, for real and imaginary
+# eigenvalues lambda: Hairer and Wanner (1996), Solving ODEs II, section IV.2.
 REAL_STABILITY_LIMIT, IMAGINARY_STABILITY_LIMIT = 2.7853, 2.8284
 
 
@@ -41,28 +41,30 @@ def _has_actions(block, *_):
 
 @routine
 def rate_under_constant_forces(block, y, t, rate, k):
-    """Rates of the positions, and accelerations under constant forces."""
+    """Compute the rate of the state y = (q, qd) under constant joint forces. It does not depend on the time t."""
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq:]
     position_rates(block.model, q, qd, rate[:nq], k)
     forward_dynamics(block.model, q, qd, block.loads, rate[nq:], block.work, k)
 
 
-# Rate of the state y at time t.
+# Compute the rate of the state y at time t.
 evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
 
 
-# --- a sample taken into a lane ---------------------------------------------------------------------------------------
+# --- a new sample in a lane -------------------------------------------------------------------------------------------
 
 
 @kernel
 def set_constant_forces(block, tau, t, sample, lane):
+    """Copy the joint forces of a sample to a lane."""
     for i in range(block.qd.shape[0]):
         block.loads.tau[i, lane] = sample_entry(tau, sample, i)
 
 
 @kernel
 def set_sample_actions(block, tau, t, sample, lane):
+    """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s."""
     actions = block.loads.actions
     for i in range(block.qd.shape[0]):
         actions.joints[JOINT_CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
@@ -79,14 +81,14 @@ def set_sample_actions(block, tau, t, sample, lane):
     set_sample_signals(actions, lane)
 
 
-# Put what acts on a sample into its lane: the joint forces tau, and what acts over time from t on.
+# Copy the joint forces tau of a sample to its lane, and its actions from time t on.
 set_sample_forces = choose(_has_actions, set_sample_actions, set_constant_forces)
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------
 
 
-# Whether a user function raised an exception for the sample in a lane.
+# Whether a user function has raised an exception for the sample in a lane.
 has_failed_call = choose(
     _has_actions, lambda block, lane: block.loads.actions.failures[lane] > CALLS_ALLOWED, lambda block, lane: False
 )
@@ -94,60 +96,67 @@ has_failed_call = choose(
 
 @kernel
 def copy_failed_call(block, records, sample, lane):
+    """Copy the code and the arguments of the failed call from a lane to the records of its sample."""
     actions = block.loads.actions
     records.failures[sample] = actions.failures[lane]
     for j in range(actions.failed_calls.shape[0]):
         records.failed_calls[sample, j] = actions.failed_calls[j, lane]
 
 
-# Keep which user function failed for a sample, and the arguments of that call.
+# Record which user function failed for a sample, and the arguments of that call.
 record_failed_call = choose(_has_actions, copy_failed_call, lambda block, records, sample, lane: None)
 
 
 @kernel
 def set_calls(block, allowed, lane):
+    """Allow or stop the calls of user functions for a lane."""
     block.loads.actions.failures[lane] = CALLS_ALLOWED if allowed else CALLS_STOPPED
 
 
-# Set whether user functions are called for a lane: not for a sample that has ended, or that only waits for others.
+# Set whether user functions are called for a lane. They are not called for a sample that has ended or waits for other
+# lanes, because the state in its lane then belongs to no step.
 allow_calls = choose(_has_actions, set_calls, lambda block, allowed, lane: None)
 
 
-# --- what a step may meet ---------------------------------------------------------------------------------------------
+# --- events and stiffness in a step -----------------------------------------------------------------------------------
 
 
-# Note on which side of its events a sample starts.
-begin_events = choose(_has_actions, start_events, lambda block, y, t, lane: None)
+# Store the values of all event functions at the start of a sample.
+begin_events = choose(_has_actions, store_event_values, lambda block, y, t, lane: None)
 
-# The share of a step after which an event ends the motion, or NEVER; all that happens in it is recorded.
-check_events = choose(_has_actions, find_events, lambda block, stepper, tableau, records, t, h, sample, lane: NEVER)
+# Record the events in a step, and return the fraction of the step after which an event ends the motion, or NO_EVENT.
+check_events = choose(_has_actions, find_events, lambda block, stepper, tableau, records, t, h, sample, lane: NO_EVENT)
 
-# Note how stiff all joints are in a state whose rate has just been found.
+# Store the stiffness and damping of all joints, in a state whose rate has just been computed.
 update_stiffness_and_damping = choose(_has_actions, store_stiffness_and_damping, lambda block, y, k: None)
 
 
 @kernel
 def exceeds_stability_limit(block, h, lane):
-    """Of each joint alone, with its articulated inertia: what moves with it can only make it worse."""
+    """Whether h lambda of any dof exceeds the stability limit, with lambda from its stiffness, damping and 1 / D.
+
+    Each dof is checked alone, with its articulated inertia D; coupling between dofs can only increase |lambda|.
+    """
     joints = block.loads.actions.joints
     for i in range(block.qd.shape[0]):
-        yields = h * block.work.dof[i, ROW_DINV, lane]
+        h_over_D = h * block.work.dof[i, ROW_DINV, lane]
         if (
-            yields * joints[JOINT_DAMPING, i, lane] > REAL_STABILITY_LIMIT
-            or h * yields * joints[JOINT_STIFFNESS, i, lane] > IMAGINARY_STABILITY_LIMIT**2
+            h_over_D * joints[JOINT_DAMPING, i, lane] > REAL_STABILITY_LIMIT
+            or h * h_over_D * joints[JOINT_STIFFNESS, i, lane] > IMAGINARY_STABILITY_LIMIT**2
         ):
             return True
     return False
 
 
-# Whether springs and damping are beyond what an explicit step of length h can follow: the answer would grow.
+# Whether an explicit step of length h is unstable because of springs and damping.
 is_too_stiff = choose(_has_actions, exceeds_stability_limit, lambda block, h, lane: False)
 
 
 @kernel
 def store_step_length(block, h, k):
+    """Store the length of the step where `apply_implicit_terms` reads it."""
     block.loads.actions.joints[JOINT_STEP_LENGTH, 0, k] = h
 
 
-# Let the dynamics know the length of an implicit step.
+# Set the length of an implicit step, which enters the dynamics.
 set_step_length = choose(_has_actions, store_step_length, lambda block, h, k: None)

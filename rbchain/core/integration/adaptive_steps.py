@@ -1,4 +1,7 @@
-"""Advance the state of each lane in steps of its own, by their errors; a lane whose sample ends takes the next one."""
+"""Adaptive steps: integrate each sample with its own step lengths, which the error of each step controls.
+
+A lane whose sample has ended takes the next sample of the batch, so that slow samples do not hold up the others.
+"""
 
 import math
 
@@ -6,15 +9,15 @@ from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, reset_quaternions
 from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
-from .events import NEVER, is_nowhere, state_within
+from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
     CLOCK_STEP,
     CLOCK_T,
     CONTROL_ACCEPTED,
     CONTROL_ERROR,
-    CONTROL_FRESH,
     CONTROL_H,
+    CONTROL_NEW,
     CONTROL_RATE,
     CONTROL_SIZE,
     CONTROL_TIME,
@@ -29,11 +32,11 @@ from .rollout import (
     record_sample,
     save_end,
     save_lane,
-    save_passed,
+    save_passed_times,
     start_sample,
 )
 from .runge_kutta import (
-    SMALLEST_ERROR,
+    MIN_PREVIOUS_ERROR,
     combine,
     first_step,
     growth_of_step,
@@ -47,12 +50,12 @@ from .status import DONE, IDLE, NOT_FINITE, RUNNING, STEP_UNDERFLOW, STOPPED, TO
 
 @kernel
 def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k):
-    """Integrate the samples of span = (first, last): a lane whose sample has ended takes the next one."""
+    """Integrate the samples first to last - 1, span = (first, last)."""
     next_sample, last = span
     running = 0
     for lane in range(stepper.y.shape[1]):
         stepper.tally[TALLY_STATUS, lane] = IDLE
-        # a lane without a sample idles on a copy of one, so that it never meets numbers that were not set
+        # a lane without a sample computes with a copy of the last one, because its own memory is not initialized
         start_sample(block, stepper, batch, min(next_sample, last - 1), lane)
         if next_sample < last:
             stepper.tally[TALLY_STATUS, lane] = RUNNING
@@ -60,14 +63,14 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
             running += 1
         else:
             allow_calls(block, False, lane)
-    start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
+    start_new_lanes(block, stepper, tableau, batch, tolerances, k)
     while running > 0 and batch.outcome.interrupt[0] == 0:
         compute_trial_step(block, stepper, tableau, tolerances, k)
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
         accept_steps(block, stepper, tableau, k)
-        taken = 0
+        new_samples = 0
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] >= DONE:
                 end_lane(block, stepper, tableau, batch, lane)
@@ -79,16 +82,16 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
                     stepper.tally[TALLY_STATUS, lane] = RUNNING
                     next_sample += 1
                     running += 1
-                    taken += 1
+                    new_samples += 1
                 else:
                     park_lane(block, stepper, lane)
-        if taken > 0:
-            start_fresh_lanes(block, stepper, tableau, batch, tolerances, k)
+        if new_samples > 0:
+            start_new_lanes(block, stepper, tableau, batch, tolerances, k)
 
 
 @routine
 def end_lane(block, stepper, tableau, batch, lane):
-    """Report how the sample in a lane ended, and its last valid state."""
+    """Record the status and the last valid state of the sample in a lane."""
     sample, t = stepper.tally[TALLY_SAMPLE, lane], stepper.clock[CLOCK_T, lane]
     if stepper.tally[TALLY_STATUS, lane] == STOPPED:  # the state at the event is in `change`
         save_end(stepper.change, batch, sample, t, lane)
@@ -110,26 +113,27 @@ def park_lane(block, stepper, lane):
 
 
 @kernel
-def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
-    """First rates and first step of the lanes that have just taken a sample; the others are unchanged.
+def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
+    """Compute the first rates and the first step length of the lanes with a new sample; other lanes are unchanged.
 
-    Hairer, Norsett and Wanner (1993), II.4, "starting step size": compare the rates here and an Euler step away.
+    It follows from the rates at the start and after an Euler step: Hairer, Norsett and Wanner (1993), II.4, "starting
+    step size".
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     rtol, atol = tolerances.rtol, tolerances.atol
-    fresh = control[CONTROL_FRESH, k] > constant_like(y, 0.0)
-    hold_running_lanes(block, stepper, True)  # they are between two steps
+    is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
     control[CONTROL_TRIAL, k] = constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[1, j, k] = constant_like(y, 0.0)
-    for there in range(1, 3):
+    for stage in range(1, 3):
         for j in range(y.shape[0]):
             y_new[j, k] = y[j, k] + control[CONTROL_TRIAL, k] * rates[1, j, k]
-        evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_TRIAL, k], rates[there], k)
-        if there == 1:
+        evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_TRIAL, k], rates[stage], k)
+        if stage == 1:
             for j in range(y.shape[0]):
-                y[j, k] = select(fresh, y_new[j, k], y[j, k])  # where a drive has put it
-                rates[0, j, k] = select(fresh, rates[1, j, k], rates[0, j, k])
+                y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
+                rates[0, j, k] = select(is_new, rates[1, j, k], rates[0, j, k])
             control[CONTROL_SIZE, k] = norm(y, y, y, atol, rtol, k)
             control[CONTROL_RATE, k] = norm(rates[1], y, y, atol, rtol, k)
             for lane in range(y.shape[1]):
@@ -141,24 +145,24 @@ def start_fresh_lanes(block, stepper, tableau, batch, tolerances, k):
     control[CONTROL_ERROR, k] = norm(change, y, y, atol, rtol, k)
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
-        if control[CONTROL_FRESH, lane] > constant_like(y, 0.0):
+        if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
             start_lane(block, stepper, tableau, batch, lane)
 
 
 @kernel
 def hold_running_lanes(block, stepper, held):
-    """Call no user functions for lanes in which a sample is on its way, or call them again."""
+    """Stop or allow the calls of user functions for the lanes whose sample has started before."""
     for lane in range(stepper.y.shape[1]):
-        is_fresh = stepper.control[CONTROL_FRESH, lane] > constant_like(stepper.y, 0.0)
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not is_fresh:
+        is_new = stepper.control[CONTROL_NEW, lane] > constant_like(stepper.y, 0.0)
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not is_new:
             allow_calls(block, not held, lane)
 
 
 @routine
 def start_lane(block, stepper, tableau, batch, lane):
-    """Choose a fresh lane's first step, and save where it starts."""
+    """Choose the first step length of a lane with a new sample, and save its initial state."""
     control, tally = stepper.control, stepper.tally
-    control[CONTROL_FRESH, lane] = constant_like(control, 0.0)
+    control[CONTROL_NEW, lane] = constant_like(control, 0.0)
     control[CONTROL_H, lane] = constant_like(control, 0.0)
     if tally[TALLY_STATUS, lane] == IDLE:
         return
@@ -181,16 +185,19 @@ def start_lane(block, stepper, tableau, batch, lane):
 
 
 @kernel
-def set_step(stepper, batch, wanted, lane):
-    """The next step, stretched or cut so that it ends where the motion ends rather than just before or beyond."""
-    left = batch.times[batch.times.shape[0] - 1] - stepper.clock[CLOCK_T, lane]
-    stepper.clock[CLOCK_STEP, lane] = left if 1.01 * wanted >= left else wanted
+def set_step(stepper, batch, step, lane):
+    """Set the next step length, adjusted so that the last step ends at the last saved time.
+
+    A step that would end less than 1 % of its length before that time is extended to it.
+    """
+    remaining = batch.times[batch.times.shape[0] - 1] - stepper.clock[CLOCK_T, lane]
+    stepper.clock[CLOCK_STEP, lane] = remaining if 1.01 * step >= remaining else step
     stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
 @kernel
 def compute_trial_step(block, stepper, tableau, tolerances, k):
-    """The stages of a step in every lane; the last stage is the step's end. Writes the size of the error."""
+    """Compute the stages and the error of a step in all lanes. The last stage is the end of the step."""
     y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]
     for lane in range(y.shape[1]):
         stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
@@ -204,11 +211,14 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
 
 @routine
 def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
-    """Accept or reject the step of a lane, save what it has passed, and choose the next step."""
+    """Accept or reject the step of a lane, save the times in it, and choose the next step length.
+
+    A step that fails or ends the motion sets the status of its sample.
+    """
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h, end = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane], batch.times[batch.times.shape[0] - 1]
     tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
-    theta = NEVER
+    theta = NO_EVENT
     if error <= 1.0 and not has_failed_call(block, lane):
         theta = check_events(
             block, stepper, tableau, batch.records, clock[CLOCK_T, lane], h, tally[TALLY_SAMPLE, lane], lane
@@ -217,7 +227,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
         tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
         return
-    if is_nowhere(theta):
+    if is_event_not_finite(theta):
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
         tally[TALLY_STATUS, lane] = NOT_FINITE
         return
@@ -225,17 +235,17 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
         tally[TALLY_STEPS, lane] += 1
         t_new = end if end - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
-        if theta < NEVER:
+        if theta < NO_EVENT:
             tally[TALLY_STATUS, lane] = STOPPED
             t_new = clock[CLOCK_T, lane] + theta * h
-        save_passed(block, stepper, tableau, batch, t_new, lane)
-        if theta < NEVER:
-            state_within(block, stepper, tableau, theta, h, lane)
+        save_passed_times(block, stepper, tableau, batch, t_new, lane)
+        if theta < NO_EVENT:
+            interpolate_state(block, stepper, tableau, theta, h, lane)
         clock[CLOCK_T, lane] = t_new
         factor = growth_of_step(
             error, clock[CLOCK_PREVIOUS_ERROR, lane], tableau.order, tally[TALLY_AFTER_REJECTION, lane] > 0
         )
-        clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, SMALLEST_ERROR)
+        clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
         tally[TALLY_AFTER_REJECTION, lane] = 0
     else:
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
@@ -255,10 +265,9 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
 
 @kernel
 def accept_steps(block, stepper, tableau, k):
-    """Move the lanes whose step was accepted to its end; its last rate is the next step's first.
+    """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step.
 
-    Not quite so where quaternions have been given back their length: what that does to their rate is as small as the
-    step's error.
+    Normalizing the quaternions changes their rates slightly. The difference is as small as the error of the step.
     """
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)

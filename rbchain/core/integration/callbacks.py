@@ -1,4 +1,4 @@
-"""Call a user's compiled function with a state, by its address, so that the caller is not compiled anew."""
+"""User functions: call a compiled function with a state by its address, so that its callers are not recompiled."""
 
 from llvmlite import ir
 from numba import types
@@ -7,18 +7,18 @@ from numba.np.arrayobj import make_array
 
 from ..simd.jit import kernel, overload
 
-#: Under NUMBA_DISABLE_JIT, what an address stands for.
+#: The functions by their "addresses" under NUMBA_DISABLE_JIT.
 plain_functions = {}
 
 
 def call(address, t, q, qd, parameters, out):
-    """Call the function at `address` with a time and flat float64 arrays; it writes `out`.
+    """Call the function at `address` with a time in s and flat float64 arrays; it writes `out`.
 
-    Return 0, or 1 if the function raised an exception: `out` is then not to be used.
+    Returns 0, or 1 if the function raised an exception. `out` is then invalid.
     """
     try:
         plain_functions[address](t, q, qd, parameters, out)
-    except Exception:  # whatever a user's function raises ends the sample with a status, as in compiled code
+    except Exception:  # any exception ends the sample with a status, as in compiled code
         return 1
     return 0
 
@@ -42,9 +42,9 @@ def _overload_call(address, t, q, qd, parameters, out):
 
 @intrinsic
 def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
-    """Call a function under `numba.njit`; 1 if it raised an exception, else 0.
+    """Call a function compiled by `numba.njit`; return 1 if it raised an exception, else 0.
 
-    `try` in compiled code misses exceptions that are raised in object mode, so this reads the status of the call.
+    This reads the status of the call, because `try` in compiled code misses exceptions that are raised in object mode.
     """
     arguments = (t, q, qd, parameters, out)
     compiled = function.dispatcher.get_compile_result(function.get_call_type(typing_context, arguments, {}))
@@ -70,7 +70,7 @@ def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
 
 @kernel
 def store_failed_call(actions, code, t, y, lane):
-    """Keep which user function failed in a lane, and the time and state of that call."""
+    """Store the code of the user function that failed in a lane, and the time and state of that call."""
     actions.failures[lane] = code
     actions.failed_calls[0, lane] = t
     for j in range(actions.failed_calls.shape[0] - 1):

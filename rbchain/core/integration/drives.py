@@ -1,7 +1,8 @@
-"""Compute the rate of a state under drives: actuator forces and prescribed motions, and the dynamics under them.
+"""Drives: compute actuator forces, prescribed motions and the dynamics under them, to obtain the rate of a state.
 
-A motor gives a force, or forces a motion: then hybrid dynamics finds what that takes. Controllers compute gravity and
-torques in sweeps of their own, with their own model of the mechanism, without friction and wrenches.
+A drive sets the actuator force of a dof, or prescribes its motion. Hybrid dynamics computes the force that a prescribed
+motion requires. Gravity compensation and computed torque run additional sweeps with the model of the controllers,
+without passive joint forces, wrenches and drag.
 """
 
 from ..algorithms.aba import forward_dynamics
@@ -41,10 +42,10 @@ from .callbacks import call, store_failed_call
 
 # Rows of `SharedActions.drives`, one column for each degree of freedom.
 DRIVE_KIND = 0
-DRIVE_SIGNAL = 1  # what it gives or follows
-DRIVE_GAINS = 2  # the number that is the first of KP, KI, KD, LIMIT
+DRIVE_SIGNAL = 1  # column of the signal that is its force, or that it follows
+DRIVE_GAINS = 2  # index of its KP in `BlockActions.numbers`; KI, KD and LIMIT follow
 DRIVE_INTEGRAL = 3  # the row of the state that integrates the error, or -1
-DRIVE_COMPENSATES_GRAVITY = 4  # 1 if it carries the joint's share of gravity besides
+DRIVE_COMPENSATES_GRAVITY = 4  # 1 if it adds the force that balances gravity
 DRIVE_ROWS = 5
 (
     KIND_NONE,
@@ -58,13 +59,16 @@ DRIVE_ROWS = 5
 PRESCRIBED_KINDS = (KIND_PRESCRIBED_ACCELERATION, KIND_PRESCRIBED_VELOCITY, KIND_PRESCRIBED_POSITION)
 GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
 
-# The sweeps of an evaluation: what gravity takes, what the controllers' equations take, and the motion.
-GRAVITY_SWEEP, MODEL_SWEEP, MOTION_SWEEP = 0, 1, 2
+# The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
+GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
 
 
 @routine
 def rate_under_actions(block, y, t, rate, k):
-    """Rate of a state y = (q, qd, integrals of errors) at time t, whose forced joints are put where they must be."""
+    """Compute the rate of the state y = (q, qd, integrals of errors) at time t, in s, under drives and wrenches.
+
+    Overwrites the prescribed positions and velocities in y.
+    """
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     q, qd = y[:nq], y[nq : nq + n]
     actions.time[0, k] = t
@@ -94,7 +98,7 @@ def rate_under_actions(block, y, t, rate, k):
 
 @kernel
 def sweep_under_actions(sweep, block, y, k):
-    """Run one sweep: the controllers' sweeps use the controllers' model, the motion that of the mechanism."""
+    """Run one sweep: the motion with the model of the mechanism, the other sweeps with the model of the controllers."""
     actions, joints, nq, n = block.loads.actions, block.loads.actions.joints, block.q.shape[0], block.qd.shape[0]
     actions.settings[SETTING_EXTERNAL_FORCES] = 1 if sweep == MOTION_SWEEP else 0
     model = block.model if sweep == MOTION_SWEEP else actions.model
@@ -106,18 +110,18 @@ def sweep_under_actions(sweep, block, y, k):
         store_stiffness_and_damping(block, y, k)
         for i in range(n):
             apply_implicit_terms(i, block, y[nq + i, k], k)
-    q, found = y[:nq], joints[JOINT_QDD]
+    q, qdd = y[:nq], joints[JOINT_QDD]
     if sweep == MOTION_SWEEP and actions.settings[SETTING_HYBRID] == 0:
-        forward_dynamics(block.model, q, y[nq : nq + n], block.loads, found, block.work, k)
+        forward_dynamics(block.model, q, y[nq : nq + n], block.loads, qdd, block.work, k)
         return
-    hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, found, joints[JOINT_PRESCRIBED], block.work, k)
+    hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, qdd, joints[JOINT_PRESCRIBED], block.work, k)
     for i in range(n):
         store_sweep_result(i, sweep, block, k)
 
 
 @kernel
 def set_prescribed_state(i, model, actions, q, qd, k):
-    """Put a joint whose position or velocity is prescribed where it must be."""
+    """Set the prescribed position and velocity of dof i in q and qd, if it has any."""
     kind, s = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_SIGNAL, i]
     if kind == KIND_PRESCRIBED_POSITION:
         q[model.coordinate[i], k] = actions.values[s, SIGNAL_VALUE, k]
@@ -128,23 +132,27 @@ def set_prescribed_state(i, model, actions, q, qd, k):
 
 @kernel
 def store_stiffness_and_damping(block, y, k):
-    """By how much each joint's force, its motor's included, falls per unit of position and of velocity."""
+    """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID force.
+
+    A PID force at its limit is constant and adds nothing.
+    """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     for i in range(block.qd.shape[0]):
         stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
         if actions.shared.drives[DRIVE_KIND, i] == KIND_PID:
-            gains, given = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
-            within = abs(given) < actions.numbers[gains + GAIN_LIMIT, k]
+            gains, force = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
+            is_below_limit = abs(force) < actions.numbers[gains + GAIN_LIMIT, k]
             kp, kd = actions.numbers[gains + GAIN_KP, k], actions.numbers[gains + GAIN_KD, k]
-            stiffness, damping = stiffness + select(within, kp, kp - kp), damping + select(within, kd, kd - kd)
+            stiffness = stiffness + select(is_below_limit, kp, kp - kp)
+            damping = damping + select(is_below_limit, kd, kd - kd)
         actions.joints[JOINT_STIFFNESS, i, k] = stiffness
         actions.joints[JOINT_DAMPING, i, k] = damping
 
 
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
-    """Joint forces from the user's function, for the sample of one lane."""
+    """Call the user function for joint forces with the state of one lane, and store its results."""
     settings, memory = actions.settings, actions.call
     first, count = settings[SETTING_FUNCTION_NUMBERS], settings[SETTING_FUNCTION_COUNT]
     parameters = nq + n
@@ -172,7 +180,11 @@ def call_user_forces(actions, nq, n, y, lane):
 
 @kernel
 def set_joint_command(i, sweep, block, y, k):
-    """Set what is given of joint i in a sweep: its force, or its acceleration."""
+    """Set the inputs of dof i for a sweep: its velocity, and its force or its prescribed acceleration.
+
+    In the gravity sweep the mechanism is held at rest. In the computed-torque sweep the acceleration of a dof with
+    computed torque is that of its signal plus feedback.
+    """
     actions, joints, kind = (
         block.loads.actions,
         block.loads.actions.joints,
@@ -187,9 +199,11 @@ def set_joint_command(i, sweep, block, y, k):
         joints[JOINT_QDD, i, k] = zero
         return
     joints[JOINT_QD, i, k] = v
-    forced = kind in PRESCRIBED_KINDS
-    joints[JOINT_PRESCRIBED, i, k] = one if forced or (kind == KIND_COMPUTED_TORQUE and sweep == MODEL_SWEEP) else zero
-    if forced:
+    is_prescribed = kind in PRESCRIBED_KINDS
+    joints[JOINT_PRESCRIBED, i, k] = (
+        one if is_prescribed or (kind == KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP) else zero
+    )
+    if is_prescribed:
         order = (
             SIGNAL_VALUE
             if kind == KIND_PRESCRIBED_ACCELERATION
@@ -198,20 +212,20 @@ def set_joint_command(i, sweep, block, y, k):
             else SIGNAL_ACCELERATION
         )
         joints[JOINT_QDD, i, k] = actions.values[actions.shared.drives[DRIVE_SIGNAL, i], order, k]
-    elif kind == KIND_COMPUTED_TORQUE and sweep == MODEL_SWEEP:
+    elif kind == KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP:
         s = actions.shared.drives[DRIVE_SIGNAL, i]
         joints[JOINT_QDD, i, k] = actions.values[s, SIGNAL_ACCELERATION, k] + feedback(i, block, y, k)
     else:
-        motor = actuator_force(i, block, y, k)
-        joints[JOINT_ACTUATOR_FORCE, i, k] = motor
-        block.loads.tau[i, k] = motor
+        force = actuator_force(i, block, y, k)
+        joints[JOINT_ACTUATOR_FORCE, i, k] = force
+        block.loads.tau[i, k] = force
         if sweep == MOTION_SWEEP:
-            block.loads.tau[i, k] = motor + joints[JOINT_PASSIVE_FORCE, i, k]
+            block.loads.tau[i, k] = force + joints[JOINT_PASSIVE_FORCE, i, k]
 
 
 @kernel
 def feedback(i, block, y, k):
-    """KP e + KI integral of e + KD de/dt of a joint's error e."""
+    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = signal - q."""
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     s, gains, row = (
         actions.shared.drives[DRIVE_SIGNAL, i],
@@ -228,7 +242,10 @@ def feedback(i, block, y, k):
 
 @kernel
 def actuator_force(i, block, y, k):
-    """What the motor of joint i gives, within its limit."""
+    """Compute the actuator force of dof i, clipped to its limit: constant, user, drive and gravity force. N m or N.
+
+    A dof without a drive has no limit.
+    """
     actions, joints = block.loads.actions, block.loads.actions.joints
     kind, gains = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_GAINS, i]
     force = joints[JOINT_CONSTANT_FORCE, i, k]
@@ -250,7 +267,10 @@ def actuator_force(i, block, y, k):
 
 @kernel
 def apply_implicit_terms(i, block, v, k):
-    """Let joint i feel the end of the step: (M + h D + h^2 K) qdd = tau - h K qd."""
+    """Add the implicit terms of a step of length h for dof i: (M + h D + h^2 K) qdd = tau - h K qd.
+
+    K is the stiffness and D the damping of the dof, v its velocity.
+    """
     joints = block.loads.actions.joints
     h, stiffness = joints[JOINT_STEP_LENGTH, 0, k], joints[JOINT_STIFFNESS, i, k]
     joints[JOINT_IMPLICIT_INERTIA, i, k] = h * (joints[JOINT_DAMPING, i, k] + h * stiffness)
@@ -259,12 +279,12 @@ def apply_implicit_terms(i, block, v, k):
 
 @kernel
 def store_sweep_result(i, sweep, block, k):
-    """Keep what a sweep has found of joint i: what a controller wanted to know, or what a forced motion took."""
-    actions, found = block.loads.actions, block.loads.tau[i, k]
+    """Store the force that a sweep has computed for dof i: gravity force, computed torque or prescribed motion."""
+    actions, force = block.loads.actions, block.loads.tau[i, k]
     joints, kind = actions.joints, actions.shared.drives[DRIVE_KIND, i]
     if sweep == GRAVITY_SWEEP:
-        joints[JOINT_GRAVITY_FORCE, i, k] = found
-    elif sweep == MODEL_SWEEP:
-        joints[JOINT_COMPUTED_TORQUE, i, k] = found
+        joints[JOINT_GRAVITY_FORCE, i, k] = force
+    elif sweep == COMPUTED_TORQUE_SWEEP:
+        joints[JOINT_COMPUTED_TORQUE, i, k] = force
     elif kind in PRESCRIBED_KINDS:
-        joints[JOINT_ACTUATOR_FORCE, i, k] = found - joints[JOINT_PASSIVE_FORCE, i, k]
+        joints[JOINT_ACTUATOR_FORCE, i, k] = force - joints[JOINT_PASSIVE_FORCE, i, k]

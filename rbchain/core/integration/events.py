@@ -1,4 +1,4 @@
-"""Locate and record events: where a state passes a level, or a user's function changes its sign, within a step."""
+"""Events: locate and record the times within a step at which a state passes a level or a user function changes sign."""
 
 import math
 
@@ -10,53 +10,53 @@ from .callbacks import call, store_failed_call
 from .runge_kutta import interpolate, zero_if_finite
 
 # Rows of `SharedActions.events`, one column for each event.
-EVENT_ROW = 0  # which row of the state passes the level; -1 where a user's function changes its sign
-EVENT_NUMBERS = 1  # the number that is the level, or the first of the function's parameters
-EVENT_NUMBER_COUNT = 2  # how many parameters the function has
+EVENT_ROW = 0  # the row of the state that passes a level, or -1 for a user function
+EVENT_NUMBERS = 1  # index of the level, or of the first parameter of the function, in `BlockActions.numbers`
+EVENT_NUMBER_COUNT = 2  # number of parameters of the function
 EVENT_ADDRESS = 3  # of the function
-EVENT_DIRECTION = 4  # 1 counts if it rises, -1 if it falls, 0 both
+EVENT_DIRECTION = 4  # 1: rising values only, -1: falling values only, 0: both
 EVENT_TERMINAL = 5  # 1 if it ends the motion
 EVENT_ROWS = 6
 
-NEVER = 2.0  # a share of the step that no event has
-NOWHERE = -1.0  # in place of a share: an event happens, but the state within the step is not finite
-# s: events are located to this, or to rounding of the time.
-TIME_TOLERANCE = 1e-11
-MOST_HALVINGS = 200
+# Returned instead of the fraction of a step after which an event ends the motion:
+NO_EVENT = 2.0
+EVENT_NOT_FINITE = -1.0  # an event occurs, but states within the step are not finite
+TIME_TOLERANCE = 1e-11  # s; the error of an event's time, unless the round-off of the time is larger
+MAX_ITERATIONS = 200
 
 
 @kernel
-def is_nowhere(theta):
-    """Whether an event happens in a step, but the state within the step is not finite."""
-    return theta == NOWHERE
+def is_event_not_finite(theta):
+    """Whether an event occurs in a step whose interpolated states are not finite."""
+    return theta == EVENT_NOT_FINITE
 
 
 @kernel
-def start_events(block, y, t, lane):
-    """Note on which side of its events a sample starts at time t."""
+def store_event_values(block, y, t, lane):
+    """Store the values of all event functions at the start of a sample, at time t."""
     for e in range(block.loads.actions.shared.events.shape[1]):
         block.loads.actions.before[e, lane] = event_value(e, block, y, t, lane)
 
 
 @routine
 def find_events(block, stepper, tableau, records, t, h, sample, lane):
-    """Record what happens in the step of a lane from t over h; the share of it after which the motion ends, or NEVER.
+    """Record the events in the step of a lane from time t to t + h.
 
-    NOWHERE if something happens, but states within the step are not finite. Two passes of the same event within one
-    step cancel, and are not seen. If a user function fails, nothing of the step is recorded: so those functions are
-    called for all states of interest before anything is.
+    Returns the fraction of the step after which an event ends the motion, NO_EVENT, or EVENT_NOT_FINITE. If an event
+    occurs twice within one step, both occurrences may be missed. If a user function fails, no event of the step is
+    recorded. The first loop therefore calls the functions for all states that the second one needs.
     """
-    actions, end = block.loads.actions, NEVER
+    actions, end = block.loads.actions, NO_EVENT
     for e in range(actions.shared.events.shape[1]):
         if event_occurs(e, block, stepper, t + h, lane):
-            if not is_finite_within(block, stepper, tableau, h, lane):
-                return NOWHERE
-            ends, asks = actions.shared.events[EVENT_TERMINAL, e] == 1, actions.shared.events[EVENT_ROW, e] < 0
-            if ends or asks:
+            if not is_interpolation_finite(block, stepper, tableau, h, lane):
+                return EVENT_NOT_FINITE
+            is_terminal = actions.shared.events[EVENT_TERMINAL, e] == 1
+            if is_terminal or actions.shared.events[EVENT_ROW, e] < 0:
                 theta = locate_event(e, block, stepper, tableau, t, h, lane)
-                end = min(end, theta) if ends else end
+                end = min(end, theta) if is_terminal else end
     if actions.failures[lane] != CALLS_ALLOWED:
-        return NEVER
+        return NO_EVENT
     for e in range(actions.shared.events.shape[1]):
         if event_occurs(e, block, stepper, t + h, lane):
             theta = locate_event(e, block, stepper, tableau, t, h, lane)
@@ -64,7 +64,7 @@ def find_events(block, stepper, tableau, records, t, h, sample, lane):
             if theta <= end:
                 records.counts[sample, e] = slot + 1
                 if slot < records.times.shape[2]:
-                    state_within(block, stepper, tableau, theta, h, lane)
+                    interpolate_state(block, stepper, tableau, theta, h, lane)
                     records.times[sample, e, slot] = t + theta * h
                     for j in range(stepper.y.shape[0]):
                         records.states[sample, e, slot, j] = stepper.change[j, lane]
@@ -75,7 +75,7 @@ def find_events(block, stepper, tableau, records, t, h, sample, lane):
 
 @kernel
 def event_occurs(e, block, stepper, t_new, lane):
-    """Whether event e has changed its sign, in the direction that counts, by the end of the step."""
+    """Whether the value of event e changes sign over the step, in the direction of the event."""
     actions = block.loads.actions
     before, after = actions.before[e, lane], event_value(e, block, stepper.y_new, t_new, lane)
     rises, falls = before < 0.0 and after >= 0.0, before > 0.0 and after <= 0.0
@@ -85,7 +85,10 @@ def event_occurs(e, block, stepper, t_new, lane):
 
 @kernel
 def event_value(e, block, y, t, lane):
-    """What changes its sign at event e."""
+    """Compute the value that changes sign at event e: state minus level, or the result of the user function.
+
+    NaN if a user function has failed or must not be called.
+    """
     actions, events = block.loads.actions, block.loads.actions.shared.events
     row, at = events[EVENT_ROW, e], events[EVENT_NUMBERS, e]
     if row >= 0:
@@ -109,35 +112,38 @@ def event_value(e, block, y, t, lane):
 
 
 @kernel
-def state_within(block, stepper, tableau, theta, h, lane):
-    """The state after a share theta of the step, by the continuous extension, into `stepper.change`."""
-    y, y_new, length, share = stepper.y, stepper.y_new, constant_like(stepper.y, h), constant_like(stepper.y, theta)
+def interpolate_state(block, stepper, tableau, theta, h, lane):
+    """Compute the state after the fraction theta of the step by the continuous extension, as `stepper.change`."""
+    y, y_new, length, fraction = stepper.y, stepper.y_new, constant_like(stepper.y, h), constant_like(stepper.y, theta)
     for j in range(y.shape[0]):
-        stepper.change[j, lane] = interpolate(tableau, y, y_new, length, stepper.rates, share, j, lane)
+        stepper.change[j, lane] = interpolate(tableau, y, y_new, length, stepper.rates, fraction, j, lane)
     normalize_positions(block.model, stepper.change, lane)
 
 
 @kernel
-def is_finite_within(block, stepper, tableau, h, lane):
-    """Whether the continuous extension of a step is finite, of which both ends are."""
-    state_within(block, stepper, tableau, 0.5, h, lane)
+def is_interpolation_finite(block, stepper, tableau, h, lane):
+    """Whether the continuous extension is finite in the middle of a step; both ends of the step are known to be."""
+    interpolate_state(block, stepper, tableau, 0.5, h, lane)
     return zero_if_finite(stepper.change, lane) == constant_like(stepper.change, 0.0)
 
 
 @kernel
 def locate_event(e, block, stepper, tableau, t, h, lane):
-    """The share of the step after which event e happens: false position (Illinois), and halving where that lags."""
+    """Compute the fraction of the step after which event e occurs: regula falsi (Illinois), and every fourth bisection.
+
+    Returns NO_EVENT if the fraction is not finite.
+    """
     low, high = 0.0, 1.0
     f_low, f_high = block.loads.actions.before[e, lane], event_value(e, block, stepper.y_new, t + h, lane)
-    enough = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t + h)) / h
+    tolerance = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t + h)) / h
     side = 0
-    for attempt in range(MOST_HALVINGS):
-        if high - low <= enough or f_high == 0.0:
+    for iteration in range(MAX_ITERATIONS):
+        if high - low <= tolerance or f_high == 0.0:
             break
         theta = high - f_high * (high - low) / (f_high - f_low)
-        if attempt % 4 == 3 or not (low < theta < high):
+        if iteration % 4 == 3 or not (low < theta < high):
             theta = 0.5 * (low + high)
-        state_within(block, stepper, tableau, theta, h, lane)
+        interpolate_state(block, stepper, tableau, theta, h, lane)
         f = event_value(e, block, stepper.change, t + theta * h, lane)
         if (f < 0.0) == (f_low < 0.0) and f != 0.0:
             low, f_low = theta, f
@@ -147,4 +153,4 @@ def locate_event(e, block, stepper, tableau, t, h, lane):
             high, f_high = theta, f
             f_low = 0.5 * f_low if side == 1 else f_low
             side = 1
-    return high if math.isfinite(high) else NEVER
+    return high if math.isfinite(high) else NO_EVENT

@@ -1,8 +1,8 @@
-"""Advance the states of a block of lanes in steps of equal length, all lanes together.
+"""Fixed steps: integrate the samples of a block with the same step length in all lanes.
 
-With Euler's tableau the step is linearly implicit in what springs, damping and friction of joints do, as MuJoCo's
-"implicitfast" is in damping: the dynamics solve (M + h D + h^2 K) qdd = tau - h K qd for the velocity at the step's
-end, and the positions move with that velocity.
+With Euler's tableau, the step is linearly implicit in the springs, damping and friction of the joints, as MuJoCo's
+"implicitfast" is in damping. The dynamics solve (M + h D + h^2 K) qdd = tau - h K qd. This gives the velocity at the
+end of the step, which also moves the positions.
 """
 
 import math
@@ -20,7 +20,7 @@ from .action_hooks import (
     set_step_length,
     update_stiffness_and_damping,
 )
-from .events import NEVER, is_nowhere, state_within
+from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_STEP,
     CLOCK_T,
@@ -36,7 +36,7 @@ from .rollout import (
     record_sample,
     save_end,
     save_lane,
-    save_passed,
+    save_passed_times,
     start_sample,
 )
 from .runge_kutta import zero_if_finite
@@ -45,7 +45,10 @@ from .status import DONE, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION
 
 @kernel
 def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
-    """Take one block of samples, span = (first, last), from each saved time to the next in equal steps."""
+    """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps between saved times.
+
+    `step` is the maximum length of a step, s.
+    """
     first, last = span
     times, samples = batch.times, min(stepper.y.shape[1], last - first)
     for lane in range(stepper.y.shape[1]):
@@ -59,7 +62,7 @@ def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
         length = times[slot] - times[slot - 1]
         steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
         h = constant_like(stepper.y, length / steps)
-        if slot == 1 or tableau.order == 1:  # else the last rate of the step before is the first of the next
+        if slot == 1 or tableau.order == 1:  # else the last rate of the previous step is used
             start_interval(block, stepper, times[slot - 1], h, k)
         if slot == 1:
             for lane in range(samples):
@@ -84,7 +87,7 @@ def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
 
 @kernel
 def end_block(block, stepper, batch, samples):
-    """Report how the samples of a block ended."""
+    """End the samples that are still running, and record the results of all samples of the block."""
     for lane in range(samples):
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
             end_sample(block, stepper, batch, DONE, batch.times[batch.times.shape[0] - 1], stepper.y, lane)
@@ -93,7 +96,7 @@ def end_block(block, stepper, batch, samples):
 
 @kernel
 def end_sample(block, stepper, batch, status, t, y, lane):
-    """Set the status of a lane's sample, and save its last valid state y at time t."""
+    """Set the status of a lane's sample, and save y at time t as its last valid state."""
     stepper.tally[TALLY_STATUS, lane] = status
     save_end(y, batch, stepper.tally[TALLY_SAMPLE, lane], t, lane)
     if status == USER_FUNCTION_FAILED:
@@ -103,7 +106,7 @@ def end_sample(block, stepper, batch, status, t, y, lane):
 
 @kernel
 def start_interval(block, stepper, t, h, k):
-    """Rates at time t, for steps of length h."""
+    """Compute the rates at time t for steps of length h."""
     for lane in range(stepper.y.shape[1]):
         stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, t)
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
@@ -114,7 +117,11 @@ def start_interval(block, stepper, t, h, k):
 
 @kernel
 def start_step(block, stepper, tableau, batch, t, h):
-    """Set the clocks of all lanes; in an implicit step, let the positions move with the velocities of its end."""
+    """Set the clocks of all lanes for a step from t to t + h.
+
+    For an implicit step, compute the rates of the positions from the velocities at the end of the step. For an explicit
+    one, end the samples that are too stiff for it.
+    """
     nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
     for lane in range(y.shape[1]):
         stepper.clock[CLOCK_T, lane] = t
@@ -130,36 +137,35 @@ def start_step(block, stepper, tableau, batch, t, h):
 
 
 @routine
-def end_step(block, stepper, tableau, batch, to_save, lane):
-    """Count a lane's step, see what happened in it, and save its end if that is `to_save`."""
+def end_step(block, stepper, tableau, batch, is_saved_time, lane):
+    """Check the step of a lane for failures and events, count it, and save its end if that is a saved time."""
     tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
-    theta, finite = NEVER, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0)
+    theta, finite = NO_EVENT, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0)
     if finite and not has_failed_call(block, lane):
         theta = check_events(block, stepper, tableau, batch.records, t, h, tally[TALLY_SAMPLE, lane], lane)
     if has_failed_call(block, lane):
         end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
         return
-    if not finite or is_nowhere(theta):
+    if not finite or is_event_not_finite(theta):
         end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
         return
     tally[TALLY_STEPS, lane] += 1
     tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
-    if theta < NEVER:
+    if theta < NO_EVENT:
         tally[TALLY_STATUS, lane] = STOPPED
-        save_passed(block, stepper, tableau, batch, t + theta * h, lane)
-        state_within(block, stepper, tableau, theta, h, lane)
+        save_passed_times(block, stepper, tableau, batch, t + theta * h, lane)
+        interpolate_state(block, stepper, tableau, theta, h, lane)
         end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
-    elif to_save:
+    elif is_saved_time:
         save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
         tally[TALLY_SAVED, lane] += 1
 
 
 @kernel
 def accept_step(block, stepper, tableau, k):
-    """Move all lanes to the step's end; its rate is the next step's first.
+    """Move all lanes to the end of the step, whose last rate becomes the first of the next step.
 
-    Not quite so where quaternions have been given back their length: what that does to their rate is as small as the
-    step's error.
+    Normalizing the quaternions changes their rates slightly. The difference is as small as the error of the step.
     """
     y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
     for j in range(y.shape[0]):

@@ -1,6 +1,6 @@
-"""Take a sample into a lane, compute the stages of its steps, and save its states: for fixed and adaptive steps alike.
+"""The common parts of fixed and adaptive steps: copy a sample to a lane, compute the stages of a step, save states.
 
-`fixed_steps` and `adaptive_steps` put these and the Runge-Kutta kernels together.
+`fixed_steps` and `adaptive_steps` combine these kernels with those of `runge_kutta`.
 """
 
 from typing import NamedTuple
@@ -12,15 +12,21 @@ from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
 from .action_hooks import evaluate, set_sample_forces
-from .runge_kutta import SMALLEST_ERROR, advance, interpolate
+from .runge_kutta import MIN_PREVIOUS_ERROR, advance, interpolate
 from .status import STOPPED
 from .tableaus import Tableau
 
 # Rows of `Stepper.control`, in the precision of the states.
-CONTROL_H, CONTROL_ERROR, CONTROL_ACCEPTED, CONTROL_FRESH = 0, 1, 2, 3
-CONTROL_SIZE, CONTROL_RATE, CONTROL_TRIAL, CONTROL_TIME = 4, 5, 6, 7
+CONTROL_H = 0  # length of the step, s
+CONTROL_ERROR = 1  # norm of the error of the step; for the first step, of the change of the rate
+CONTROL_ACCEPTED = 2  # 1 if the step is accepted, else 0
+CONTROL_NEW = 3  # 1 if the lane has just received its sample, else 0
+CONTROL_SIZE = 4  # norm of the state, for the first step
+CONTROL_RATE = 5  # norm of the rate, for the first step
+CONTROL_TRIAL = 6  # length of the Euler step from which the first step is estimated, s
+CONTROL_TIME = 7  # time at the start of the step, s
 CONTROL_ROWS = 8
-# Rows of `Stepper.clock`, always float64: a float32 time would drift.
+# Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
 CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
 CLOCK_ROWS = 3
 # Rows of `Stepper.tally`; the first four are also the columns of `Outcome.tally`.
@@ -30,11 +36,12 @@ TALLY_ROWS = 7
 
 
 class Records(NamedTuple):
-    """Events and failed calls of user functions.
+    """Recorded events and failed calls of user functions.
 
-    `counts` (samples, events), `times` (samples, events, most), `states` (samples, events, most, rows of the state).
-    `failures` (samples,) is the code of the user function that failed, or 0; `failed_calls` (samples, 1 + nq + nv)
-    holds the arguments t, q, qd of that call. Both are empty if there is no user function.
+    `counts` (samples, events), `times` (samples, events, m) and `states` (samples, events, m, rows of the state) hold
+    the events, with m = max_records. `failures` (samples,) is the code of the user function that failed, or 0;
+    `failed_calls` (samples, 1 + nq + nv) holds the arguments t, q, qd of that call. The last two are empty if there is
+    no user function.
     """
 
     counts: np.ndarray
@@ -45,7 +52,7 @@ class Records(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Initial states and constant joint forces, (samples, ...) or of a single sample (...,)."""
+    """Initial states and constant joint forces: (samples, ...), or (...,) for a single sample."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -53,7 +60,7 @@ class Start(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """States at the saved times, flat: per sample (times, nq), (times, nv) and (times, integrals of errors)."""
+    """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., integrals of errors)."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -61,10 +68,11 @@ class Saved(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How each sample ended, and the flag by which the caller stops all lanes.
+    """The status and the last valid state of each sample, and the flag with which the caller stops all lanes.
 
-    `tally` (samples, 4): status and counts; `end_times` (samples,) and `end_states` (samples, rows of the state): the
-    last valid state; `interrupt` (1,) is not zero once the caller wants all lanes to stop.
+    `tally` (samples, 4) holds the status and the counts of steps, rejections and evaluations. `end_times` (samples,)
+    and `end_states` (samples, rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number
+    other than zero to stop.
     """
 
     tally: np.ndarray
@@ -74,9 +82,9 @@ class Outcome(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The samples of a call: where they start, the parameters that they do not share, and where their results go.
+    """The samples of a call: their initial states, the parameters in which they differ, and their results.
 
-    `times` (m,) are those to be saved; `records` of events, or None.
+    `times` (m,) are the times to save, s. `records` is a Records, or None without actions.
     """
 
     start: Start
@@ -88,7 +96,7 @@ class Batch(NamedTuple):
 
 
 class Tolerances(NamedTuple):
-    """Relative and absolute error of a step, and how many steps a sample may take, accepted and rejected."""
+    """Relative and absolute tolerance of a step, and the maximum number of accepted and rejected steps of a sample."""
 
     rtol: float
     atol: float
@@ -96,21 +104,25 @@ class Tolerances(NamedTuple):
 
 
 class FixedStepSettings(NamedTuple):
-    """The method, and the length that no step exceeds, s."""
+    """The method, and the maximum length of a step, s."""
 
     tableau: Tableau
     step: float
 
 
 class AdaptiveStepSettings(NamedTuple):
-    """The method, and the tolerances that it keeps."""
+    """The method and its tolerances."""
 
     tableau: Tableau
     tolerances: Tolerances
 
 
 class Stepper(NamedTuple):
-    """The integrator's memory for one block of lanes: states (rows, lanes), in them q, qd and integrals of errors."""
+    """The working memory of the integrator for one block.
+
+    `y`, `y_new` and `change` (rows, lanes) are states: q, qd and integrals of errors. `rates` is (stages, rows, lanes).
+    The rows of `control`, `clock` and `tally` (rows, lanes) are defined above.
+    """
 
     y: np.ndarray
     y_new: np.ndarray
@@ -123,7 +135,10 @@ class Stepper(NamedTuple):
 
 @kernel
 def compute_stages(block, stepper, tableau, k):
-    """The stages of a step from y, whose rate is known; its end is left in y_new, and the rate there as the last."""
+    """Compute the stages of a step from y, whose rate is rates[0].
+
+    Writes the end of the step to y_new, and the rate there to the last entry of rates.
+    """
     y, y_new, rates, h = stepper.y, stepper.y_new, stepper.rates, stepper.control[CONTROL_H, k]
     for stage in range(1, tableau.c.shape[0]):
         advance(tableau.A[stage], stage, y, h, rates, y_new, k)
@@ -134,21 +149,21 @@ def compute_stages(block, stepper, tableau, k):
 
 @kernel
 def save_lane(block, y, batch, sample, slot, lane):
-    """Save the state of a lane as it is in y."""
+    """Save the state y of a lane at the saved time number `slot`."""
     nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
-    more = y.shape[0] - nq - nv
+    integrals = y.shape[0] - nq - nv
     for i in range(nq):
         batch.saved.q[(sample * m + slot) * nq + i] = y[i, lane]
     for i in range(nv):
         batch.saved.qd[(sample * m + slot) * nv + i] = y[nq + i, lane]
-    for i in range(more):
-        batch.saved.integrals[(sample * m + slot) * more + i] = y[nq + nv + i, lane]
+    for i in range(integrals):
+        batch.saved.integrals[(sample * m + slot) * integrals + i] = y[nq + nv + i, lane]
 
 
 @routine
-def save_passed(block, stepper, tableau, batch, t_new, lane):
-    """Save the times that the step of a lane has passed by t_new, by the continuous extension."""
-    y, y_new, passed, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+def save_passed_times(block, stepper, tableau, batch, t_new, lane):
+    """Save the states at the saved times up to t_new, by the continuous extension of the step of a lane."""
+    y, y_new, state, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
     h, slot, sample = (
         stepper.control[CONTROL_H, lane],
         stepper.tally[TALLY_SAVED, lane],
@@ -158,16 +173,16 @@ def save_passed(block, stepper, tableau, batch, t_new, lane):
         theta = constant_like(y, (batch.times[slot] - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane])
         at_end = batch.times[slot] == t_new and stepper.tally[TALLY_STATUS, lane] != STOPPED
         for j in range(y.shape[0]):
-            passed[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
-        normalize_positions(block.model, passed, lane)
-        save_lane(block, passed, batch, sample, slot, lane)
+            state[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+        normalize_positions(block.model, state, lane)
+        save_lane(block, state, batch, sample, slot, lane)
         slot += 1
     stepper.tally[TALLY_SAVED, lane] = slot
 
 
 @kernel
 def save_end(y, batch, sample, t, lane):
-    """Save the last valid state of a sample, at time t."""
+    """Save y as the last valid state of a sample, at time t."""
     batch.outcome.end_times[sample] = t
     for j in range(y.shape[0]):
         batch.outcome.end_states[sample, j] = y[j, lane]
@@ -175,22 +190,22 @@ def save_end(y, batch, sample, t, lane):
 
 @routine
 def record_sample(block, stepper, batch, lane):
-    """Report how a lane's sample ended; what it has not reached is NaN."""
+    """Record the status and the counts of a lane's sample, and set its states at later saved times to NaN."""
     nq, nv, m, sample = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
-    more, saved = stepper.y.shape[0] - nq - nv, stepper.tally[TALLY_SAVED, lane]
+    integrals, saved = stepper.y.shape[0] - nq - nv, stepper.tally[TALLY_SAVED, lane]
     for row in range(4):
         batch.outcome.tally[sample, row] = stepper.tally[row, lane]
     for j in range((sample * m + saved) * nq, (sample + 1) * m * nq):
         batch.saved.q[j] = constant_like(batch.saved.q, np.nan)
     for j in range((sample * m + saved) * nv, (sample + 1) * m * nv):
         batch.saved.qd[j] = constant_like(batch.saved.qd, np.nan)
-    for j in range((sample * m + saved) * more, (sample + 1) * m * more):
+    for j in range((sample * m + saved) * integrals, (sample + 1) * m * integrals):
         batch.saved.integrals[j] = constant_like(batch.saved.integrals, np.nan)
 
 
 @routine
 def start_sample(block, stepper, batch, sample, lane):
-    """Put a sample's state, joint forces and parameters into a lane."""
+    """Copy the initial state, the joint forces, the actions and the parameters of a sample to a lane."""
     nq, nv = block.q.shape[0], block.qd.shape[0]
     for i in range(nq):
         stepper.y[i, lane] = sample_entry(batch.start.q, sample, i)
@@ -208,7 +223,7 @@ def start_sample(block, stepper, batch, sample, lane):
     stepper.tally[TALLY_SAVED, lane] = 1
     stepper.tally[TALLY_AFTER_REJECTION, lane] = 0
     stepper.clock[CLOCK_T, lane] = batch.times[0]
-    stepper.clock[CLOCK_PREVIOUS_ERROR, lane] = SMALLEST_ERROR
+    stepper.clock[CLOCK_PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, batch.times[0])
-    stepper.control[CONTROL_FRESH, lane] = constant_like(stepper.y, 1.0)
+    stepper.control[CONTROL_NEW, lane] = constant_like(stepper.y, 1.0)
     stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.y, 0.0)

@@ -1,4 +1,4 @@
-"""How a sample's simulation ends: the integers that compiled code writes, of which `errors.Status` is made."""
+"""Status codes: the integers that compiled code writes when the simulation of a sample ends, as in `errors.Status`."""
 
 DONE = 0
 STEP_UNDERFLOW = 1
@@ -6,9 +6,9 @@ NOT_FINITE = 2
 TOO_MANY_STEPS = 3
 STOPPED = 4
 TOO_STIFF = 5
-INVALID_PARAMETERS = 6  # set by studies
+INVALID_PARAMETERS = 6  # written by studies, not by compiled code
 USER_FUNCTION_FAILED = 7
 
-# The status of a lane whose sample has not ended, or which has no sample.
+# Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1
 IDLE = -2

@@ -1,4 +1,4 @@
-"""Runge-Kutta methods as the numbers of their tableaus."""
+"""Runge-Kutta methods as Butcher tableaus: the coefficients with which a step combines its stages."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,12 @@ import numpy as np
 
 
 class Tableau(NamedTuple):
-    """A method: stage s is at t + c[s] h and y + h sum A[s, j] rate_j; the last is the step's end, the next's first.
+    """A Runge-Kutta method: stage s is at time t + c[s] h and state y + h sum over j of A[s, j] rate_j.
 
-    `error` weighs the rates into the difference from the embedded method, `dense` into the fourth-order term of the
-    continuous extension, which is otherwise a cubic; both are empty where the method has neither. `order` is that of
-    the result, and of the error estimate plus one.
+    The last stage is the end of the step and the first stage of the next step. `error` has the weights of the rates in
+    the difference from the embedded method. `dense` has those in the fourth-order term of the continuous extension,
+    whose other terms are a cubic. Both are empty for methods without them. `order` is the order of the result; the
+    order of the error estimate is one lower.
     """
 
     A: np.ndarray
@@ -28,7 +29,7 @@ RK4 = Tableau(  # Kutta (1901)
     order=4,
 )
 
-# Euler's method, made linearly implicit by the dynamics themselves: see `fixed_steps`.
+# Euler's method. The dynamics make it linearly implicit: see `fixed_steps`.
 EULER = Tableau(
     A=np.array([[0.0, 0.0], [1.0, 0.0]]),
     c=np.array([0.0, 1.0]),

@@ -1,1 +1,1 @@
-"""Numba options, packs of lanes, their memory and trigonometry: everything below the mechanics."""
+"""Options of Numba, packs of lanes, their memory and trigonometry: the layer below the mechanics."""

@@ -1,4 +1,4 @@
-"""Lanes in memory: the index of all lanes, loads and stores of packs, and windows on a driver's memory."""
+"""Packs in memory: loads, stores, and copies between the samples of a batch and the lanes of a block."""
 
 import math
 import operator
@@ -16,11 +16,11 @@ from .lanes import Lanes, Pack, as_packs
 from .levels import LANE_WIDTHS
 
 CACHE_LINE = 64  # bytes
-LARGE = 1 << 22  # bytes: a result that leaves little of the caches to anything else
+LARGE = 1 << 22  # bytes of a result that would displace most other data from the caches
 
 
 def lane_width(samples):
-    """How many lanes to compute `samples` in: a register full for a batch (samples, m), one for a single one (m,)."""
+    """Return the number of lanes in which `samples` are computed: 1 for a single sample (m,)."""
     return 1 if samples.ndim == 1 else LANE_WIDTHS[str(samples.dtype)]
 
 
@@ -31,7 +31,7 @@ def _overload_lane_width(samples):
 
 
 def all_lanes(samples):
-    """The index of all the lanes that `samples` are computed in."""
+    """Return the index `k` of all lanes in which `samples` are computed."""
     return 0
 
 
@@ -51,7 +51,10 @@ def _ends_in_lanes(index):
 
 
 def _address(context, builder, array_type, array, index_type, index):
-    """Where a pack lies: the last axis has exactly one entry per lane, so that field offsets are constants."""
+    """Return the address of a pack.
+
+    The last axis has exactly one entry per lane, so that offsets of rows are constants in machine code.
+    """
     if array_type.layout != "C":
         raise TypeError(f"an array indexed by lanes must be C-contiguous, not {array_type}")
     structure = make_array(array_type)(context, builder, array)
@@ -105,7 +108,10 @@ def _overload_setitem(array, index, value):
 
 
 def aligned_start(memory):
-    """Index of the first number of a flat array that begins a cache line, so that no pack need straddle two."""
+    """Return the index of the first number of a flat array that starts a cache line.
+
+    Packs from there on do not straddle two cache lines.
+    """
     return 0
 
 
@@ -115,8 +121,8 @@ def _aligned_start(typing_context, memory):
 
     def codegen(context, builder, sig, values):
         address = builder.ptrtoint(make_array(sig.args[0])(context, builder, values[0]).data, ir.IntType(64))
-        beyond = builder.and_(builder.neg(address), ir.Constant(ir.IntType(64), CACHE_LINE - 1))
-        return builder.udiv(beyond, ir.Constant(ir.IntType(64), itemsize))
+        remainder = builder.and_(builder.neg(address), ir.Constant(ir.IntType(64), CACHE_LINE - 1))
+        return builder.udiv(remainder, ir.Constant(ir.IntType(64), itemsize))
 
     return types.intp(memory), codegen
 
@@ -127,7 +133,7 @@ def _overload_aligned_start(memory):
 
 
 def window(memory, start, shape):
-    """Part of a flat array as an array of `shape`, which lives as long as `memory` does."""
+    """Return part of a flat array as an array of `shape`, without a copy. It must not outlive `memory`."""
     return memory[start : start + math.prod(shape)].reshape(shape)
 
 
@@ -153,16 +159,16 @@ def _lower_window(context, builder, sig, values):
         strides.insert(0, builder.mul(strides[0], extent))
     result = make_array(sig.return_type)(context, builder)
     populate_array(result, builder.gep(data, [offset]), extents, strides, itemsize, None)
-    return result._getvalue()  # noqa: SLF001 - as Numba's own code does it: there is no public name
+    return result._getvalue()  # noqa: SLF001 - Numba has no public name for it
 
 
-# --- between the samples of a batch, row by row, and lanes ------------------------------------------------------------
+# --- copies between samples of a batch and lanes ----------------------------------------------------------------------
 
 
 def gather_square(samples, block, first, column):
-    """Numbers from `column` on of the samples from `first` on into these rows of a block (m, lanes).
+    """Copy samples[first :, column :] to the rows from `column` on of block (m, lanes).
 
-    As many numbers of each as there are lanes: a square that is transposed in registers.
+    As many numbers as lanes are copied from each sample. This square is transposed in registers.
     """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
@@ -170,38 +176,38 @@ def gather_square(samples, block, first, column):
 
 
 def scatter_square(samples, block, first, column):
-    """The reverse of `gather_square`."""
+    """Copy the rows from `column` on of block (m, lanes) to samples[first :, column :]: reverse of `gather_square`."""
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
             samples[first + lane, j] = block[j, lane]
 
 
 def gather_half_squares(samples, block, first, column):
-    """`gather_square` of half as many numbers, in two squares of half as many lanes."""
+    """Copy half as many numbers of each sample as `gather_square`, in two squares of half as many lanes."""
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1] // 2):
             block[j, lane] = samples[first + lane, j]
 
 
 def scatter_half_squares(samples, block, first, column):
-    """The reverse of `gather_half_squares`."""
+    """Copy two squares of half as many lanes to the samples: reverse of `gather_half_squares`."""
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1] // 2):
             samples[first + lane, j] = block[j, lane]
 
 
 def stream_square(samples, block, first, column):
-    """`scatter_square` past the caches: memory is not read before it is written. Only where `can_stream`."""
+    """Copy as `scatter_square`, but past the caches: memory is not read before it is written. Requires `can_stream`."""
     scatter_square(samples, block, first, column)
 
 
 def can_stream(samples, block):
-    """Whether the samples' numbers are so many that they should not go through the caches, and lie so that they can."""
+    """Return whether results should be written past the caches: if they are LARGE and aligned to packs."""
     return False
 
 
 def _transposed(builder, vectors):
-    """The columns of a square of vectors, by exchanging ever larger corners of its blocks."""
+    """Transpose a square of vectors by exchanging off-diagonal blocks of 1, 2, 4, ... rows."""
     width, distance = len(vectors), 1
     while distance < width:
         low = [i + width - distance if i & distance else i for i in range(width)]
@@ -216,7 +222,10 @@ def _transposed(builder, vectors):
 
 
 def _square(context, builder, sig, values, parts=1, lane=0):
-    """Addresses of a square's rows in `samples` and `block`: of one of the `parts` of the lanes, from `lane`."""
+    """Return the addresses of the rows of a square in `samples` and in `block`.
+
+    The square has the lanes from `lane` on: all lanes divided by `parts`.
+    """
     samples, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
     first, column = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 4))
     dtype, number = sig.args[1].dtype, ir.IntType(64)
@@ -232,7 +241,8 @@ def _square(context, builder, sig, values, parts=1, lane=0):
     return in_samples, in_block
 
 
-def _move_square(builder, sig, sources, targets, stream):
+def _copy_square(builder, sig, sources, targets, stream):
+    """Load a square, transpose it and store it; `stream` stores past the caches."""
     itemsize = sig.args[1].dtype.bitwidth // 8
     rows = _transposed(builder, [builder.load(source, align=itemsize) for source in sources])
     for row, target in zip(rows, targets, strict=True):
@@ -241,63 +251,65 @@ def _move_square(builder, sig, sources, targets, stream):
             store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
 
-def _exchange(inward, parts=1, stream=False):
-    """The intrinsic that moves a square, or as many smaller ones as there are parts of the lanes."""
+def _copy_squares(to_block, parts=1, stream=False):
+    """Return the intrinsic that copies a square, or `parts` smaller ones, to the block or to the samples."""
 
     @intrinsic
-    def exchange(typing_context, samples, block, first, column):
+    def copy_squares(typing_context, samples, block, first, column):
         def codegen(context, builder, sig, values):
             width = LANE_WIDTHS[str(sig.args[1].dtype)]
             for lane in range(0, width, width // parts):
                 in_samples, in_block = _square(context, builder, sig, values, parts, lane)
-                sources, targets = (in_samples, in_block) if inward else (in_block, in_samples)
-                _move_square(builder, sig, sources, targets, stream)
+                sources, targets = (in_samples, in_block) if to_block else (in_block, in_samples)
+                _copy_square(builder, sig, sources, targets, stream)
             return context.get_dummy_value()
 
         return types.none(samples, block, first, column), codegen
 
-    return exchange
+    return copy_squares
 
 
 @intrinsic
-def _starts_packs(typing_context, samples, width):
-    """Whether the first number of every sample lies where a pack may be stored past the caches."""
+def _is_aligned_to_packs(typing_context, samples, width):
+    """Return whether the first number of every sample is aligned to the size of a pack."""
 
     def codegen(context, builder, sig, values):
         samples = make_array(sig.args[0])(context, builder, values[0])
         stride = cgutils.unpack_tuple(builder, samples.strides)[0]
         address = builder.ptrtoint(samples.data, ir.IntType(64))
         size = builder.mul(context.cast(builder, values[1], sig.args[1], types.intp), samples.itemsize)
-        beyond = builder.and_(builder.or_(address, stride), builder.sub(size, ir.Constant(ir.IntType(64), 1)))
-        return builder.icmp_unsigned("==", beyond, ir.Constant(ir.IntType(64), 0))
+        remainder = builder.and_(builder.or_(address, stride), builder.sub(size, ir.Constant(ir.IntType(64), 1)))
+        return builder.icmp_unsigned("==", remainder, ir.Constant(ir.IntType(64), 0))
 
     return types.boolean(samples, width), codegen
 
 
-def _is_square(samples, block):
-    """Whether squares of the two can be exchanged: numbers of one precision, each row contiguous."""
+def _can_copy_squares(samples, block):
+    """Return whether squares can be copied by vectors: both arrays are contiguous and of one precision."""
     return samples.ndim == 2 and samples.layout == block.layout == "C" and samples.dtype == block.dtype
 
 
-def _overload_with(function, exchange):
+def _overload_with(function, copy_squares):
+    """Use the intrinsic `copy_squares` for `function` if the arrays allow it, else its Python source."""
+
     def implementation(samples, block, first, column):
-        if _is_square(samples, block):
-            return lambda samples, block, first, column: exchange(samples, block, first, column)
+        if _can_copy_squares(samples, block):
+            return lambda samples, block, first, column: copy_squares(samples, block, first, column)
         return function
 
     overload(function)(implementation)
 
 
-_overload_with(gather_square, _exchange(inward=True))
-_overload_with(gather_half_squares, _exchange(inward=True, parts=2))
-_overload_with(scatter_square, _exchange(inward=False))
-_overload_with(scatter_half_squares, _exchange(inward=False, parts=2))
-_overload_with(stream_square, _exchange(inward=False, stream=True))
+_overload_with(gather_square, _copy_squares(to_block=True))
+_overload_with(gather_half_squares, _copy_squares(to_block=True, parts=2))
+_overload_with(scatter_square, _copy_squares(to_block=False))
+_overload_with(scatter_half_squares, _copy_squares(to_block=False, parts=2))
+_overload_with(stream_square, _copy_squares(to_block=False, stream=True))
 
 
 @overload(can_stream)
 def _overload_can_stream(samples, block):
-    if not _is_square(samples, block):
+    if not _can_copy_squares(samples, block):
         return lambda samples, block: False
     large = LARGE // (samples.dtype.bitwidth // 8)
-    return lambda samples, block: samples.size >= large and _starts_packs(samples, block.shape[1])
+    return lambda samples, block: samples.size >= large and _is_aligned_to_packs(samples, block.shape[1])

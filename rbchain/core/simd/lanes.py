@@ -1,11 +1,11 @@
-"""Many samples in one SIMD register: the index `Lanes` loads a `Pack`. With `lane_memory`, all that speaks LLVM.
+"""Packs: Numba types that hold one number of each sample of a block in a SIMD register.
 
-An array whose last axis has one entry per lane, indexed `a[i, k]` with `k` of type `Lanes`, yields a `Pack`: one number
-of each sample, side by side in one register. With an integer `k` the same source works on a single number.
-The arithmetic is IEEE, lane by lane: no lane can see its neighbours.
+The last axis of an array has one entry per lane. Indexed `a[i, k]` with `k` of type `Lanes`, the array yields a `Pack`.
+With an integer `k`, the same source computes a single number. Arithmetic is IEEE in each lane, and no lane affects
+another. All code that writes LLVM instructions is in this module and in `lane_memory`.
 
-No overload here is declared `inline="always"`: that starts Numba's dead-code elimination, which takes a store into an
-array reached through a tuple (`work.body[i, row, k] = x`) for dead and drops it. LLVM inlines them all the same.
+The overloads here are not declared `inline="always"`. That option starts Numba's dead-code elimination, which removes
+stores to arrays that are fields of a tuple (`work.dof[i, row, k] = x`). LLVM inlines the overloads in any case.
 """
 
 import math
@@ -21,11 +21,11 @@ from numba.extending import intrinsic, models, register_model
 
 from .jit import overload
 
-CONTRACT = ("contract",)
+CONTRACT = ("contract",)  # allows LLVM to fuse a * b + c, as `jit.OPTIONS` does for single numbers
 
 
 class Pack(types.Type):
-    """Numba type: one number of each lane, in a vector register."""
+    """Numba type of one number of `dtype` for each lane, in a vector register."""
 
     def __init__(self, dtype, width):
         self.dtype, self.width = dtype, width
@@ -33,7 +33,7 @@ class Pack(types.Type):
 
 
 class Mask(types.Type):
-    """Numba type: one truth value of each lane, from a comparison of packs of `dtype`."""
+    """Numba type of one truth value for each lane, the result of a comparison of packs of `dtype`."""
 
     def __init__(self, dtype, width):
         self.dtype, self.width = dtype, width
@@ -41,7 +41,7 @@ class Mask(types.Type):
 
 
 class Lanes(types.Type):
-    """Numba type: the index of all lanes at once. It carries no number: the width is in the type."""
+    """Numba type of the index of all lanes. It has no value at run time, because the width is part of the type."""
 
     def __init__(self, width):
         self.width = width
@@ -68,7 +68,7 @@ register_model(Lanes)(models.OpaqueModel)
 
 
 def _splat(context, builder, value, from_type, pack):
-    """One number in every lane."""
+    """Broadcast a number to all lanes."""
     number = context.cast(builder, value, from_type, pack.dtype)
     vector = context.get_value_type(pack)
     undefined = ir.Constant(vector, ir.Undefined)
@@ -77,7 +77,7 @@ def _splat(context, builder, value, from_type, pack):
 
 
 def _pack_of(*operands):
-    """The pack type that an operation on these operands works in, or None where it is not ours."""
+    """Return the pack type of an operation on packs and numbers of these types, or None for other operands."""
     packs = [t for t in operands if isinstance(t, Pack)]
     if packs and all(t == packs[0] or isinstance(t, types.Number) for t in operands):
         return packs[0]
@@ -85,6 +85,7 @@ def _pack_of(*operands):
 
 
 def as_packs(context, builder, pack, operand_types, values):
+    """Return the operands as vectors of the type `pack`: numbers are broadcast to all lanes."""
     return [
         value if isinstance(t, Pack) else _splat(context, builder, value, t, pack)
         for t, value in zip(operand_types, values, strict=True)
@@ -92,7 +93,7 @@ def as_packs(context, builder, pack, operand_types, values):
 
 
 def _operator(function, emit, masks=False):
-    """Teach Numba `function` on packs, or on a pack and a number: `emit(builder, x, y)` writes the instruction."""
+    """Define a function of two packs, or of a pack and a number; `emit(builder, x, y)` writes its instruction."""
 
     @infer_global(function)
     class _Typing(AbstractTemplate):
@@ -111,7 +112,7 @@ _operator(operator.add, lambda b, x, y: b.fadd(x, y, flags=CONTRACT))
 _operator(operator.sub, lambda b, x, y: b.fsub(x, y, flags=CONTRACT))
 _operator(operator.mul, lambda b, x, y: b.fmul(x, y, flags=CONTRACT))
 _operator(operator.truediv, lambda b, x, y: b.fdiv(x, y, flags=CONTRACT))
-# as Python's own: the second operand only where it is strictly beyond the first
+# As in Python, the result is the second operand only if it is strictly smaller (larger) than the first.
 _operator(min, lambda b, x, y: b.select(b.fcmp_ordered("<", y, x), y, x))
 _operator(max, lambda b, x, y: b.select(b.fcmp_ordered(">", y, x), y, x))
 _operator(operator.eq, lambda b, x, y: b.fcmp_ordered("==", x, y), masks=True)
@@ -121,7 +122,7 @@ for _comparison, _sign in ((operator.lt, "<"), (operator.le, "<="), (operator.gt
 
 
 def _function(function, accepts, emit):
-    """Teach Numba a function of one pack (or mask) that returns its like."""
+    """Define a function of one pack (or mask) that returns one of the same type."""
 
     @infer_global(function)
     class _Typing(AbstractTemplate):
@@ -135,7 +136,7 @@ def _function(function, accepts, emit):
 
 
 def _vector_intrinsic(name, *values):
-    """Call LLVM's own vector function on these vectors."""
+    """Return a function that calls the LLVM intrinsic of this name on vectors."""
 
     def call(builder, *operands):
         vector = operands[0].type
@@ -157,6 +158,8 @@ _function(operator.invert, Mask, lambda b, x: b.not_(x))
 
 
 def _mask_operator(function, name):
+    """Define a function of two masks; `name` is the method of the builder that writes its instruction."""
+
     @infer_global(function)
     class _Typing(AbstractTemplate):
         def generic(self, operands, keywords):
@@ -172,11 +175,11 @@ _mask_operator(operator.and_, "and_")
 _mask_operator(operator.or_, "or_")
 
 
-# --- choosing, by lane ------------------------------------------------------------------------------------------------
+# --- selection by lane ------------------------------------------------------------------------------------------------
 
 
 def select(condition, a, b):
-    """`a` where the condition holds, else `b`."""
+    """Return `a` in lanes in which the condition is true, else `b`."""
     return a if condition else b
 
 
@@ -199,7 +202,7 @@ def _overload_select(condition, a, b):
 
 
 def any_lane(condition):
-    """Whether the condition holds in at least one lane."""
+    """Return whether the condition is true in at least one lane."""
     return bool(condition)
 
 
@@ -219,11 +222,11 @@ def _overload_any_lane(condition):
     return lambda condition: bool(condition)
 
 
-# --- numbers in the precision of others -------------------------------------------------------------------------------
+# --- constants --------------------------------------------------------------------------------------------------------
 
 
 def constant_like(x, constant):
-    """The constant in the precision of `x`, so that float32 stays float32."""
+    """Return the constant in the precision of `x`, because a float64 constant would promote float32 numbers."""
     return constant
 
 
@@ -237,7 +240,7 @@ def _overload_constant_like(x, constant):
 
 
 def epsilon(x):
-    """The distance from 1 to the next number, in the precision of `x`."""
+    """Return the distance from 1 to the next larger number, in the precision of `x`."""
     return np.finfo(np.asarray(x).dtype).eps
 
 
@@ -247,11 +250,11 @@ def _overload_epsilon(x):
     return lambda x: value
 
 
-# --- what sincos is made of -------------------------------------------------------------------------------------------
+# --- functions for `trig.sincos` --------------------------------------------------------------------------------------
 
 
 def lanes_in(pack):
-    """How many numbers a pack holds."""
+    """Return how many numbers a pack holds."""
     return 1
 
 
@@ -263,7 +266,7 @@ def _overload_lanes_in(pack):
 
 @intrinsic
 def fused(typing_context, a, b, c):
-    """a * b + c rounded once, on packs: fused whether or not the optimiser would have done so."""
+    """Return a * b + c of packs, rounded once. A multiplication and an addition are not always fused by LLVM."""
     pack = _pack_of(a, b, c)
 
     def codegen(context, builder, sig, values):
@@ -273,8 +276,8 @@ def fused(typing_context, a, b, c):
 
 
 @intrinsic
-def turn_quadrants(typing_context, biased, s, c):
-    """Rotate (c, s) by as many right angles as the low bits of `biased` say (a pack to which 1.5 * 2^p was added)."""
+def rotate_quadrants(typing_context, biased, s, c):
+    """Rotate (c, s) by the number of right angles in the low bits of `biased`, a pack to which 1.5 * 2^p was added."""
 
     def codegen(context, builder, sig, values):
         pack = sig.args[0]
@@ -299,7 +302,7 @@ def turn_quadrants(typing_context, biased, s, c):
 
 @intrinsic
 def get_lane(typing_context, pack, lane):
-    """The number of one lane."""
+    """Return the number in one lane."""
 
     def codegen(context, builder, sig, values):
         return builder.extract_element(values[0], context.cast(builder, values[1], sig.args[1], types.int32))
@@ -309,7 +312,7 @@ def get_lane(typing_context, pack, lane):
 
 @intrinsic
 def set_lane(typing_context, pack, lane, number):
-    """The pack with the number of one lane replaced."""
+    """Return the pack with the number in one lane replaced."""
 
     def codegen(context, builder, sig, values):
         value = context.cast(builder, values[2], sig.args[2], pack.dtype)

@@ -1,4 +1,4 @@
-"""Sine and cosine of a pack in one go; of a single number, the C library's."""
+"""Sine and cosine for the joint rotations: of all lanes of a pack at once, or of one number with the C library."""
 
 import math
 
@@ -6,21 +6,25 @@ import numba
 from numba import types
 
 from .jit import OPTIONS, kernel, overload
-from .lanes import Pack, any_lane, fused, get_lane, lanes_in, set_lane, turn_quadrants
+from .lanes import Pack, any_lane, fused, get_lane, lanes_in, rotate_quadrants, set_lane
 
-# Beyond this the three-part pi/2 below is too short, and each lane goes to the C library.
-REDUCIBLE = 1e5
+# For larger |x| the three parts of pi/2 below are not precise enough. The C library computes these lanes.
+MAX_REDUCED_ANGLE = 1e5
 
-# pi/2 = HALF_PI[0] + HALF_PI[1] + HALF_PI[2] to three times the working precision (Cody and Waite 1980). With a fused
-# multiply-add the first subtraction is exact for |x| <= REDUCIBLE.
+# HALF_PI[0] + HALF_PI[1] + HALF_PI[2] is pi/2 in three times the working precision (Cody and Waite 1980). With a fused
+# multiply-add, the first subtraction is exact for |x| <= MAX_REDUCED_ANGLE.
 HALF_PI_64 = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 HALF_PI_32 = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
-# 1.5 * 2^p with p the mantissa's bits: adding it rounds to an integer that the low bits then hold.
+# 1.5 * 2^p with p bits of mantissa: adding it rounds a number to an integer, which the low bits of the sum hold.
 BIAS_64, BIAS_32 = 6755399441055744.0, 12582912.0
 
 
 def sincos(x):
-    """Sine and cosine of `x` in radians: within 2 ulp for |x| <= 1e5, the C library's beyond, NaN for inf and NaN."""
+    """Compute sine and cosine of `x`, rad; NaN for inf and NaN.
+
+    Errors are within 2 ulp for |x| <= 1e5. For larger angles and for single numbers, the results are those of the C
+    library.
+    """
     return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
 
 
@@ -35,17 +39,17 @@ def _overload_sincos(x):
 
 @kernel
 def _reduce(x, half_pi, bias):
-    """x = turns * pi/2 + r with |r| <= pi/4: r, and the turns in the low bits of a biased number."""
+    """Reduce x = quadrants * pi/2 + r to |r| <= pi/4; return r, and a number with the quadrants in its low bits."""
     biased = x * (2.0 / math.pi) + bias
-    turns = biased - bias
-    r = fused(-turns, half_pi[0], x)
-    r = fused(-turns, half_pi[1], r)
-    return fused(-turns, half_pi[2], r), biased
+    quadrants = biased - bias
+    r = fused(-quadrants, half_pi[0], x)
+    r = fused(-quadrants, half_pi[1], r)
+    return fused(-quadrants, half_pi[2], r), biased
 
 
 @kernel
 def _sincos_64(x):
-    """Minimax polynomials on [-pi/4, pi/4] with the coefficients of Sun's fdlibm (1993), k_sin.c and k_cos.c."""
+    """Evaluate minimax polynomials on [-pi/4, pi/4]; coefficients of Sun's fdlibm (1993), k_sin.c and k_cos.c."""
     r, biased = _reduce(x, HALF_PI_64, BIAS_64)
     z = r * r
     s = 1.58969099521155010221e-10 * z - 2.50507602534068634195e-08
@@ -54,34 +58,34 @@ def _sincos_64(x):
     c = -1.13596475577881948265e-11 * z + 2.08757232129817482790e-09
     c = ((c * z - 2.75573143513906633035e-07) * z + 2.48015872894767294178e-05) * z - 1.38888888888741095749e-03
     c = (c * z + 4.16666666666666019037e-02) * z - 0.5
-    s, c = turn_quadrants(biased, (s * z) * r + r, c * z + 1.0)
-    return _mend_far_lanes(x, s, c)
+    s, c = rotate_quadrants(biased, (s * z) * r + r, c * z + 1.0)
+    return _replace_large_angles(x, s, c)
 
 
 @kernel
 def _sincos_32(x):
-    """The same with the coefficients of Moshier's Cephes (1989), sinf.c."""
+    """Evaluate minimax polynomials on [-pi/4, pi/4]; coefficients of Moshier's Cephes (1989), sinf.c."""
     r, biased = _reduce(x, HALF_PI_32, BIAS_32)
     z = r * r
     s = (-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1
     c = (2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2
-    s, c = turn_quadrants(biased, (s * z) * r + r, (c * z - 0.5) * z + 1.0)
-    return _mend_far_lanes(x, s, c)
+    s, c = rotate_quadrants(biased, (s * z) * r + r, (c * z - 0.5) * z + 1.0)
+    return _replace_large_angles(x, s, c)
 
 
 @kernel
-def _mend_far_lanes(x, s, c):
-    """Put the C library's values into the lanes that are beyond the reduction's reach."""
-    if any_lane(abs(x) > REDUCIBLE):
-        return _sincos_of_far_lanes(x, s, c)
+def _replace_large_angles(x, s, c):
+    """Replace sine and cosine by those of the C library in lanes with |x| > MAX_REDUCED_ANGLE."""
+    if any_lane(abs(x) > MAX_REDUCED_ANGLE):
+        return _sincos_of_large_angles(x, s, c)
     return s, c
 
 
 @numba.njit(**OPTIONS)
-def _sincos_of_far_lanes(x, s, c):
-    # not inlined: it is rare, and a libm loop in every sweep would cost compile time
+def _sincos_of_large_angles(x, s, c):
+    # This function is not inlined. It is rarely called, and its loop in every sweep would cost compile time.
     for lane in range(lanes_in(x)):
         angle = get_lane(x, lane)
-        if abs(angle) > REDUCIBLE:
+        if abs(angle) > MAX_REDUCED_ANGLE:
             s, c = set_lane(s, lane, math.sin(angle)), set_lane(c, lane, math.cos(angle))
     return s, c

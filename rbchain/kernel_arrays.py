@@ -1,0 +1,197 @@
+"""KernelArrays: a mechanism as arrays for the kernels, with its frames and its samples without inertia."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
+from .errors import ModelError, StateError
+from .lock_free import cached_property
+from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
+from .model.flatten import batch_shape_of, dofs_of, topology_of
+from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
+from .model.pose import Pose, vector3
+from .model.precision import parameters_and_variation
+from .real_arrays import excerpt
+
+
+class KernelArrays:
+    """A mechanism as arrays for the kernels.
+
+    Attributes
+    ----------
+    description : Description
+        Names and numbers of the mechanism, from which everything else follows.
+    dofs : Dofs
+        The degrees of freedom of each body.
+    topology : array of int
+        The tree: one column per degree of freedom, rows as in `core.tree.layout`.
+    nq, nv, n_bodies : int
+        Numbers of positions, velocities and moving bodies.
+    batch_shape : tuple
+        Shape of the batch of samples whose parameters differ; () if all samples share them.
+    """
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.dofs = dofs_of(description)
+        self.nv = len(description.dof_types)
+        self.nq = int(self.dofs.position_counts.sum())
+        self.n_bodies = len(description.body_names)
+        self.topology = topology_of(description)
+        self.batch_shape = batch_shape_of(description)
+        self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
+        for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
+            getattr(description, field).flags.writeable = False
+
+    def arrays(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
+        """Topology, parameters and variation for the drivers, in one precision."""
+        if dtype.itemsize not in self._arrays:
+            self._arrays[dtype.itemsize] = (
+                self.topology,
+                *parameters_and_variation(self.description, dtype, self.in_water),
+            )
+        return self._arrays[dtype.itemsize]
+
+    def parameters(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
+        """Parameters and variation in one precision, with the columns of a model in water or without them."""
+        if in_water == self.in_water:
+            return self.arrays(dtype)[1:]
+        return parameters_and_variation(self.description, dtype, in_water)
+
+    @cached_property
+    def in_water(self) -> bool:
+        """Whether a fluid acts on any body."""
+        return is_in_water(self.description)
+
+    @cached_property
+    def has_passive_or_fluid_forces(self) -> bool:
+        """Whether passive joint forces or forces of a fluid act."""
+        return self.in_water or bool((self.topology[TOPOLOGY_PASSIVE] != 0).any())
+
+    @property
+    def has_drag(self) -> bool:
+        """Whether a fluid damps the motion of any body."""
+        fields = (self.description.linear_damping, self.description.quadratic_damping, self.description.strip_drag)
+        return self.in_water and any(field.any() for field in fields)
+
+    def refuse_water(self, what: str) -> None:
+        """Raise a StateError if the model is in water, which the function `what` does not support."""
+        if self.in_water:
+            raise StateError(
+                f"{what} does not support bodies in water; expected a model with fluid_density 0. "
+                "Use model.vary(fluid_density=0.0)"
+            )
+
+    @cached_property
+    def weightless(self) -> Self:
+        """The same model without gravity."""
+        return type(self)(dataclasses.replace(self.description, gravity=np.zeros_like(self.description.gravity)))
+
+    # --- frames -------------------------------------------------------------------------------------------------------
+
+    def frame(self, name: str) -> Frame:
+        """Return the frame of a moving body, or a frame on a fixed joint, by its name."""
+        bodies, fixed = self.description.body_names, self.description.frames
+        if name in bodies:
+            return Frame(bodies.index(name), Pose())
+        if name not in fixed:
+            raise ModelError(f"the model has no body or frame {name!r}; expected one of {excerpt([*bodies, *fixed])}")
+        return fixed[name]
+
+    def observed_point(
+        self, frame: str, point: npt.ArrayLike, relative_to: str | None
+    ) -> tuple[tuple[int, int, float, float, float]]:
+        """Return a point of a frame as drivers of Jacobians take it: (dof, dof of the observer, x, y, z).
+
+        The dof is the last one of the body that carries the frame, or nv for the world. The coordinates, in m, are in
+        the axes of that body.
+        """
+        dof, place = self._dof_and_point(frame, vector3(point, "point"))
+        observer = self.nv if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
+        x, y, z = place.tolist()
+        return ((dof, observer, x, y, z),)
+
+    def _dof_and_point(self, name: str, point: np.ndarray) -> tuple[int, np.ndarray]:
+        frame = self.frame(name)
+        place = frame.pose.rotation @ point + frame.pose.translation
+        return self.nv if frame.body < 0 else int(self.dofs.last[frame.body]), place
+
+    # --- inertia ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _dofs_without_inertia(self) -> np.ndarray:
+        return dofs_without_inertia(self.description)
+
+    @cached_property
+    def has_inertia(self) -> bool:
+        """Whether inertia determines all accelerations, in every sample."""
+        return not self._dofs_without_inertia.any()
+
+    @cached_property
+    def bodies_without_inertia(self) -> tuple[str, ...]:
+        """Names of the bodies whose accelerations inertia does not determine, in every sample."""
+        free = self._dofs_without_inertia
+        return bodies_of_dofs(self.description, free[0]) if len(free) and free.any(-1).all() else ()
+
+    def samples_without_inertia(
+        self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Find the samples in which inertia does not determine all accelerations.
+
+        Parameters
+        ----------
+        what : str
+            The function that needs the accelerations, for the message.
+        held : (nv,) array of bool, optional
+            Degrees of freedom whose accelerations are prescribed.
+        resisted : (nv,) or (samples, nv) array of bool, optional
+            Degrees of freedom that a spring or damper resists as inertia does.
+
+        Returns
+        -------
+        (*batch_shape) array of bool
+
+        Raises
+        ------
+        ModelError
+            If inertia determines the accelerations in none of the samples.
+        """
+        free = self._dofs_without_inertia
+        if (held is not None or resisted is not None) and free.any():
+            free = dofs_without_inertia(self.description, held, resisted)
+        without = np.asarray(free.any(-1))
+        if len(without) and without.all():
+            found = remedies(self.description.name, bodies_of_dofs(self.description, free[0]))
+            raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")
+        if len(without) == 1:  # all samples share the inertias
+            return np.broadcast_to(without[0], self.batch_shape)
+        return without.reshape(self.batch_shape)
+
+    def with_inertia(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
+        """Return the model for a function that divides by inertia: samples without inertia have rotors of NaN.
+
+        The NaN makes these samples fail. Otherwise, round-off could be taken for their inertia. Parameters and errors
+        are those of `samples_without_inertia`.
+        """
+        if self.has_inertia:
+            return self
+        without = self.samples_without_inertia(what, held, resisted)
+        if not without.any():
+            return self
+        if held is None and resisted is None:
+            return self._failing_without_inertia
+        return self._failing_where(without)
+
+    @cached_property
+    def _failing_without_inertia(self) -> Self:
+        return self._failing_where(self._dofs_without_inertia.any(-1).reshape(self.batch_shape))
+
+    def _failing_where(self, samples: np.ndarray) -> Self:
+        """Return the model in which these samples (*batch_shape) have rotors of NaN."""
+        rotors = np.where(samples[..., None], np.nan, self.description.rotor_inertia)
+        return type(self)(dataclasses.replace(self.description, rotor_inertia=rotors))

@@ -1,0 +1,45 @@
+"""Flatten the parameters of a description in one precision, with the values that differ between samples."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from ..core.tree.layout import Variation
+from ..errors import ModelError
+from .description import VARIABLE_FIELDS, Description
+from .flatten import batch_shape_of, parameters_of, variation_of
+
+
+def parameters_and_variation(
+    description: Description, dtype: np.dtype, in_water: bool
+) -> tuple[np.ndarray, Variation | None]:
+    """Return parameters and variation in one precision, with or without the columns of a model in water.
+
+    The parameters are those of the first sample. The variation is None if all samples share them. Raises ModelError if
+    a parameter is beyond the range of the precision.
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            parameters, variation = parameters_of(_first_sample(description), in_water), None
+            if batch_shape_of(description) != ():
+                variation = Variation(*variation_of(description, parameters, dtype, in_water))
+                parameters = parameters[..., None]
+            return parameters.astype(dtype), variation
+    except FloatingPointError:
+        raise ModelError(
+            f"model {description.name!r}: a parameter, or a product such as rotor_inertia gear_ratio^2, is beyond the "
+            f"range of {dtype.name}; expected absolute values up to {np.finfo(dtype).max:.1e}. Check the units of "
+            "large parameters" + (", or use float64 states" if dtype == np.float32 else "")
+        ) from None
+
+
+def _first_sample(description: Description) -> Description:
+    """Return the description with the values that the first sample has."""
+    first = {
+        field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
+        for field, axes in VARIABLE_FIELDS.items()
+        if (value := getattr(description, field)).ndim > len(axes)
+    }
+    return dataclasses.replace(description, **first)
