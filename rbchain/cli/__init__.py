@@ -13,6 +13,7 @@ from .doctor import add_doctor
 from .output import EXIT_INTERRUPTED, EXIT_REFUSED
 from .single import add_single
 from .study import add_study
+from .warm import add_warm
 
 EXAMPLES = """examples:
   rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz
@@ -54,5 +55,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_single(commands, form)
     add_study(commands, form)
+    add_warm(commands, form)
     add_doctor(commands, form)
     return parser

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,20 +79,3 @@ def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
         for drives in ((), (rb.PID("link1", reference=0.0, kp=1.0),)):
             motion = model.simulate(q, qd, 0.1, drives=drives, **method)
             _ = motion.tau
-
-
-def call_study(file: str | Path) -> None:
-    """Compute two samples of a study in as few steps as possible, with all its measures."""
-    from ..study.description import read_description
-    from ..study.plan import plan_of
-
-    description = read_description(file)
-    settings = description.simulate
-    few: dict[str, Any] = {"max_steps": 2} if settings.method == "rk45" else {"step": settings.duration}
-    short = settings.model_copy(update=few)
-    samples = min(2, description.samples)
-    description = description.model_copy(update={"simulate": short})
-    plan = plan_of(description, Path(file).parent)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plan.compute(0, samples)

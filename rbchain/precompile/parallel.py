@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +15,40 @@ from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
 from .signatures import Signature
 
-#: A process keeps all that it has compiled in memory, some 20 MB for each driver.
+#: A process keeps everything that it compiles in memory, about 20 MB for each driver.
 MOST_PER_PROCESS = 16
+
+
+class Workers:
+    """The processes that compile; another thread may stop them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def start(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """A new process that compiles what it reads; RbchainError once they are stopped."""
+        command = [sys.executable, "-m", "rbchain.precompile.worker"]
+        pipe = subprocess.PIPE
+        with self._lock:
+            if self._stopped:
+                raise RbchainError("the compilation was stopped")
+            worker = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+            self._running.add(worker)
+        return worker
+
+    def forget(self, worker: subprocess.Popen[bytes]) -> None:
+        """A process has ended."""
+        with self._lock:
+            self._running.discard(worker)
+
+    def stop(self) -> None:
+        """End all processes, and let no new one start."""
+        with self._lock:
+            self._stopped = True
+            for worker in self._running:
+                worker.kill()
 
 
 def compile_signatures(
@@ -23,8 +56,9 @@ def compile_signatures(
     level: str | None = None,
     processes: int | None = None,
     advance: Callable[[Signature], object] = lambda signature: None,
+    workers: Workers | None = None,
 ) -> list[Path]:
-    """Compile drivers that are not compiled yet, into the user's cache.
+    """Compile those drivers of which there is no machine code yet, into the user's cache.
 
     Parameters
     ----------
@@ -36,6 +70,8 @@ def compile_signatures(
         How many processes compile at once; by default `rb.get_num_threads()`.
     advance : function(signature)
         Called after each driver.
+    workers : Workers, optional
+        The processes, for a caller that may have to stop them.
 
     Returns
     -------
@@ -48,18 +84,23 @@ def compile_signatures(
         If a driver cannot be compiled.
     """
     processes = min(processes or get_num_threads(), max(1, len(signatures)))
-    environment = os.environ | {"RBCHAIN_COMPILE_ONLY": "1"}
+    environment = os.environ | {"RBCHAIN_COMPILE_ONLY": "1", "RBCHAIN_QUIET": "1"}
     if level is not None:
         environment["RBCHAIN_MACHINE_CODE"] = level
+    own, files = workers or Workers(), dict[Signature, Path]()
+
+    def compile_group(group: Sequence[Signature]) -> None:
+        files.update(_compile_group(group, own.start(environment), own, advance))
+
     with ThreadPoolExecutor(processes) as pool:
-        jobs = [pool.submit(_compile_group, group, environment, advance) for group in groups(signatures, processes)]
+        jobs = [pool.submit(compile_group, group) for group in groups(signatures, processes)]
         try:
-            files: dict[Signature, Path] = {}
             for job in jobs:
-                files |= job.result()
+                job.result()
         except BaseException:
             for job in jobs:
                 job.cancel()
+            own.stop()
             raise
     return [files[signature] for signature in signatures]
 
@@ -70,7 +111,7 @@ def groups(signatures: Sequence[Signature], processes: int) -> list[list[Signatu
     for signature in signatures:
         by_arrays.setdefault(tuple(map(str, signature.types[1:4])), []).append(signature)
     found = list(by_arrays.values())
-    while len(found) < processes or max(map(len, found)) > MOST_PER_PROCESS:
+    while found and (len(found) < processes or max(map(len, found)) > MOST_PER_PROCESS):
         longest = max(found, key=len)
         if len(longest) == 1:
             break
@@ -80,22 +121,22 @@ def groups(signatures: Sequence[Signature], processes: int) -> list[list[Signatu
 
 
 def _compile_group(
-    group: Sequence[Signature], environment: dict[str, str], advance: Callable[[Signature], object]
+    group: Sequence[Signature],
+    worker: subprocess.Popen[bytes],
+    workers: Workers,
+    advance: Callable[[Signature], object],
 ) -> dict[Signature, Path]:
-    command = [sys.executable, "-m", "rbchain.precompile.worker"]
+    """The files of the drivers that a process compiles."""
     files = {}
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as worker:
+    with worker:
         assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None
         worker.stdin.write(pickle.dumps(group))
         worker.stdin.close()
         for signature, line in zip(group, worker.stdout, strict=False):
             files[signature] = Path(line.decode().rstrip("\n"))
             advance(signature)
-        problem = worker.stderr.read().decode().strip()
-    if worker.returncode != 0 or len(files) < len(group):
-        raise RbchainError(
-            f"{group[len(files)].name if len(files) < len(group) else group[-1].name} cannot be compiled: {problem}"
-        )
+        problem = worker.stderr.read().decode(errors="replace").strip()
+    workers.forget(worker)
+    if len(files) < len(group):
+        raise RbchainError(f"the driver {group[len(files)].name} cannot be compiled: {problem}")
     return files

@@ -1,17 +1,16 @@
-"""Signatures of drivers: recorded while the calls run in plain Python, so that nothing needs to be compiled first.
+"""Signatures of drivers: recorded while a function runs in plain Python, so that nothing needs to be compiled first.
 
-Run as a program, this module prints the pickled signatures of everything, or of a study.
+Run as a program, this module reads a pickled function, calls it, and writes the pickled signatures of the drivers.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+import traceback
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba
@@ -21,66 +20,67 @@ from ..errors import RbchainError
 
 
 class Signature(NamedTuple):
-    """A driver and the Numba types of its arguments."""
+    """A driver, by module and name, and the Numba types of its arguments."""
 
     module: str
     name: str
     types: tuple[Any, ...]
 
 
-@contextlib.contextmanager
-def _recorded() -> Iterator[list[Signature]]:
-    """Within this, each new signature of a driver that plain Python calls is added to the list."""
-    found: dict[Signature, None] = {}
-    signatures: list[Signature] = []
+def signatures_of(function: Callable[[], object]) -> list[Signature]:
+    """Call a function in a process that runs rbchain in plain Python; returns the signatures of the drivers it calls.
 
-    def record(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        signature = Signature(function.__module__, function.__name__, tuple(map(numba.typeof, arguments)))
-        if signature not in found:
-            found[signature] = None
-            signatures.append(signature)
+    Parameters
+    ----------
+    function : callable
+        Without arguments; it must be picklable. What it prints is lost.
 
-    jit.before_plain_call = record
-    try:
-        yield signatures
-    finally:
-        jit.before_plain_call = None
+    Returns
+    -------
+    list of Signature
+        Each once, in the order of their first calls.
 
-
-def signatures_of_everything() -> list[Signature]:
-    """The signatures that the functions of the documentation, the examples and the command line have."""
-    return _in_plain_python("everything")
-
-
-def signatures_of_study(file: str | Path) -> list[Signature]:
-    """The signatures that a study needs. The study file is checked first, as `Study.read` does."""
-    return _in_plain_python("study", str(file))
-
-
-def _in_plain_python(*arguments: str) -> list[Signature]:
-    """Run this module in a process of its own: Numba reads NUMBA_DISABLE_JIT only once."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "RBCHAIN_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", __name__, *arguments]
-    run = subprocess.run(command, env=environment, capture_output=True, check=False)
+    Raises
+    ------
+    RbchainError
+        If the function raises.
+    """
+    # a process of its own, because Numba reads NUMBA_DISABLE_JIT only once
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "RBCHAIN_NUM_THREADS": "1", "RBCHAIN_QUIET": "1"}
+    command = [sys.executable, "-m", __name__]
+    run = subprocess.run(command, env=environment, input=pickle.dumps(function), capture_output=True, check=False)
     if run.returncode != 0:
-        raise RbchainError(f"the signatures of the drivers cannot be recorded: {run.stderr.decode().strip()}")
+        raise RbchainError(f"the drivers cannot be recorded: {run.stderr.decode(errors='replace').strip()}")
     signatures: list[Signature] = pickle.loads(run.stdout)
     return signatures
 
 
-def _main(what: str, *arguments: str) -> None:
-    from . import calls
+def recorded(function: Callable[[], object]) -> list[Signature]:
+    """The signatures of the drivers that a function calls in this process, which runs plain Python."""
+    found: dict[Signature, None] = {}
 
-    with _recorded() as signatures:
-        calls.call_study(*arguments) if what == "study" else calls.call_everything()
-    # under this module's importable name, because this process knows it as __main__
-    from rbchain.precompile.signatures import Signature as Importable
+    def record(driver: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        found[Signature(driver.__module__, driver.__name__, tuple(map(numba.typeof, arguments)))] = None
 
-    sys.stdout.buffer.write(pickle.dumps([Importable(*signature) for signature in signatures]))
+    jit.before_plain_call = record
+    try:
+        function()
+    finally:
+        jit.before_plain_call = None
+    return list(found)
+
+
+def _main() -> None:
+    results, sys.stdout = sys.stdout, sys.stderr  # the pipe is for the signatures alone
+    try:
+        signatures = recorded(pickle.loads(sys.stdin.buffer.read()))
+    except Exception as error:  # of any function
+        sys.exit("".join(traceback.format_exception_only(error)).strip())
+    results.buffer.write(pickle.dumps(signatures))
 
 
 if __name__ == "__main__":
-    try:
-        _main(*sys.argv[1:])
-    except (RbchainError, OSError, ValueError) as error:
-        sys.exit(str(error))
+    # from the module that other processes import, so that they can unpickle Signature
+    from rbchain.precompile import signatures as importable
+
+    importable._main()

@@ -18,6 +18,7 @@ from ..misspelt import SuggestsAttributes
 from ..real_arrays import finite_number, whole_number
 from ..trajectory import Trajectory
 from . import executors
+from .compilation import compiled_in_parallel
 from .description import checked, read_description
 from .effects import effects_of
 from .plan import Plan, plan_of
@@ -182,7 +183,8 @@ class Study(SuggestsAttributes):
             size = min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
         if out is None:
             in_memory = InMemory(plan, size)
-            statistics = run(plan, in_memory, compute, progress or None)
+            with compiled_in_parallel(plan):
+                statistics = run(plan, in_memory, compute, progress or None)
             return in_memory.dataset(plan, statistics)
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
@@ -195,7 +197,8 @@ class Study(SuggestsAttributes):
                 if store.repaired:
                     log.write(event="repaired", files=[str(damage) for damage in store.repaired])
                     warnings.warn(store.repair_message(), stacklevel=2)
-                statistics = run(plan, store, compute, progress or None)
+                with compiled_in_parallel(plan):
+                    statistics = run(plan, store, compute, progress or None)
                 store.write_statistics(statistics)
                 log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         except OSError as error:

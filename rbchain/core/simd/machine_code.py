@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 import numba
 from numba import config
 
+from ...progress import progress
 from .levels import LEVEL, NATIVE
 
 try:
@@ -63,16 +64,6 @@ TARGET = (
 #: The file that holds the code of each driver that this process has loaded or compiled, by the driver's Python function
 #: and the types of its arguments.
 files = {}
-
-
-@contextlib.contextmanager
-def _silent(driver, state):
-    yield
-
-
-#: Called as a context manager around work that takes long, with the name of a driver and "compiling" or "waiting".
-#: The layers above replace it by one that reports progress.
-report = _silent
 
 #: Called with a driver's Python function and the types of its arguments before this process compiles it, if not None.
 before_compiling = None
@@ -138,7 +129,7 @@ class Lock:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return False
             except BlockingIOError:
-                with report(driver, "waiting"):
+                with progress(f"Waiting for another process, which compiles {driver}"):
                     fcntl.flock(self._file, fcntl.LOCK_EX)
                 return True
         except OSError:

@@ -18,6 +18,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
+from ...progress import progress
 from . import machine_code
 from .levels import LEVEL, LEVELS, NATIVE
 
@@ -180,7 +181,8 @@ class MachineCodeCache(FunctionCache):
         if found is None:
             if machine_code.before_compiling is not None:
                 machine_code.before_compiling(self._py_func, sig)
-            self.compiling.enter_context(machine_code.report(self._driver, "compiling"))
+            text = f"Compiling {self._driver}, once: later processes load it from {self.cache_path}"
+            self.compiling.enter_context(progress(text))
         return found
 
     def _load(self, sig, key, target_context):

@@ -1,0 +1,57 @@
+"""`rbchain warm`: compile drivers before they are needed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from rich.console import Console
+
+from ..core.simd.levels import LEVEL, LEVELS
+from .output import EXIT_OK
+
+
+def add_warm(commands: Any, form: dict[str, Any]) -> None:
+    """Add the command to the parser's."""
+    warm = commands.add_parser("warm", help="compile drivers before they are needed, in parallel processes", **form)
+    warm.add_argument("file", metavar="STUDY", nargs="?", help="only what this study file needs (default: everything)")
+    warm.add_argument(
+        "--for",
+        dest="levels",
+        action="append",
+        choices=tuple(LEVELS),
+        metavar="LEVEL",
+        help=f"processor level to compile for, one of {', '.join(LEVELS)}; repeat it for several (default: {LEVEL})",
+    )
+    warm.add_argument("--processes", type=int, help="how many processes compile at once (default: one for each core)")
+    warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to go on")
+
+
+def _signatures(options: argparse.Namespace) -> Any:
+    """The drivers to compile."""
+    if options.processes is not None and options.processes < 1:
+        raise ValueError(f"--processes is {options.processes}; expected a number of at least 1")
+    if options.file is None:
+        from ..precompile.calls import call_everything
+        from ..precompile.signatures import signatures_of
+
+        return signatures_of(call_everything)
+    from .. import Study
+    from ..study.compilation import signatures_of_plan
+
+    return signatures_of_plan(Study.read(options.file).plan)
+
+
+def _warm(options: argparse.Namespace, signatures: Any, console: Console) -> int:
+    from ..precompile.parallel import compile_signatures
+    from ..progress import progress
+
+    for level in options.levels or [LEVEL]:
+        with progress(f"Compiling for {level}", total=len(signatures), after=0.0) as work:
+            files = compile_signatures(
+                signatures, level, options.processes, lambda signature: work.advance(note=signature.name)
+            )
+        folders = sorted({os.path.dirname(file.parent) for file in files})
+        console.print(f"{len(files)} drivers for {level} in {', '.join(folders)}", highlight=False, soft_wrap=True)
+    return EXIT_OK

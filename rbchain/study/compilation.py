@@ -1,0 +1,62 @@
+"""Compile the drivers of a study in parallel: a study calls about five, of which each takes seconds to compile."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..core.simd import machine_code
+from ..drivers.threads import get_num_threads
+from ..errors import RbchainError
+from ..precompile.parallel import Workers, compile_signatures
+from ..precompile.signatures import Signature, signatures_of
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+
+def compute_briefly(plan: Plan) -> None:
+    """Compute two samples of a study in as few steps as possible: it calls the drivers that the study calls."""
+    simulation = plan.nominal.simulation
+    few: dict[str, Any] = {"max_steps": 2} if simulation.method == "rk45" else {"step": simulation.duration}
+    short = replace(plan, nominal=replace(plan.nominal, simulation=simulation.model_copy(update=few)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        short.compute(0, min(2, plan.description.samples))
+
+
+def signatures_of_plan(plan: Plan) -> list[Signature]:
+    """The signatures of the drivers that a study calls. Raise RbchainError if it cannot go to another process."""
+    return signatures_of(partial(compute_briefly, plan))
+
+
+@contextlib.contextmanager
+def compiled_in_parallel(plan: Plan) -> Iterator[None]:
+    """Within this, the first driver that must be compiled makes other processes compile the study's other drivers."""
+    workers = Workers()
+    if get_num_threads() > 1:
+        machine_code.before_compiling = partial(_start, plan, workers)
+    try:
+        yield
+    finally:
+        machine_code.before_compiling = None
+        workers.stop()
+
+
+def _start(plan: Plan, workers: Workers, driver: Callable[..., Any], types: tuple[Any, ...]) -> None:
+    """Compile in a thread's processes what this process does not compile itself."""
+    machine_code.before_compiling = None
+    own = Signature(driver.__module__, driver.__name__, types)
+
+    def compile_others() -> None:
+        # without its help the study compiles one driver after the other, and reports what is wrong
+        with contextlib.suppress(RbchainError, OSError, AttributeError, TypeError):
+            others = [signature for signature in signatures_of_plan(plan) if signature != own]
+            compile_signatures(others, processes=get_num_threads() - 1, workers=workers)
+
+    threading.Thread(target=compile_others, name="rbchain-compiles", daemon=True).start()
