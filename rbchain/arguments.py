@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .errors import StateError
 from .model.description import Description
 from .model.flatten import Dofs
-from .real_arrays import FLOAT32, FLOAT64, real_array
+from .real_arrays import FLOAT32, FLOAT64, excerpt, real_array
 
 POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
 #: Largest difference between the norm of a quaternion and 1.
@@ -130,6 +130,23 @@ class StateArguments:
         of_dofs = np.zeros((*of_bodies.shape[:-2], self.nv, of_bodies.shape[-1]), of_bodies.dtype)
         of_dofs[..., self.dofs.last, :] = of_bodies
         return of_dofs
+
+
+def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
+    """Refuse an index that selects nothing in a batch. It is an integer, or a tuple of integers for the first axes.
+
+    Arrays of integers are accepted as NumPy does, for several samples.
+    """
+    entries = [np.asarray(k) for k in (index if isinstance(index, tuple) else (index,))]
+    is_whole = all(k.dtype.kind in "iu" for k in entries) and len(entries) <= len(batch_shape)
+    if is_whole and all(((-size <= k) & (k < size)).all() for k, size in zip(entries, batch_shape, strict=False)):
+        return
+    if not batch_shape:
+        raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without of_sample")
+    first, last = (0,) * len(batch_shape), tuple(size - 1 for size in batch_shape)
+    is_flat = len(batch_shape) == 1
+    expected = f"an integer from 0 to {last[0]}" if is_flat else f"a tuple of integers from {first} to {last}"
+    raise StateError(f"the sample index is {excerpt(index)}; expected {expected}, for a batch of shape {batch_shape}")
 
 
 def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, SupportsIndex
 import numpy.typing as npt
 
 from . import simulation
+from .arguments import check_sample_index
 from .codegen.generate import generate
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
@@ -156,7 +157,17 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         return Model(varied_description(self.description, self.kernel_model.dofs, fields))
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
-        """The model of one sample of the batch, by its index (an int or a tuple); this one if samples do not differ.
+        """Return the model of one sample of the batch; this model if the samples do not differ.
+
+        Parameters
+        ----------
+        i : int or tuple of int
+            The index of the sample in the batch.
+
+        Raises
+        ------
+        StateError
+            If the batch has no such sample.
 
         Examples
         --------
@@ -166,6 +177,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         """
         if not self.batch_shape:
             return self
+        check_sample_index(i, self.batch_shape)
         fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
         own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
         return Model(dataclasses.replace(self.description, **own))

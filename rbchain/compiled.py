@@ -1,18 +1,18 @@
-"""The compiled sweeps, for calling from your own compiled code: a controller, an optimiser, a loop of your own.
+"""Kernels for your own compiled code: call them with a state from a controller, an optimiser or a loop of your own.
 
-Everything works on a block of samples, side by side: arrays whose last axis has one entry per sample. `block_of(model)`
-makes one with memory for everything:
+All kernels work on a block of samples: arrays whose last axis has one entry per sample. `block_of(model)` returns a
+block with all the memory that the kernels need:
 
-    block.model, block.work       what the sweeps compute with
+    block.model, block.work       parameters and working memory of the kernels
     block.q, qd, qdd              states, (nq, samples) and (nv, samples)
     block.loads.tau               joint forces, (nv, samples)
     block.loads.wrenches          (nv, 6, samples), force, then moment about the body's origin, world axes
 
-and each sweep takes what it needs of these and an index `k`: 0 for the only sample of a block of one; or
-`all_lanes(block.q)`, from inside compiled code, for all samples of a block that fills a register, which then cost
-little more than one. Arithmetic on `block.q[i, k]` works for both.
+A kernel takes some of these arrays and an index `k`. Pass `k = 0` for a block of one sample. For a block that fills a
+register, pass `k = all_lanes(block.q)` from inside compiled code. The kernel then computes all samples at once, in
+little more time than one. Arithmetic on `block.q[i, k]` works for both.
 
-    forward_dynamics(model, q, qd, loads, qdd, work, k)         writes qdd; NaN from a singular joint on
+    forward_dynamics(model, q, qd, loads, qdd, work, k)         writes qdd; NaN where the mechanism is singular
     inverse_dynamics(model, q, qd, qdd, loads, work, k)         writes loads.tau
     hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k)  qdd, loads.tau; prescribed (nv, samples) is 0 or 1
     joint_reactions(model, q, qd, qdd, loads, reactions, work, k)           (bodies, 6, samples), and loads.tau
@@ -23,27 +23,28 @@ little more than one. Arithmetic on `block.q[i, k]` works for both.
     mass_matrix(model, q, H, composite, work, k)                            (nv, nv, samples)
     coriolis_matrix(model, q, qd, C, scratch, work, k)                      (nv, nv, samples)
     centroidal_momentum_matrix(model, q, matrix, composite, work, k)        (6, nv, samples)
-    momentum(model, q, qd, found, work, k)                                  (9, samples)
+    momentum(model, q, qd, result, work, k)                                 (9, samples)
     energy(model, q, qd, energies, work, k)                                 (2, samples)
-    inverse_dynamics_derivatives(model, q, qd, qdd, loads, found, scratch, work, k)     (3, nv, nv, samples)
+    inverse_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, scratch, work, k)   (3, nv, nv, samples)
     inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k)               (nv, bodies, 10, samples)
     position_rates(model, q, qd, rate, k)                                   dq/dt, (nq, samples)
-    normalize_positions(model, q, k)                                        gives the quaternions in q unit length
+    normalize_positions(model, q, k)                                        normalises the quaternions in q
 
-Results have the shapes named, and start as zeros, of which some stay. Scratch is `composite` (nv, RIGID_ROWS, samples)
-and `scratch` (nv, CORIOLIS_ROWS, samples) or, for the derivatives, (nv, DERIVATIVE_ROWS, samples). A body's number in a
-Point is that of its last degree of freedom, and nv that of the world. Nothing is checked: arrays of a wrong shape are
-read and written beyond their end.
+Result arrays must have these shapes and start as zeros, because kernels do not write entries that are always zero.
+Scratch memory is `composite` (nv, RIGID_ROWS, samples) and `scratch` (nv, CORIOLIS_ROWS, samples); for the derivatives,
+`scratch` is (nv, DERIVATIVE_ROWS, samples). A Point names a body by its last degree of freedom, and the world by nv.
+Kernels check nothing: they read and write beyond the end of an array that has the wrong shape.
 
-Compile your function with `@compiled.driver`: a driver is what Python calls. It is Numba's `njit` with the options of
-rbchain's own drivers. It counts no references, which would cost more than the dynamics; in return it cannot make
-arrays, and works with those it is given. It lets go of Python's lock while it runs, and is cached on disk until your
-file, rbchain or the width of the lanes changes. Do not use Numba's own `cache=True` here: it does not notice the last
-two, and code of another width reads and writes beyond the end of arrays.
+Compile your function with `@compiled.driver`. This is Numba's `njit` with the options of rbchain's own drivers, the
+functions that Python calls. It does not count references to arrays, which would take longer than the dynamics. The
+function therefore cannot create arrays: pass all arrays that it needs. It releases Python's global interpreter lock
+while it runs. Its machine code is cached on disk until your file, rbchain or the lane width changes. Do not use Numba's
+own `cache=True` here. It does not detect the last two changes, and machine code for another lane width reads and writes
+beyond the end of arrays.
 
 Examples
 --------
-Gravity compensation, 1000 steps of a rod that so falls no more than its first velocity lets it:
+Gravity compensation for 1000 steps, so that a rod keeps its initial velocity of 0.5 rad/s for 1 s:
 
 >>> import rbchain as rb
 >>> from rbchain import compiled
@@ -98,6 +99,7 @@ from .core.tree.layout import (
 )
 from .errors import StateError
 from .misspelt import no_attribute
+from .real_arrays import excerpt, real_array
 
 __all__ = [
     "CORIOLIS_ROWS",
@@ -133,16 +135,16 @@ __all__ = [
 
 
 def block_of(model, register_full=False, dtype=np.float64, samples=None):
-    """Memory for a block of samples of a model, its states neutral and at rest, its forces zero.
+    """Create a block of samples of a model: neutral positions, zero velocities and forces, and working memory.
 
     Parameters
     ----------
     model : Model
     register_full : bool
-        A block of as many samples as fill a register, for `k = all_lanes(block.q)`; or of one, for `k = 0`.
+        Whether the block has as many samples as fill a register, for `k = all_lanes(block.q)`, or one, for `k = 0`.
     dtype : float64 or float32
     samples : sequence of int, optional
-        Of a model whose samples differ: which ones, counted along its flattened batch; one for each place.
+        For a model whose samples differ: the index of each sample in the block, counted along the flattened batch.
 
     Returns
     -------
@@ -151,26 +153,28 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
     Raises
     ------
     StateError
-        If `samples` does not fit the model.
+        If `dtype` is another type, or `samples` does not fit the model.
+
+    Examples
+    --------
+    The block of the second of two pendulums, whose mass is 4 kg:
+
+    >>> import rbchain as rb
+    >>> from rbchain import compiled
+    >>> many = rb.Model.serial_chain(1).vary(mass=[[3.0], [4.0]])
+    >>> compiled.block_of(many, samples=[1]).q.shape
+    (1, 1)
     """
     dtype = np.dtype(dtype)
+    if dtype.name not in LANE_WIDTHS:
+        raise StateError(f"dtype is {dtype.name}; expected float64 or float32")
     width = LANE_WIDTHS[dtype.name] if register_full else 1
     topology, parameters, variation = model.kernel_model.arrays(dtype)
-    if (variation is None) != (samples is None):
-        wanted = "none, for its samples do not differ" if variation is None else f"{width} of its samples"
-        raise StateError(f"samples is {samples!r} for a model of batch_shape {model.batch_shape}; expected {wanted}")
-    if samples is not None:
-        samples = np.asarray(samples)
-        of_model = int(np.prod(model.batch_shape))
-        if (
-            samples.shape != (width,)
-            or samples.dtype.kind not in "iu"
-            or not ((samples >= 0) & (samples < of_model)).all()
-        ):
-            raise StateError(f"samples is {samples.tolist()}; expected {width} whole numbers from 0 to {of_model - 1}")
+    checked = _checked_samples(samples, width, model.batch_shape)
+    if checked is not None:
         lanes = variation.values.shape[2]
         parameters = np.repeat(parameters, width, axis=2)
-        own = variation.values[samples // lanes, :, samples % lanes]
+        own = variation.values[checked // lanes, :, checked % lanes]
         parameters[variation.entries[:, 0], variation.entries[:, 1]] = own.T
     n = topology.shape[1]
     dof = np.zeros((n + 1, DOF_ROWS, width), dtype)
@@ -185,7 +189,29 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
     return Block(flat, Work(dof, contributions), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+def _checked_samples(samples, width, batch_shape):
+    """Return the indices (width,) of a block's samples as an array; None if the samples of the model do not differ."""
+    if not batch_shape:
+        if samples is not None:
+            raise StateError(
+                f"samples is {excerpt(samples)}, but the samples of this model do not differ; expected no samples. "
+                "Omit samples, or use Model.vary to create a model whose samples differ"
+            )
+        return None
+    count = int(np.prod(batch_shape))
+    expected = f"{width} whole {'number' if width == 1 else 'numbers'} from 0 to {count - 1}"
+    if samples is None:
+        raise StateError(
+            f"samples is not given, but the {count} samples of this model differ; expected samples=[...] with "
+            f"{expected}: the index of the sample for each place in the block"
+        )
+    numbers = real_array("samples", samples, StateError)
+    if numbers.shape != (width,) or not ((numbers >= 0) & (numbers < count) & (numbers == numbers // 1)).all():
+        raise StateError(f"samples is {excerpt(samples)}; expected {expected}, one for each place in the block")
+    return numbers.astype(np.int64)
+
+
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name as an attribute
 
     def __getattr__(name: str) -> Never:
         raise no_attribute(f"module {__name__!r}", name, __all__)

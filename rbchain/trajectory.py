@@ -11,6 +11,7 @@ import numpy as np
 from .actions.events import EventRecord
 from .actions.loads import loads_on_bodies
 from .actions.wrenches import Current, Force
+from .arguments import check_sample_index
 from .errors import StateError, Status
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
@@ -127,7 +128,11 @@ class Trajectory(SuggestsAttributes):
         return self._motors()
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
-        """The motion of one sample, by its index in the batch."""
+        """Return the motion of one sample, by its index in the batch: an int, or a tuple of int.
+
+        Raises StateError if the batch has no such sample.
+        """
+        check_sample_index(i, self.status.shape)
         events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)

@@ -12,6 +12,7 @@ import rbchain as rb
 from rbchain import Model
 from rbchain.core.simd.lane_memory import LARGE
 from rbchain.kernel_model import KernelModel
+from rbchain.trajectory import Trajectory
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree
@@ -339,3 +340,41 @@ def test_a_number_of_threads_that_is_none_is_refused(threads):
         [sys.executable, "-c", "import rbchain; rbchain.Model"], env=environment, capture_output=True, check=False
     )
     assert b"RBCHAIN_NUM_THREADS" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (
+            6,
+            r"index is 6; expected a tuple of integers from \(0, 0\) to \(1, 2\), for a batch of shape \(2, 3\)",
+        ),
+        ((0, 3), r"the sample index is \(0, 3\); expected a tuple of integers from \(0, 0\) to \(1, 2\)"),
+        ((0, 0, 0), r"the sample index is \(0, 0, 0\); expected a tuple of integers"),
+        (-3, "the sample index is -3; expected a tuple of integers"),
+        (1.0, "the sample index is 1.0; expected a tuple of integers"),
+        (True, "the sample index is True; expected a tuple of integers"),
+        (None, "the sample index is None; expected a tuple of integers"),
+    ],
+)
+def test_a_sample_that_is_not_in_the_batch_is_refused(index, message):
+    many = Model.serial_chain(1).vary(mass=np.ones((2, 3, 1)))
+    q, counts = np.zeros((2, 3, 4, 1)), np.zeros((2, 3), int)
+    motion = Trajectory(np.arange(4.0), q, q, counts, counts, counts, counts, model=many)
+    for batch in (many, motion):
+        with pytest.raises(rb.StateError, match=message):
+            batch.of_sample(index)
+    assert many.of_sample((1, -1)).batch_shape == motion.of_sample((1, -1)).status.shape == ()
+    assert many.of_sample(1).batch_shape == motion.of_sample(1).status.shape == (3,)
+
+
+def test_a_single_motion_has_no_samples_to_choose_from():
+    q, count = np.zeros((4, 1)), np.array(0)
+    motion = Trajectory(np.arange(4.0), q, q, count, count, count, count, model=Model.serial_chain(1))
+    with pytest.raises(rb.StateError, match="the sample index is 0, but this is not a batch; use it without of_sample"):
+        motion.of_sample(0)
+
+
+def test_the_message_for_a_batch_with_one_axis_names_its_last_sample():
+    with pytest.raises(rb.StateError, match="the sample index is 5; expected an integer from 0 to 4"):
+        Model.serial_chain(1).vary(mass=np.ones((5, 1))).of_sample(5)

@@ -40,12 +40,12 @@ def everything_at_once(block, H, C, J, energies, composite, scratch, body):
 def test_sweeps_called_from_own_code_agree_with_the_models_methods(register_full):
     model = mixed()
     block = compiled.block_of(model, register_full=register_full)
-    chains, n = block.q.shape[1], model.nv
-    q, qd = model.random_state(np.random.default_rng(0), chains)
+    samples, n = block.q.shape[1], model.nv
+    q, qd = model.random_state(np.random.default_rng(0), samples)
     tau = np.random.default_rng(1).normal(size=qd.shape)
     block.q[:], block.qd[:], block.loads.tau[:] = q.T, qd.T, tau.T
-    H, C, J, energies = (np.zeros((*shape, chains)) for shape in ((n, n), (n, n), (6, n), (2,)))
-    scratch = np.zeros((n, compiled.RIGID_ROWS, chains)), np.zeros((n, compiled.CORIOLIS_ROWS, chains))
+    H, C, J, energies = (np.zeros((*shape, samples)) for shape in ((n, n), (n, n), (6, n), (2,)))
+    scratch = np.zeros((n, compiled.RIGID_ROWS, samples)), np.zeros((n, compiled.CORIOLIS_ROWS, samples))
     if register_full:
         everything_at_once(block, H, C, J, energies, *scratch, n - 1)
     else:
@@ -98,37 +98,56 @@ def test_own_code_with_sweeps_calls_no_python():
         assert not [name for name in called if name.startswith(("Py", "_Py", "NRT_", "numba_gil"))]
 
 
-def test_blocks_of_varied_chains_have_the_chains_asked_for():
+def test_a_block_has_the_parameters_of_the_samples_that_were_passed():
     model = mixed()
     mass, gravity = model.mass * np.linspace(1.0, 2.0, 20)[:, None], np.linspace([0, 0, 1], [3, 2, 0], 20)
     many = model.vary(mass=mass, gravity=gravity)
     width = compiled.block_of(model, register_full=True).q.shape[1]
-    chains = np.random.default_rng(0).integers(0, 20, width)
-    block = compiled.block_of(many, register_full=True, samples=chains)
+    samples = np.random.default_rng(0).integers(0, 20, width)
+    block = compiled.block_of(many, register_full=True, samples=samples)
     n = model.nv
     energies, composite = np.zeros((2, width)), np.zeros((n, compiled.RIGID_ROWS, width))
     squares, scratch = np.zeros((2, n, n, width)), np.zeros((n, compiled.CORIOLIS_ROWS, width))
     q, qd = model.random_state(np.random.default_rng(1), width)
     block.q[:], block.qd[:] = q.T, qd.T
     everything_at_once(block, *squares, np.zeros((6, n, width)), energies, composite, scratch, 0)
-    for lane, chain in enumerate(chains):
-        alone = model.vary(mass=many.mass[chain], gravity=many.gravity[chain])
-        expected = np.array(alone.energy(q[lane], qd[lane]))
+    for lane, sample in enumerate(samples):
+        single = model.vary(mass=many.mass[sample], gravity=many.gravity[sample])
+        expected = np.array(single.energy(q[lane], qd[lane]))
         np.testing.assert_allclose(energies[:, lane], expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(
-    ("varied", "chains", "message"),
+    ("varied", "samples", "message"),
     [
-        (False, [0], "do not differ"),
-        (True, None, "expected 1 of its samples"),
-        (True, [5], "from 0 to 4"),
-        (True, [0, 1], "expected 1 whole numbers"),
-        (True, [0.5], "whole numbers"),
+        (
+            False,
+            [0],
+            r"samples is \[0\], but the samples of this model do not differ; expected no samples. Omit samples",
+        ),
+        (
+            True,
+            None,
+            r"samples is not given, but the 5 samples of this model differ; "
+            r"expected samples=\[...\] with 1 whole number from 0 to 4",
+        ),
+        (True, [5], r"samples is \[5\]; expected 1 whole number from 0 to 4, one for each place"),
+        (True, [-1], r"samples is \[-1\]; expected 1 whole number from 0 to 4"),
+        (True, [0, 1], r"samples is \[0, 1\]; expected 1 whole number from 0 to 4"),
+        (True, 0, "samples is 0; expected 1 whole number from 0 to 4"),
+        (True, [0.5], r"samples is \[0.5\]; expected 1 whole number from 0 to 4"),
+        (True, [np.nan], r"samples is \[nan\]; expected 1 whole number from 0 to 4"),
+        (True, ["first"], r"samples is \['first'\]; expected real numbers"),
+        (True, [True], "samples has type bool; expected real numbers"),
     ],
 )
-def test_chains_that_do_not_fit_are_refused(varied, chains, message):
+def test_samples_that_do_not_fit_the_block_are_refused(varied, samples, message):
     model = rb.Model.serial_chain(2)
     model = model.vary(mass=np.ones((5, 2))) if varied else model
     with pytest.raises(rb.StateError, match=message):
-        compiled.block_of(model, samples=chains)
+        compiled.block_of(model, samples=samples)
+
+
+def test_a_block_of_numbers_that_are_not_floating_point_is_refused():
+    with pytest.raises(rb.StateError, match="dtype is int64; expected float64 or float32"):
+        compiled.block_of(rb.Model.serial_chain(2), dtype=int)

@@ -1,7 +1,7 @@
 """Forward dynamics: compute joint accelerations from a state and joint forces by the articulated-body algorithm.
 
 Source: Featherstone (1983; 2008, section 7.3). All spatial quantities are in world-aligned axes and refer to the joint
-origin of their body. Passing them to the parent is therefore a translation without a rotation.
+origin of their dof. Passing them to the parent is therefore a translation without a rotation.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
     """Compute qdd (n, lanes) from q (nq, lanes), qd, loads.tau and loads.wrenches, for the samples in lanes k.
 
     Three sweeps: outward for positions and velocities, inward for articulated inertias, outward for accelerations.
-    qdd of a dof is NaN if the mechanism is singular there. SI units, as in `Block`.
+    If the mechanism is singular in q, some qdd are NaN. SI units.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -88,7 +88,7 @@ def subtract_wrench(i, loads, f, k):
 
 @kernel
 def no_contribution(work, k):
-    """Load the contribution to a body without children: zero inertia and zero force."""
+    """Load the contribution to a dof without children: zero inertia and zero force."""
     sums, childless = work.contributions, work.contributions.shape[0] - 1
     return load_inertia(sums, childless, CONTRIBUTION_IA, k), load_force(sums, childless, CONTRIBUTION_PA, k)
 
@@ -108,12 +108,12 @@ def children_contribution(i, model, contribution, work, k):
 
 @kernel
 def articulated_inertia_and_bias(i, model, loads, contribution, work, k):
-    """Compute the articulated inertia and bias force of the body of dof i (Featherstone 2008, eqs. 7.21-7.22).
+    """Compute the articulated inertia and the bias force of dof i (Featherstone 2008, eqs. 7.21-7.22).
 
         IA = I + sum of Ia over the children
         pA = v x* I v - wrench + sum of pa over the children
 
-    Reads R and V.
+    I is the inertia of the body of dof i, or zero for a dof without a body. Reads R and V.
     """
     I_children, p_children = children_contribution(i, model, contribution, work, k)
     IA_body, p = add_inertia_and_bias(i, model, I_children, work, k)
@@ -179,7 +179,7 @@ def project_out_dof(i, model, qd, loads, IA_body, pA, work, k):
 def contribute_to_parent(i, model, Ia, pa, work, k):
     """Refer Ia and pa to the joint origin of the parent, add the contributions of the siblings, and return the sum.
 
-    Stores the sum, unless the parent has no other child and reads it from registers.
+    If dof i is the only child and directly follows its parent, the sum stays in registers; else store it.
     """
     if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
         r = load3(work.dof, i, ROW_LEVER, k)
@@ -197,7 +197,7 @@ def contribute_to_parent(i, model, Ia, pa, work, k):
 
 @kernel
 def accelerate_dof(i, model, qd, qdd, work, k):
-    """Compute qdd of dof i and the acceleration of its body (Featherstone 2008, eqs. 7.48-7.50).
+    """Compute qdd of dof i and the acceleration a of its frame (Featherstone 2008, eqs. 7.48-7.50).
 
         a' = a_parent + c,  qdd = (u - U . a') / D,  a = a' + S qdd
 

@@ -75,11 +75,13 @@ def coriolis_transpose_moment(B, m):
 
 @kernel
 def load_coriolis(a, i, row, k):
+    """Load B from `row` of a dof on: Q (9), P (3)."""
     return BodyCoriolis(load9(a, i, row, k), load3(a, i, row + 9, k))
 
 
 @kernel
 def store_coriolis(a, i, row, k, x):
+    """Store B from `row` of a dof on."""
     store9(a, i, row, k, x.Q)
     store3(a, i, row + 9, k, x.P)
 
@@ -117,7 +119,7 @@ def start_composites(i, model, scratch, work, k):
 
 @kernel
 def pass_coriolis(i, model, scratch, work, k):
-    """Add the composite B of dof i to that of its parent, about the parent's joint origin."""
+    """Add the composite B of the subtree of dof i to that of its parent, about the parent's joint origin."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
         B_i, B_p = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)

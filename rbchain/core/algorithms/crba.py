@@ -34,7 +34,10 @@ def mass_matrix(model, q, H, composite, work, k):
 
 @kernel
 def pass_inertia(i, model, composite, work, k):
-    """Add the composite inertia of dof i to that of its parent, about the parent's joint origin: Ic_parent += Ic_i."""
+    """Add the composite inertia of the subtree of dof i to that of its parent: Ic_parent += Ic_i.
+
+    About the parent's joint origin, in world axes.
+    """
     p = model.parent[i]
     if p < model.parent.shape[0]:
         Ic = load_rigid(composite, i, 0, k)

@@ -29,7 +29,10 @@ from .aba import articulated_inertia_and_bias, contribute_to_parent, no_contribu
 
 @kernel
 def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
-    """Compute loads.tau where `prescribed` (n, lanes) is not zero, and qdd elsewhere, for the samples in lanes k."""
+    """Compute loads.tau where `prescribed` (n, lanes) is not zero, and qdd elsewhere, for the samples in lanes k.
+
+    Three sweeps, as in `aba.forward_dynamics`.
+    """
     n = model.parent.shape[0]
     for i in range(n):
         move_dof(i, model, q, qd, work, k)

@@ -70,7 +70,7 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
 
 @kernel
 def offset_and_tip(point, model, work, k):
-    """Compute the position of the point relative to its body's origin, and relative to dof 0, in world axes, m."""
+    """Compute the positions of the point relative to its body's origin and to the first joint origin, world axes, m."""
     offset = rotate(body_axes(point.dof, model, work, k), point.place)
     if point.dof == model.parent.shape[0]:
         return offset, subtract3(offset, load3(work.dof, 0, ROW_LEVER, k))
@@ -109,12 +109,14 @@ def column_rate(i, model, tip, velocity, work, k):
 
 @kernel
 def negative(velocities):
+    """Return a column (velocity, angular velocity) with the opposite sign."""
     v, w = velocities
     return (-v[0], -v[1], -v[2]), (-w[0], -w[1], -w[2])
 
 
 @kernel
 def store_column(i, J, k, velocities):
+    """Store (velocity, angular velocity) as column i of J."""
     for axis in range(3):
         J[axis, i, k] = velocities[0][axis]
         J[3 + axis, i, k] = velocities[1][axis]

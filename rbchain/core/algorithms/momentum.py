@@ -44,6 +44,7 @@ def momentum(model, q, qd, result, work, k):
 
 @kernel
 def store_row3(a, row, k, x):
+    """Store a vector (3) in three rows of a (rows, lanes)."""
     a[row, k], a[row + 1, k], a[row + 2, k] = x
 
 

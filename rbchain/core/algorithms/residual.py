@@ -22,9 +22,9 @@ from .rnea import apply_newton_euler
 
 @kernel
 def force_balance(model, q, qd, loads, qdd, residual, work, k):
-    """Compute qdd and the unbalanced moment and force of each dof's body, residual (n, 6, lanes), N m and N.
+    """Compute qdd, and the unbalanced moment and force of each dof: residual (n, 6, lanes), N m and N.
 
-    World axes, about the joint origin. Bodies without mass pass their residual on to the next dof of their joint.
+    World axes, about the joint origin. A dof without a body passes its residual on to the next dof of its joint.
     """
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)

@@ -19,7 +19,7 @@ from .aba import subtract_wrench
 def inverse_dynamics(model, q, qd, qdd, loads, work, k):
     """Compute the joint forces loads.tau (n, lanes) that produce the accelerations qdd, for the samples in lanes k.
 
-    Two sweeps: outward for motions and the forces on each body, inward for joint forces. SI units, as in `Block`.
+    Two sweeps: outward for motions and the forces on each body, inward for joint forces. SI units.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -31,9 +31,9 @@ def inverse_dynamics(model, q, qd, qdd, loads, work, k):
 
 @kernel
 def apply_newton_euler(i, model, qd, qdd, loads, work, k):
-    """Compute the acceleration of the body of dof i and the force that it requires: F = I a + v x* I v - wrench.
+    """Compute the acceleration of frame i, and the force on its body: F = I a + v x* I v - wrench.
 
-    Reads R, V and A of the parent; writes A and F.
+    Reads R, LEVER, V, and A of the parent; writes A and F.
     """
     a = accelerate_with_joint(i, model, qd, qdd, work, k)
     store_spatial(work.dof, i, ROW_F, k, force_on_body(i, model, a, loads, work, k))
@@ -41,7 +41,7 @@ def apply_newton_euler(i, model, qd, qdd, loads, work, k):
 
 @kernel
 def accelerate_with_joint(i, model, qd, qdd, work, k):
-    """Compute the acceleration of the body of dof i: a = a_parent + c + S qdd.
+    """Compute the acceleration of frame i: a = a_parent + c + S qdd.
 
     Reads R, LEVER, V, and A of the parent; writes A and returns it.
     """

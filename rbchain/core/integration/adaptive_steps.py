@@ -55,7 +55,7 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
     running = 0
     for lane in range(stepper.y.shape[1]):
         stepper.tally[TALLY_STATUS, lane] = IDLE
-        # a lane without a sample computes with a copy of the last one, because its own memory is not initialized
+        # a lane without a sample computes with a copy of the last one, because its own memory is not initialised
         start_sample(block, stepper, batch, min(next_sample, last - 1), lane)
         if next_sample < last:
             stepper.tally[TALLY_STATUS, lane] = RUNNING
@@ -267,7 +267,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
 def accept_steps(block, stepper, tableau, k):
     """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step.
 
-    Normalizing the quaternions changes their rates slightly. The difference is as small as the error of the step.
+    Normalising the quaternions changes their rates slightly. The difference is as small as the error of the step.
     """
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)

@@ -242,7 +242,7 @@ def feedback(i, block, y, k):
 
 @kernel
 def actuator_force(i, block, y, k):
-    """Compute the actuator force of dof i, clipped to its limit: constant, user, drive and gravity force. N m or N.
+    """Compute the actuator force of dof i, N m or N: constant, user, drive and gravity force, clipped to the limit.
 
     A dof without a drive has no limit.
     """

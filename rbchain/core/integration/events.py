@@ -129,9 +129,10 @@ def is_interpolation_finite(block, stepper, tableau, h, lane):
 
 @kernel
 def locate_event(e, block, stepper, tableau, t, h, lane):
-    """Compute the fraction of the step after which event e occurs: regula falsi (Illinois), and every fourth bisection.
+    """Compute the fraction of the step after which event e occurs, by regula falsi (Illinois).
 
-    Returns NO_EVENT if the fraction is not finite.
+    Every fourth iteration is a bisection, because regula falsi converges slowly for some functions. Returns NO_EVENT if
+    the fraction is not finite.
     """
     low, high = 0.0, 1.0
     f_low, f_high = block.loads.actions.before[e, lane], event_value(e, block, stepper.y_new, t + h, lane)

@@ -165,7 +165,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
 def accept_step(block, stepper, tableau, k):
     """Move all lanes to the end of the step, whose last rate becomes the first of the next step.
 
-    Normalizing the quaternions changes their rates slightly. The difference is as small as the error of the step.
+    Normalising the quaternions changes their rates slightly. The difference is as small as the error of the step.
     """
     y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
     for j in range(y.shape[0]):
