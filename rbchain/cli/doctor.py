@@ -3,6 +3,7 @@
 import argparse
 import os
 import platform
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
-from ..core.simd.levels import LANE_WIDTHS
+from ..core.simd import machine_code
+from ..core.simd.levels import LANE_WIDTHS, NATIVE, PLAIN_NUMBA, supported_levels
 from ..drivers import dynamics
 from ..drivers.threads import get_num_threads
 from .output import EXIT_OK
@@ -46,6 +48,18 @@ def _doctor(options: argparse.Namespace, subject: None, console: Console) -> int
     for name, value in findings().items():
         table.add_row(name, value)
     console.print(table)
+    origins = driver_origins()
+    if not origins:
+        console.print(
+            "No driver has machine code yet: calls compile what they need. `rbchain warm` compiles all of it."
+        )
+        return EXIT_OK
+    table = Table("driver", box=None)
+    table.add_column("from the package", justify="right")
+    table.add_column("from the cache", justify="right")
+    for driver, counts in origins.items():
+        table.add_row(driver, *map(str, counts))
+    console.print(table)
     return EXIT_OK
 
 
@@ -61,7 +75,8 @@ def findings() -> dict[str, str]:
         "lanes": f"{LANE_WIDTHS['float64']} of float64, {LANE_WIDTHS['float32']} of float32",
         "threads": f"{get_num_threads()} of {os.cpu_count()} cores (RBCHAIN_NUM_THREADS, rb.set_num_threads)",
         "compiling": jit,
-        "cache": _cache(),
+        "machine code": _machine_code(),
+        "cache": _cache_state(),
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
         "extras": ", ".join(f"{name} {_version(name)}" for name in EXTRAS),
     }
@@ -74,13 +89,50 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _cache() -> str:
-    """Where compiled code is kept, how much of it, and whether more can be."""
+def _machine_code() -> str:
+    """For which processors this process compiles, and with what."""
+    if PLAIN_NUMBA:
+        return "RBCHAIN_PLAIN_NUMBA is set: every process compiles for its host and keeps nothing"
+    wanted = os.environ.get("RBCHAIN_MACHINE_CODE")
+    chosen = "RBCHAIN_MACHINE_CODE" if wanted else f"the best of {', '.join(supported_levels()) or NATIVE}"
+    return f"for {machine_code.TARGET} ({chosen}), build {machine_code.BUILD[:8]}"
+
+
+def _cache() -> Path | None:
+    """The user's cache, which has a folder for each folder of sources; None if machine code is not kept."""
     cache = getattr(dynamics.forward_dynamics, "_cache", None)
-    if cache is None or not hasattr(cache, "cache_path"):
+    path = getattr(cache, "cache_path", None)
+    return None if path is None else Path(path)
+
+
+def _cache_state() -> str:
+    """Where machine code is kept, how much of it, and whether more can be."""
+    folder = _cache()
+    if folder is None:
         return "none: what is compiled is lost with the process"
-    folder = Path(cache.cache_path).parent
-    files = [file for file in folder.rglob("*") if file.suffix in (".nbi", ".nbc")] if folder.exists() else []
+    files = list(folder.glob(f"*{machine_code.SUFFIX}"))
+    current = _current(folder)
     size = sum(file.stat().st_size for file in files)
-    state = "" if os.access(folder if folder.exists() else folder.parent, os.W_OK) else "; it cannot be written"
-    return f"{folder}: {len(files)} files, {size / 1e6:.0f} MB{state} (NUMBA_CACHE_DIR)"
+    state = "" if os.access(_existing(folder), os.W_OK) else "; it cannot be written"
+    return (
+        f"{folder}: {len(files)} files, {size / 1e6:.1f} MB, {len(current)} for this process{state} (NUMBA_CACHE_DIR)"
+    )
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the closest one above it that exists."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def _current(folder: Path) -> list[str]:
+    """Names of the drivers, one for each file that this process would load from a folder."""
+    ending = f".{machine_code.TARGET}.{machine_code.BUILD[:8]}."
+    return [file.name.partition(ending)[0] for file in folder.glob(f"*{ending}*{machine_code.SUFFIX}")]
+
+
+def driver_origins() -> dict[str, tuple[int, int]]:
+    """Of each driver with machine code: how many signatures are in the installed package, and how many in the cache."""
+    folder = _cache()
+    installed = Counter(_current(machine_code.INSTALLED))
+    cached = Counter(_current(folder) if folder is not None else [])
+    return {driver: (installed[driver], cached[driver]) for driver in sorted(installed | cached)}

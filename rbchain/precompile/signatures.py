@@ -70,7 +70,8 @@ def recorded(function: Callable[[], object]) -> list[Signature]:
     return list(found)
 
 
-def _main() -> None:
+def main() -> None:
+    """Read a pickled function, call it, and write the signatures."""
     results, sys.stdout = sys.stdout, sys.stderr  # the pipe is for the signatures alone
     try:
         signatures = recorded(pickle.loads(sys.stdin.buffer.read()))
@@ -83,4 +84,4 @@ if __name__ == "__main__":
     # from the module that other processes import, so that they can unpickle Signature
     from rbchain.precompile import signatures as importable
 
-    importable._main()
+    importable.main()
