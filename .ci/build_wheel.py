@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from rbchain.core.simd.machine_code import INSTALLED, PACKAGE
@@ -42,15 +43,28 @@ def machine_code_files(levels, study, processes):
     files = []
     for level in levels:
         with progress(f"Compiling for {level}", total=len(signatures), after=0.0) as work:
-            files += compile_signatures(signatures, level, processes, lambda signature: work.advance())  # noqa: B023
+            files += compile_signatures(signatures, level, processes, partial(_advance, work))
     return files
+
+
+def _advance(work, signature):
+    work.advance(note=signature.name)
+
+
+def require_these_versions(unpacked):
+    """Make the wheel require the versions of Numba and llvmlite that its machine code is for."""
+    (metadata,) = unpacked.glob("*.dist-info/METADATA")
+    lines = metadata.read_text().splitlines()
+    (at,) = (i for i, line in enumerate(lines) if line.startswith("Requires-Dist: numba"))
+    lines[at : at + 1] = [f"Requires-Dist: {name}=={version(name)}" for name in ("llvmlite", "numba")]
+    metadata.write_text("\n".join(lines) + "\n")
 
 
 def build(levels, study, processes, out):
     """Build the wheel; returns its path."""
     files = machine_code_files(levels, study, processes)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         run([*pip, "--wheel-dir", folder / "pure", CHECKOUT])
         (pure,) = (folder / "pure").glob("rbchain-*.whl")
@@ -61,6 +75,7 @@ def build(levels, study, processes, out):
         target.mkdir(parents=True)
         for file in files:
             shutil.copy2(file, target)
+        require_these_versions(unpacked)
         out.mkdir(parents=True, exist_ok=True)
         run([*wheel, "pack", "--dest-dir", folder, unpacked], stdout=subprocess.DEVNULL)
         (packed,) = folder.glob("rbchain-*.whl")

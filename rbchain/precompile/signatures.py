@@ -1,7 +1,4 @@
-"""Signatures of drivers: recorded while a function runs in plain Python, so that nothing needs to be compiled first.
-
-Run as a program, this module reads a pickled function, calls it, and writes the pickled signatures of the drivers.
-"""
+"""Signatures of drivers: recorded while a function runs in plain Python, so that nothing needs to be compiled first."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -47,7 +43,7 @@ def signatures_of(function: Callable[[], object]) -> list[Signature]:
     """
     # a process of its own, because Numba reads NUMBA_DISABLE_JIT only once
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "RBCHAIN_NUM_THREADS": "1", "RBCHAIN_QUIET": "1"}
-    command = [sys.executable, "-m", __name__]
+    command = [sys.executable, "-m", "rbchain.precompile.recorder"]
     run = subprocess.run(command, env=environment, input=pickle.dumps(function), capture_output=True, check=False)
     if run.returncode != 0:
         raise RbchainError(f"the drivers cannot be recorded: {run.stderr.decode(errors='replace').strip()}")
@@ -68,20 +64,3 @@ def recorded(function: Callable[[], object]) -> list[Signature]:
     finally:
         jit.before_plain_call = None
     return list(found)
-
-
-def main() -> None:
-    """Read a pickled function, call it, and write the signatures."""
-    results, sys.stdout = sys.stdout, sys.stderr  # the pipe is for the signatures alone
-    try:
-        signatures = recorded(pickle.loads(sys.stdin.buffer.read()))
-    except Exception as error:  # of any function
-        sys.exit("".join(traceback.format_exception_only(error)).strip())
-    results.buffer.write(pickle.dumps(signatures))
-
-
-if __name__ == "__main__":
-    # from the module that other processes import, so that they can unpickle Signature
-    from rbchain.precompile import signatures as importable
-
-    importable.main()
