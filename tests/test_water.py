@@ -316,8 +316,8 @@ def test_chains_that_differ_in_water_are_each_as_if_alone(field):
         (lambda: rb.Immersion.cylinder(0.1, np.inf), "length is inf"),
         (lambda: ball().vary(fluid_density=-2.0), "fluid_density"),
         (lambda: ball().vary(added_mass=np.triu(np.ones((1, 6, 6)))), "not symmetric"),
-        (lambda: ball().inverse_dynamics_regressor(*state_of_ball()), "inverse_dynamics_regressor does not support bodies in water"),
-        (lambda: ball().forward_dynamics_derivatives(*state_of_ball()), "forward_dynamics_derivatives does not support bodies in water"),
+        (lambda: ball().inverse_dynamics_regressor(*state_of_ball()), "regressor does not support bodies in water"),
+        (lambda: ball().forward_dynamics_derivatives(*state_of_ball()), "derivatives does not support bodies in water"),
         (
             lambda: rb.Model.serial_chain(1).simulate([0], [0], 1, forces=[rb.Current((0, 0, 0))]),
             "no body is in water",

@@ -192,7 +192,7 @@ def flatten_actions(
         wrenches=np.array(attached, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy(),
         events=np.array(watched, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
-        given=given,
+        numbers=given,
         variation=variation,
     )
     actions = Actions(shared, settings, controller, records, of_time.most_coefficients, integrals)

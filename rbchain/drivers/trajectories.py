@@ -65,10 +65,10 @@ def trajectory_memory(topology, state_size, stages, actions, width, dtype):
 def actions_memory(topology, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
-    Returns numbers in lanes, signs of event functions, arguments of a user function, integers, and arguments of failed
+    Returns numbers in lanes, values of event functions, arguments of a user function, integers, and arguments of failed
     calls.
     """
-    n, numbers, signals = topology.shape[1], actions.shared.given.shape[1], actions.shared.signals.shape[1]
+    n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
     return (
@@ -99,10 +99,10 @@ def stepper_for(numbers, clock, tally, size, stages):
 @kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
-    numbers, before, call, integers, failed_calls = memory
+    numbers, event_values, call_arguments, integers, failed_calls = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
-    width, count, start = before.shape[1], shared.signals.shape[1], aligned_start(numbers)
-    time = start + shared.given.shape[1] * width
+    width, count, start = event_values.shape[1], shared.signals.shape[1], aligned_start(numbers)
+    time = start + shared.numbers.shape[1] * width
     values = time + width
     pieces = values + 3 * count * width
     joints = pieces + (PIECE_COEFFICIENTS + coefficients) * count * width
@@ -114,13 +114,13 @@ def lay_out_actions(memory, actions, topology):
         shared,
         integers[2 * width :],
         integers[:width],
-        window(numbers, start, (shared.given.shape[1], width)),
+        window(numbers, start, (shared.numbers.shape[1], width)),
         window(numbers, time, (1, width)),
         window(numbers, values, (count, 3, width)),
         window(numbers, pieces, (count, PIECE_COEFFICIENTS + coefficients, width)),
         window(numbers, joints, (JOINT_ROWS, n, width)),
-        before,
-        call,
+        event_values,
+        call_arguments,
         integers[width : 2 * width],
         failed_calls,
         flat_model(topology, controller, water_of(topology, controller)),

@@ -68,9 +68,9 @@ def set_sample_actions(block, tau, t, sample, lane):
     actions = block.loads.actions
     for i in range(block.qd.shape[0]):
         actions.joints[JOINT_CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
-    row = min(sample, actions.shared.given.shape[0] - 1)
+    row = min(sample, actions.shared.numbers.shape[0] - 1)
     for j in range(actions.numbers.shape[0]):
-        actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.given[row, j])
+        actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.numbers[row, j])
     actions.sample[lane] = sample
     actions.failures[lane] = CALLS_ALLOWED
     if actions.settings[SETTING_COMPENSATES] == 1 or actions.settings[SETTING_COMPUTES] == 1:

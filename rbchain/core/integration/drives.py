@@ -153,7 +153,7 @@ def store_stiffness_and_damping(block, y, k):
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
     """Call the user function for joint forces with the state of one lane, and store its results."""
-    settings, memory = actions.settings, actions.call
+    settings, memory = actions.settings, actions.call_arguments
     first, count = settings[SETTING_FUNCTION_NUMBERS], settings[SETTING_FUNCTION_COUNT]
     parameters = nq + n
     out = parameters + count

@@ -35,7 +35,7 @@ def is_event_not_finite(theta):
 def store_event_values(block, y, t, lane):
     """Store the values of all event functions at the start of a sample, at time t."""
     for e in range(block.loads.actions.shared.events.shape[1]):
-        block.loads.actions.before[e, lane] = event_value(e, block, y, t, lane)
+        block.loads.actions.event_values[e, lane] = event_value(e, block, y, t, lane)
 
 
 @routine
@@ -69,7 +69,7 @@ def find_events(block, stepper, tableau, records, t, h, sample, lane):
                     for j in range(stepper.y.shape[0]):
                         records.states[sample, e, slot, j] = stepper.change[j, lane]
     for e in range(actions.shared.events.shape[1]):
-        actions.before[e, lane] = event_value(e, block, stepper.y_new, t + h, lane)
+        actions.event_values[e, lane] = event_value(e, block, stepper.y_new, t + h, lane)
     return end
 
 
@@ -77,7 +77,7 @@ def find_events(block, stepper, tableau, records, t, h, sample, lane):
 def event_occurs(e, block, stepper, t_new, lane):
     """Whether the value of event e changes sign over the step, in the direction of the event."""
     actions = block.loads.actions
-    before, after = actions.before[e, lane], event_value(e, block, stepper.y_new, t_new, lane)
+    before, after = actions.event_values[e, lane], event_value(e, block, stepper.y_new, t_new, lane)
     rises, falls = before < 0.0 and after >= 0.0, before > 0.0 and after <= 0.0
     direction = actions.shared.events[EVENT_DIRECTION, e]
     return (rises and direction >= 0) or (falls and direction <= 0)
@@ -95,7 +95,7 @@ def event_value(e, block, y, t, lane):
         return float(y[row, lane]) - float(actions.numbers[at, lane])
     if actions.failures[lane] != CALLS_ALLOWED:
         return math.nan
-    nq, n, memory = block.q.shape[0], block.qd.shape[0], actions.call
+    nq, n, memory = block.q.shape[0], block.qd.shape[0], actions.call_arguments
     out = nq + n + events[EVENT_NUMBER_COUNT, e]
     for j in range(nq + n):
         memory[j] = y[j, lane]
@@ -135,7 +135,7 @@ def locate_event(e, block, stepper, tableau, t, h, lane):
     the fraction is not finite.
     """
     low, high = 0.0, 1.0
-    f_low, f_high = block.loads.actions.before[e, lane], event_value(e, block, stepper.y_new, t + h, lane)
+    f_low, f_high = block.loads.actions.event_values[e, lane], event_value(e, block, stepper.y_new, t + h, lane)
     tolerance = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t + h)) / h
     side = 0
     for iteration in range(MAX_ITERATIONS):

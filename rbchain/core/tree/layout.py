@@ -162,7 +162,7 @@ class SharedActions(NamedTuple):
 
     `signals`, `drives`, `wrenches` and `events` (rows, count) hold integers; `core.forces.signals`,
     `core.forces.wrenches`, `core.integration.drives` and `core.integration.events` describe their rows. `tables` (m,)
-    holds the tables of signals, `given` (samples or 1, m) all other numbers. `variation` is the Variation of the
+    holds the tables of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
     controllers' model, or None.
     """
 
@@ -171,18 +171,23 @@ class SharedActions(NamedTuple):
     wrenches: np.ndarray
     events: np.ndarray
     tables: np.ndarray
-    given: np.ndarray
+    numbers: np.ndarray
     variation: object
 
 
 class BlockActions(NamedTuple):
     """Drives, wrenches and events over time of the samples in one block.
 
-    `sample` (lanes,) holds the index of each lane's sample, and `numbers` (m, lanes) its row of `SharedActions.given`.
-    `failures` (lanes,) holds CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed, `failed_calls`
-    (1 + nq + nv, lanes) the arguments t, q, qd of that call. `settings` (SETTING_COUNT,), described below, is a copy
-    for each block because sweeps set SETTING_EXTERNAL_FORCES. `model` is the controllers' model of the mechanism. The
-    other fields are working memory.
+    * `settings` (SETTING_COUNT,) is described below. Each block has a copy, because sweeps set SETTING_EXTERNAL_FORCES.
+    * `sample` (lanes,) is the index of the sample in each lane, `numbers` (m, lanes) its row of
+      `SharedActions.numbers`.
+    * `time` (1, lanes) is the time of each lane, s.
+    * `values` (signals, 3, lanes) and `pieces` are described in `core.forces.signals`, `joints` below.
+    * `event_values` (events, lanes) are the values of the event functions at the start of a step.
+    * `call_arguments` is memory for the arguments of a user function.
+    * `failures` (lanes,) is CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed.
+    * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
+    * `model` is the controllers' model of the mechanism.
     """
 
     shared: SharedActions
@@ -193,8 +198,8 @@ class BlockActions(NamedTuple):
     values: np.ndarray
     pieces: np.ndarray
     joints: np.ndarray
-    before: np.ndarray
-    call: np.ndarray
+    event_values: np.ndarray
+    call_arguments: np.ndarray
     failures: np.ndarray
     failed_calls: np.ndarray
     model: FlatModel
