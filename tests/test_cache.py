@@ -41,7 +41,7 @@ def finished(process):
 
 
 def compiled_code(cache):
-    return sorted(cache.rglob("*body_poses*.nbc"))
+    return sorted(cache.rglob("*body_poses*.rbc"))
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +70,9 @@ def test_damaged_files_are_said_to_be_so_and_replaced(cache):
         path.write_bytes(path.read_bytes()[:1000])
     result, (warning,) = finished(started(folder, "float64"))
     assert result == double
-    assert "body_poses in " in warning
+    assert "motion.body_poses." in warning
     assert "is damaged" in warning
-    assert "compiled anew" in warning
+    assert "does not execute it and compiles motion.body_poses again" in warning
     assert finished(started(folder, "float64")) == (double, [])
 
 
@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_written_is_said_to_be_so(cache, tmp_path):
     )
     result, (warning,) = finished(started(tmp_path / "cache", "float64", before))
     assert result == double
-    assert "body_poses cannot be kept in" in warning
+    assert "the machine code of motion.body_poses cannot be stored in" in warning
     assert "NUMBA_CACHE_DIR" in warning
 
 
@@ -105,7 +105,7 @@ def copied(tmp_path_factory):
     def potential():
         command = [sys.executable, "-c", ENERGY]
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=folder)
-        return float(run.stdout), len(list((folder / "cache").rglob("*energy*.nbc")))
+        return float(run.stdout), len(list((folder / "cache").rglob("*energy*.rbc")))
 
     return package, potential
 
