@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .actions.controllers import model_arrays
+from .actions.coordinates import dof_index
 from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
-from .actions.flatten import UserCalls, dof_index
 from .actions.signals import as_signal
+from .actions.user_code import UserCalls
 from .core.integration.rollout import Saved
 from .core.simd.lanes import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_COORDINATE
