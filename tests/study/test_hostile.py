@@ -211,7 +211,7 @@ WRONG_FOR_THE_MODEL = [
     ({"simulate": {"duration": 0.1, "rtol": -1.0}}, "simulate: rtol is -1.0"),
     ({"simulate": {"duration": 0.1, "atol": 0.0}}, "simulate: atol is 0.0"),
     ({"simulate": {"duration": 0.1, "step": 0.1}}, "simulate.step: .*expected none"),
-    (motion(step=1e-30), "simulate: step is 1e-30 s, which makes more than 1e\+12 steps .*; expected a longer step"),
+    (motion(step=1e-30), r"simulate: step is 1e-30 s, which makes more than 1e\+12 steps .*; expected a longer step"),
     (motion(q=[1.0, 2.0, 3.0]), "simulate.q is .*; expected 2 numbers"),
     (motion(qd=np.inf), "simulate.qd is .*; expected finite numbers"),
     (
