@@ -11,6 +11,7 @@ from .mechanisms import CHUNKS, MECHANISMS, random_trees
 from .quantities import Magnitudes, random_state
 
 STATES_PER_TREE = 3
+HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
 # Started first, so that at the end no worker still runs a long file while the others are idle.
 LONGEST = ("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_arguments")
 

@@ -10,14 +10,14 @@ import pytest
 import rbchain as rb
 from rbchain.lock_free import cached_property
 
-PATIENCE = 60  # s: a child that waits for a lock would wait for ever
+from .conftest import HANG_LIMIT
 
 
 def exit_code_of_child(run):
-    """What a forked child ends with: 0, if it has run the function."""
+    """Return the exit code of a forked child: 0 if it has run the function."""
     child = os.fork()
     if child == 0:
-        signal.alarm(PATIENCE)
+        signal.alarm(int(HANG_LIMIT))  # a child that waits for a lock waits for ever
         run()
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
