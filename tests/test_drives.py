@@ -516,6 +516,7 @@ def test_a_single_number_reaches_a_user_function_as_an_array_of_one():
     assert sizes == {1}
 
 
+@pytest.mark.quick
 def test_as_many_events_are_kept_as_asked_for_and_all_are_counted():
     model = slider(stiffness=2.0 * np.pi**2)  # a period of 2 s: zero is passed at 0.5, 1.5, ...
     motion = model.simulate([1.0], [0.0], 4.0, events=[rb.Event("slide", stop=False, max_records=3)], rtol=1e-10)
@@ -549,6 +550,7 @@ def test_a_batch_of_no_chains_takes_numbers_of_each():
     assert motion.tau.shape == (0, 2, 1)
 
 
+@pytest.mark.quick
 def test_varied_chains_have_motor_forces_and_accelerations_of_their_own():
     """A mass on a damper under a constant force, at two times: of each chain at each time m a = F - d v."""
     mass, damping = np.array([[1.0], [2.0], [4.0]]), np.array([[0.5], [1.5], [2.5]])
@@ -559,6 +561,7 @@ def test_varied_chains_have_motor_forces_and_accelerations_of_their_own():
     np.testing.assert_allclose(motion.qdd[..., 0] * mass, force[:, None] - damping * motion.qd[..., 0], rtol=1e-14)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "settings", [{"rtol": 1e-6}, {"method": "rk4", "step": 0.1}, {"method": "implicit", "step": 0.1}]
 )
