@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,20 @@ def test_every_page_is_in_the_contents():
     for page in pages:
         name = str(page.relative_to(REPOSITORY / "docs").with_suffix(""))
         assert name == "index" or re.search(rf"^{name}$", contents, re.MULTILINE), name
+
+
+def test_the_diagram_of_the_architecture_shows_the_code():
+    """If this fails, run `python docs/diagram.py`."""
+    diagram = runpy.run_path(str(REPOSITORY / "docs/diagram.py"))
+    assert diagram["PICTURE"].read_text(encoding="utf-8") == diagram["draw"]()
+
+
+def test_the_page_on_the_architecture_names_every_package():
+    page = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| `.*? \|", page, re.MULTILINE))))
+    packages = {path.stem for path in (REPOSITORY / "rbchain").glob("[a-z]*")} - {"core", "py"}
+    packages |= {f"core.{path.name}" for path in (REPOSITORY / "rbchain/core").glob("[a-z]*")}
+    assert named == packages
 
 
 def test_every_test_that_the_page_on_accuracy_names_is_there():
