@@ -1,9 +1,7 @@
 """Draw `docs/pictures/architecture.svg` from the imports of the package and the layers in pyproject.toml.
 
-Usage:  python docs/diagram.py
-
-Each row is a layer, and an arrow is an import. Imports that follow from others are not drawn. A test compares the
-picture with the code.
+Sphinx calls `draw` when it builds the documentation. Each row is a layer, and an arrow is an import. Imports that
+follow from others are not drawn.
 """
 
 import ast
@@ -13,11 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PICTURE = REPOSITORY / "docs/pictures/architecture.svg"
 #: The packages that a state passes from a method of `Model` to the kernels and back.
 PATH = ("chain", "quantities", "kernel_model", "drivers", "core.algorithms")
 #: Small modules that most packages import; the picture leaves them out.
-COMMON = {"errors", "lock_free", "misspelt", "real_arrays"}
+COMMON = {"errors", "lock_free", "misspelt", "progress", "real_arrays"}
 WIDTH, ROW, BOX, GAP = 760, 50, 26, 90
 
 
@@ -25,9 +22,9 @@ def layers():
     """The layers of import-linter from top to bottom, each a list of packages; those of core come last."""
     contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     rows = {contract["containers"][0]: contract["layers"] for contract in contracts if "containers" in contract}
-    names = [layer.split(" | ") for layer in rows["rbchain"] if layer != "core"]
-    names += [[f"core.{name}" for name in layer.split(" | ")] for layer in rows["rbchain.core"]]
-    found = [[name for name in row if name not in COMMON] for row in names]
+    inside = [" | ".join(f"core.{name}" for name in layer.split(" | ")) for layer in rows["rbchain.core"]]
+    names = [part for layer in rows["rbchain"] for part in (inside if layer == "core" else [layer])]
+    found = [[name for name in row.split(" | ") if name not in COMMON] for row in names]
     return [row for row in found if row]
 
 
@@ -118,7 +115,3 @@ def draw():
         "</svg>",
     ]
     return "\n".join(content) + "\n"
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(draw(), encoding="utf-8")
