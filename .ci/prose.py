@@ -37,7 +37,7 @@ REPLACEMENTS = {
 #: Correct uses of these words. A match inside one of these phrases is no fault.
 ALLOWED = [
     r"\b(serial|kinematic|open|closed|planar|six-link) chains?\b",
-    r"\bchains? of (\d+|n|equal|the Fortran|bodies|links|revolute|joints|rigid)\b",
+    r"\bchains? of (\d+|n|X|equal|bodies|links|revolute|joints|rigid)\b",
 ]
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|cf|eqs?|fig|vol|chap|sec|pp?|al|vs|no|eds?|approx|ch)\.$", re.I)
 SENTENCE_END = re.compile(r"[.!?][\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9])")

@@ -1,8 +1,9 @@
-"""What acting over time costs: an evaluation of RK4 under drives, friction and springs, or in water, over one without.
+"""Measure the time that drives, passive joint forces and water add to an evaluation of the dynamics in RK4.
 
     taskset -c 0 python benchmarks/actions.py
 
-A batch of chains of 7 with general placements; medians of rounds in which the competitors take turns.
+Simulates a batch of serial chains of 7 revolute joints with general placements. All cases run in turns; the times are
+medians.
 """
 
 import platform
@@ -23,7 +24,7 @@ N, BATCH, STEPS = 7, 4096, 20
 
 
 def immersed(arm, **damping):
-    """The same arm with a slender cylinder around each of its bodies, in water."""
+    """Return the same arm in water, with a slender cylinder around each body."""
     builder = rb.ModelBuilder(gravity=arm.gravity, fluid_density=1000.0)
     frame = rb.Immersion.cylinder(0.05, 0.4)
     for i in range(arm.n_bodies):
@@ -63,11 +64,11 @@ def main():
             q, qd, duration, drives=drives, **settings
         ),
         "the same, following sines": lambda: jointed.simulate(q, qd, duration, drives=wave, **settings),
-        "masses of each sample, constant forces": lambda: varied.simulate(q, qd, duration, **settings),
-        "masses of each sample, computed torque by the true model": lambda: varied.simulate(
+        "masses per sample, constant forces": lambda: varied.simulate(q, qd, duration, **settings),
+        "masses per sample, computed torque with the true model": lambda: varied.simulate(
             q, qd, duration, drives=computed_true, **settings
         ),
-        "masses of each sample, computed torque by the nominal model": lambda: varied.simulate(
+        "masses per sample, computed torque with the nominal model": lambda: varied.simulate(
             q, qd, duration, drives=computed, **settings
         ),
         "water: added mass, buoyancy": lambda: wet.simulate(q, qd, duration, **settings),
@@ -77,7 +78,7 @@ def main():
         assert call().success
     seconds = medians(contestants)
     plain = seconds["constant forces"]
-    table = Table("chains of 7 under", "ns per body and evaluation", "over constant forces")
+    table = Table("7 revolute joints", "ns per dof, sample and evaluation", "divided by constant forces")
     for name, of in seconds.items():
         table.add_row(name, f"{of / (BATCH * N * (4 * STEPS + 1)) * 1e9:.1f}", f"{of / plain:.2f}")
     console = Console(width=120)

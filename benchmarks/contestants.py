@@ -1,11 +1,11 @@
-"""Who takes part in the race: how each computes the same thing, and how long it says that takes.
+"""The programs of the race.
 
-A contestant has a name and `prepare(problem, task, states, **settings)`, which returns a function that computes all of
-the states once and returns the seconds it took per state, and results (states, m) to compare. It raises `Unable` where
-it cannot, or where that would take too long to be of interest.
+Each program has a name and a method `prepare(problem, task, states, **settings)`. The method returns a function that
+computes all states once, and returns the seconds per state and the results (states, m). `prepare` raises `Unable` if
+the program does not support the task or takes too long.
 
-The results: accelerations or forces (nv); the mass matrix's first row; of the derivatives the last row of d qdd / dq;
-of motions q and qd at the end.
+The results are accelerations or forces (nv), the first row of the mass matrix, the last row of d qdd / dq, or the final
+q and qd of a simulation.
 """
 
 import time
@@ -20,18 +20,18 @@ import pinocchio as pin
 import rbchain as rb
 from tests.oracles import peers
 
-SAMPLE = 256  # states of those who are called from Python for each
+SAMPLE = 256  # states of programs that Python calls for each state
 MOST_STATES = {"Octave": 8, "NumPy": 64, "C#, Mono": 64}
 IN_LANES = {f"C++ in {n} lanes, {compiler}" for n in (4, 8) for compiler in ("g++", "clang++")}
 COMPILED = {"C++, g++", "C++, clang++", "Fortran"} | IN_LANES
 
 
 class Unable(Exception):
-    """A contestant cannot do this."""
+    """The program does not support the task."""
 
 
 class Problem:
-    """A mechanism, in rbchain and in its peers."""
+    """A mechanism in rbchain, Pinocchio and MuJoCo."""
 
     def __init__(self, name, model):
         self.name, self.model = name, model
@@ -45,14 +45,14 @@ class Problem:
         return peers.to_mujoco(self.model)
 
     def states(self, batch, seed=0):
-        """q, qd and a third, of as many chains."""
+        """Return random q, qd and a third array, for a batch."""
         rng = np.random.default_rng(seed)
         q, qd = self.model.random_state(rng, batch)
         return q, qd, rng.normal(size=qd.shape)
 
 
 def timed(call, states, check=lambda found: found):
-    """The lap of something called in this process: once to warm up, once against the clock."""
+    """Return a function that calls `call` once to warm up and once to measure."""
 
     def lap():
         call()
@@ -64,7 +64,7 @@ def timed(call, states, check=lambda found: found):
 
 
 class Rbchain:
-    """This package, called once for all states."""
+    """rbchain, called once for all states."""
 
     def __init__(self, dtype=np.float64, alone=False):
         self.dtype, self.name = dtype, "rbchain" if dtype is np.float64 else "rbchain, float32"
@@ -94,7 +94,7 @@ class Rbchain:
 
 
 class FromProgram:
-    """A program of `ports`: it times itself."""
+    """A program of `ports`, which measures its own time."""
 
     def __init__(self, program, folder):
         self.program, self.folder, self.name = program, folder, program.name
@@ -107,7 +107,7 @@ class FromProgram:
             raise Unable
         if self.name in MOST_STATES and (model.nv > 100 or (task != "forward dynamics" and model.nv > 7)):
             raise Unable
-        if self.name == "Octave" and task != "forward dynamics":  # minutes; `python -m benchmarks.ports` has them
+        if self.name == "Octave" and task != "forward dynamics":  # takes minutes; see `python -m benchmarks.ports`
             raise Unable
         few = [s[: MOST_STATES.get(self.name, len(s))] for s in states]
         settings = {"repeats": 1 if self.name in MOST_STATES else 3} | settings
@@ -149,7 +149,7 @@ class PinocchioFromPython:
 
 
 class PinocchioInParallel:
-    """Pinocchio's calls for a whole batch."""
+    """Pinocchio's parallel functions for a whole batch."""
 
     def __init__(self, threads=1):
         self.threads, self.name = threads, "Pinocchio, parallel"
@@ -168,7 +168,7 @@ class PinocchioInParallel:
 
 
 class Mujoco:
-    """MuJoCo's calls for a batch: its forward dynamics, which also looks for contacts, and its RK4."""
+    """MuJoCo's batch functions: forward dynamics, including collision detection, and RK4."""
 
     def __init__(self, by="batch", threads=1):
         self.by, self.threads, self.name = by, threads, f"MuJoCo, {by}"
@@ -204,7 +204,7 @@ class Mujoco:
 
 
 class Drake:
-    """Drake's plant, called from Python for each state."""
+    """Drake's MultibodyPlant, called from Python for each state."""
 
     name = "Drake, Python"
 
@@ -246,7 +246,7 @@ class Drake:
 
 
 def plant_of(model):
-    """The same chain of revolute joints in Drake."""
+    """Build the same mechanism of revolute joints in Drake."""
     from pydrake.math import RigidTransform, RotationMatrix
     from pydrake.multibody.plant import MultibodyPlant
     from pydrake.multibody.tree import FixedOffsetFrame, RevoluteJoint, RotationalInertia, SpatialInertia
@@ -269,7 +269,7 @@ def plant_of(model):
 
 
 class Mjx:
-    """MuJoCo's MJX: JAX, compiled for this processor, in float64, for a whole batch."""
+    """MuJoCo MJX with JAX on the CPU, in float64, for a whole batch."""
 
     name = "MJX (JAX), CPU"
 
@@ -296,7 +296,7 @@ class Mjx:
 
 
 def single_jointed(model):
-    """A model with a free base, the base on three slides and three hinges instead, bodies without mass between them."""
+    """Replace the free joint by three prismatic and three revolute joints with massless bodies between them."""
     builder = rb.ModelBuilder(name=model.name, gravity=model.gravity)
     axes = np.eye(3)
     parent = None

@@ -1,10 +1,11 @@
-"""How many instructions and floating-point operations a kernel takes: figures that no noise of the machine touches.
+"""Count the instructions and floating-point operations of kernels. The counts are independent of other processes.
 
     python benchmarks/instructions.py [--record]
 
-Needs valgrind, gcc and objdump. The machine code that Numba made of a driver is linked into a small C program with the
-arguments of one call, and run under valgrind's callgrind; what each instruction is, objdump says. Counted per body and
-chain of a batch of 256, packing and all. Printed beside the last record, `instructions.txt`, which `--record` replaces.
+Needs valgrind, gcc and objdump. The script links the machine code of a driver into a small C program, with the
+arguments of one call, and runs it under valgrind's callgrind. objdump identifies each instruction. The counts are per
+degree of freedom and sample of a batch of 256 and include the conversion to lanes. The script prints them next to the
+last record, `instructions.txt`. `--record` replaces the record.
 """
 
 import argparse
@@ -28,7 +29,7 @@ MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
 int driver(void *result, void *error, {types});
-/* What Numba's runtime has for `reshape`, of arrays without gaps. */
+/* Replaces the function of Numba's runtime for `reshape`, for contiguous arrays. */
 int numba_attempt_nocopy_reshape(int64_t m, void *shape, void *strides, int64_t n, int64_t *new_shape,
                                  int64_t *new_strides, int64_t size, int fortran) {{
     while (n--) new_strides[n] = size, size *= new_shape[n];
@@ -50,7 +51,7 @@ int main(int argc, char **argv) {{
 
 
 def cases():
-    """Name, number of bodies and call of what is counted."""
+    """Yield the name, the degrees of freedom and the call of each case."""
     import numpy as np
 
     from tests.mechanisms import random_tree
@@ -68,7 +69,7 @@ def cases():
 
 
 def recorded(call):
-    """The driver that a call runs, and its arguments."""
+    """Return the driver that a call runs, and its arguments."""
     from rbchain.drivers import threads
 
     found, run = [], threads.run
@@ -86,7 +87,7 @@ def recorded(call):
 
 
 def build(folder, driver, arguments):
-    """A program that calls the driver with these arguments as many times as its own argument says."""
+    """Build a program that calls the driver n times with these arguments; n is its command-line argument."""
     import numba
     import numpy as np
 
@@ -109,20 +110,20 @@ def build(folder, driver, arguments):
     (folder / "main.c").write_text(text)
     symbol = compiled.fndesc.llvm_func_name
     rename = ["objcopy", f"--redefine-sym={symbol}=driver", "driver.o"]
-    # what the driver's entry from Python would need is never reached
+    # symbols of the Python wrapper stay unresolved; the program does not call it
     link = ["gcc", "-no-pie", "-w", "main.c", "driver.o", "-o", "program", "-lm", "-Wl,--unresolved-symbols=ignore-all"]
     for command in (rename, link):
         subprocess.run(command, cwd=folder, check=True)
 
 
 def executed(folder, times):
-    """How often each instruction of the program ran, by its address."""
+    """Count how often each instruction of the program ran, by address."""
     command = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no", "--callgrind-out-file=counts"]
     subprocess.run([*command, "./program", str(times)], cwd=folder, check=True, capture_output=True)
     counts, skip = collections.Counter(), False
     for line in (folder / "counts").read_text().splitlines():
         if line.startswith("calls="):
-            skip = True  # the next line is what the called function took
+            skip = True  # the next line is the cost of the called function
         elif line.startswith("0x"):
             address, _, cost = line.split()[:3] if len(line.split()) > 2 else (*line.split(), "0")
             if not skip:
@@ -132,7 +133,7 @@ def executed(folder, times):
 
 
 def mix(folder):
-    """Instructions of one call by kind, and the floating-point operations they do."""
+    """Count the instructions of one call by kind, and their floating-point operations."""
     once, thrice = executed(folder, 1), executed(folder, 3)
     listing = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", "program"], cwd=folder, check=True, capture_output=True, text=True
@@ -159,22 +160,22 @@ def mix(folder):
 
 
 def main():
-    """Count, print beside the record, and keep if asked to."""
+    """Count, print next to the record, and replace the record if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
     keep = parser.parse_args().record
     for program in ("valgrind", "gcc", "objdump", "objcopy"):
         if not shutil.which(program):
-            sys.exit(f"needs {program}, which is not installed")
+            sys.exit(f"{program} is not installed; install valgrind, gcc and binutils")
     with tempfile.TemporaryDirectory() as cache:
-        os.environ["NUMBA_CACHE_DIR"] = cache  # machine code is at hand only where it was just made
+        os.environ["NUMBA_CACHE_DIR"] = cache  # Numba keeps the object code only after a new compilation
         import llvmlite
         import numba
 
         from rbchain.core.simd.levels import LANE_WIDTHS
 
         lines = [
-            f"per body and chain, {LANE_WIDTHS['float64']} lanes of float64; Numba {numba.__version__}, "
+            f"per degree of freedom and sample, {LANE_WIDTHS['float64']} lanes of float64; Numba {numba.__version__}, "
             f"llvmlite {llvmlite.__version__}, Python {platform.python_version()}",
             f"{'':36}instructions  arithmetic     loads    stores     flops",
         ]

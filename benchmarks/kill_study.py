@@ -1,8 +1,9 @@
-"""Kill a study at random moments until it is done, and compare its store, file by file, with an undisturbed one's.
+"""Kill a study at random times, continue it, and compare its stored files with those of an uninterrupted run.
 
     python benchmarks/kill_study.py [KILLS] [SEED]
 
-The short form is a test. This one is for a change in how results are stored: 20 kills take some minutes.
+tests/study/test_run.py contains a short version. Run this script after a change of the store. 20 kills take some
+minutes.
 """
 
 import subprocess
@@ -46,14 +47,14 @@ COMMAND = [sys.executable, "-m", "rbchain.cli", "study", "run", "study.toml", "-
 
 
 def files(folder):
-    """Every file of the results, by its name within the folder."""
+    """Read all files of the results, by their name within the folder."""
     places = [folder / "out" / place for place in ("results.zarr", "checksums")]
     found = sorted(path for place in places for path in place.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def main():
-    """Run the study once undisturbed, then with kills."""
+    """Run the study twice without interruption, then with kills."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     rng = np.random.default_rng(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
     with tempfile.TemporaryDirectory() as place:
@@ -67,14 +68,14 @@ def main():
         seconds = time.perf_counter() - started
         expected = files(whole)
         if files(killed) != expected:
-            sys.exit("two undisturbed runs differ")
+            sys.exit("the results of two uninterrupted runs differ; expected identical files")
         wrong = 0
         subprocess.run(["rm", "-r", str(killed / "out")], check=True)
         for kill in range(1, kills + 1):
             with subprocess.Popen(COMMAND, cwd=killed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
                 try:
                     running.wait(rng.uniform(0.2, 1.0) * seconds)
-                    state = "it had ended"
+                    state = "finished"
                 except subprocess.TimeoutExpired:
                     running.kill()
                     state = "killed"

@@ -1,14 +1,14 @@
-"""Every MJCF file of some packages: the accelerations that rbchain finds beside those of `mj_forward`.
+"""Compare the accelerations of all MJCF files in a folder with those of `mj_forward`.
 
-Needs the `test` extra, and the packages in a folder of their own, without what they depend on:
+Needs the extra `test`. Install the packages with the files into a separate folder, without dependencies:
 
     python -m pip install --no-deps --target mjcf_packages \\
         mujoco mujoco-core dm-control gymnasium gymnasium-robotics robosuite metaworld
     python -m benchmarks.mjcf_models mjcf_packages
 
-Prints a line for each file, but for those without a joint. States are random. MuJoCo's contacts, limits and actuators
-are disabled, and so are the parts of a file that rbchain's warning says it leaves out. Exits with 1 if rbchain loads a
-file and disagrees.
+The script prints one line per file with joints. The states are random. In MuJoCo, contacts, limits and actuators are
+disabled, and also the parts that the warning of rbchain names. The exit code is 1 if the accelerations of a loaded file
+differ.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "armatu
 
 
 def disable(flag):
-    """A function that disables a feature in a model of MuJoCo."""
+    """Return a function that disables a feature of a MuJoCo model."""
 
     def change(model):
         model.opt.disableflags |= int(flag)
@@ -38,12 +38,12 @@ def disable(flag):
 
 
 def loosen_tendons(model):
-    """Take all forces from the tendons of a model of MuJoCo."""
+    """Remove all forces from the tendons of a MuJoCo model."""
     for name in TENDON_FORCES:
         np.asarray(getattr(model, f"tendon_{name}", []))[:] = 0.0
 
 
-#: What a warning names, and how MuJoCo goes without it.
+#: Parts that a warning names, and the functions that remove them from a MuJoCo model.
 LEFT_OUT = {
     "equality constraints": disable(OFF.mjDSBL_EQUALITY),
     "dry friction": disable(OFF.mjDSBL_FRICTIONLOSS),
@@ -52,7 +52,7 @@ LEFT_OUT = {
 
 
 def largest_difference(path, model, changes):
-    """Largest error of the accelerations in some random states, relative to the largest acceleration of each."""
+    """Return the largest relative error of the accelerations in random states."""
     engine, rng = Engine(path), np.random.default_rng(0)
     for change in changes:
         change(engine.model)
@@ -66,7 +66,7 @@ def largest_difference(path, model, changes):
 
 
 def judge(path):
-    """The verdict on one file, and what there is to say about it."""
+    """Compare one file; return the verdict and its details."""
     try:
         compiled = mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:

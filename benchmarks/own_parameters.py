@@ -1,7 +1,7 @@
-"""What it costs that chains differ, and what two threads gain.
+"""Measure the time that parameters per sample add, and the gain from two threads.
 
-taskset -c 0 python benchmarks/own_parameters.py            # own parameters over shared ones
-python benchmarks/own_parameters.py --threads               # two threads against one, on an otherwise idle machine
+taskset -c 0 python benchmarks/own_parameters.py            # parameters per sample and shared parameters
+python benchmarks/own_parameters.py --threads               # two threads and one thread, on an idle machine
 """
 
 import sys
@@ -19,7 +19,7 @@ BATCH, N = 4096, 7
 
 
 def own_parameters():
-    """Forward dynamics of chains that differ in their masses, and in everything, over those that are all the same."""
+    """Measure forward dynamics with shared parameters and with parameters per sample."""
     rng = np.random.default_rng(1)
     model = random_tree(N, range(-1, N - 1))
     q, qd, tau = rng.normal(size=(3, BATCH, N))
@@ -33,19 +33,18 @@ def own_parameters():
     }
     models = {
         "shared": model,
-        "own mass, cg and inertia": model.vary(**{name: fields[name] for name in ("mass", "cg", "inertia")}),
-        "own everything of revolute joints": model.vary(**fields),
+        "mass, cg and inertia per sample": model.vary(**{name: fields[name] for name in ("mass", "cg", "inertia")}),
+        "all parameters per sample": model.vary(**fields),
     }
-    calls = {name: lambda chains=chains: chains.forward_dynamics(q, qd, tau) for name, chains in models.items()}
+    calls = {name: lambda varied=varied: varied.forward_dynamics(q, qd, tau) for name, varied in models.items()}
     seconds = medians(calls, 31)
     for name, time_of in seconds.items():
-        print(
-            f"{name}: {time_of / BATCH / N * 1e9:.1f} ns per body, {time_of / seconds['shared']:.2f} times shared ones"
-        )
+        per_dof = time_of / BATCH / N * 1e9
+        print(f"{name}: {per_dof:.1f} ns per dof and sample, {time_of / seconds['shared']:.2f} times shared")
 
 
 def two_threads():
-    """Speed of two threads over one, for a batch of 131,072 and for trajectories."""
+    """Measure the gain from two threads, for a batch of 131,072 samples and for simulations."""
     model = random_tree(N, range(-1, N - 1))
     q, qd, tau = np.random.default_rng(0).normal(size=(3, 1 << 17, N))
 
@@ -63,7 +62,7 @@ def two_threads():
     }
     for name, call in calls.items():
         seconds = medians({"one": with_threads(1, call), "two": with_threads(2, call)})
-        print(f"two threads over one, {name}: {seconds['one'] / seconds['two']:.2f} times the speed")
+        print(f"{name}: two threads are {seconds['one'] / seconds['two']:.2f} times as fast as one")
 
 
 if __name__ == "__main__":

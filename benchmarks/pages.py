@@ -1,5 +1,9 @@
-"""The race's results as a page and plots, from the records in `results/race.json`."""
+"""Write the results of the race as a page with plots, from the records in `results/race.json`.
 
+`python benchmarks/pages.py` writes them again without new measurements.
+"""
+
+import json
 from pathlib import Path
 
 import matplotlib as mpl
@@ -9,9 +13,9 @@ mpl.use("svg")
 mpl.rcParams.update({"svg.hashsalt": "rbchain", "svg.fonttype": "none", "font.size": 9, "axes.grid": True})
 mpl.rcParams.update({"grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 100})
 
-import matplotlib.pyplot as plt  # noqa: E402  after its backend was chosen
+import matplotlib.pyplot as plt  # noqa: E402  the backend must be chosen first
 
-# Whoever is in several plots looks the same in all.
+# Each program has the same style in all plots.
 STYLES = {
     "rbchain": ("#c1272d", "-", "o"),
     "rbchain, float32": ("#e58a8d", "-", "o"),
@@ -45,7 +49,7 @@ def names_in(records):
 
 
 def draw_precision(records, folder):
-    """Time against error, a panel for each problem."""
+    """Plot time against error, with a panel for each problem."""
     problems = list(dict.fromkeys(record["problem"] for record in records))
     figure, panels = plt.subplots(2, len(problems), figsize=(10, 8), sharex=True, squeeze=False)
     for row, task in enumerate(("rk4", "rk45")):
@@ -55,14 +59,14 @@ def draw_precision(records, folder):
                 mine = [r for r in of if r["who"] == name]
                 line(axes, name, [r["error"] for r in mine], [r["seconds"] * 1e6 for r in mine])
             axes.set(xscale="log", yscale="log", title=f"{problem}, {task.upper()}", xlim=(1e-1, 1e-13))
-            axes.set(xlabel="error of the positions after 0.5 s (rad)", ylabel="time per motion (us)")
+            axes.set(xlabel="error of the positions after 0.5 s (rad)", ylabel="time per sample (us)")
     panels[0][-1].legend(fontsize=7)
     panels[1][-1].legend(fontsize=7)
     save(figure, folder, "precision")
 
 
 def draw_batches(records, folder):
-    """Time per state against the size of the batch."""
+    """Plot the time per sample against the size of the batch."""
     threads = sorted({record["threads"] for record in records})
     figure, panels = plt.subplots(1, len(threads), figsize=(10, 4), sharey=True, squeeze=False)
     for axes, count in zip(panels[0], threads, strict=True):
@@ -70,25 +74,25 @@ def draw_batches(records, folder):
         for name in names_in(of):
             mine = [record for record in of if record["who"] == name]
             line(axes, name, [r["batch"] for r in mine], [r["seconds"] * 1e9 for r in mine])
-        axes.set(xscale="log", yscale="log", xlabel="chains in the batch")
-        axes.set(title=f"{count} thread{'s' * (count > 1)}", ylabel="time per chain of 7 (ns)")
+        axes.set(xscale="log", yscale="log", xlabel="samples in the batch")
+        axes.set(title=f"{count} thread{'s' * (count > 1)}", ylabel="time per sample (ns)")
         axes.legend(fontsize=7)
     save(figure, folder, "batches")
 
 
 def draw_lengths(records, folder):
-    """Time per body against the length of the chain."""
+    """Plot the time per body against the number of bodies."""
     figure, axes = plt.subplots(figsize=(6.5, 4.5))
     for name in names_in(records):
         mine = [record for record in records if record["who"] == name]
         line(axes, name, [r["n"] for r in mine], [r["seconds"] / r["n"] * 1e9 for r in mine])
-    axes.set(xscale="log", yscale="log", xlabel="bodies in the chain", ylabel="time per body (ns)")
+    axes.set(xscale="log", yscale="log", xlabel="number of bodies", ylabel="time per body (ns)")
     axes.legend(fontsize=7)
     save(figure, folder, "lengths")
 
 
 def draw_evaluations(records, folder):
-    """Times over rbchain's, of each problem's forward dynamics."""
+    """Plot the times of forward dynamics as multiples of the time of rbchain."""
     of = [r for r in records if r["task"] == "forward dynamics" and r["who"] in STYLES and r["who"] != "rbchain"]
     problems = list(dict.fromkeys(record["problem"] for record in of))
     names = names_in(of)
@@ -100,7 +104,7 @@ def draw_evaluations(records, folder):
             at, ratios, 0.8 / len(names), color=STYLES[name][0], label=name, hatch="//" * (STYLES[name][1] == "--")
         )
     axes.axhline(1, color=STYLES["rbchain"][0])
-    axes.set(yscale="log", ylabel="time over rbchain's", xticks=range(len(problems)))
+    axes.set(yscale="log", ylabel="time divided by the time of rbchain", xticks=range(len(problems)))
     axes.set_xticklabels(problems, rotation=12)
     axes.legend(fontsize=7, ncols=3)
     save(figure, folder, "evaluations")
@@ -111,13 +115,13 @@ def find(records, problem, task, name):
 
 
 def ratio(records, problem, task, name):
-    """Time of someone over rbchain's, or NaN."""
+    """Return the time of a program divided by that of rbchain, or NaN if one is missing."""
     theirs, ours = find(records, problem, task, name), find(records, problem, task, "rbchain")
     return theirs["seconds"] / ours["seconds"] if theirs and ours else np.nan
 
 
 def quantity(seconds):
-    """Seconds in the unit that suits them."""
+    """Format a time with a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -125,7 +129,7 @@ def quantity(seconds):
 
 
 def matrix(records, tasks):
-    """Tables: of each task who against problem, times and in brackets times over rbchain's."""
+    """Write a table per task with programs as rows and problems as columns."""
     lines = []
     for task in tasks:
         of = [record for record in records if record["task"] == task]
@@ -145,17 +149,18 @@ def matrix(records, tasks):
 
 
 def spread(records):
-    """How far the quartiles lie from the median, in the median over all, and how much the results differ at most."""
+    """Describe the spread of the times and the largest difference between the results."""
     wide = [(r["to"] - r["from"]) / r["seconds"] for r in records if "to" in r]
     differences = [(r["difference"], r["who"]) for r in records if "difference" in r and "float32" not in r["who"]]
-    largest = max(differences, default=(0.0, "nobody"))
-    return f"Between the quartiles lie {np.median(wide):.0%} of the median; the largest difference from rbchain is " + (
-        f"{largest[0]:.0e} ({largest[1]})."
+    largest, who = max(differences, default=(0.0, "none"))
+    return (
+        f"The interquartile range of a time is {np.median(wide):.0%} of its median. "
+        f"The largest relative difference of a result from rbchain is {largest:.0e} ({who})."
     )
 
 
 def exponents(records):
-    """How the time per chain grows with its length: the slope from 7 to 100 bodies, and beyond."""
+    """Fit the time per sample by a power of the number of bodies, from 7 to 100 and from 100 to 1000."""
     lines = ["", "| | exponent, 7 to 100 | exponent, 100 to 1000 |", "|---|---|---|"]
     for name in dict.fromkeys(record["who"] for record in records):
         slopes = []
@@ -171,35 +176,38 @@ def exponents(records):
 
 
 def in_batches(records):
-    """Time per chain for a few sizes, and how it falls with them."""
+    """Tabulate the time per sample for some batch sizes, and fit the time of a call by a power of the batch size."""
     sizes = sorted({record["batch"] for record in records})[::2]
     lines = ["", "| | threads | " + " | ".join(f"{size:,}" for size in sizes) + " |", "|---" * (len(sizes) + 2) + "|"]
     for name, threads in dict.fromkeys((record["who"], record["threads"]) for record in records):
         mine = {r["batch"]: r["seconds"] for r in records if (r["who"], r["threads"]) == (name, threads)}
         cells = [quantity(mine[size]) if size in mine else "" for size in sizes]
         lines.append(f"| {name} | {threads} | " + " | ".join(cells) + " |")
-    lines += ["", "How the time of a call grows with the batch, from 1,024 chains on:"]
+    lines += ["", "Time of one call from 1,024 samples on, as a power of the batch size:", ""]
     for name in dict.fromkeys(record["who"] for record in records):
         mine = [r for r in records if r["who"] == name and r["threads"] == 1 and r["batch"] >= 1024]
         if len(mine) > 2:
             x, y = np.log([r["batch"] for r in mine]), np.log([r["seconds"] * r["batch"] for r in mine])
-            lines.append(f"{name} batch^{np.polyfit(x, y, 1)[0]:.2f};")
-    lines[-1] = lines[-1].replace(";", ".")
+            lines.append(f"* {name}: {np.polyfit(x, y, 1)[0]:.2f}")
     most = max(sizes)
     ours = {r["threads"]: r["seconds"] for r in records if r["who"] == "rbchain" and r["batch"] == most}
     if len(ours) > 1:
         count = max(ours)
         share = np.log(ours[1] / ours[count]) / np.log(count)
-        lines += ["", f"From 1 to {count} threads rbchain's time for {most:,} chains falls as threads^-{share:.2f}."]
+        lines += ["", f"From 1 to {count} threads, rbchain's time for {most:,} samples falls as threads^-{share:.2f}."]
     return lines
 
 
 def ahead(records):
-    """At which errors someone else takes less time than rbchain's better method."""
+    """Tabulate the times at equal error, each program with its faster method."""
     lines = []
     for problem in dict.fromkeys(record["problem"] for record in records):
         of = [r for r in records if r["problem"] == problem and r["error"] > 0]
-        lines += ["", f"*{problem}*: time over rbchain's at the same error, each by its better method", ""]
+        lines += [
+            "",
+            f"*{problem}*: multiples of rbchain's time at the same error, each with its faster method",
+            "",
+        ]
         levels = [10.0**-e for e in range(3, 11)]
         lines += [
             "| error | " + " | ".join(f"{level:.0e}" for level in levels) + " |",
@@ -216,7 +224,7 @@ def ahead(records):
 
 
 def fastest(records, name, level):
-    """Least time in which someone gets at most this error, between the levels tried by interpolation; or NaN."""
+    """Return the shortest time in which a program reaches this error, by interpolation, or NaN."""
     times = []
     for task in ("rk4", "rk45"):
         mine = sorted((r["error"], r["seconds"]) for r in records if r["who"] == name and r["task"] == task)
@@ -228,15 +236,17 @@ def fastest(records, name, level):
 
 
 def write(kept, folder):
-    """All there are records of: `README.md` and plots."""
+    """Write `README.md` and the plots for all recorded sections."""
     folder = Path(folder)
     lines = [
-        "# The race",
+        "# Results of the race",
         "",
-        "Made by `python benchmarks/race.py` (see there, and `ports/README.md`, for who does what).",
+        "`python benchmarks/race.py` measured these times per sample. `ports/README.md` describes the programs.",
+        "All ran in turns on one core, unless a table states the number of threads. Times are medians. Numbers",
+        "in brackets are multiples of the time of rbchain. Slow programs computed fewer samples.",
+        "",
+        "<!-- tables -->",
     ]
-    lines += ["Times are medians of rounds in which all take turns, on one core if nothing else is said; in brackets,"]
-    lines += ["times over rbchain's. Rows from Python for each state, and of slow ports, are of fewer states."]
     for name in (name for name in SECTIONS if name in kept):
         section, records = kept[name], kept[name]["records"]
         title, draw, tables = SECTIONS[name]
@@ -248,13 +258,13 @@ def write(kept, folder):
     last = list(kept.values())[-1]
     lines += [
         "",
-        "## Who took part",
+        "## Versions",
         "",
-        "; ".join(f"{name} {number}" for name, number in last["versions"].items()) + ".",
+        *(f"* {name}: {number}" for name, number in last["versions"].items()),
     ]
     missing = {tuple(item) for section in kept.values() for item in section["left out"]}
     absent = [f"{name} ({why})" for name, why in sorted(missing)]
-    lines += ["", f"Left out: {', '.join(absent) or 'nobody'}."]
+    lines += ["", f"Not measured: {', '.join(absent) or 'none'}."]
     (folder / "README.md").write_text("\n".join(lines) + "\n")
 
 
@@ -265,10 +275,11 @@ def of_roofline(records):
     peak, *kernels = records
     lines = [
         "",
-        f"This core: {peak['float64'] / 1e9:.1f} GFLOP/s in fused operations of float64, {peak['float32'] / 1e9:.1f}",
+        f"Peak of this core: {peak['float64'] / 1e9:.1f} GFLOP/s of fused operations in float64,",
+        f"{peak['float32'] / 1e9:.1f} GFLOP/s in float32, and {peak['bandwidth'] / 1e9:.1f} GB/s from memory.",
+        "Per degree of freedom and sample:",
     ]
-    lines[-1] += f" of float32, {peak['bandwidth'] / 1e9:.1f} GB/s from memory. Per body and chain:"
-    lines += ["", "| | operations | ns | GFLOP/s | of the peak | bytes of results and arguments | of the bandwidth |"]
+    lines += ["", "| | operations | ns | GFLOP/s | of the peak | bytes of arguments and results | of the bandwidth |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for r in kernels:
         numbers = f"{r['flops']:.0f} | {r['seconds'] * 1e9:.1f} | {r['rate'] / 1e9:.1f} | {r['of peak']:.0%}"
@@ -284,15 +295,19 @@ def of_first(records):
 
 SECTIONS = {
     "evaluations": (
-        "One evaluation, in a batch", draw_evaluations, lambda r: ["", spread(r), *matrix(r, TASKS)],
+        "Dynamics of a batch", draw_evaluations, lambda r: ["", spread(r), *matrix(r, TASKS)],
     ),
     "trajectories": (
-        "Motions of a batch", None, lambda r: ["", spread(r), *matrix(r, ("rk4", "rk45"))],
+        "Simulation of a batch", None, lambda r: ["", spread(r), *matrix(r, ("rk4", "rk45"))],
     ),
     "precision": ("Time against error", draw_precision, ahead),
-    "batches": ("From one chain to a million", draw_batches, in_batches),
-    "lengths": ("From 2 bodies to 1000", draw_lengths, exponents),
-    "single": ("One chain alone", None, lambda r: matrix(r, ("one call", "rk4", "rk45"))),
-    "first_results": ("To the first result", None, of_first),
-    "roofline": ("How far from what the core can do", None, of_roofline),
+    "batches": ("Batches of one to a million samples", draw_batches, in_batches),
+    "lengths": ("Mechanisms of 2 to 1000 bodies", draw_lengths, exponents),
+    "single": ("A single sample", None, lambda r: matrix(r, ("one call", "rk4", "rk45"))),
+    "first_results": ("Time to the first result", None, of_first),
+    "roofline": ("Share of the peak of the core", None, of_roofline),
 }  # fmt: skip
+
+if __name__ == "__main__":
+    results = Path(__file__).parent / "results"
+    write(json.loads((results / "race.json").read_text()), results)

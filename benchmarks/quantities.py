@@ -1,10 +1,10 @@
-"""Every quantity beside Pinocchio's own function: one table of speeds, with differences checked beside the times.
+"""Compare the speed and the results of every quantity with the corresponding function of Pinocchio.
 
     taskset -c 0 python benchmarks/quantities.py
 
-Needs the test extra (`pip install -e .[test]`). rbchain computes a batch of 4096 states in one call, into memory it is
-given; Pinocchio one state after the other, called from Python, into memory of its own, and where it has one also by its
-parallel call with one thread. Both on one core; medians of rounds in which the competitors take turns.
+Needs the extra `test`. rbchain computes a batch of 4096 states in one call with `out=`. Pinocchio computes one state
+per call from Python, and also the whole batch if it has a parallel function, with one thread. All functions run in
+turns on one core; the times are medians.
 """
 
 import platform
@@ -24,24 +24,24 @@ from benchmarks.timing import medians, processor, relative
 from tests.mechanisms import ROBOTS, random_tree
 from tests.oracles import peers
 
-BATCH, SAMPLE = 4096, 256  # states; Pinocchio's own are called for the first of them
+BATCH, SAMPLE = 4096, 256  # states; Pinocchio computes the first SAMPLE of them
 ROUNDS = 7
 
 
 def mechanisms():
-    """The three that the table is about."""
+    """Load the three mechanisms of the table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         solo12 = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
     return {
-        "chain of 7": random_tree(7, range(-1, 6)),
+        "serial chain of 7": random_tree(7, range(-1, 6)),
         "quadruped, free base": solo12,
-        "chain of 30": random_tree(30, range(-1, 29)),
+        "serial chain of 30": random_tree(30, range(-1, 29)),
     }
 
 
 def contests(model, peer, q, qd, x):
-    """Of each quantity rbchain's call, Pinocchio's for one state, and Pinocchio's checked for one state."""
+    """Return per quantity: the call of rbchain, of Pinocchio for one state, and of the reference for one state."""
     engine, n = peer.model, model.nv
     body = model.n_bodies - 1
     name, joint = model.body_names[body], int(np.flatnonzero(peer.order == body)[0]) + 1
@@ -66,7 +66,7 @@ def contests(model, peer, q, qd, x):
             lambda q, qd, x: pin.crba(engine, data, q),
             lambda q, qd, x: peer.mass_matrix(q),
         ),
-        "its inverse": (
+        "inverse of the mass matrix": (
             lambda: model.mass_matrix_inverse(q, out=square),
             lambda q, qd, x: pin.computeMinverse(engine, data, q),
             lambda q, qd, x: peer.mass_matrix_inverse(q),
@@ -105,7 +105,7 @@ def contests(model, peer, q, qd, x):
 
 
 def parallel(peer, states):
-    """Pinocchio's parallel calls, with one thread, for the whole batch."""
+    """Return Pinocchio's parallel calls, with one thread, for the whole batch."""
     pool = pin.ModelPool(peer.model, 1)
     q, qd, x = (np.asfortranarray(s.T) for s in states)
     found = np.empty(x.shape, order="F")
@@ -116,7 +116,7 @@ def parallel(peer, states):
 
 
 def add_rows(table, title, model):
-    """One row of the table for each quantity."""
+    """Add one row per quantity to the table."""
     peer, rng = peers.to_pinocchio(model), np.random.default_rng(0)
     q, qd = model.random_state(rng, BATCH)
     x = rng.normal(size=qd.shape)
@@ -146,13 +146,13 @@ def add_rows(table, title, model):
 
 
 def main():
-    """Print the table."""
+    """Measure and print the table."""
     rb.set_num_threads(1)
     table = Table(
         title=f"{processor()}; Python {platform.python_version()}, Pinocchio {pin.__version__}, rbchain "
         f"{rb.__version__}; one core, batch {BATCH}"
     )
-    columns = ("mechanism", "quantity", "rbchain, ns", "per dof", "Pinocchio, ns", "ratio", "parallel", "difference")
+    columns = ("mechanism", "quantity", "rbchain, ns", "ns per dof", "Pinocchio, ns", "ratio", "parallel", "difference")
     for column in columns:
         table.add_column(column)
     for title, model in mechanisms().items():

@@ -1,11 +1,12 @@
-"""The race: rbchain, the ports, Pinocchio, MuJoCo, Drake and MJX on the same problems, on the same machine, in one run.
+"""Run rbchain, the ports, Pinocchio, MuJoCo, Drake and MJX on the same problems, on one machine.
 
-    python benchmarks/race.py                  # all of it, about an hour
-    python benchmarks/race.py evaluations      # one section, or several; the others stay as they were
+    python benchmarks/race.py                  # all sections, about an hour
+    python benchmarks/race.py evaluations      # one or several sections; the others keep their results
 
-Needs the `test` extra and cmeel-eigen, and what `ports/README.md` names; drake, jax and mujoco-mjx take part where they
-are installed. Everyone runs on one core, in turns, each figure the median of several rounds, with its quartiles, and
-is compared with rbchain. Leaves `results/race.json`, and the pages and plots of `pages.py` beside it.
+Needs the extra `test`, cmeel-eigen, and the compilers that `ports/README.md` names. Drake, JAX and mujoco-mjx are
+measured if they are installed. All programs run in turns on one core. The figures are medians with quartiles, and the
+results are compared with those of rbchain. The script writes `results/race.json`; `pages.py` writes the page and plots
+from it.
 """
 
 import json
@@ -40,12 +41,12 @@ ROUNDS = 5
 
 
 def general_chain(n):
-    """A chain of n revolute joints, every placement, axis and inertia general."""
+    """Return a serial chain of n revolute joints with general placements, axes and inertias."""
     return random_tree(n, range(-1, n - 1))
 
 
 def problems():
-    """Name and batch of each."""
+    """Return the problems, each with its batch size."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         solo12 = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
@@ -61,7 +62,7 @@ def problems():
 
 
 def compete(contestants, problem, task, states, rounds=ROUNDS, **settings):
-    """Times per state of all who can, taking turns; the first is whom the others are compared with."""
+    """Measure the time per state of all programs that support a task, and compare their results with the first."""
     laps, seconds, found = {}, {}, {}
     for contestant in contestants:
         try:
@@ -74,7 +75,7 @@ def compete(contestants, problem, task, states, rounds=ROUNDS, **settings):
             seconds.setdefault(name, []).append(took)
     records, expected = [], next(iter(found.values()))
     for name, times in seconds.items():
-        last_of_sample = len(found[name]) == 1 < len(expected)  # who has one matrix for all states, the last one's
+        last_of_sample = len(found[name]) == 1 < len(expected)  # the program keeps only the matrix of the last state
         same = expected[who.SAMPLE - 1 : who.SAMPLE] if last_of_sample else expected[: len(found[name])]
         low, median, high = np.quantile(times, [0.25, 0.5, 0.75])
         record = {"problem": problem.name, "n": problem.model.nv, "task": task, "who": name, "batch": len(states[0])}
@@ -87,12 +88,12 @@ def compete(contestants, problem, task, states, rounds=ROUNDS, **settings):
 
 
 def compiled_ones(programs):
-    """The ports that are fast enough to be of interest everywhere."""
+    """Select the compiled programs."""
     return [p for p in programs if p.name in who.COMPILED or "Pinocchio" in p.name]
 
 
 def evaluations(programs):
-    """One evaluation of each quantity, in batches."""
+    """Measure one evaluation of each quantity, in batches."""
     contestants = [who.Rbchain(), who.Rbchain(np.float32), *programs, who.PinocchioFromPython()]
     contestants += [who.PinocchioInParallel(), who.Mujoco(), who.Drake(), who.Mjx()]
     records = []
@@ -106,10 +107,10 @@ def evaluations(programs):
 
 
 def trajectories(programs):
-    """Motions of a batch: RK4 in given steps, and RK45 to a given tolerance."""
+    """Measure simulations of a batch: RK4 with given steps, and RK45 with given tolerances."""
     contestants = [who.Rbchain(), *programs, who.Mujoco("rollout"), who.Mujoco()]
     records = []
-    # not the quadruped: everyone steps quaternions in another way, and single joints in a row lock
+    # without the quadruped: the programs integrate quaternions differently, and its single joints can lock
     for problem, batch in (problems()[i] for i in (0, 1, 4)):
         q, qd, tau = problem.states(batch // 8)
         states = q, qd, 0.01 * tau
@@ -118,21 +119,21 @@ def trajectories(programs):
     return records
 
 
-def ends_by_scipy(problem, states, duration, chains, **settings):
-    """Ends of the first few motions by one of SciPy's methods, with Pinocchio's dynamics."""
+def ends_by_scipy(problem, states, duration, samples, **settings):
+    """Compute the final states of the first samples with SciPy's integrators and Pinocchio's dynamics."""
     engine, n, ends = problem.pinocchio.model, problem.model.nv, []
     data = engine.createData()
 
     def rates(_, y, tau):
         return np.concatenate([y[n:], pin.aba(engine, data, y[:n], y[n:], tau)])
 
-    for q, qd, tau in zip(*(s[:chains] for s in states), strict=True):
+    for q, qd, tau in zip(*(s[:samples] for s in states), strict=True):
         ends.append(solve_ivp(rates, (0, duration), np.concatenate([q, qd]), args=(tau,), **settings).y[:, -1])
     return np.array(ends)
 
 
 class SciPyWithPinocchio:
-    """SciPy's RK45 in Python, with Pinocchio's dynamics."""
+    """SciPy's RK45 in Python with Pinocchio's dynamics."""
 
     name = "SciPy RK45 + Pinocchio, Python"
 
@@ -144,7 +145,7 @@ class SciPyWithPinocchio:
 
 
 def precision(programs):
-    """Time against error of motions: steps and tolerances from coarse to fine."""
+    """Measure time against error of simulations, from coarse to fine steps and tolerances."""
     duration, batch, known = 0.5, 64, 16
     records = []
     for problem in (problems()[0][0], problems()[1][0]):
@@ -164,7 +165,7 @@ def precision(programs):
 
 
 def compete_for_error(contestants, problem, task, states, ends, duration, level):
-    """Time per motion, and the median over some of them of the largest error of any coordinate at the end."""
+    """Yield the time per sample, and the median of the largest final error of a coordinate."""
     for contestant in contestants:
         try:
             lap = contestant.prepare(problem, task, states, duration=duration, **level)
@@ -185,7 +186,7 @@ def compete_for_error(contestants, problem, task, states, ends, duration, level)
 
 
 def batches(programs):
-    """Forward dynamics of a chain of 7 in batches of one to a million, on one core and on all."""
+    """Measure forward dynamics of 7 joints in batches of one to a million, on one core and on all."""
     problem, records = problems()[1][0], []
     fast = compiled_ones(programs)
     for threads in sorted({1, len(CORES)}):
@@ -193,7 +194,7 @@ def batches(programs):
         rb.set_num_threads(threads)
         for batch in [4**i for i in range(11)]:
             contestants = [who.Rbchain(), who.PinocchioInParallel(threads)]
-            if batch <= 4**7:  # beyond, its memory for each simulation fills the machine
+            if batch <= 4**7:  # larger batches do not fit into memory
                 contestants.append(who.Mujoco(threads=threads))
             if threads == 1 and batch <= 4**6:
                 contestants += fast
@@ -206,7 +207,7 @@ def batches(programs):
 
 
 def lengths(programs):
-    """Forward dynamics of chains of 2 to 1000 bodies."""
+    """Measure forward dynamics of serial chains of 2 to 1000 bodies."""
     fast = compiled_ones(programs)
     records = []
     for n in (2, 4, 7, 15, 30, 60, 100, 300, 1000):
@@ -217,7 +218,7 @@ def lengths(programs):
 
 
 def single(programs):
-    """One chain alone: a call of the forward dynamics, and a motion."""
+    """Measure a single sample: one call of forward dynamics, and one simulation."""
     fast = compiled_ones(programs)
     records = []
     for n in (6, 7, 30):
@@ -239,7 +240,7 @@ def single(programs):
 
 
 def in_turn(laps, problem, task):
-    """Records of laps that are no contestant's own."""
+    """Measure the given laps in turns and return their records."""
     seconds = {name: [] for name in laps}
     for _ in range(ROUNDS):
         for name, lap in laps.items():
@@ -262,7 +263,7 @@ FIRST_RESULTS = {
 
 
 def first_results(_):
-    """A new process until its first forward dynamics of a chain of 7, imports and compiling included."""
+    """Measure a new process up to its first forward dynamics, with imports and compilation."""
     records, build = [], {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)  # noqa: PLW2901
@@ -284,7 +285,7 @@ def first_results(_):
 
 
 def roofline(_):
-    """What this core can do at most, and what the kernels make of it; operations from `instructions.txt`."""
+    """Compare the kernels with the peak of the core; the operation counts are from `instructions.txt`."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "peak"
         source = Path(__file__).with_name("peak.c")
@@ -330,7 +331,7 @@ SECTIONS = {
 
 
 def versions():
-    """Of all who take part."""
+    """Return the versions of all programs."""
     found = {"Python": platform.python_version(), "rbchain": rb.__version__}
     for package in ("numpy", "numba", "llvmlite", "pin", "mujoco", "mujoco-mjx", "jax", "drake"):
         try:
@@ -347,7 +348,7 @@ def versions():
 
 
 def main(sections):
-    """Run the sections, and write the results and their pages."""
+    """Run the sections, and write the results and the page."""
     os.sched_setaffinity(0, CORES[:1])
     rb.set_num_threads(1)
     RESULTS.mkdir(exist_ok=True)
@@ -369,5 +370,5 @@ def main(sections):
 if __name__ == "__main__":
     unknown = set(sys.argv[1:]) - set(SECTIONS)
     if unknown:
-        sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+        sys.exit(f"unknown section {', '.join(sorted(unknown))}; expected some of {', '.join(SECTIONS)}")
     main(sys.argv[1:] or list(SECTIONS))

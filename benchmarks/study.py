@@ -1,12 +1,12 @@
-"""A Monte Carlo study beside the same study written for other tools, and where its own time goes.
+"""Compare a Monte Carlo study with the same study in other tools, and measure its parts.
 
-    python benchmarks/study.py            # the race: rbchain, MuJoCo's rollout, Drake and NumPy with joblib (if there)
-    python benchmarks/study.py --shares   # sampling, kernels, measures, statistics, storing: of a study of 2 s motions
-    python benchmarks/study.py --million  # a million short motions: time, and the most memory it took
+    python benchmarks/study.py            # rbchain, MuJoCo rollout, Drake and NumPy with joblib
+    python benchmarks/study.py --shares   # the share of each part of a study
+    python benchmarks/study.py --million  # a million short samples: time and peak memory
 
-The race: a serial chain of six links swings for two seconds, its masses (with the tensors) and initial positions drawn
-anew for each of the samples; classical RK4 in steps of 5 ms; kept are the final positions and the lowest point of the
-last link's origin. All have the same draws and all cores. Needs the extras `study` and `test`.
+A serial chain of six links swings for 2 s. Masses (with the inertia tensors) and initial positions vary between
+samples. The integrator is RK4 with steps of 5 ms. The results are the final positions and the lowest position of the
+last link's origin. All tools have the same draws and use all cores. Needs the extras `study` and `test`.
 """
 
 import inspect
@@ -30,7 +30,7 @@ LINKS = 6
 
 
 def study_with_rbchain(samples):
-    """The study as a user of rbchain writes it."""
+    """Run the study with rbchain."""
     study = rb.Study(
         model=rb.Model.serial_chain(LINKS),
         samples=samples,
@@ -50,7 +50,7 @@ def study_with_rbchain(samples):
 
 
 def study_with_mujoco(drawn):
-    """The same with MuJoCo: a model for each sample, integrated by `rollout` on all cores."""
+    """Run the study with MuJoCo: one model per sample, integrated by `rollout` on all cores."""
     import copy
 
     import mujoco
@@ -87,7 +87,7 @@ def study_with_mujoco(drawn):
 
 
 def study_with_drake(drawn):
-    """The same with Drake: a plant for each sample, and its Runge-Kutta of fifth order in the same fixed steps."""
+    """Run the study with Drake: one plant per sample, fifth-order Runge-Kutta with the same fixed steps."""
     from pydrake.math import RigidTransform
     from pydrake.multibody.plant import MultibodyPlant
     from pydrake.multibody.tree import FixedOffsetFrame, RevoluteJoint, RotationalInertia, SpatialInertia
@@ -127,7 +127,7 @@ def study_with_drake(drawn):
 
 
 def study_with_numpy(drawn):
-    """The same as engineers write it who have only NumPy: one chain after the other, the equations by Kane's sums."""
+    """Run the study with NumPy: one sample after the other, with Kane's equations."""
 
     def one(sample):
         mass = 0.1 * sample[:LINKS]
@@ -164,14 +164,14 @@ def study_with_numpy(drawn):
 
 
 def race():
-    """Time, lines and differences of the three."""
+    """Measure the time, the lines of code and the differences of all tools."""
     study_with_rbchain(64)  # compiles
     started = time.perf_counter()
     drawn, q, lowest = study_with_rbchain(SAMPLES)
     rows = [("rbchain", study_with_rbchain, time.perf_counter() - started, SAMPLES, 0.0)]
     for name, other, samples in (
-        ("MuJoCo rollout, a model for each sample", study_with_mujoco, SAMPLES),
-        ("Drake with joblib, a plant for each sample", study_with_drake, 64),
+        ("MuJoCo rollout, one model per sample", study_with_mujoco, SAMPLES),
+        ("Drake with joblib, one plant per sample", study_with_drake, 64),
         ("NumPy with joblib", study_with_numpy, 64),
     ):
         try:
@@ -182,21 +182,22 @@ def race():
             rows.append((f"{name}: not run, {missing.name} is not installed", other, np.nan, samples, np.nan))
             continue
         seconds = (time.perf_counter() - started) / samples * SAMPLES
-        # chains that swing freely are chaotic: the median, not the worst, says whether it is the same physics
+        # the motion is chaotic, so the median difference, not the largest, shows whether the physics agree
         error = np.median(np.abs(found_q - q[:samples]).max(-1))
         rows.append((name, other, seconds, samples, max(error, np.median(np.abs(found_lowest - lowest[:samples])))))
     table = Table(title=f"{SAMPLES:,} samples; {processor()}, {rb.get_num_threads()} threads")
-    for column in ("", "seconds", "times rbchain's", "lines of code", "samples run", "median difference"):
+    for column in ("", "seconds", "divided by rbchain", "lines of code", "samples run", "median difference"):
         table.add_column(column)
     for name, function, seconds, samples, error in rows:
-        lines = sum(bool(line.strip()) for line in inspect.getsource(function).splitlines()) - 1  # but its docstring
+        source = inspect.getsource(function).splitlines()
+        lines = sum(bool(line.strip()) for line in source) - 1  # without the docstring
         ratio = f"{seconds / rows[0][2]:.1f}"
         table.add_row(name, f"{seconds:.2f}", ratio, str(lines), f"{samples:,}", f"{error:.0e}")
     Console(width=140).print(table)
 
 
 def shares():
-    """Where the time of the study of examples/landing.toml goes, by parts timed alone and one after the other."""
+    """Measure the parts of the study examples/landing.toml, one after the other."""
     import warnings
 
     from rbchain.drivers import threads
@@ -211,7 +212,7 @@ def shares():
         study = rb.Study.read(Path(__file__).parents[1] / "examples" / "landing.toml")
         plan = study.plan
     plan.compute(0, 64)
-    spent, in_kernels = dict.fromkeys(("sampling", "kernels", "chains and measures", "statistics", "storing"), 0.0), []
+    spent, in_kernels = dict.fromkeys(("sampling", "kernels", "models and measures", "statistics", "storing"), 0.0), []
     threads_run = threads.run
 
     def timed(part, call, *arguments):
@@ -231,14 +232,14 @@ def shares():
         store = timed("storing", Store.create, folder, plan, CHUNK, effects_of(plan))
         for chunk in range(store.chunks):
             values = timed("sampling", plan.draw, *store.bounds(chunk))
-            outputs = timed("chains and measures", plan.compute_values, values)
+            outputs = timed("models and measures", plan.compute_values, values)
             timed("statistics", statistics.add, outputs)
             timed("storing", store.write, chunk, outputs)
         timed("statistics", statistics.finish)
         timed("storing", store.write_statistics, statistics)
         threads.run = threads_run
         spent["kernels"] = sum(in_kernels)
-        spent["chains and measures"] -= spent["kernels"]
+        spent["models and measures"] -= spent["kernels"]
         total = sum(spent.values())
         started = time.perf_counter()
         study.run(Path(folder) / "whole")
@@ -249,13 +250,13 @@ def shares():
     for part, seconds in spent.items():
         table.add_row(part, f"{seconds / total:.1%}")
     overhead = spent["sampling"] + spent["statistics"] + spent["storing"]
-    table.add_row("sampling, statistics and storing beside the rest", f"{overhead / (total - overhead):.1%}")
+    table.add_row("sampling, statistics and storing, divided by the rest", f"{overhead / (total - overhead):.1%}")
     Console().print(table)
-    print(f"the parts one after the other {total:.2f} s; the study, which stores while it computes, {whole:.2f} s")
+    print(f"all parts one after the other: {total:.2f} s; the study, which stores while it computes: {whole:.2f} s")
 
 
 def million():
-    """A million short motions, with the most memory that the process took."""
+    """Run a study of a million short samples, and print its time and peak memory."""
     text = {
         "name": "a million",
         "model": rb.Model.serial_chain(2),
@@ -287,7 +288,7 @@ def million():
         reported = time.perf_counter() - started
         size = sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file()) / 2**20
         print(f"{results.sizes['sample']:,} samples in {ran:.0f} s, {size:.0f} MiB of results")
-        print(f"most memory: {before:.0f} MiB once compiled, {after:.0f} MiB after the study, ", end="")
+        print(f"peak memory: {before:.0f} MiB after compilation, {after:.0f} MiB after the study, ", end="")
         print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB after its report ", end="")
         print(f"({reported:.0f} s, {page.stat().st_size / 2**20:.1f} MiB)")
 

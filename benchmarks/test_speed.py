@@ -1,4 +1,4 @@
-"""Speeds for pytest-benchmark: `pytest benchmarks --benchmark-enable`."""
+"""Benchmarks for pytest-benchmark: `pytest benchmarks --benchmark-enable`."""
 
 import numpy as np
 import pytest

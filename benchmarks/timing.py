@@ -1,4 +1,4 @@
-"""Timing competitors side by side, and what they ran on."""
+"""Timing of several functions in turns, and the description of the processor."""
 
 import platform
 import time
@@ -12,9 +12,10 @@ ROUNDS = 9
 
 
 def medians(contestants, rounds=ROUNDS):
-    """Median seconds of each of the functions, called in turn.
+    """Measure the median seconds of each function, called in turns.
 
-    Each has an uncounted call before the counted one, so that none starts in caches that another has filled.
+    Each measured call follows an unmeasured call of the same function, so that all start with their own data in the
+    caches.
     """
     seconds = {name: [] for name in contestants}
     for _ in range(rounds):
@@ -31,7 +32,7 @@ def relative(found, expected):
 
 
 def processor():
-    """What the machine calls itself, and how wide its registers are."""
+    """Return the name of the processor and the width of its registers."""
     info = Path("/proc/cpuinfo")
     names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
     return f"{names[0] if names else platform.processor()}, {LANE_WIDTHS['float64']} lanes of float64"

@@ -1,6 +1,15 @@
 """Sphinx builds the site from here: `sphinx-build -W docs docs/_build`."""
 
+import sys
+from pathlib import Path
+
 import rbchain
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import diagram  # noqa: E402  in this folder
+
+(HERE / "pictures/architecture.svg").write_text(diagram.draw(), encoding="utf-8")
 
 project = "rbchain"
 author = "the founders of rbchain"

@@ -68,7 +68,7 @@ class Trajectory(SuggestsAttributes):
     end_q: np.ndarray = None  # type: ignore[assignment]
     end_qd: np.ndarray = None  # type: ignore[assignment]
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
-    _motors: Callable[[], np.ndarray] | None = None
+    _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         """Say NaN where the caller does not know how far the samples came."""
@@ -80,12 +80,12 @@ class Trajectory(SuggestsAttributes):
     @cached_property
     def tau(self) -> np.ndarray:
         """Actuator torques and forces at those times, (..., times, nv); of a prescribed motion, the force it takes."""
-        return self._driven[..., : self.qd.shape[-1]]
+        return self._tau_and_qdd[..., : self.qd.shape[-1]]
 
     @cached_property
     def qdd(self) -> np.ndarray:
         """Accelerations at those times, (..., times, nv)."""
-        return self._driven[..., self.qd.shape[-1] :]
+        return self._tau_and_qdd[..., self.qd.shape[-1] :]
 
     @cached_property
     def reactions(self) -> np.ndarray:
@@ -118,14 +118,18 @@ class Trajectory(SuggestsAttributes):
     def __getstate__(self) -> dict[str, Any]:
         """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
         state = {name: value for name, value in self.__dict__.items() if name not in ("tau", "qdd")}
-        return {**state, **({} if self._motors is None else {"_driven": self._driven}), "_motors": None}
+        return {
+            **state,
+            **({} if self._compute_tau_and_qdd is None else {"_tau_and_qdd": self._tau_and_qdd}),
+            "_compute_tau_and_qdd": None,
+        }
 
     @cached_property
-    def _driven(self) -> np.ndarray:
+    def _tau_and_qdd(self) -> np.ndarray:
         """Forces and accelerations, computed from what drove the motion, once for all samples of it."""
-        if self._motors is None:
+        if self._compute_tau_and_qdd is None:
             raise StateError("this trajectory does not record its drives; only trajectories returned by simulate() do")
-        return self._motors()
+        return self._compute_tau_and_qdd()
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
         """Return the motion of one sample, by its index in the batch: an int, or a tuple of int.
@@ -137,8 +141,8 @@ class Trajectory(SuggestsAttributes):
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
-        known = self._motors is not None or "_driven" in self.__dict__
-        motors = (lambda: self._driven[i]) if known else None
+        known = self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
+        motors = (lambda: self._tau_and_qdd[i]) if known else None
         forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
         index = tuple(
             int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)

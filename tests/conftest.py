@@ -7,10 +7,12 @@ import pytest
 
 from . import plain_python
 from .fuzz import cases
-from .mechanisms import CHUNKS, MECHANISMS, random_trees
+from .mechanisms import CHUNKS, MECHANISMS, TREES_PER_CHUNK, random_trees
 from .quantities import Magnitudes, random_state
 
 STATES_PER_TREE = 3
+QUICK_TREES = 3
+HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
 # Started first, so that at the end no worker still runs a long file while the others are idle.
 LONGEST = ("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_arguments")
 
@@ -35,26 +37,30 @@ def pytest_collection_modifyitems(items):
 
 @cache
 def mechanism(name):
-    """Each mechanism is built once; published robots' known defects need no warning here."""
+    """Build each mechanism once. Its warnings are checked elsewhere: some robots are published with defects."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return MECHANISMS[name]()
 
 
-@pytest.fixture(params=MECHANISMS)
-def model(request):
-    """Every mechanism in turn."""
-    return mechanism(request.param)
-
-
 @cache
-def trees_with_states(chunk):
-    """Random trees, each with a batch of states and what the terms of its equations amount to in them."""
-    states = [(model, random_state(model, (STATES_PER_TREE,), seed=i)) for i, model in enumerate(random_trees(chunk))]
+def trees_with_states(chunk, count=TREES_PER_CHUNK):
+    """Random trees, each with a batch of states and the magnitudes of the terms of its equations in them."""
+    trees = enumerate(random_trees(chunk, count))
+    states = [(model, random_state(model, (STATES_PER_TREE,), seed=i)) for i, model in trees]
     return [(model, state, Magnitudes(model, state)) for model, state in states]
 
 
-@pytest.fixture(params=range(CHUNKS))
+QUICK = (pytest.mark.plain_python, pytest.mark.quick)
+
+
+@pytest.fixture(params=[*MECHANISMS, pytest.param("every_joint_tree", marks=QUICK, id="quick")])
+def model(request):
+    """Every mechanism in turn, and one with all types of joints in plain Python."""
+    return mechanism(request.param)
+
+
+@pytest.fixture(params=[*range(CHUNKS), pytest.param("quick", marks=QUICK)])
 def trees(request):
-    """A thousand random trees, a hundred in turn."""
-    return trees_with_states(request.param)
+    """A thousand random trees, a hundred in turn, and the first few of them in plain Python."""
+    return trees_with_states(0, QUICK_TREES) if request.param == "quick" else trees_with_states(request.param)

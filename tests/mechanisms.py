@@ -78,11 +78,11 @@ CHUNKS, TREES_PER_CHUNK = 10, 100
 
 
 @cache
-def random_trees(chunk):
-    """Trees of one to eight bodies in any order, any joints, and motors on any of them."""
+def random_trees(chunk, count=TREES_PER_CHUNK):
+    """The first trees of a chunk: one to eight bodies in any order, any joints, and motors on any of them."""
     rng = np.random.default_rng(chunk)
     trees = []
-    for seed in range(TREES_PER_CHUNK * chunk, TREES_PER_CHUNK * (chunk + 1)):
+    for seed in range(TREES_PER_CHUNK * chunk, TREES_PER_CHUNK * chunk + count):
         n = int(rng.integers(1, 9))
         kinds, geared = rng.choice(list(JOINTS), n), rng.choice(list(JOINTS), 4)
         trees.append(random_tree(seed, random_parents(seed, n), kinds, geared))

@@ -10,6 +10,8 @@ import pytest
 
 import rbchain as rb
 
+from .conftest import HANG_LIMIT
+
 ROOT = Path(__file__).parents[1]
 # A quantity that compiles fast, in two precisions: two builds of one driver.
 SCRIPT = """
@@ -34,7 +36,7 @@ def started(cache, dtype="float64", before="None"):
 
 
 def finished(process):
-    output, errors = process.communicate(timeout=300)
+    output, errors = process.communicate(timeout=HANG_LIMIT)
     assert process.returncode == 0, errors
     result, *warnings = output.splitlines()
     return result, warnings
@@ -129,7 +131,7 @@ def test_a_driver_is_compiled_again_when_a_kernel_of_any_package_changes(copied)
     assert potential()[0] == -value
 
 
-CHILDREN = """
+CHILDREN = f"""
 import multiprocessing
 import numpy as np
 import rbchain as rb
@@ -144,7 +146,7 @@ if __name__ == "__main__":
     own = [work(seed) for seed in range(3)]
     for method in ("fork", "spawn", "forkserver"):
         with multiprocessing.get_context(method).Pool(2) as pool:
-            assert pool.map_async(work, range(3)).get(200) == own, method
+            assert pool.map_async(work, range(3)).get({HANG_LIMIT}) == own, method
     print("agree")
 """
 

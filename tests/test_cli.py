@@ -13,6 +13,8 @@ import rbchain as rb
 from rbchain import cli
 from rbchain.core.simd.levels import LANE_WIDTHS
 
+from .conftest import HANG_LIMIT
+
 PUMA = str(Path(__file__).parents[1] / "examples" / "puma560.urdf")
 DONE, SOME_FAILED, REFUSED = 0, 1, 2
 
@@ -402,13 +404,11 @@ def test_help_names_every_option(run, option):
 def test_the_module_can_be_run():
     """In a process of its own, from somewhere else, with its exit code."""
     command = [sys.executable, "-m", "rbchain.cli", "info"]
-    settings = {"capture_output": True, "text": True, "timeout": 120}
+    settings = {"capture_output": True, "text": True, "timeout": HANG_LIMIT}
     told = subprocess.run([*command, PUMA], check=False, **settings)
     assert told.returncode == DONE
     assert "tool0" in told.stdout
-    refused = subprocess.run(
-        [*command, "info", "nowhere.urdf"], capture_output=True, text=True, timeout=120, check=False
-    )
+    refused = subprocess.run([*command, "info", "nowhere.urdf"], check=False, **settings)
     assert refused.returncode == REFUSED
     assert "nowhere.urdf" in refused.stderr
     assert "Traceback" not in refused.stderr

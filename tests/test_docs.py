@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -49,10 +50,22 @@ def test_the_public_names_that_a_page_writes_are_there(page):
 
 
 def test_every_page_is_in_the_contents():
-    contents = (REPOSITORY / "docs/index.md").read_text(encoding="utf-8")
-    for page in (REPOSITORY / "docs").rglob("*.md"):
+    contents, pages = (REPOSITORY / "docs/index.md").read_text(encoding="utf-8"), [*(REPOSITORY / "docs").rglob("*.md")]
+    assert len(pages) > 15
+    for page in pages:
         name = str(page.relative_to(REPOSITORY / "docs").with_suffix(""))
         assert name == "index" or re.search(rf"^{name}$", contents, re.MULTILINE), name
+
+
+def test_the_page_on_the_architecture_names_every_package_and_its_diagram_draws_them():
+    diagram = runpy.run_path(str(REPOSITORY / "docs/diagram.py"))
+    drawn = set(re.findall(r"<text.*?>(.*)</text>", diagram["draw"]()))
+    page = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| `.*? \|", page, re.MULTILINE))))
+    packages = {path.stem for path in (REPOSITORY / "rbchain").glob("[a-z]*")} - {"core", "py"}
+    packages |= {f"core.{path.name}" for path in (REPOSITORY / "rbchain/core").glob("[a-z]*")}
+    assert named == packages
+    assert drawn | diagram["COMMON"] == packages
 
 
 def test_every_test_that_the_page_on_accuracy_names_is_there():

@@ -82,29 +82,25 @@ def test_dynamics_agree_with_pinocchio(model):
     check_against_peer(model, peers.to_pinocchio(model))
 
 
-def beyond_mujoco(model):
-    """What a model has that MuJoCo has not, in a word; Pinocchio alone judges such models."""
-    if "screw" in model.dof_types:
-        return "screw"
-    for kind, parent, first in zip(model.joint_types, model.parent, model.velocity_index, strict=True):
-        if kind == "free" and parent >= 0:
-            return "free"
-        if kind == "free" and model.armature[first : first + 3].any():
-            return "armature"
-    return None
+# MuJoCo has no screw joint. Only Pinocchio judges these mechanisms.
+BEYOND_MUJOCO = ("screw_chain", "mixed_tree", "forest", "small_floating_tree", "every_joint_tree", "every_joint_forest")
+IN_MUJOCO = tuple(name for name in MECHANISMS if name not in BEYOND_MUJOCO)
 
 
-def test_dynamics_agree_with_mujoco(model):
-    if beyond_mujoco(model):
-        with pytest.raises(ValueError, match=beyond_mujoco(model)):
-            peers.to_mujoco(model)
-        return
-    check_against_peer(model, peers.to_mujoco(model))
+@pytest.mark.parametrize("name", BEYOND_MUJOCO)
+def test_mujoco_refuses_a_mechanism_with_screw_joints(name):
+    with pytest.raises(ValueError, match="screw"):
+        peers.to_mujoco(mechanism(name))
 
 
-def test_mass_matrix_and_energy_agree_with_mujoco(model):
-    if beyond_mujoco(model):
-        return  # refused: see above
+@pytest.mark.parametrize("name", IN_MUJOCO)
+def test_dynamics_agree_with_mujoco(name):
+    check_against_peer(mechanism(name), peers.to_mujoco(mechanism(name)))
+
+
+@pytest.mark.parametrize("name", IN_MUJOCO)
+def test_mass_matrix_and_energy_agree_with_mujoco(name):
+    model = mechanism(name)
     peer = peers.to_mujoco(model)
     q, qd = random_states(model, (20,), arrays=2)
     H, (kinetic, _) = model.mass_matrix(q), model.energy(q, qd)
@@ -116,7 +112,7 @@ def test_mass_matrix_and_energy_agree_with_mujoco(model):
 
 def test_mujoco_judges_free_bases_balls_and_motors():
     """The models it takes have them all, and so the tests above compare them."""
-    taken = [mechanism(name) for name in MECHANISMS if not beyond_mujoco(mechanism(name))]
+    taken = [mechanism(name) for name in IN_MUJOCO]
     kinds = {kind for model in taken for kind in model.joint_types}
     assert kinds >= {"revolute", "prismatic", "free", "spherical", "planar", "universal"}
     assert any(model.armature.any() and "free" in model.joint_types for model in taken)

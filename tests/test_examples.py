@@ -15,12 +15,18 @@ from rbchain.study.effects import effects_of
 
 from .mechanisms import EXAMPLES
 
-# These are about compiled code; the others run as plain Python here, which needs no time to compile.
+SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+# These show compiled code. The others run in plain Python here, which saves the time to compile.
 COMPILED = ("own_controller.py", "six_link_chain.py", "swinging_arms.py", "when_pendulums_flip.py")
 FEW = {"underwater_arm.py": ("2",)}  # samples
 
 
-@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_scripts_with_settings_of_their_own_exist():
+    assert {*COMPILED, *FEW} <= {script.name for script in SCRIPTS}
+    assert len(SCRIPTS) >= 12
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_an_example_runs_and_makes_its_picture(script, tmp_path):
     environment = os.environ if script.name in COMPILED else os.environ | {"NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-W", "error", script, *FEW.get(script.name, ())]

@@ -8,7 +8,7 @@ from rbchain.core.algorithms import residual
 
 from .mechanisms import JOINTS, random_inertia, random_rotation
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.quick]
 
 
 @pytest.mark.parametrize("kind", JOINTS)

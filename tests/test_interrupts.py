@@ -6,10 +6,12 @@ import sys
 
 import pytest
 
+from .conftest import HANG_LIMIT
+
 if not hasattr(os, "fork"):
     pytest.skip("signals are sent as POSIX has them", allow_module_level=True)
 
-#: What would run for hours: SIGINT is sent to it by its own process, half a second after it has begun.
+#: A script passes `interrupted` a call that would take hours, and its own process sends SIGINT after half a second.
 PREPARE = """
 import os, signal, threading
 import numpy as np
@@ -19,8 +21,8 @@ import rbchain as rb
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def interrupted(run):
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         run()
     except KeyboardInterrupt:
         print("interrupted")
@@ -32,10 +34,16 @@ arm = rb.Model.serial_chain(2)
 
 
 def output_of(script, folder, **environment):
-    """What a script prints; far less time than it would need is enough to see that it was interrupted."""
+    """Return the words that a script prints. Without an interruption it would run for longer than the limit."""
     command = [sys.executable, "-c", PREPARE + script]
     run = subprocess.run(
-        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=HANG_LIMIT,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     return run.stdout.split()

@@ -232,3 +232,26 @@ def test_a_level_that_cannot_be_used_is_refused_by_name(wanted, message):
     command = [sys.executable, "-c", "import rbchain.core.simd.levels"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert message in found.stderr
+
+
+LEVEL_SCRIPT = """
+import sys
+import numpy as np
+import rbchain as rb
+chain = rb.Model.serial_chain(5).vary(mass=np.linspace(0.1, 0.2, 55).reshape(11, 5))
+q, qd = chain.random_state(np.random.default_rng(0), batch=(11,))
+sys.stdout.buffer.write(chain.forward_dynamics(q, qd, q).tobytes())
+sys.stdout.buffer.write(chain.of_sample(3).body_poses(q[3]).translation.tobytes())
+"""
+
+
+@pytest.mark.skipif("x86-64-v4" not in levels.supported_levels(), reason="this processor has no second level with FMA")
+def test_results_are_the_same_bit_for_bit_for_avx2_and_for_avx512():
+    """Both have fused multiplication and addition; they differ in the number of lanes."""
+    found = set()
+    for level in ("x86-64-v3", "x86-64-v4"):
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_MACHINE_CODE": level, "RBCHAIN_QUIET": "1"}
+        run = subprocess.run([sys.executable, "-c", LEVEL_SCRIPT], env=environment, capture_output=True, check=True)
+        found.add(run.stdout)
+    assert len(found) == 1
+    assert len(found.pop()) == (11 * 5 + 5 * 3) * 8

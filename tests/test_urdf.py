@@ -415,6 +415,7 @@ def load_published(name):
 def test_the_published_robots_are_there():
     assert len(FILES) > 50
     assert set(FILES) >= NOTHING_MOVES | NO_URDF | MIMICS_NOTHING | MASSLESS_TIPS
+    assert len(LOADABLE) >= 65
 
 
 @pytest.mark.parametrize("name", sorted(NOTHING_MOVES))

@@ -17,12 +17,13 @@ import rbchain as rb
 from rbchain.view.scene import scene_of_motion
 from rbchain.view.shapes import box_of_inertia, shapes_of
 
+from .conftest import HANG_LIMIT
+
 # what viser and Playwright do with the packages they stand on is theirs
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # software rendering: a test machine has no graphics card
 SWITCHES = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-PATIENCE = 120.0  # s
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=SWITCHES)
+        browser = playwright.chromium.launch(executable_path=program, args=SWITCHES, timeout=1e3 * HANG_LIMIT)
         yield browser
         browser.close()
 
@@ -51,6 +52,7 @@ def swing_of(chains):
 
 def opened(browser, url, offline=False):
     page = browser.new_context(viewport={"width": 800, "height": 440}, offline=offline).new_page()
+    page.set_default_timeout(1e3 * HANG_LIMIT)  # ms; Playwright's own limit is 30 s
     page.goto(url)
     page.wait_for_selector("canvas")
     return page
@@ -63,9 +65,9 @@ def pixels(page):
 
 
 def wait_until(condition):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + HANG_LIMIT
     while not condition():
-        assert time.monotonic() < end, "did not come about"
+        assert time.monotonic() < end, "the condition was never met"
         time.sleep(0.1)
 
 

@@ -10,7 +10,7 @@ import rbchain as rb
 from rbchain.model.immersion import shifted
 from tests.mechanisms import JOINTS, random_inertia, random_rotation
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.quick]
 TREE = [-1, 0, 1, 0, 3]
 KINDS = {
     "one_dof_tree": ("revolute", "prismatic", "screw"),

@@ -4,15 +4,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pint
 import pytest
+import trimesh
 
 import rbchain as rb
 from rbchain.io.meshes import inertia_of_mesh
 from rbchain.model.materials import ALIASES, DENSITIES, density_of
 from rbchain.model.units import SI, SYSTEMS, Units
-
-pint = pytest.importorskip("pint")
-trimesh = pytest.importorskip("trimesh")
 
 INCH, POUND = 0.0254, 0.45359237  # exact, as is the pound-force with 9.80665 m/s^2
 POUND_FORCE = POUND * 9.80665

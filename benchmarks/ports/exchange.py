@@ -1,4 +1,4 @@
-"""The two files that every port reads and writes: README.md beside this says what is in them."""
+"""Read and write the problem and result files of the ports; README.md describes them."""
 
 import numpy as np
 
@@ -14,11 +14,10 @@ def axes_along(z):
 
 
 def bodies(model, free_base):
-    """One row (25) for each body of a model of joints of one degree of freedom, in axes in which z is the joint's.
+    """Return one row (25) per body, in axes whose z axis is the joint axis.
 
-    With `free_base` there may be free joints too.
-
-    Parent, joint, pitch, translation (3), rotation (9, by rows), mass, cg (3), inertia about it (xx xy xz yy yz zz).
+    All joints have one degree of freedom; with `free_base`, free joints are allowed too. A row contains
+    parent, joint, pitch, translation (3), rotation (9, by rows), mass, cg (3), inertia about it (xx xy xz yy yz zz).
     """
     known = JOINTS if free_base else JOINTS.keys() - {"free"}
     if not set(model.joint_types) <= set(known):
@@ -53,6 +52,6 @@ def write_problem(
 
 
 def read_result(path):
-    """The numbers of each chain, (batch, n or 2 n), and the last of each line: balance left, or steps taken."""
+    """Read the result per sample, (batch, n or 2 n), and its last column: the residual, or the number of steps."""
     rows = np.loadtxt(path, ndmin=2)
     return rows[:, :-1], rows[:, -1]

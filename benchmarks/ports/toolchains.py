@@ -1,4 +1,4 @@
-"""Building the ports with what the machine has, and running them."""
+"""Build the ports with the installed compilers, and run them."""
 
 import shutil
 import subprocess
@@ -11,22 +11,22 @@ import numpy as np
 from .exchange import read_result, write_problem
 
 HERE = Path(__file__).parent
-# As far as a compiler may go without changing what is computed by more than rounding.
+# Optimisations that change results by round-off at most.
 NATIVE = ["-O3", "-march=native", "-flto", "-fno-math-errno"]
-GCC = ["-fno-tree-vectorize"]  # within a chain there is nothing for it to find: a fifth to a third faster without
+GCC = ["-fno-tree-vectorize"]  # a fifth to a third faster without, because the loops are too short to vectorise
 PORT_TASKS = ("forward dynamics", "rk4", "rk45")
 
 
 class Program(NamedTuple):
-    """A contestant that reads a problem file and writes a result file."""
+    """A program that reads a problem file and writes a result file."""
 
     name: str
     command: tuple
     tasks: tuple = PORT_TASKS
-    free_base: bool = False  # whether it knows free joints
+    free_base: bool = False  # whether it supports free joints
 
     def run(self, folder, model, states, task, **settings):
-        """Seconds of each repetition, the numbers of each chain (batch, m), and the last of each of its lines."""
+        """Run the program; return the seconds per repetition, the results (batch, m) and the last column (batch,)."""
         problem, result = Path(folder) / "problem.txt", Path(folder) / "result.txt"
         write_problem(problem, model, states, task, free_base=self.free_base, **settings)
         command = [part.format(problem=problem, result=result) for part in self.command]
@@ -37,10 +37,10 @@ class Program(NamedTuple):
 
 
 class Port(NamedTuple):
-    """What it takes to build a port, in the folder that it is built in, and to run it."""
+    """Requirements and commands to build and run a port."""
 
     name: str
-    needs: tuple  # of these programs
+    needs: tuple  # programs that must be installed
     build: list
     command: tuple
     tasks: tuple = PORT_TASKS
@@ -51,13 +51,13 @@ FILES = ("{problem}", "{result}")
 
 
 def lanes_of_this_machine():
-    """Doubles in a register."""
+    """Return the number of doubles in a vector register."""
     flags = Path("/proc/cpuinfo").read_text()
     return 8 if "avx512f" in flags else 4 if "avx2" in flags else 2
 
 
 def ports(folder):
-    """All that there are."""
+    """Return all ports."""
     cpp, lanes = HERE / "cpp/chain.cpp", lanes_of_this_machine()
     gcc, clang = (
         ["g++", "-std=c++17", *NATIVE, *GCC],
@@ -95,7 +95,7 @@ def ports(folder):
 
 
 def pinocchio_ports(folder):
-    """Pinocchio's C++ functions, built against the headers of its wheel and of Eigen's (PyPI's `cmeel-eigen`)."""
+    """Return programs that call Pinocchio in C++; the headers are those of the wheels `pin` and `cmeel-eigen`."""
     prefixes = [Path(p) / "cmeel.prefix" for p in sys.path if (Path(p) / "cmeel.prefix/include/pinocchio").exists()]
     prefix = prefixes[0] if prefixes else None
     if prefix is None or not (prefix / "include/eigen3").exists():
@@ -119,7 +119,7 @@ def pinocchio_ports(folder):
 
 
 def is_built(port):
-    """Whether an earlier run has left the program, of the source as it is: Pinocchio's take minutes."""
+    """Whether the program is newer than its sources; Pinocchio takes minutes to compile."""
     sources = [part for part in (*port.build, Path(__file__)) if isinstance(part, Path) and part.is_relative_to(HERE)]
     changed = max(source.stat().st_mtime for source in sources)
     built = [part for part in port.command if isinstance(part, Path) and part.is_file()]
@@ -127,7 +127,7 @@ def is_built(port):
 
 
 def build_all(folder, candidates):
-    """The programs that could be built, and for each of the others its name and why not."""
+    """Build the ports; return the programs, and the name and reason of each port that cannot be built."""
     programs, missing = [], []
     for port in candidates:
         absent = [need for need in port.needs if not shutil.which(need)]
@@ -137,7 +137,7 @@ def build_all(folder, candidates):
         if port.build and not is_built(port):
             done = subprocess.run([*map(str, port.build)], capture_output=True, text=True, check=False, cwd=folder)
             if done.returncode != 0:
-                why = next((line for line in done.stderr.splitlines() if "error" in line), "it does not say why")
+                why = next((line for line in done.stderr.splitlines() if "error" in line), "no error message")
                 missing.append((port.name, f"could not be built: {why[:200]}"))
                 continue
         programs.append(Program(port.name, tuple(map(str, port.command)), port.tasks, port.free_base))

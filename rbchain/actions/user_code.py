@@ -15,6 +15,7 @@ import numpy as np
 from numba import types
 
 from ..core.integration import callbacks
+from ..core.integration.rollout import Records
 from ..errors import StateError
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
@@ -38,6 +39,34 @@ class UserFunction:
         except Exception as error:  # whatever a user's function raises
             return f"{type(error).__name__}: {error}"
         return "an exception that did not occur again when the function was called with the same arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class UserCall:
+    """A user function of a simulation, and the columns of its parameters among the numbers of the actions."""
+
+    what: str
+    function: UserFunction
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class UserCalls:
+    """The user functions of a simulation by the codes of `BlockActions.failures`, and the numbers of all samples."""
+
+    functions: dict[int, UserCall]
+    given: np.ndarray
+    dtype: np.dtype
+
+    def failure(self, records: Records, sample: int, nq: int) -> str:
+        """Describe the failed call of a sample: the function, its exception and the time."""
+        call = self.functions[int(records.failures[sample])]
+        t, *_ = arguments = records.failed_calls[sample]
+        parameters = self.given[min(sample, len(self.given) - 1), call.first : call.first + call.count]
+        rounded = parameters.astype(self.dtype).astype(np.float64)  # as the simulation passed them
+        exception = call.function.exception(t, arguments[1 : 1 + nq], arguments[1 + nq :], rounded)
+        return f"{call.what} raised {exception} at t = {t:.6g} s"
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -1,1 +1,1 @@
-"""Stand-alone source code of one model's functions, written by the kernels themselves."""
+"""Code generation: stand-alone source code of a model's functions, recorded from the kernels."""

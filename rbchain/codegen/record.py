@@ -1,6 +1,7 @@
-"""Run the drivers as plain Python on recorded numbers: `python -m rbchain.codegen.record`, under NUMBA_DISABLE_JIT=1.
+"""Run the drivers in plain Python on symbolic numbers, and write source code of the recorded operations.
 
-Reads a pickled request, (model, names, language, header, frame, point), from standard input; writes source to standard
+This is a program, `python -m rbchain.codegen.record`, because it needs a process with NUMBA_DISABLE_JIT=1. It reads a
+pickled tuple (model, names, language, header, frame, point) from standard input, and writes source code to standard
 output.
 """
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Function:
-    """Arguments (by name, with sizes), shape and results of one function."""
+    """Run the driver of one function with symbolic arguments, and return the recorded function."""
     nq, n = model.nq, model.nv
     zeros, sizes = np.zeros(n), {"q": nq, "qd": n, "tau": n}
     drivers_of: dict[str, tuple[Any, ...]] = {
@@ -54,11 +55,13 @@ def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Functio
 
 def main() -> None:
     if not numba.config.DISABLE_JIT:
-        raise SystemExit("expected NUMBA_DISABLE_JIT=1")
+        raise SystemExit(
+            "NUMBA_DISABLE_JIT is not set; expected NUMBA_DISABLE_JIT=1, because compiled code cannot record"
+        )
     model, names, language, header, frame, point = pickle.load(sys.stdin.buffer)
     mathematics = Mathematics()
     trig.math = joints.math = mathematics  # type: ignore[assignment]
-    aba.epsilon = lambda x: 0.0
+    aba.epsilon = lambda x: 0.0  # without a threshold for singular mechanisms, which depends on the state
     functions = [record(model, name, frame, point) for name in names]
     sys.stdout.write(write(functions, language, header))
 

@@ -1,6 +1,6 @@
-"""Numbers that write down what is done with them.
+"""Symbolic numbers that record the operations on them as an expression graph.
 
-Constants are folded, zeros and ones dropped, and what is computed twice is written once.
+Operations on constants are evaluated, neutral operations (x + 0, 1 x) are removed, and equal operations share one node.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ Number: TypeAlias = "Recorded | float"
 
 
 class Recorded:
-    """A node of an expression: an operation and its operands, which are nodes or floats. Nodes are numbered."""
+    """A node of the graph: its number, an operation, and the operands, which are nodes or floats."""
 
     __slots__ = ("number", "operands", "operation")
-    __array_ufunc__ = None  # numpy leaves the arithmetic to us
+    __array_ufunc__ = None  # so that NumPy calls the operators below
 
     def __init__(self, number: int, operation: str, operands: tuple[Number, ...]) -> None:
         self.number, self.operation, self.operands = number, operation, operands
@@ -47,7 +47,7 @@ class Recorded:
         return negate(self)
 
     def __lt__(self, other: object) -> bool:
-        # the kernels compare to find what is singular or not a number; what is generated takes the regular way
+        # kernels compare only to detect singular mechanisms and NaN; generated code follows the regular branch
         return True
 
     __le__ = __gt__ = __ge__ = __lt__
@@ -57,7 +57,7 @@ _nodes: dict[tuple[Any, ...], Recorded] = {}
 
 
 def _node(operation: str, *operands: Number) -> Recorded:
-    """The node of an operation; the same one for the same operands."""
+    """Return the node of an operation: always the same one for the same operands."""
     key = (operation, *(("node", x.number) if isinstance(x, Recorded) else float(x) for x in operands))
     if key not in _nodes:
         _nodes[key] = Recorded(len(_nodes), operation, operands)
@@ -65,7 +65,7 @@ def _node(operation: str, *operands: Number) -> Recorded:
 
 
 def variable(name: str) -> Recorded:
-    """A number that the generated function is given."""
+    """Return the symbolic number of an argument's entry, such as "q[0]"."""
     return _node(name)
 
 
@@ -73,13 +73,14 @@ def _is(x: Number, value: float) -> bool:
     return not isinstance(x, Recorded) and x == value
 
 
-def _in_order(a: Number, b: Number) -> tuple[Number, Number]:
-    """Operands of what commutes, in an order that is always the same: a constant first."""
+def _commuted(a: Number, b: Number) -> tuple[Number, Number]:
+    """Return the operands of a commutative operation in a fixed order, so that a + b and b + a are one node."""
     constant_first = not isinstance(a, Recorded) or (isinstance(b, Recorded) and a.number <= b.number)
     return (a, b) if constant_first else (b, a)
 
 
 def add(a: Number, b: Number) -> Number:
+    """Return the node or the value of a + b."""
     if _is(a, 0.0):
         return b
     if _is(b, 0.0):
@@ -88,10 +89,11 @@ def add(a: Number, b: Number) -> Number:
         return subtract(a, b.operands[0])
     if isinstance(a, Recorded) and a.operation == "-x":
         return subtract(b, a.operands[0])
-    return _node("+", *_in_order(a, b))
+    return _node("+", *_commuted(a, b))
 
 
 def subtract(a: Number, b: Number) -> Number:
+    """Return the node or the value of a - b."""
     if a is b:
         return 0.0
     if _is(b, 0.0):
@@ -104,6 +106,7 @@ def subtract(a: Number, b: Number) -> Number:
 
 
 def multiply(a: Number, b: Number) -> Number:
+    """Return the node or the value of a b."""
     if _is(a, 0.0) or _is(b, 0.0):
         return 0.0
     for one, other in ((a, b), (b, a)):
@@ -113,10 +116,11 @@ def multiply(a: Number, b: Number) -> Number:
             return negate(other)
         if isinstance(one, Recorded) and one.operation == "-x":
             return negate(multiply(one.operands[0], other))
-    return _node("*", *_in_order(a, b))
+    return _node("*", *_commuted(a, b))
 
 
 def divide(a: Number, b: Number) -> Number:
+    """Return the node or the value of a / b."""
     if _is(a, 0.0):
         return 0.0
     if not isinstance(b, Recorded):
@@ -125,19 +129,20 @@ def divide(a: Number, b: Number) -> Number:
 
 
 def negate(a: Number) -> Number:
+    """Return the node or the value of -a."""
     if not isinstance(a, Recorded):
         return -a
     return a.operands[0] if a.operation == "-x" else _node("-x", a)
 
 
 class Mathematics:
-    """What the kernels call of `math`, for recorded numbers too."""
+    """The functions of `math` that kernels call, for symbolic numbers and floats."""
 
     inf, nan, pi = math.inf, math.nan, math.pi
 
     @staticmethod
     def isfinite(x: Any) -> bool:
-        """Whether a number is finite; recorded ones stand for finite numbers."""
+        """Whether a number is finite. Symbolic numbers are assumed to be."""
         return isinstance(x, Recorded) or math.isfinite(x)
 
     def sin(self, x: Number) -> Number:
@@ -150,18 +155,18 @@ class Mathematics:
         return _node("sqrt", x) if isinstance(x, Recorded) else math.sqrt(x)
 
 
-def in_order(results: Sequence[Number]) -> list[Recorded]:
-    """All nodes that results need, operands first."""
-    found, done = [], set()
-    waiting = [(x, False) for x in reversed(results) if isinstance(x, Recorded)]
-    while waiting:
-        node, ready = waiting.pop()
+def sorted_nodes(results: Sequence[Number]) -> list[Recorded]:
+    """Return all nodes on which the results depend, operands before the nodes that use them."""
+    nodes, done = [], set()
+    stack = [(x, False) for x in reversed(results) if isinstance(x, Recorded)]
+    while stack:
+        node, is_ready = stack.pop()
         if id(node) in done:
             continue
-        if ready:
+        if is_ready:
             done.add(id(node))
-            found.append(node)
+            nodes.append(node)
         else:
-            waiting.append((node, True))
-            waiting.extend((x, False) for x in reversed(node.operands) if isinstance(x, Recorded))
-    return found
+            stack.append((node, True))
+            stack.extend((x, False) for x in reversed(node.operands) if isinstance(x, Recorded))
+    return nodes

@@ -1,12 +1,12 @@
-"""Recorded expressions as source code in C, Python (NumPy) or MATLAB."""
+"""Write recorded functions as source code in C, Python (NumPy) or MATLAB."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .recording import Number, Recorded, in_order
+from .recording import Number, Recorded, sorted_nodes
 
-#: A name, the sizes of its arguments, the shape of its results, and these.
+#: A recorded function: its name, the sizes of its arguments, the shape of its result, and the result's entries.
 Function = tuple[str, dict[str, int], tuple[int, ...], list[Number]]
 
 FUNCTIONS = ("sin", "cos", "sqrt")
@@ -15,7 +15,7 @@ UNITS = {
     "qd": "velocities, rad/s or m/s",
     "tau": "joint forces, N m or N",
     "mass_matrix": "kg m^2, kg m or kg",
-    "coriolis_matrix": "joint forces per velocity",
+    "coriolis_matrix": "joint force per joint velocity",
     "gravity_forces": "N m or N",
     "forward_dynamics": "accelerations, rad/s^2 or m/s^2",
     "jacobian": "linear (m/s), then angular (rad/s) velocity per joint velocity, world axes",
@@ -23,16 +23,16 @@ UNITS = {
 
 
 def write(functions: Sequence[Function], language: str, header: Sequence[str]) -> str:
-    """Source of `functions`: a list of (name, {argument: size}, shape, results)."""
+    """Return the source code of functions, with the lines of `header` in a comment at the top."""
     return WRITERS[language](functions, header)
 
 
 def _lines(results: Sequence[Number], entry: Callable[[str, int], str], functions: str) -> tuple[list[str], list[str]]:
-    """Assignments, one for each operation that the results need, and the results as names or numbers."""
+    """Return an assignment for each operation, and the results as names or numbers."""
     names: dict[int, str] = {}
     lines: list[str] = []
-    for node in in_order(results):
-        if node.operation.endswith("]"):  # an argument's entry
+    for node in sorted_nodes(results):
+        if node.operation.endswith("]"):  # an entry of an argument, such as "q[0]"
             name, index = node.operation[:-1].split("[")
             names[id(node)] = entry(name, int(index))
         else:
@@ -60,10 +60,11 @@ def _guarded(text: str) -> str:
 
 def _describe(name: str, arguments: Mapping[str, int], shape: tuple[int, ...]) -> str:
     given = "; ".join(f"{a} ({size}): {UNITS[a]}" for a, size in arguments.items())
-    return f"{name} {tuple(shape)}: {UNITS[name]}. Of {given}."
+    return f"{name} {tuple(shape)}: {UNITS[name]}. Arguments: {given}."
 
 
 def write_c(functions: Sequence[Function], header: Sequence[str]) -> str:
+    """Return C99 functions that write their results row by row to an array."""
     parts = ["/* " + "\n   ".join(header) + "\n   Matrices are stored row by row. */", "#include <math.h>", ""]
     for name, arguments, shape, results in functions:
         lines, found = _lines(results, lambda a, i: f"{a}[{i}]", "")
@@ -76,7 +77,8 @@ def write_c(functions: Sequence[Function], header: Sequence[str]) -> str:
 
 
 def write_numpy(functions: Sequence[Function], header: Sequence[str]) -> str:
-    title = ["\n".join(header), "", "Arguments (..., m): one state, or a batch."]
+    """Return Python functions of NumPy arrays with any batch axes in front."""
+    title = ["\n".join(header), "", "Arguments have the shape (..., m): one state or a batch of states."]
     parts = ['"""' + "\n".join(title), '"""', "", "import numpy as np", ""]
     for name, arguments, shape, results in functions:
         lines, found = _lines(results, lambda a, i: f"{a}[..., {i}]", "np.")
@@ -91,7 +93,7 @@ def write_numpy(functions: Sequence[Function], header: Sequence[str]) -> str:
 
 
 def write_matlab(functions: Sequence[Function], header: Sequence[str]) -> str:
-    """One function that returns a structure of handles: a file of any name may hold it."""
+    """Return a MATLAB function that returns a structure of handles, so that one file can hold all functions."""
     parts = ["function model = generated_model()"] + [f"% {line}" for line in header]
     parts += [f"model.{name} = @{name};" for name, *_ in functions] + ["end", ""]
     for name, arguments, shape, results in functions:

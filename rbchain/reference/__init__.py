@@ -1,4 +1,4 @@
-"""Closed forms that the general solver is judged by. They use NumPy and SciPy, and nothing else of rbchain."""
+"""Closed-form solutions for tests of the general solver. They do not use its kernels, only NumPy and SciPy."""
 
 from .two_link import TwoLink
 

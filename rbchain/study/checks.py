@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..actions.coordinates import dof_index
 from ..actions.drives import ONE_JOINT
-from ..actions.flatten import dof_index, flatten_actions
+from ..actions.flatten import flatten_actions
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
 from .nominal import Nominal

@@ -23,7 +23,7 @@ from ..io import load
 from ..io.controller_models import with_controller_model
 from ..model.joint import Free
 from ..real_arrays import excerpt
-from ..simulation import DEFAULT_MAX_STEPS
+from ..simulation_settings import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..actions.coordinates import dof_index
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
-from ..actions.flatten import dof_index
 from ..actions.wrenches import Current, Wrench
 from ..errors import StudyError
 from .nominal import Nominal

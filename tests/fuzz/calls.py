@@ -23,6 +23,7 @@ from ..quantities import (
     usual_rounding,
     with_argument,
 )
+from .cases import ended
 from .layouts import LAYOUTS, TYPES, not_real_arrays
 
 # All kinds of joints, some with motors; positions are not as many as velocities.
@@ -161,10 +162,12 @@ def check_out(call, data):
         with pytest.raises(rb.StateError, match=r"^out "):
             with_out(model, call, state, given)
         np.testing.assert_array_equal(beside, value)
+        ended("refused")
         return
     found = with_out(model, call, state, given)
     assert_same_bits(found, clean)
     assert all(np.shares_memory(x, out) for x in found if x.size)
+    ended("written")
 
 
 # --- extreme values ---------------------------------------------------------------------------------------------------
@@ -200,7 +203,9 @@ def check_extreme_values(call, argument, data):
     others[sample] = False
     assert_same_bits([x[others] for x in spoilt], [x[others] for x in clean])
     if np.isfinite(extreme):
+        ended("finite")
         return
+    ended("not finite")
     usual = (getattr(random_state(model, call.batch, seed), argument) for seed in (2000, 2001))
     found = [replaced(x[sample].reshape(-1)[entry]) for x in usual]
     for bad, one, other in zip(spoilt, *found, strict=True):

@@ -1,6 +1,8 @@
 """How many random cases each test runs, and how Hypothesis makes them."""
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -13,6 +15,7 @@ SUPPRESSED = [
     HealthCheck.function_scoped_fixture,  # tmp_path: each case overwrites its files
 ]
 _total = DEFAULT
+_endings: set[str] = set()
 
 
 def set_total(total: int) -> None:
@@ -21,13 +24,18 @@ def set_total(total: int) -> None:
     _total = total
 
 
-def cases(*, percent: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for this share of all cases.
+def ended(how: str) -> None:
+    """Record how a case ended."""
+    _endings.add(how)
+
+
+def cases(*, percent: float, ends: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for this share of all cases, and fail if none of them ended in one of the ways that `ends` lists.
 
     Cases are always the same ones (`derandomize`): a larger total adds cases, and a case that failed once fails until
     the code is corrected. A case has no time limit, because a busy machine would fail it.
     """
-    return settings(
+    limits = settings(
         max_examples=max(1, round(_total * percent / 100)),
         derandomize=True,
         database=None,
@@ -36,3 +44,18 @@ def cases(*, percent: float) -> Callable[[Callable[..., None]], Callable[..., No
         print_blob=True,
         suppress_health_check=SUPPRESSED,
     )
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        run = limits(test)
+
+        @functools.wraps(run)
+        def run_all(*arguments: Any, **named: Any) -> None:
+            _endings.clear()
+            run(*arguments, **named)
+            if _total >= DEFAULT:  # fewer cases need not end in every way
+                missing = set(ends) - _endings
+                assert not missing, f"no case ended in {sorted(missing)}, so the test checks less than it says"
+
+        return run_all
+
+    return decorate

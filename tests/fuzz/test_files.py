@@ -11,7 +11,7 @@ from hypothesis import given
 import rbchain as rb
 
 from ..oracles.mjcf import Engine
-from .cases import cases
+from .cases import cases, ended
 from .mutations import mutated
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("error::RuntimeWarning")]
@@ -31,7 +31,7 @@ URDF = """<robot name="arm">
 </robot>
 """
 MJCF = """<mujoco model="arm">
-  <option gravity="0 0 -9.81"/>
+  <option gravity="0 0 -9.81"><flag contact="disable"/></option>
   <worldbody>
     <body name="upper" pos="0 0 1">
       <joint name="shoulder" type="hinge" axis="0 1 0" damping="0.1" stiffness="2" armature="0.01"/>
@@ -99,12 +99,13 @@ def write(folder, name, text):
     return path
 
 
-@cases(percent=3)
+@cases(percent=3, ends=("refused", "compared"))
 @given(mutated(URDF))
 def test_a_mutated_urdf_is_refused_or_read_as_pinocchio_reads_it(tmp_path, text):
     path = write(tmp_path, "arm.urdf", text)
     model, warned = loaded(path)
     if model is None:
+        ended("refused")
         return
     check_dynamics(model)
     try:
@@ -122,15 +123,17 @@ def test_a_mutated_urdf_is_refused_or_read_as_pinocchio_reads_it(tmp_path, text)
     with np.errstate(all="ignore"):
         found = model.inverse_dynamics(q[index_q], v[index_v], a[index_v])
     if np.isfinite(expected).all():
+        ended("compared")
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(expected).max()), err_msg=text)
 
 
-@cases(percent=3)
+@cases(percent=3, ends=("refused", "compared"))
 @given(mutated(MJCF))
 def test_a_mutated_mjcf_is_refused_or_moves_as_mujoco_has_it(tmp_path, text):
     path = write(tmp_path, "arm.xml", text)
     model, warned = loaded(path)
     if model is None or model.bodies_without_inertia:
+        ended("refused")
         return
     check_dynamics(model)
     engine = Engine(path)
@@ -143,6 +146,7 @@ def test_a_mutated_mjcf_is_refused_or_moves_as_mujoco_has_it(tmp_path, text):
     expected = engine.accelerations(model, q, qd)
     condition = np.linalg.cond(model.mass_matrix(q))
     if np.isfinite(expected).all() and condition < 1e8 and np.abs(expected).max() < mujoco.mjMAXVAL:
+        ended("compared")
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(expected).max()), err_msg=text)
 
 
@@ -150,11 +154,12 @@ def test_a_mutated_toml_is_refused_or_survives_its_own_round_trip(tmp_path):
     """What was read is written and read again to the bit."""
     original = toml_of_an_arm(tmp_path)
 
-    @cases(percent=2)
+    @cases(percent=2, ends=("refused", "compared"))
     @given(mutated(original))
     def check(text):
         model, _ = loaded(write(tmp_path, "mutated.toml", text))
         if model is None:
+            ended("refused")
             return
         check_dynamics(model)
         rb.save(model, tmp_path / "again.toml")
@@ -163,5 +168,6 @@ def test_a_mutated_toml_is_refused_or_survives_its_own_round_trip(tmp_path):
             again = rb.load(tmp_path / "again.toml")
         for name in ("mass", "cg", "inertia", "placement_rotation", "placement_translation", "gravity", "damping"):
             np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+        ended("compared")
 
     check()

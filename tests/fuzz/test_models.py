@@ -16,7 +16,7 @@ import rbchain as rb
 from ..quantities import Magnitudes, assert_within, computed, random_state
 from ..test_native import same
 from ..test_numbers_that_are_refused import ENTRIES, TAKEN
-from .cases import cases
+from .cases import cases, ended
 from .layouts import LAYOUTS, not_real_arrays
 from .trees import (
     Units,
@@ -39,7 +39,7 @@ IN_UNITS = (
 )
 
 
-@cases(percent=10)
+@cases(percent=10, ends=("refused", "computed"))
 @given(trees())
 def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists(tree):
     model, words = built(tree)
@@ -54,6 +54,7 @@ def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists
         assert all(
             any(repr(name) in line for line in (str(refused.value), *words)) for name in model.bodies_without_inertia
         )
+        ended("refused")
         return
     assert not words
     sizes = Magnitudes(model, state)
@@ -66,12 +67,13 @@ def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists
     state.qdd = model.forward_dynamics(q, qd, tau, wrenches)
     sizes = Magnitudes(model, state)
     assert_within(model.force_balance_residual(q, qd, tau, wrenches), 0.0, 2 * sizes.rounding * sizes.force)
+    ended("computed")
 
 
 UNITS = st.builds(Units, *(st.integers(-size, size) for size in (60, 40, 40)))
 
 
-@cases(percent=5)
+@cases(percent=5, ends=("computed",))
 @given(trees(), UNITS, st.sampled_from(IN_UNITS))
 def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity):
     (model, words), (other, same_words) = built(tree), model_and_words(in_units(tree, units))
@@ -83,6 +85,7 @@ def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity
     found = computed(other, quantity, state_in_units(model, state, units))
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(x, y)
+    ended("computed")
 
 
 # --- what enters a model ----------------------------------------------------------------------------------------------
@@ -102,7 +105,7 @@ def refusal(call, given):
         return str(error)
 
 
-@cases(percent=8)
+@cases(percent=8, ends=("another layout", "refused", "taken"))
 @given(st.sampled_from(sorted(set(ENTRIES) - {"UserForces: parameters"})), st.data())
 def test_numbers_are_taken_in_any_layout_or_refused_by_name(entry, data):
     """In another layout of memory, as another number, or as something that is no array of numbers."""
@@ -112,6 +115,7 @@ def test_numbers_are_taken_in_any_layout_or_refused_by_name(entry, data):
     if kind == "layout" and good.ndim:
         layout = LAYOUTS[data.draw(st.sampled_from(sorted(LAYOUTS)))]
         assert refusal(call, layout(good)) == refusal(call, good)
+        ended("another layout")
         return
     if kind == "no array":
         wrong = not_real_arrays(np.atleast_1d(good))
@@ -125,7 +129,9 @@ def test_numbers_are_taken_in_any_layout_or_refused_by_name(entry, data):
     if words is not None:
         # or its body or joint, where one number contradicts another
         assert name.split()[0] in words or "'link1'" in words
+        ended("refused")
     else:
+        ended("taken")
         assert kind != "no array"
         assert np.isfinite(np.array(given, float)).all() or re.search(MAY_BE_INFINITE, entry)
 
@@ -146,7 +152,7 @@ JUNK = {
 }
 
 
-@cases(percent=6)
+@cases(percent=6, ends=("refused", "saved"))
 @given(trees(most=3), st.sampled_from(ADDED), st.sampled_from(sorted(JUNK)), st.data())
 def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, argument, what, data):
     """The file of rbchain's own keeps every bit, so a value that was misread would show."""
@@ -160,6 +166,7 @@ def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, a
         model, _ = model_and_words(builder)
     except rb.ModelError as error:
         assert argument in str(error) or repr(given[i]["name"]) in str(error) or repr(JUNK[what]) in str(error), error
+        ended("refused")
         return
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of bodies without inertia, as before
@@ -171,3 +178,4 @@ def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, a
             return
         found = rb.load(path)
     same(found.description, model.description)
+    ended("saved")

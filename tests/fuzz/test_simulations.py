@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rbchain as rb
 
-from .cases import cases
+from .cases import cases, ended
 from .motions import HAZARDS, check_a_hazard, check_ends, check_events, check_same, motions
 from .trees import built, trees
 
@@ -61,7 +61,7 @@ NUMBERS = (
 SETTINGS = ("duration", "save_at", "step", "rtol", "atol", "max_steps", "method", "tau", "on_failure", "boundscheck")
 
 
-@cases(percent=2)
+@cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from([(), (2,)]), st.sampled_from(SETTINGS), st.sampled_from(NUMBERS), st.data())
 def test_a_setting_is_refused_by_its_name_or_every_sample_ends_in_a_status(model, batch, name, number, data):
     motion = motions(data.draw, model, batch, DURATION, steps=20)
@@ -70,9 +70,11 @@ def test_a_setting_is_refused_by_its_name_or_every_sample_ends_in_a_status(model
         found = motion.simulate()
     except rb.StateError as error:
         assert name in str(error) or name == "duration"  # what else is given may not fit a sound duration
+        ended("refused")
         return
     check_ends(motion, found)
     check_events(found)
+    ended("simulated")
 
 
 def with_a_number(draw, what, acting):
@@ -83,7 +85,7 @@ def with_a_number(draw, what, acting):
     return [*acting[:i], dataclasses.replace(acting[i], **{name: number}), *acting[i + 1 :]]
 
 
-@cases(percent=2)
+@cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from([(), (2,)]), st.sampled_from(("drives", "forces", "events")), st.data())
 def test_numbers_of_what_acts_are_refused_or_every_sample_ends_in_a_status(model, batch, what, data):
     motion = motions(data.draw, model, batch, DURATION, steps=20)
@@ -94,15 +96,17 @@ def test_numbers_of_what_acts_are_refused_or_every_sample_ends_in_a_status(model
         found = motion.simulate()
     except rb.RbchainError as error:
         assert str(error).strip()
+        ended("refused")
         return
     check_ends(motion, found)
     check_events(found)
+    ended("simulated")
 
 
 VARIED = ("mass", "cg", "inertia", "placement_translation", "axis", "rotor_inertia", "gear_ratio", "gravity", "damping")
 
 
-@cases(percent=2)
+@cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from(VARIED), st.sampled_from(HAZARDS), st.integers(0, 2), st.data())
 def test_a_parameter_of_one_sample_is_refused_or_leaves_the_others_alone(model, name, number, sample, data):
     values = np.repeat(getattr(model, name)[None], 3, 0)
@@ -117,7 +121,9 @@ def test_a_parameter_of_one_sample_is_refused_or_leaves_the_others_alone(model, 
         expected, found = motion.simulate(), motion._replace(model=spoilt).simulate()
     except rb.ModelError as error:
         assert name in str(error) or "beyond the range" in str(error) or "no mass, inertia or rotor" in str(error)
+        ended("refused")
         return
     check_ends(motion, found)
     others = np.arange(3) != sample
     check_same(found, expected, others)
+    ended("simulated")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import rbchain as rb
 from rbchain.study import open_dataset
 
-from .cases import cases
+from .cases import cases, ended
 from .mutations import damaged
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("error::RuntimeWarning")]
@@ -30,7 +30,7 @@ def results(tmp_path_factory):
     return folder, sorted(p for place in places for p in place.rglob("*") if p.is_file())
 
 
-@cases(percent=2)
+@cases(percent=2, ends=("damaged",))
 @given(data=st.data())
 def test_a_damaged_file_is_named_whichever_it_is(results, data):
     folder, files = results
@@ -41,11 +41,13 @@ def test_a_damaged_file_is_named_whichever_it_is(results, data):
         file.write_bytes(content)
         if content == original:
             open_dataset(folder)
+            ended("unchanged")
             return
         with pytest.raises(rb.StudyError) as raised:
             open_dataset(folder)
         assert file.name in str(raised.value)
         assert "rbchain study run" in str(raised.value)
+        ended("damaged")
     finally:
         file.write_bytes(original)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 import rbchain as rb
 from rbchain.study import open_dataset
 
-from .cases import cases
+from .cases import cases, ended
 from .mutations import mutated
 
 pytestmark = [
@@ -66,7 +66,7 @@ def test_a_mutated_study_is_refused_or_every_sample_ends_in_a_status(tmp_path):
     rb.save(rb.Model.serial_chain(2), tmp_path / "arm.toml")
     count = 0
 
-    @cases(percent=2)
+    @cases(percent=2, ends=("refused", "run"))
     @given(mutated(STUDY))
     def check(text):
         nonlocal count
@@ -79,6 +79,7 @@ def test_a_mutated_study_is_refused_or_every_sample_ends_in_a_status(tmp_path):
         except rb.RbchainError as error:
             assert str(error).strip()
             assert not (out / "results.zarr").exists(), "samples ran before the description was refused"
+            ended("refused")
             return
         found = open_dataset(out)
         statuses = {int(code) for code in found["status"].values}
@@ -88,5 +89,6 @@ def test_a_mutated_study_is_refused_or_every_sample_ends_in_a_status(tmp_path):
             if variable.dims == ("sample",) and variable.dtype == np.float64 and "unit" in variable.attrs:
                 assert not np.isinf(variable.values).any()
                 assert failed.all() or np.isfinite(variable.values[~failed]).any()
+        ended("run")
 
     check()

@@ -211,7 +211,7 @@ WRONG_FOR_THE_MODEL = [
     ({"simulate": {"duration": 0.1, "rtol": -1.0}}, "simulate: rtol is -1.0"),
     ({"simulate": {"duration": 0.1, "atol": 0.0}}, "simulate: atol is 0.0"),
     ({"simulate": {"duration": 0.1, "step": 0.1}}, "simulate.step: .*expected none"),
-    (motion(step=1e-30), "simulate: step is 1e-30 s and duration .*; expected no more than"),
+    (motion(step=1e-30), r"simulate: step is 1e-30 s, which makes more than 1e\+12 steps .*; expected a longer step"),
     (motion(q=[1.0, 2.0, 3.0]), "simulate.q is .*; expected 2 numbers"),
     (motion(qd=np.inf), "simulate.qd is .*; expected finite numbers"),
     (
@@ -220,7 +220,7 @@ WRONG_FOR_THE_MODEL = [
     ),
     (vary("tau") | {"drives": [PID]}, r"vary\[0\].targets: joint 'link1' has both a drive"),
     ({"drives": [PID, rb.PID("knee", 0.0, kp=1.0)]}, r"drives\[1\]: PID of joint 'knee'"),
-    ({"drives": [PID, rb.PrescribedForce("link1", 0.0)]}, "drives: .*has a drive already"),
+    ({"drives": [PID, rb.PrescribedForce("link1", 0.0)]}, "drives: .*already has a drive"),
     ({"drives": [rb.PID("link1", 0.0, kp=-1.0)]}, r"drives\[0\]: .*kp is -1.0"),
     ({"forces": [rb.Wrench("arm", (1, 0, 0))]}, r"forces\[0\]: .*'arm'"),
     ({"forces": [rb.Current((1, 0, 0))]}, r"forces\[0\]: .*no body is in water"),

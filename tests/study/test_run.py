@@ -19,6 +19,9 @@ from rbchain.study.run import chunk_size
 from rbchain.study.sensitivity import indices
 from rbchain.study.store import Store
 
+from ..conftest import HANG_LIMIT
+from .gate import use
+
 RK4 = {"duration": 0.5, "method": "rk4", "step": 0.01, "samples": 6}
 NORMAL = {"kind": "normal", "mean": 1.0, "std": 0.05}
 MASS = {"parameter": "mass_and_inertia", "name": "mass", "how": "multiply", "distribution": NORMAL}
@@ -158,13 +161,19 @@ name = "height"
 quantity = "coordinate"
 frame = "link2"
 axis = "y"
+
+[[measures]]
+name = "passed"
+quantity = "function"
+function = "tests.study.gate:wait_at_gate"
 """
 
 
 def command(folder, *words):
     return [sys.executable, "-m", "rbchain.cli", "study", *words], {
         "cwd": folder,
-        "env": os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        "env": os.environ
+        | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "RBCHAIN_TEST_GATE": str(folder / "gate")},
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,
     }
@@ -178,7 +187,7 @@ def files_of(folder):
 
 
 def test_a_study_that_was_killed_ends_in_the_store_of_one_that_was_not(tmp_path):
-    """SIGKILL at three moments, the same command again each time; `benchmarks/kill_study.py` is the long form."""
+    """It is killed three times; the same command continues it. `benchmarks/kill_study.py` kills at more moments."""
     words = ["run", "study.toml", "--out", "out", "--chunk", "500"]
     for folder in ("undisturbed", "killed"):
         (tmp_path / folder).mkdir()
@@ -187,15 +196,17 @@ def test_a_study_that_was_killed_ends_in_the_store_of_one_that_was_not(tmp_path)
     subprocess.run(arguments, **settings, check=True)
     expected = files_of(tmp_path / "undisturbed" / "out")
     arguments, settings = command(tmp_path / "killed", *words)
-    out, finished = tmp_path / "killed" / "out", []
+    out, finished = tmp_path / "killed" / "out", [0]
     for at_least in (1, 15, 50):
+        (tmp_path / "killed" / "gate").write_text(str(at_least - finished[-1] + 5))
         with subprocess.Popen(arguments, **settings | {"stdout": subprocess.DEVNULL}) as running:
             while len(list((out / "results.zarr" / "status" / "c").glob("*"))) < at_least:
-                assert running.poll() is None, "it was too fast to be killed"
+                assert running.poll() is None, "the study ended by itself"
                 time.sleep(0.002)
             running.send_signal(signal.SIGKILL)
         finished.append(sum(name.startswith("checksums/") for name in files_of(out)))
     assert finished[-1] < 80
+    (tmp_path / "killed" / "gate").unlink()
     subprocess.run(arguments, **settings, check=True)
     assert files_of(out) == expected
 
@@ -211,9 +222,11 @@ def cluster():
 
 @pytest.mark.parametrize("executor", ["local", "processes", "dask"])
 def test_ctrl_c_ends_a_study_that_the_same_command_resumes(executor, tmp_path, request):
-    """As a terminal does it: SIGINT to the command and to all processes that it has started."""
+    """A terminal sends SIGINT to the command and to all processes that it has started."""
     words = ["run", "study.toml", "--out", "out", "--chunk", "200", "--executor", executor]
     if executor == "dask":
+        from distributed import Client
+
         words += ["--scheduler", request.getfixturevalue("cluster").scheduler_address]
     for folder in ("undisturbed", "interrupted"):
         (tmp_path / folder).mkdir()
@@ -221,13 +234,17 @@ def test_ctrl_c_ends_a_study_that_the_same_command_resumes(executor, tmp_path, r
     arguments, settings = command(tmp_path / "undisturbed", *words)
     subprocess.run(arguments, **settings, check=True)
     arguments, settings = command(tmp_path / "interrupted", *words)
-    out = tmp_path / "interrupted" / "out"
+    out, gate = tmp_path / "interrupted" / "out", tmp_path / "interrupted" / "gate"
+    gate.write_text("3")
+    if executor == "dask":
+        with Client(request.getfixturevalue("cluster")) as client:
+            client.run(use, str(gate))
     running = subprocess.Popen(arguments, **settings, start_new_session=True)
     while not list((out / "checksums").glob("*.json")):
         assert running.poll() is None, running.communicate()[0]
         time.sleep(0.002)
     os.killpg(running.pid, signal.SIGINT)
-    said = running.communicate(timeout=60)[0].decode()
+    said = running.communicate(timeout=HANG_LIMIT)[0].decode()
     assert running.returncode == 130
     assert said.count("rbchain: interrupted; run the same command again to resume") == 1
     assert "Traceback" not in said
@@ -235,6 +252,7 @@ def test_ctrl_c_ends_a_study_that_the_same_command_resumes(executor, tmp_path, r
     status, settings = command(tmp_path / "interrupted", "status", "out")
     assert "not finished" in subprocess.run(status, **settings, check=True).stdout.decode()
     assert len(list((out / "checksums").iterdir())) < 100
+    gate.unlink()
     arguments, settings = command(tmp_path / "interrupted", *words)
     subprocess.run(arguments, **settings, check=True)
     assert files_of(out) == files_of(tmp_path / "undisturbed" / "out")
@@ -242,7 +260,7 @@ def test_ctrl_c_ends_a_study_that_the_same_command_resumes(executor, tmp_path, r
 
 def wait_for_the_end_of(group):
     """Until no process of a group is left."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_LIMIT
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)

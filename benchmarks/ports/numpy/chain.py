@@ -1,10 +1,10 @@
-"""Forward dynamics and motions of batches of serial chains and open trees, after Featherstone (2008), section 7.3.
+"""Forward dynamics and simulation of batches of trees, after Featherstone (2008), section 7.3.
 
-    python chain.py PROBLEM RESULT        (the two files: ../README.md)
+    python chain.py PROBLEM RESULT        # ../README.md describes the two files
 
-Kinematics outwards, articulated inertias inwards, joint dynamics outwards, and the balance of forces as their proof.
-All vectors in world axes; every body's spatial quantities (angular before linear) refer to its own joint's origin. The
-leading axis of every array is the batch. Knows NumPy only.
+Three sweeps compute the kinematics (outward), the articulated inertias (inward) and the accelerations (outward). The
+force balance of each body checks the result. All vectors are in world axes. The spatial quantities of a body, angular
+before linear, refer to the origin of its joint. The first axis of each array is the batch.
 """
 
 import sys
@@ -51,12 +51,12 @@ def cross(a, b):
 
 
 def cross_motion(v, s):
-    """Rate of the motion s that is carried along with v."""
+    """Cross product v x s of spatial motion vectors."""
     return np.concatenate([cross(v[:, :3], s[:, :3]), cross(v[:, :3], s[:, 3:]) + cross(v[:, 3:], s[:, :3])], axis=1)
 
 
 def cross_force(v, f):
-    """Rate of the force f that is carried along with v."""
+    """Cross product v x* f of a spatial motion and a spatial force vector."""
     return np.concatenate([cross(v[:, :3], f[:, :3]) + cross(v[:, 3:], f[:, 3:]), cross(v[:, :3], f[:, 3:])], axis=1)
 
 
@@ -71,7 +71,7 @@ def dot(a, b):
 
 
 class Chain:
-    """The bodies, and what the sweeps leave for one another (lists by body; the base is the last)."""
+    """The bodies, and the intermediate results of the sweeps (lists by body; the base is the last)."""
 
     def __init__(self, gravity, bodies):
         self.gravity, self.bodies = gravity, bodies
@@ -121,7 +121,7 @@ class Chain:
         return qdd
 
     def balance(self):
-        """Largest moment or force left in any body's balance, of each chain, after `accelerations`."""
+        """Largest unbalanced moment or force of any body, per sample, after `accelerations`."""
         n, largest = len(self.bodies), 0.0
         handed = [np.zeros((1, 6))] * (n + 1)
         for i in reversed(range(n)):
@@ -134,7 +134,7 @@ class Chain:
 
 
 def rk4(rate, y, duration, step):
-    """Equal steps of the classical method of order 4 (Kutta 1901)."""
+    """Integrate with equal steps of the classical method of order 4 (Kutta 1901)."""
     steps = int(np.ceil(duration / step * (1 - 1e-12)))
     h = duration / steps
     for _ in range(steps):
@@ -147,7 +147,7 @@ def rk4(rate, y, duration, step):
 
 
 def rk45(rate, y, duration, rtol, atol):
-    """Every chain at its own steps; control after Hairer, Norsett and Wanner (1993), II.4. Also the steps' number."""
+    """Integrate each sample with its own steps (Hairer, Norsett and Wanner 1993, II.4); also return the step counts."""
     y, batch = y.copy(), len(y)
 
     def norm(x, scale):
@@ -190,7 +190,7 @@ def rk45(rate, y, duration, rtol, atol):
 
 
 def read(path):
-    """The numbers of a problem file."""
+    """Read a problem file."""
     numbers = iter(np.array(Path(path).read_text().split(), dtype=float))
 
     def take(count):
@@ -211,7 +211,7 @@ def read(path):
 
 
 def main(problem, result):
-    """Solve the problem as often as it asks, print the seconds of each repetition, and write the result."""
+    """Solve the problem, print the seconds of each repetition, and write the result."""
     chain, task, repeats, calls, (duration, step, rtol, atol), (q, qd, tau) = read(problem)
     n, start = len(chain.bodies), np.concatenate([q, qd], axis=1)
 

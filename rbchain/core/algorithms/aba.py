@@ -116,20 +116,20 @@ def articulated_inertia_and_bias(i, model, loads, contribution, work, k):
     I is the inertia of the body of dof i, or zero for a dof without a body. Reads R and V.
     """
     I_children, p_children = children_contribution(i, model, contribution, work, k)
-    IA_body, p = add_inertia_and_bias(i, model, I_children, work, k)
+    IA, p = add_inertia_and_bias(i, model, I_children, work, k)
     pA = subtract_action_wrenches(i, model, loads, subtract_wrench(i, loads, p, k), work, k)
-    return IA_body, add_forces(pA, p_children)
+    return IA, add_forces(pA, p_children)
 
 
 @kernel
-def reciprocal_of_inertia(i, model, D, IA_body, work, k):
+def reciprocal_of_inertia(i, model, D, IA, work, k):
     """Return 1 / D, or NaN if D is only round-off, because then the mechanism is singular.
 
     The threshold is proportional to the trace of the articulated inertia. For a joint with several dofs, take the
     largest trace of this dof and the later ones of the joint: eliminating those may leave only round-off in IA.
     Reads and writes SCALE, which passes the trace to the preceding dof of the joint.
     """
-    p, J, M = model.parent[i], IA_body.J, IA_body.M
+    p, J, M = model.parent[i], IA.J, IA.M
     rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
     if model.body[i] < 0:
         rotational = max(rotational, work.dof[i, ROW_SCALE, k])
@@ -145,12 +145,12 @@ def reciprocal_of_inertia(i, model, D, IA_body, work, k):
 @kernel
 def aba_inward_step(i, model, qd, loads, contribution, work, k):
     """Run the inward step of dof i: eliminate its acceleration, and return the contribution to its parent."""
-    IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
-    return project_out_dof(i, model, qd, loads, IA_body, pA, work, k)
+    IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+    return project_out_dof(i, model, qd, loads, IA, pA, work, k)
 
 
 @kernel
-def project_out_dof(i, model, qd, loads, IA_body, pA, work, k):
+def project_out_dof(i, model, qd, loads, IA, pA, work, k):
     """Project dof i out of its articulated inertia, and return the contribution to its parent.
 
         U = IA S,  D = S^T U + armature,  u = tau - S^T pA
@@ -160,19 +160,19 @@ def project_out_dof(i, model, qd, loads, IA_body, pA, work, k):
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    U_joint = inertia_along(joint, IA_body, axis, advance)
-    D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, PARAM_ARMATURE, k)
-    Dinv = reciprocal_of_inertia(i, model, D, IA_body, work, k)
+    U = inertia_along(joint, IA, axis, advance)
+    D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, PARAM_ARMATURE, k)
+    Dinv = reciprocal_of_inertia(i, model, D, IA, work, k)
     u = loads.tau[i, k] - joint_force(joint, axis, advance, pA)
-    store_spatial(dof, i, ROW_U, k, U_joint)
+    store_spatial(dof, i, ROW_U, k, U)
     dof[i, ROW_DINV, k] = Dinv
     dof[i, ROW_FORCE, k] = u
     if p < model.parent.shape[0]:
         c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
-        Ia = deflate(IA_body, U_joint, Dinv)
-        pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
+        Ia = deflate(IA, U, Dinv)
+        pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U))
         return contribute_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA  # not used: a root has no parent
+    return IA, pA  # not used: a root has no parent
 
 
 @kernel
@@ -207,6 +207,6 @@ def accelerate_dof(i, model, qd, qdd, work, k):
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
     a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
-    qdd_joint = dof[i, ROW_DINV, k] * (dof[i, ROW_FORCE, k] - power(load_force(dof, i, ROW_U, k), a))
-    qdd[i, k] = qdd_joint
-    store_spatial(dof, i, ROW_A, k, add_joint_motion(joint, a, axis, advance, qdd_joint))
+    qdd_i = dof[i, ROW_DINV, k] * (dof[i, ROW_FORCE, k] - power(load_force(dof, i, ROW_U, k), a))
+    qdd[i, k] = qdd_i
+    store_spatial(dof, i, ROW_A, k, add_joint_motion(joint, a, axis, advance, qdd_i))

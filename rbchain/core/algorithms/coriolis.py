@@ -143,9 +143,9 @@ def project_coriolis(i, model, C, scratch, work, k):
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     S = joint_motion(model.joint[i], axis, advance)
-    I_c, B_c = load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
-    f_column = add_forces(rigid_times(I_c, load_motion(scratch, i, SCRATCH_SDOT, k)), coriolis_times(B_c, S))
-    f_row, moment = rigid_along(model.joint[i], I_c, axis, advance), coriolis_transpose_moment(B_c, S)
+    Ic, Bc = load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
+    f_column = add_forces(rigid_times(Ic, load_motion(scratch, i, SCRATCH_SDOT, k)), coriolis_times(Bc, S))
+    f_row, moment = rigid_along(model.joint[i], Ic, axis, advance), coriolis_transpose_moment(Bc, S)
     C[i, i, k] = joint_force(model.joint[i], axis, advance, f_column)
     j = i
     while model.parent[j] < n:

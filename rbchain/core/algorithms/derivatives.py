@@ -97,11 +97,11 @@ def store_axis_rates(i, model, scratch, work, k):
 def differentiate_by_dof(i, model, derivatives, scratch, work, k):
     """Compute the derivatives of tau_j with respect to q_i and qd_i, for j = i and the ancestors of dof i."""
     n, dof, two, first = model.parent.shape[0], work.dof, constant_like(work.dof, 2.0), model.first[i]
-    S, I_c, B_c = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
-    coriolis = scale_force(two, coriolis_times(B_c, load_motion(scratch, i, SCRATCH_PSIDOT, k)))
-    by_q = add_forces(coriolis, rigid_times(I_c, load_motion(scratch, i, SCRATCH_PSIDDOT, k)))
-    coriolis = scale_force(two, coriolis_times(B_c, S))
-    by_qd = add_forces(coriolis, rigid_times(I_c, load_motion(scratch, i, SCRATCH_PSIDOT_PLUS_SDOT, k)))
+    S, Ic, Bc = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
+    coriolis = scale_force(two, coriolis_times(Bc, load_motion(scratch, i, SCRATCH_PSIDOT, k)))
+    by_q = add_forces(coriolis, rigid_times(Ic, load_motion(scratch, i, SCRATCH_PSIDDOT, k)))
+    coriolis = scale_force(two, coriolis_times(Bc, S))
+    by_qd = add_forces(coriolis, rigid_times(Ic, load_motion(scratch, i, SCRATCH_PSIDOT_PLUS_SDOT, k)))
     j = i
     while j < n:
         axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
@@ -121,8 +121,8 @@ def differentiate_force_of_dof(i, model, derivatives, scratch, work, k):
     """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    S, I_c = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)
-    inertial = rigid_along(model.joint[i], I_c, axis, advance)
+    S, Ic = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)
+    inertial = rigid_along(model.joint[i], Ic, axis, advance)
     moment = scale3(constant_like(dof, 2.0), coriolis_transpose_moment(load_coriolis(scratch, i, SCRATCH_B, k), S))
     derivatives[BY_INPUT, i, i, k] = joint_force(model.joint[i], axis, advance, inertial) + parameter(
         model.parameters, i, PARAM_ARMATURE, k

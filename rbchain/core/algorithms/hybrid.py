@@ -51,23 +51,23 @@ def project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribut
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
-    U_joint = inertia_along(joint, IA_body, axis, advance)
-    D = joint_force(joint, axis, advance, U_joint) + parameter(model.parameters, i, PARAM_ARMATURE, k)
+    IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+    U = inertia_along(joint, IA, axis, advance)
+    D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, PARAM_ARMATURE, k)
     D = add_implicit_inertia(i, loads, D, k)
     is_prescribed, zero = prescribed[i, k] != constant_like(dof, 0.0), D - D
-    Dinv = select(is_prescribed, zero, reciprocal_of_inertia(i, model, D, IA_body, work, k))
+    Dinv = select(is_prescribed, zero, reciprocal_of_inertia(i, model, D, IA, work, k))
     u = select(is_prescribed, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)
-    store_spatial(dof, i, ROW_U, k, U_joint)
+    store_spatial(dof, i, ROW_U, k, U)
     dof[i, ROW_DINV, k] = Dinv
     dof[i, ROW_FORCE, k] = u
     if p < model.parent.shape[0]:
         c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
         c = add_joint_motion(joint, c, axis, advance, select(is_prescribed, qdd[i, k], zero))
-        Ia = deflate(IA_body, U_joint, Dinv)
-        pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U_joint))
+        Ia = deflate(IA, U, Dinv)
+        pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U))
         return contribute_to_parent(i, model, Ia, pa, work, k)
-    return IA_body, pA  # not used: a root has no parent
+    return IA, pA  # not used: a root has no parent
 
 
 @kernel
@@ -76,12 +76,12 @@ def acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k):
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     is_prescribed = prescribed[i, k] != constant_like(dof, 0.0)
-    U_joint, u = load_force(dof, i, ROW_U, k), dof[i, ROW_FORCE, k]
+    U, u = load_force(dof, i, ROW_U, k), dof[i, ROW_FORCE, k]
     c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
     a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
-    qdd_joint = select(is_prescribed, qdd[i, k], dof[i, ROW_DINV, k] * (u - power(U_joint, a)))
-    a = add_joint_motion(joint, a, axis, advance, qdd_joint)
-    tau = power(U_joint, a) - u + parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd_joint
-    qdd[i, k] = qdd_joint
+    qdd_i = select(is_prescribed, qdd[i, k], dof[i, ROW_DINV, k] * (u - power(U, a)))
+    a = add_joint_motion(joint, a, axis, advance, qdd_i)
+    tau = power(U, a) - u + parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd_i
+    qdd[i, k] = qdd_i
     loads.tau[i, k] = select(is_prescribed, tau, loads.tau[i, k])
     store_spatial(dof, i, ROW_A, k, a)

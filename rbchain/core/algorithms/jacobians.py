@@ -20,13 +20,13 @@ from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, 
 class Point(NamedTuple):
     """A point on a body, and the body of the observer.
 
-    `dof` and `observer` are the last dofs of the two bodies, or n for the world. `place` (3) is the position of the
-    point in body axes, m.
+    `dof` and `observer` are the last dofs of the two bodies, or n for the world. `position` (3) is that of the point
+    in body axes, m.
     """
 
     dof: int
     observer: int
-    place: tuple
+    position: tuple
 
 
 @kernel
@@ -71,7 +71,7 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
 @kernel
 def offset_and_tip(point, model, work, k):
     """Compute the positions of the point relative to its body's origin and to the first joint origin, world axes, m."""
-    offset = rotate(body_axes(point.dof, model, work, k), point.place)
+    offset = rotate(body_axes(point.dof, model, work, k), point.position)
     if point.dof == model.parent.shape[0]:
         return offset, subtract3(offset, load3(work.dof, 0, ROW_LEVER, k))
     return offset, add3(load3(work.dof, point.dof, ROW_POSITION, k), offset)

@@ -51,13 +51,13 @@ def compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, 
     """
     joint, dof = model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    IA_body, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
-    f = add_forces(momentum(IA_body, load_motion(dof, i, ROW_A, k)), pA)
+    IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+    f = add_forces(momentum(IA, load_motion(dof, i, ROW_A, k)), pA)
     applied = loads.tau[i, k] - parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
     correction = scale3(applied - joint_force(joint, axis, advance, f), axis)
     f = Force(f.ang, add3(f.lin, correction)) if joint == PRISMATIC else Force(add3(f.ang, correction), f.lin)
     store_spatial(residual, i, 0, k, f)
-    return project_out_dof(i, model, qd, loads, IA_body, pA, work, k)
+    return project_out_dof(i, model, qd, loads, IA, pA, work, k)
 
 
 @kernel

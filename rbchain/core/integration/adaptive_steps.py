@@ -16,12 +16,12 @@ from .rollout import (
     CLOCK_T,
     CONTROL_ACCEPTED,
     CONTROL_ERROR,
+    CONTROL_EULER_STEP,
     CONTROL_H,
     CONTROL_NEW,
-    CONTROL_RATE,
-    CONTROL_SIZE,
+    CONTROL_RATE_NORM,
+    CONTROL_STATE_NORM,
     CONTROL_TIME,
-    CONTROL_TRIAL,
     TALLY_AFTER_REJECTION,
     TALLY_EVALUATIONS,
     TALLY_REJECTIONS,
@@ -38,11 +38,11 @@ from .rollout import (
 from .runge_kutta import (
     MIN_PREVIOUS_ERROR,
     combine,
+    euler_step,
     first_step,
     growth_of_step,
     norm,
     shrinkage_of_step,
-    trial_step,
     zero_if_finite,
 )
 from .status import DONE, IDLE, NOT_FINITE, RUNNING, STEP_UNDERFLOW, STOPPED, TOO_MANY_STEPS, USER_FUNCTION_FAILED
@@ -123,22 +123,22 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     rtol, atol = tolerances.rtol, tolerances.atol
     is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
     hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
-    control[CONTROL_TRIAL, k] = constant_like(y, 0.0)
+    control[CONTROL_EULER_STEP, k] = constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[1, j, k] = constant_like(y, 0.0)
     for stage in range(1, 3):
         for j in range(y.shape[0]):
-            y_new[j, k] = y[j, k] + control[CONTROL_TRIAL, k] * rates[1, j, k]
-        evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_TRIAL, k], rates[stage], k)
+            y_new[j, k] = y[j, k] + control[CONTROL_EULER_STEP, k] * rates[1, j, k]
+        evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k], rates[stage], k)
         if stage == 1:
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
                 rates[0, j, k] = select(is_new, rates[1, j, k], rates[0, j, k])
-            control[CONTROL_SIZE, k] = norm(y, y, y, atol, rtol, k)
-            control[CONTROL_RATE, k] = norm(rates[1], y, y, atol, rtol, k)
+            control[CONTROL_STATE_NORM, k] = norm(y, y, y, atol, rtol, k)
+            control[CONTROL_RATE_NORM, k] = norm(rates[1], y, y, atol, rtol, k)
             for lane in range(y.shape[1]):
-                control[CONTROL_TRIAL, lane] = constant_like(
-                    y, trial_step(float(control[CONTROL_SIZE, lane]), float(control[CONTROL_RATE, lane]))
+                control[CONTROL_EULER_STEP, lane] = constant_like(
+                    y, euler_step(float(control[CONTROL_STATE_NORM, lane]), float(control[CONTROL_RATE_NORM, lane]))
                 )
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
@@ -169,9 +169,9 @@ def start_lane(block, stepper, tableau, batch, lane):
     tally[TALLY_EVALUATIONS, lane] = 2
     save_lane(block, stepper.y, batch, tally[TALLY_SAMPLE, lane], 0, lane)
     begin_events(block, stepper.y, stepper.clock[CLOCK_T, lane], lane)
-    rate, trial, change = (
-        float(control[CONTROL_RATE, lane]),
-        float(control[CONTROL_TRIAL, lane]),
+    rate, euler_length, change = (
+        float(control[CONTROL_RATE_NORM, lane]),
+        float(control[CONTROL_EULER_STEP, lane]),
         float(control[CONTROL_ERROR, lane]),
     )
     if has_failed_call(block, lane):
@@ -179,9 +179,9 @@ def start_lane(block, stepper, tableau, batch, lane):
     elif not rate < math.inf:
         tally[TALLY_STATUS, lane] = NOT_FINITE
     elif change < math.inf:
-        set_step(stepper, batch, first_step(trial, rate, change, tableau.order), lane)
+        set_step(stepper, batch, first_step(euler_length, rate, change, tableau.order), lane)
     else:
-        set_step(stepper, batch, trial, lane)
+        set_step(stepper, batch, euler_length, lane)
 
 
 @kernel

@@ -21,9 +21,9 @@ CONTROL_H = 0  # length of the step, s
 CONTROL_ERROR = 1  # norm of the error of the step; for the first step, of the change of the rate
 CONTROL_ACCEPTED = 2  # 1 if the step is accepted, else 0
 CONTROL_NEW = 3  # 1 if the lane has just received its sample, else 0
-CONTROL_SIZE = 4  # norm of the state, for the first step
-CONTROL_RATE = 5  # norm of the rate, for the first step
-CONTROL_TRIAL = 6  # length of the Euler step from which the first step is estimated, s
+CONTROL_STATE_NORM = 4  # norm of the state, for the first step
+CONTROL_RATE_NORM = 5  # norm of the rate, for the first step
+CONTROL_EULER_STEP = 6  # length of the Euler step from which the first step is estimated, s
 CONTROL_TIME = 7  # time at the start of the step, s
 CONTROL_ROWS = 8
 # Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.

@@ -55,17 +55,17 @@ def zero_if_finite(y, k):
 
 
 @kernel
-def trial_step(size, rate):
+def euler_step(size, rate):
     """Return the length of an Euler step that changes y by 1 % of its norm (II.4, starting step size, step b)."""
     return 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
 
 
 @kernel
-def first_step(trial, rate, change, order):
+def first_step(euler_length, rate, change, order):
     """Return the first step length from an Euler step and the change of the rate over it (II.4, steps d to f)."""
-    largest = max(rate, change / trial)
-    first = max(1e-6, 1e-3 * trial) if largest <= 1e-15 else (0.01 / largest) ** (1.0 / order)
-    return min(100.0 * trial, first)
+    largest = max(rate, change / euler_length)
+    first = max(1e-6, 1e-3 * euler_length) if largest <= 1e-15 else (0.01 / largest) ** (1.0 / order)
+    return min(100.0 * euler_length, first)
 
 
 @kernel

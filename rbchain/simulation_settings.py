@@ -1,0 +1,111 @@
+"""Check the settings of `simulate`, and choose the driver that integrates a state with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from .core.integration import tableaus
+from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Tolerances
+from .drivers.trajectories import adaptive_steps, fixed_steps
+from .errors import StateError
+from .real_arrays import finite_number, real_array, whole_number
+
+#: Squares of errors divided by a smaller atol would overflow.
+SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
+#: The methods with steps of a given length.
+FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
+#: Limits of counters, far beyond any run time that a user would accept.
+MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
+#: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
+DEFAULT_MAX_STEPS = 10_000_000
+DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
+DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
+
+
+def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
+    """Return all times that the driver saves, from 0 to the end, and the slice of those that the caller asked for.
+
+    Raises StateError if `save_at` is neither a number of times nor increasing times from 0 to the duration.
+    """
+    if save_at is None:
+        return np.array([0.0, duration]), slice(None)
+    if np.ndim(save_at) == 0:
+        try:
+            count = whole_number("save_at", save_at, StateError, least=2, most=MAX_TIMES)
+            return np.linspace(0.0, duration, count), slice(None)
+        except StateError:
+            expected = "a number of times, at least 2, or a list of times in s"
+            raise StateError(f"save_at is {save_at!r}; expected {expected}") from None
+    times = real_array("save_at", save_at, StateError)
+    if times.ndim != 1 or times.size == 0:
+        raise StateError(f"save_at has shape {times.shape}; expected a number of times, or a list of times in s")
+    if not (times[0] >= 0.0 and times[-1] <= duration):
+        raise StateError(
+            f"save_at has times from {times[0]:g} to {times[-1]:g} s; expected times from 0 to the duration, "
+            f"{duration:g} s"
+        )
+    if not (np.diff(times) > 0.0).all():
+        i = int(np.flatnonzero(~(np.diff(times) > 0.0))[0])
+        raise StateError(
+            f"save_at does not increase: entry {i} is {times[i]:g} s and entry {i + 1} is {times[i + 1]:g} s; expected "
+            "increasing times. Use np.unique(save_at)"
+        )
+    first, count = int(times[0] > 0.0), times.size
+    times = np.concatenate([[0.0] * first, times, [duration] * int(times[-1] < duration)])
+    return times, slice(first, first + count)
+
+
+def driver_and_settings(
+    method: str,
+    step: float | None,
+    rtol: float | None,
+    atol: float | None,
+    max_steps: int,
+    times: np.ndarray,
+    dtype: np.dtype,
+) -> tuple[Callable[..., None], FixedStepSettings | AdaptiveStepSettings]:
+    """Return the driver of a method of integration, and its settings. Raises StateError if they do not fit."""
+    if not isinstance(method, str) or method not in ("rk45", *FIXED_STEP_METHODS):
+        raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
+    if method in FIXED_STEP_METHODS:
+        if step is None:
+            raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
+        step = finite_number("step", step, StateError, above=0.0)
+        longest = np.diff(times).max()
+        if longest > MAX_FIXED_STEPS * step:
+            raise StateError(
+                f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
+                f"{longest:g} s apart; expected a longer step"
+            )
+        return fixed_steps, FixedStepSettings(FIXED_STEP_METHODS[method], step)
+    if step is not None:
+        raise StateError(
+            f'step is {step!r}, but method "rk45" chooses the length of its steps; expected None. Set rtol and atol, '
+            'or use method "rk4" or "implicit"'
+        )
+    max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
+    tolerances = Tolerances(*_tolerances(rtol, atol, dtype), max_steps)
+    return adaptive_steps, AdaptiveStepSettings(tableaus.DORMAND_PRINCE, tolerances)
+
+
+def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:
+    """Return tolerances that the step control can keep in this precision."""
+    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else finite_number("rtol", rtol, StateError, least=0.0)
+    atol = DEFAULT_ATOL[dtype.name] if atol is None else finite_number("atol", atol, StateError, above=0.0)
+    # where a component of the state passes zero, a relative tolerance alone allows no error at all
+    smallest = SMALLEST_ATOL[dtype.name]
+    if rtol >= 1.0 or atol < smallest:
+        raise StateError(
+            f"rtol is {rtol!r} and atol is {atol!r}; expected rtol below 1, and atol of at least {smallest:g} in "
+            f"{dtype.name}"
+        )
+    round_off = float(np.finfo(dtype).eps)
+    if 0.0 < rtol < round_off:
+        raise StateError(
+            f"rtol is {rtol!r}, below the round-off of {dtype.name}, which no step can reach; expected at least "
+            f"{round_off:.2g}, or 0 for an absolute tolerance"
+        )
+    return rtol, atol
