@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from collections.abc import Callable
 
 import numba
 from numba import types
@@ -88,7 +89,7 @@ def routine(function):
 
 
 #: Called with a driver and its arguments before plain Python calls it, if it is not None: `precompile` records types.
-before_plain_call = None
+before_plain_call: Callable | None = None
 
 
 def driver(function):

@@ -7,6 +7,7 @@ import pickle
 import sys
 import uuid
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import llvmlite
@@ -66,7 +67,7 @@ TARGET = (
 files = {}
 
 #: Called with a driver's Python function and the types of its arguments before this process compiles it, if not None.
-before_compiling = None
+before_compiling: Callable | None = None
 
 
 class UnusableFile(Exception):
