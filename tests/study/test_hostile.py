@@ -129,7 +129,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_description_is_refused_by_its_key_when_it_is_read(what, tmp_path, capsys):
+def test_an_invalid_description_is_refused_with_its_key(what, tmp_path, capsys):
     old, new, words = WRONG[what]
     assert old in GOOD
     path = tmp_path / "study.toml"
@@ -141,7 +141,7 @@ def test_a_wrong_description_is_refused_by_its_key_when_it_is_read(what, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_the_good_description_is_good(tmp_path):
+def test_the_valid_description_is_accepted(tmp_path):
     (tmp_path / "study.toml").write_text(GOOD)
     results = run_study(tmp_path / "study.toml", tmp_path / "out")
     assert np.isfinite(results.height).all()
@@ -160,7 +160,7 @@ def test_the_good_description_is_good(tmp_path):
         ([[1.0, 0.0], [0.0, 1.0]], r"shape \(2, 2\); expected \(3, 3\)"),
     ],
 )
-def test_a_matrix_that_is_no_correlation_is_refused(matrix, words, arm):
+def test_an_invalid_correlation_matrix_is_refused(matrix, words, arm):
     keys = {"model": arm, "samples": 5, "simulate": {"duration": 1.0}}
     vary = [{"parameter": "cg", "targets": "link1", "how": "add", "distribution": stats.norm(0, 0.01)}]
     with pytest.raises(rb.StudyError, match=words):
@@ -334,13 +334,13 @@ NO_REAL_NUMBERS = [
 
 
 @pytest.mark.parametrize(("keys", "words"), NO_REAL_NUMBERS)
-def test_masks_imaginary_parts_and_what_is_no_number_are_refused(keys, words, arm):
+def test_masked_complex_and_nonnumeric_values_are_refused(keys, words, arm):
     with pytest.raises(rb.StudyError, match=words):
         study(arm, **keys)
 
 
 @pytest.mark.parametrize(("function", "words"), [(masked, "a masked array"), (lambda q: q + 0j, "complex")])
-def test_a_function_that_returns_no_real_numbers_is_named(function, words, arm):
+def test_a_measure_function_without_real_results_is_named(function, words, arm):
     measures = [{"name": "odd", "quantity": "function", "function": lambda model, motion: function(motion.q[:, -1, 0])}]
     with pytest.raises(rb.StudyError, match=rf"measures\[0\], 'odd': the result of its function is {words}"):
         study(arm, measures=measures).run()
@@ -348,7 +348,7 @@ def test_a_function_that_returns_no_real_numbers_is_named(function, words, arm):
 
 @pytest.mark.parametrize("ending", ["npz", "npy", "csv", "parquet"])
 @pytest.mark.parametrize("kind", ["complex", "masked", "text"])
-def test_a_table_of_no_real_numbers_is_refused(kind, ending, tmp_path, arm):
+def test_a_table_without_real_numbers_is_refused(kind, ending, tmp_path, arm):
     import pandas
 
     columns = ["mass[link1]", "mass[link2]"]
@@ -381,14 +381,14 @@ def test_a_table_of_no_real_numbers_is_refused(kind, ending, tmp_path, arm):
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of SciPy
-def test_a_distribution_of_infinite_numbers_is_refused(distribution, arm):
+def test_a_distribution_with_infinite_values_is_refused(distribution, arm):
     words = r"vary\[0\].distribution: the draw of 'damping\[link1\]' at the probability .* is .*expected finite numbers"
     with pytest.raises(rb.StudyError, match=words):
         study(arm, **vary("damping", distribution, targets="link1"))
 
 
 @pytest.mark.parametrize("odd", [np.inf, np.nan])
-def test_single_infinite_draws_are_failures_of_their_samples(odd, arm):
+def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
     """Between the quantiles that are looked at before: the other samples are the same to the last bit."""
     finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
     infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
@@ -408,7 +408,7 @@ def test_draws_too_large_to_square_have_no_variance(arm):
     assert of_draws["max"][0] > 1e299
 
 
-def test_results_beyond_memory_or_disk_are_refused_in_figures(arm, tmp_path, monkeypatch):
+def test_results_beyond_memory_or_disk_are_refused_with_the_size(arm, tmp_path, monkeypatch):
     many = {"samples": 10**14}
     with pytest.raises(
         rb.StudyError, match=r"samples is 100,000,000,000,000: the results take 5.7 PB of memory, and this"
@@ -423,7 +423,7 @@ def test_results_beyond_memory_or_disk_are_refused_in_figures(arm, tmp_path, mon
     assert results.sizes["sample"] == 1024
 
 
-def test_a_full_disk_is_said_and_the_study_goes_on_once_there_is_room(arm, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_the_study_can_be_resumed(arm, tmp_path, monkeypatch):
     import zarr
 
     write, calls = zarr.Array.__setitem__, []
@@ -472,13 +472,13 @@ def test_a_function_that_has_changed_is_refused(arm, tmp_path, monkeypatch):
         study(arm, measures=by_name).run(tmp_path / "name")
 
 
-def test_a_function_that_cannot_travel_is_refused_where_it_must(arm):
+def test_a_function_that_cannot_be_pickled_is_refused_by_process_executors(arm):
     measures = [{"name": "odd", "quantity": "function", "function": lambda model, motion: motion.q[..., 0]}]
     with pytest.raises(rb.StudyError, match="cannot go to another process"):
         study(arm, measures=measures).run(executor="processes", workers=1)
 
 
-def test_two_runs_do_not_work_on_one_study(arm, tmp_path):
+def test_two_runs_of_one_study_at_a_time_are_refused(arm, tmp_path):
     def begin_another(count, statistics):
         with pytest.raises(rb.StudyError, match="another run is at work"):
             study(arm).run(tmp_path)
@@ -486,7 +486,7 @@ def test_two_runs_do_not_work_on_one_study(arm, tmp_path):
     study(arm).run(tmp_path, progress=begin_another)
 
 
-def test_measurements_of_a_screw_are_angles():
+def test_measures_of_a_screw_joint_are_angles():
     builder = rb.ModelBuilder()
     builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia.sphere(0.1, mass=1.0))
     keys = {"model": builder.build(), "samples": 2, "simulate": {"duration": 0.1}}
@@ -499,7 +499,7 @@ def test_measurements_of_a_screw_are_angles():
                 rb.Study(**keys, vary=vary)
 
 
-def test_a_folder_that_cannot_be_is_refused(arm, tmp_path):
+def test_an_invalid_folder_is_refused(arm, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(rb.StudyError, match="results cannot be written there"):
         study(arm).run(tmp_path / "file" / "out")
@@ -516,12 +516,12 @@ def test_a_folder_that_cannot_be_is_refused(arm, tmp_path):
         ({"memory": np.nan}, "memory is nan"),
     ],
 )
-def test_a_wrong_setting_of_a_run_is_refused(settings, words, arm):
+def test_an_invalid_setting_of_a_run_is_refused(settings, words, arm):
     with pytest.raises(rb.StudyError, match=words):
         study(arm).run(**settings)
 
 
-def test_a_function_that_gives_the_wrong_shape_is_named(arm):
+def test_a_measure_function_with_the_wrong_shape_is_named(arm):
     measures = [{"name": "odd", "quantity": "function", "function": lambda model, motion: np.zeros(3)}]
     with pytest.raises(rb.StudyError, match=r"measures\[0\], 'odd': its function returned shape \(3,\)"):
         study(arm, measures=measures).run()
