@@ -211,7 +211,7 @@ def test_visuals_are_drawn_and_missing_meshes_are_named(tmp_path):
     builder = rb.ModelBuilder()
     looks = [rb.Visual("sphere", (0.2,), rb.Pose((0, 0, 1))), rb.Visual("mesh", file=str(tmp_path / "gone.stl"))]
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), visuals=looks)
-    with pytest.warns(UserWarning, match=r"these meshes are not shown: .*gone\.stl is not there"):
+    with pytest.warns(UserWarning, match=r"these meshes are not shown: .*gone\.stl does not exist"):
         (ball,) = shapes_of(builder.build())
     np.testing.assert_allclose(np.linalg.norm(ball.vertices - [0, 0, 1], axis=1), 0.2)
 
