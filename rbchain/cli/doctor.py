@@ -19,7 +19,7 @@ from ..drivers.threads import get_num_threads
 from .output import EXIT_OK
 
 FEATURES = ("sse2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "yourdfpy", "lxml", "tomli-w", "lazy-loader")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "lxml", "tomli-w", "lazy-loader")
 EXTRAS = (
     "pint",
     "trimesh",
