@@ -92,7 +92,7 @@ def check_named(folder, name, capsys):
 
 
 def check_repaired(folder, name, whole, computed, lost=None):
-    """A run names the file too, computes its samples alone, and ends in what was there before."""
+    """A run names the file too, computes only its samples, and restores the results."""
     del computed[:]
     with pytest.warns(UserWarning, match=f"{name}: .* rbchain restores the damaged files"):
         results = study().run(folder)
@@ -193,7 +193,9 @@ def test_a_chunk_of_another_study_is_not_accepted(folder, whole, computed, tmp_p
 def test_results_without_a_description_are_refused(folder, whole):
     """Once `zarr.json` is lost, the arrays still say of which study they are."""
     (folder / "results.zarr" / "zarr.json").unlink()
-    with pytest.raises(rb.StudyError, match=r"zarr.json is damaged, and no other file shows that the results are of"):
+    with pytest.raises(
+        rb.StudyError, match=r"zarr.json is damaged, and no other file shows that the results belong to"
+    ):
         study(seed=1).run(folder)
     for path in (folder / "results.zarr").rglob("zarr.json"):
         path.unlink()

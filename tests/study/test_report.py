@@ -57,16 +57,19 @@ def test_a_study_whose_file_is_missing_is_not_resumed(folder, capsys):
     (folder / "moved" / "study.toml").unlink()
     capsys.readouterr()
     assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_REFUSED
-    assert re.search(r"there is no study file .*study.toml. Run .rbchain study run FILE --out", capsys.readouterr().err)
+    assert re.search(
+        r"the file of the study, .*study.toml, does not exist. Run .rbchain study run FILE --out",
+        capsys.readouterr().err,
+    )
     (folder / "moved" / "study" / "log.jsonl").unlink()
     assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_REFUSED
-    assert "its log names no file of the study" in capsys.readouterr().err
+    assert "its log does not name the file of the study" in capsys.readouterr().err
 
 
 def test_the_command_line_runs_a_study(folder, capsys):
     file, out = str(folder / "study.toml"), str(folder / "out")
     assert cli.main(["study", "resume", out]) == output.EXIT_REFUSED
-    assert "there are no results to resume" in capsys.readouterr().err
+    assert "out contains no results to resume" in capsys.readouterr().err
     assert cli.main(["study", "run", file, "--out", out, "--chunk", "100"]) == output.EXIT_SOME_FAILED
     said = capsys.readouterr().out
     assert re.search(r"300 samples, (\d+) failed", said)
@@ -84,7 +87,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert cli.main(["study", "report", out]) == output.EXIT_OK
     page = (folder / "out" / "report.html").read_text()
     assert "two &lt;links&gt;" in page
-    assert f"{failed} failed" in page
+    assert f"{failed} of 300 samples failed" in page
     assert "The step is too long" in page or "not finite" in page
     # it stands alone: nothing is fetched from anywhere
     assert not re.search(r"(src|href)=\"(?!data:)", page)
@@ -131,7 +134,7 @@ def small_study(**more):
 def test_results_are_plotted():
     results = small_study(outputs={"motion": True}).run()
     assert [a.get_ylabel() for a in results.rbchain.plot().axes] == ["q link1"]
-    with pytest.raises(rb.StudyError, match=r"nothing to plot of 'speed' of a study with \['q', 'qd'\]"):
+    with pytest.raises(rb.StudyError, match=r"name is 'speed'; expected one of \['q', 'qd'\]"):
         results.rbchain.plot("speed")
     results = small_study(measures=[{"name": "push", "quantity": "kinetic_energy", "over": "max"}]).run()
     assert results.rbchain.plot("push").axes[0].get_ylabel() == "samples"

@@ -1,4 +1,4 @@
-"""Statistics of a stream: against NumPy's of all of it, against closed forms, and whatever the chunks."""
+"""Streaming statistics against those of NumPy and closed forms, for all chunk sizes."""
 
 import numpy as np
 import pytest
