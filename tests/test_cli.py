@@ -236,7 +236,7 @@ def test_info_shows_the_parent_of_each_body(run, arm):
 @pytest.mark.parametrize("command", ["info", "simulate"])
 @pytest.mark.parametrize("name", ["bob[red]", "[/dim]", "[bold]x[/bold]", "link[0]", "[link=http://x]y", "a\\[b]"])
 def test_names_with_brackets_are_printed_unchanged(run, arm, command, name):
-    """Brackets are no markup."""
+    """Brackets in names are not markup."""
     more = ("--batch", 1, "--duration", 0.01) if command == "simulate" else ()
     code, output, _ = run(command, arm(name=name, link=name, joint="joint " + name), *more)
     assert code == DONE
@@ -386,13 +386,26 @@ def test_an_unknown_command_is_refused(run, arguments):
     assert_refused(run(*arguments))
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("simulate", "--help"), ("info", "--help")], ids=" ".join)
-def test_help_shows_examples_and_exit_codes(run, arguments):
-    code, output, errors = run(*arguments)
+def test_help_shows_examples_of_several_commands_and_exit_codes(run):
+    code, output, errors = run("--help")
     assert code == DONE
     assert errors == ""
     assert re.search(r"rbchain simulate \S+\.urdf .*--batch", output)
     assert re.search(r"rbchain info \S+\.urdf", output)
+    assert "exit code" in output
+
+
+STUDY_COMMANDS = [f"study {verb}" for verb in ("run", "resume", "sensitivity", "sample", "status", "report")]
+
+
+@pytest.mark.parametrize("command", ["simulate", "info", "view", "doctor", "study", *STUDY_COMMANDS])
+def test_help_of_a_command_shows_its_own_examples_and_exit_codes(run, command):
+    code, output, errors = run(*command.split(), "--help")
+    assert code == DONE
+    assert errors == ""
+    examples = re.search(r"^examples?:\n((?:  .+\n)+)", output, re.MULTILINE)[1].splitlines()
+    assert len(examples) in (1, 2)
+    assert all(f"{example} ".startswith(f"  rbchain {command} ") for example in examples)
     assert "exit code" in output
 
 
@@ -429,10 +442,10 @@ def test_doctor_prints_lanes_threads_cache_and_versions(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "swing.html"], "--out writes a film of a swing; expected --duration too"),
-        (["--duration", "nan"], "--duration is nan; expected a positive number"),
-        (["--duration", "1", "--out", "swing.avi"], "--out is swing.avi; expected one of .html"),
-        (["--duration", "1", "--batch", "0"], "--batch is 0"),
+        (["--out", "swing.html"], "--out writes a film of a motion, but --duration is missing; add it"),
+        (["--duration", "nan"], "--duration is nan; expected a finite number of seconds above 0"),
+        (["--duration", "1", "--out", "swing.avi"], "--out is swing.avi; expected a file that ends in one of .html"),
+        (["--duration", "1", "--batch", "0"], "--batch is 0; expected a whole number of at least 1"),
     ],
 )
 def test_view_refuses_invalid_options(capsys, options, message):

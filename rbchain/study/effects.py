@@ -17,6 +17,7 @@ from .parameter_table import DRIVE, PARAMETERS, WRENCH
 from .plan import Plan
 from .samples import Samples
 
+MOST_NAMES = 8  # of bodies in a description
 QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of the distributions, at which effects are determined
 
 
@@ -104,7 +105,14 @@ def _in_parameters(model: Model, many: Model) -> list[str]:
     owners: dict[str, list[str]] = {}
     for owner, of_owner in quantities.items():
         owners.setdefault(", ".join(dict.fromkeys(of_owner)), []).append(owner)
-    return [f"{of_owner} of {', '.join(bodies)}" for of_owner, bodies in owners.items()]
+    return [f"{of_owner} of {_listed(bodies)}" for of_owner, bodies in owners.items()]
+
+
+def _listed(names: list[str]) -> str:
+    """List names; of many the first and the last."""
+    if len(names) > MOST_NAMES:
+        names = [*names[: MOST_NAMES - 1], "...", f"{names[-1]} ({len(names)} bodies)"]
+    return ", ".join(names)
 
 
 def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:

@@ -156,8 +156,8 @@ def _inspect_arrays(found: Findings) -> None:
         for file, digest in document["attributes"].get("files", {}).items():
             _compare(found, file, digest, None)
     if not found.damage and found.samples is None:
-        reason = "the arrays have different numbers of samples, because a run was killed while it ended"
-        found.damage.append(Damage(FOLDER, reason))
+        disagreement = "the arrays have different numbers of samples, because a run was killed while it ended"
+        found.damage.append(Damage(FOLDER, disagreement))
 
 
 def _inspect_chunks(found: Findings) -> None:
