@@ -1,5 +1,8 @@
 """Every parameter of a study has the effect on the samples that its description states, and bodies stay valid."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,6 +11,7 @@ from scipy.spatial.transform import Rotation
 import rbchain as rb
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
+from rbchain.study import Dispersion
 from rbchain.study import plan as plans
 from rbchain.study.description import checked
 from rbchain.study.effects import effects_of
@@ -224,6 +228,18 @@ def test_a_dispersion_without_effect_is_refused(arm):
     plan = plan_of({"parameter": "friction", "how": "multiply", "distribution": stats.uniform(0.5, 1)}, arm)
     with pytest.raises(StudyError, match=r"vary\[0\]: 'friction' has no effect on the model"):
         effects_of(plan)
+
+
+def test_effects_on_many_bodies_name_the_first_and_the_last():
+    plan = plan_of({"parameter": "damping", "distribution": stats.uniform(0, 1)}, rb.Model.serial_chain(20))
+    expected = "damping of link1, link2, link3, link4, link5, link6, link7, ..., link20 (20 bodies)"
+    assert effects_of(plan) == {"damping": expected}
+
+
+def test_every_parameter_is_documented():
+    """`Dispersion` lists all parameters, but for the other fields of `PassiveForces`, which it mentions together."""
+    named = set(re.findall(r'"(\w+)"', Dispersion.__doc__))
+    assert set(PARAMETERS) - named <= {field.name for field in dataclasses.fields(rb.PassiveForces)}
 
 
 def test_samples_without_dispersions_equal_the_model(arm):

@@ -72,6 +72,9 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert "out contains no results to resume" in capsys.readouterr().err
     assert cli.main(["study", "run", file, "--out", out, "--chunk", "100"]) == output.EXIT_SOME_FAILED
     said = capsys.readouterr().out
+    listed = " ".join(re.sub("[^ -~]", " ", said).split())
+    assert 'mass mass of link1, link2 (inertia tensors do not change; "mass_and_inertia" scales both)' in listed
+    assert "stiffness stiffness of link1" in listed
     assert re.search(r"300 samples, (\d+) failed", said)
     assert "height" in said
     failed = int(re.search(r"300 samples, (\d+) failed", said)[1])
@@ -86,6 +89,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert five["drawn"][0] in (0.9, 1.0, 1.1)
     assert cli.main(["study", "report", out]) == output.EXIT_OK
     page = (folder / "out" / "report.html").read_text()
+    assert "mass changes: mass of link1, link2 (inertia tensors do not change;" in page
     assert "two &lt;links&gt;" in page
     assert f"{failed} of 300 samples failed" in page
     assert "The step is too long" in page or "not finite" in page
