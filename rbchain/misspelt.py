@@ -1,16 +1,26 @@
-"""The error for an attribute that does not exist suggests the name that was probably meant."""
+"""Suggestions for misspelt names in error messages."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 
-def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error for an attribute that `owner` does not have; it suggests the closest known public name."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean NAME?" with the closest known name, or "" if none is close.
+
+    Examples
+    --------
+    >>> did_you_mean("sample", ["samples", "seed"])
+    '; did you mean samples?'
+    """
     from difflib import get_close_matches  # only errors need it
 
+    return "".join(f"; did you mean {other}?" for other in get_close_matches(name, list(known), n=1, cutoff=0.7))
+
+
+def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for an attribute that `owner` does not have; it suggests the closest known public name."""
     public = [] if name.startswith("_") else [other for other in known if not other.startswith("_")]
-    close = get_close_matches(name, public, n=1, cutoff=0.7)
-    return AttributeError(f"{owner} has no attribute {name!r}" + "".join(f"; did you mean {other}?" for other in close))
+    return AttributeError(f"{owner} has no attribute {name!r}{did_you_mean(name, public)}")
 
 
 class SuggestsAttributes:

@@ -118,7 +118,7 @@ def test_a_driven_damped_oscillator_follows_its_closed_form(damping, settings):
 
 
 @pytest.mark.parametrize("cubic", [40.0, -4.0])
-def test_a_cubic_spring_makes_duffings_oscillator(cubic):
+def test_a_cubic_spring_gives_the_duffing_oscillator(cubic):
     """Hardening and softening, against SciPy."""
     model = slider(stiffness=5.0, cubic_stiffness=cubic, rest_position=-0.1, damping=0.3)
     q0, times = columns(0.9, 0.5, -0.6), np.linspace(0, 4, 9)
@@ -134,7 +134,7 @@ def test_a_cubic_spring_makes_duffings_oscillator(cubic):
         np.testing.assert_allclose(motion.qd[i, :, 0], expected[:, 1], rtol=0, atol=1e-9)
 
 
-def test_a_slider_far_above_its_friction_velocity_slows_down_evenly():
+def test_coulomb_friction_decelerates_a_fast_slider_at_a_constant_rate():
     """Coulomb's law; (friction_velocity / v)^2 / 2 of it is missing, at most 2e-12."""
     motion = slider(friction=3.0, friction_velocity=1e-6).simulate(
         columns(0.0, 0.0, 1.0), columns(3.0, -3.0, 2.5), 1.0, save_at=5, **TIGHT
@@ -145,7 +145,7 @@ def test_a_slider_far_above_its_friction_velocity_slows_down_evenly():
 
 
 @pytest.mark.parametrize(("forwards", "backwards"), [(4.0, 2.0), (1.0, 3.5), (3.0, 0.0), (0.0, 3.0)])
-def test_a_slider_slows_down_by_the_friction_of_its_direction(forwards, backwards):
+def test_friction_may_differ_between_the_two_directions(forwards, backwards):
     """Coulomb's law in each direction; (friction_velocity / v)^2 / 2 of it is missing, at most 5e-13."""
     model = slider(
         friction=(forwards + backwards) / 2, friction_asymmetry=(forwards - backwards) / 2, friction_velocity=1e-6
@@ -159,7 +159,7 @@ def test_a_slider_slows_down_by_the_friction_of_its_direction(forwards, backward
         np.testing.assert_allclose(motion.q[..., 0], way, rtol=0, atol=1e-10)
 
 
-def test_a_slider_pulled_with_less_than_its_friction_creeps():
+def test_a_slider_pulled_by_less_than_its_friction_creeps_at_the_predicted_speed():
     """Where F v / sqrt(v^2 + v0^2) = G: v = v0 G / sqrt(F^2 - G^2)."""
     force = np.array([0.0, 1.0, -2.0])
     for forwards, backwards in ((3.0, 3.0), (2.0, 4.0)):
@@ -195,7 +195,7 @@ def test_friction_follows_the_stribeck_curve(friction, static):
 
 @pytest.mark.parametrize("asymmetry", [1.0, -0.25, -1.0])
 @pytest.mark.parametrize("static", [1.0, 2.5])
-def test_friction_of_two_directions_follows_the_stribeck_curve_however_it_is_computed(static, asymmetry):
+def test_asymmetric_friction_follows_the_stribeck_curve_in_every_precision_and_batch(static, asymmetry):
     """One state, in lanes, each lane with its own, and in float32; in plain Python: `test_one_source`."""
     numbers = {"friction": 1.0, "static_friction": static, "friction_asymmetry": asymmetry}
     model = slider(stribeck_velocity=0.2, friction_velocity=0.05, **numbers)
@@ -215,7 +215,7 @@ def test_friction_of_two_directions_follows_the_stribeck_curve_however_it_is_com
     np.testing.assert_allclose(single, expected, rtol=4e-6, atol=2e-6)
 
 
-def test_friction_of_two_directions_takes_the_energy_that_the_motion_loses():
+def test_the_energy_loss_equals_the_work_of_asymmetric_friction():
     """A triple pendulum: energy at any time is that of the beginning less the work of friction, and never grows."""
     chain = rb.Model.serial_chain(3, length=0.5, mass=1.0)
     numbers = {"friction": 0.3, "friction_asymmetry": np.array([0.3, -0.2, 0.1]), "friction_velocity": 0.5}
@@ -233,7 +233,7 @@ def test_friction_of_two_directions_takes_the_energy_that_the_motion_loses():
     assert (np.diff(energy) < 1e-9 * scale).all()
 
 
-def test_a_stop_without_damping_gives_back_what_it_took():
+def test_a_stop_without_damping_returns_the_kinetic_energy():
     """Half a period pi sqrt(m / k) in the stop, at either end, and back at the same speed."""
     k, v = 800.0, np.array([1.0, 3.0, -2.0])
     model = slider(lower_limit=-0.7, upper_limit=0.5, limit_stiffness=k)
@@ -251,7 +251,7 @@ def test_a_stop_without_damping_gives_back_what_it_took():
         np.testing.assert_allclose(motion.q[i, here, 0], expected[here], rtol=0, atol=1e-8)
 
 
-def test_a_stop_of_hunt_and_crossley_takes_the_energy_that_its_equation_says():
+def test_a_hunt_crossley_stop_dissipates_the_predicted_energy():
     """m v dv = -k x (1 + d v) dx: v / d - ln(1 + d v) / d^2 is the same on the way in and out, at either end."""
     d, v = 0.6, np.array([0.5, 2.0, 6.0, -2.0, -6.0])
     model = slider(lower_limit=-0.1, upper_limit=0.1, limit_stiffness=500.0, limit_damping=d)
@@ -285,7 +285,7 @@ def wave(order, offset=0.0):
 
 
 @pytest.mark.parametrize("settings", BOTH)
-def test_prescribed_joints_move_so_and_say_what_that_takes_while_the_others_are_free(settings):
+def test_prescribed_joints_follow_their_signals_and_report_their_forces(settings):
     model = floater()
     table = rb.Signal.table([0, 0.2, 0.5, 0.8], np.random.default_rng(1).normal(size=(3, 4)))
     turn = rb.Signal.polynomial([0.2, 1.0, -2.0, 0.5])
@@ -316,7 +316,7 @@ def test_prescribed_joints_move_so_and_say_what_that_takes_while_the_others_are_
 
 
 @pytest.mark.parametrize(("kind", "order"), [("Position", 0), ("Velocity", 1), ("Acceleration", 2)])
-def test_a_pendulum_on_a_cart_that_is_moved_follows_its_equation(kind, order):
+def test_a_pendulum_on_a_cart_with_prescribed_motion_follows_its_equation(kind, order):
     """l th'' = -g sin(th) - x'' cos(th), however the cart's motion is prescribed."""
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
     builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(3.0))
@@ -361,7 +361,7 @@ def test_a_pid_loop_follows_its_linear_equation(settings):
         np.testing.assert_allclose(motion.qdd[i, :, 0], (expected @ A.T)[:, 1], rtol=0, atol=1e-8)
 
 
-def test_a_motor_gives_its_limit_and_never_more():
+def test_a_motor_saturates_at_its_limit():
     limit = np.array([5.0, 12.0, 1e3])
     drive = rb.PID("slide", rb.Signal.sines(1.0, 3.0), kp=40.0, kd=4.0, limit=limit)
     times = np.linspace(0, 2, 41)
@@ -380,7 +380,7 @@ def test_a_motor_gives_its_limit_and_never_more():
     assert largest[2] < limit[2]
 
 
-def test_every_kind_of_motor_keeps_to_its_limit():
+def test_no_type_of_drive_exceeds_its_limit():
     """All demand more than they may give, gravity and the user's forces at their joint included."""
     model = arm()
     names, limits = model.joint_names, np.array([0.02, 0.03, 0.05, 0.04])
@@ -399,7 +399,7 @@ def test_every_kind_of_motor_keeps_to_its_limit():
 
 
 @pytest.mark.parametrize("kind", ["force", "pid"])
-def test_gravity_compensation_holds_a_chain_still_anywhere(kind):
+def test_gravity_compensation_holds_a_mechanism_still_in_any_position(kind):
     model = arm()
     q, _ = start(model, 4)
     dofs = [(0, 0), (1, 0), (2, 0), (2, 1)]
@@ -415,7 +415,7 @@ def test_gravity_compensation_holds_a_chain_still_anywhere(kind):
     assert np.abs(motion.tau).max() > 0.1
 
 
-def test_the_weight_that_a_motor_carries_is_that_of_the_state_and_not_its_motion():
+def test_gravity_compensation_depends_on_the_positions_only():
     """A force plus the joint's share of gravity, in a chain that moves and has wrenches and friction."""
     model = arm().vary(damping=np.full(4, 0.1))
     drives = [rb.PrescribedForce(model.joint_names[j], 0.1 * (j + 1), gravity_compensation=j != 1) for j in range(3)]
@@ -444,7 +444,7 @@ def test_computed_torque_tracks_its_reference(settings):
     np.testing.assert_allclose(motion.tau, model.inverse_dynamics(*at), rtol=0, atol=1e-6)
 
 
-def test_errors_under_computed_torque_obey_their_linear_equations():
+def test_tracking_errors_under_computed_torque_obey_their_linear_equations():
     """e'' + kd e' + kp e + ki (integral of e) = 0 at every joint, with each chain's own gains."""
     model = arm()
     kp, kd, ki = np.array([20.0, 30.0, 9.0]), np.array([4.0, 15.0, 6.0]), np.array([0.0, 10.0, 5.0])
@@ -462,7 +462,7 @@ def test_errors_under_computed_torque_obey_their_linear_equations():
             np.testing.assert_allclose(rate - motion.qd[i, :, j], e[:, 1], rtol=0, atol=1e-8)
 
 
-def test_computed_torque_on_some_joints_reckons_with_the_others_motors():
+def test_computed_torque_accounts_for_the_drives_of_other_joints():
     """On a floating hull: what its own, the fin's motor (with weight) and a prescribed velocity give, it knows."""
     model = floater().vary(
         stiffness=np.zeros(9), cubic_stiffness=np.zeros(9), damping=np.zeros(9), friction=np.zeros(9),
@@ -487,7 +487,7 @@ def test_computed_torque_on_some_joints_reckons_with_the_others_motors():
 
 
 @pytest.mark.parametrize("disturbance", ["wrench", "spring"])
-def test_computed_torque_does_not_know_what_disturbs_it(disturbance):
+def test_computed_torque_does_not_compensate_disturbances(disturbance):
     """A force F on a mass m leaves e = -F / (m kp), and nothing if the error is integrated."""
     model, forces = slider(), [rb.Wrench("slide", (3.0, 0.0, 0.0))]
     if disturbance == "spring":
@@ -534,7 +534,7 @@ def signal_of(kind, of):
 
 @pytest.mark.parametrize("of", [slice(None), 1], ids=["each", "shared"])
 @pytest.mark.parametrize("kind", ["polynomial", "sines", "linear", "cubic", "scipy"])
-def test_a_force_of_any_signal_gives_the_momentum_that_is_its_integral(kind, of):
+def test_the_momentum_is_the_integral_of_a_force_of_any_signal_type(kind, of):
     signal, times = signal_of(kind, of), np.linspace(0, 1.5, 16)
     motion = slider().simulate(
         np.zeros((3, 1)), np.zeros((3, 1)), 1.5, drives=[rb.PrescribedForce("slide", signal)], save_at=times, **TIGHT
@@ -563,7 +563,7 @@ def test_a_prescribed_position_of_any_smooth_signal_has_its_exact_derivatives(ki
 
 
 @pytest.mark.parametrize("settings", BOTH)
-def test_a_spinning_disk_under_a_thrust_that_turns_with_it_goes_in_a_circle(settings):
+def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
     """m v = F / w (sin wt, 1 - cos wt); from the rim it also spins up, where the spin is held by a motor."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("disk", joint=rb.Free(), inertia=rb.Inertia(MASS, (0, 0, 0), (0.1, 0.1, 0.2)))
@@ -625,7 +625,7 @@ def wrenches_on_bodies(model, motion, numbers):
 
 
 @pytest.mark.parametrize("settings", [{}, RK4])
-def test_wrenches_over_time_accelerate_as_those_of_inverse_dynamics(settings):
+def test_wrenches_over_time_agree_with_inverse_dynamics(settings):
     model, (wrenches, numbers) = floater(), all_wrenches()
     motion = model.simulate(*start(model, 3), 0.5, forces=wrenches, save_at=6, **settings)
     total = wrenches_on_bodies(model, motion, numbers)
@@ -641,7 +641,7 @@ def test_wrenches_over_time_accelerate_as_those_of_inverse_dynamics(settings):
     np.testing.assert_allclose(slope, near.qdd[:, 1], rtol=0, atol=1e-5 * np.abs(slope).max())
 
 
-def test_energy_grows_by_the_work_of_motors_friction_springs_and_wrenches():
+def test_the_energy_changes_by_the_work_of_drives_friction_springs_and_wrenches():
     """Integrated by Gauss and Legendre on times of the motion."""
     model, (wrenches, numbers) = floater(stops=False), all_wrenches()
     model = model.vary(friction_velocity=np.full(9, 2.0), stribeck_velocity=np.full(9, 2.0))  # smooth enough for that
@@ -681,7 +681,7 @@ def follow(t, q, qd, parameters, out):
 
 
 @pytest.mark.parametrize("settings", BOTH)
-def test_a_users_force_does_what_the_same_drive_does(settings):
+def test_a_user_force_acts_like_the_equivalent_drive(settings):
     """With parameters of each chain, beside a constant force, another drive and a spring."""
     model = arm()
     parameters = np.array([[5.0, 1.0, 0.3, 2.0], [3.0, 0.5, 0.1, 4.0], [8.0, 0.2, 0.2, 1.0]])
@@ -793,7 +793,7 @@ def above_ramp(t, q, qd, parameters, out):
 
 
 @pytest.mark.parametrize("settings", EVENT_SETTINGS)
-def test_a_users_event_happens_where_its_function_vanishes(settings):
+def test_a_user_event_occurs_at_the_zero_of_its_function(settings):
     """Where the angle meets a ramp in time, of each chain."""
     ramps = np.array([[-0.3, 0.4], [0.2, 0.1], [-1.0, 0.5], [2.0, -0.3]])
     motion = released([rb.Event(function=above_ramp, parameters=ramps)], **settings)
@@ -807,7 +807,7 @@ def test_a_users_event_happens_where_its_function_vanishes(settings):
 
 
 @pytest.mark.parametrize("settings", [{}, RK4])
-def test_what_ends_a_motion_hides_what_would_come_after(settings):
+def test_events_after_the_end_of_a_motion_are_not_recorded(settings):
     """Of two ends the earlier, for each chain; what happens before in the same step is recorded, not what is after."""
     first, second = np.array([0.3, 0.6, 0.3, 0.6]), np.array([0.6, 0.3, 0.6, 0.3])
     near = np.minimum(first, second)
@@ -829,7 +829,7 @@ def test_what_ends_a_motion_hides_what_would_come_after(settings):
 
 
 @pytest.mark.parametrize("settings", [{"rtol": 1e-7, "atol": 1e-9}, {"method": "rk4", "step": 0.005}])
-def test_chains_that_stop_keep_their_past_and_leave_their_neighbours_their_bits(settings):
+def test_stopped_samples_keep_their_trajectory_and_do_not_change_others(settings):
     model, n = floater(), 23
     q, qd = start(model, n)
     going = everything(n)
@@ -856,7 +856,7 @@ def test_chains_that_stop_keep_their_past_and_leave_their_neighbours_their_bits(
 
 
 @pytest.mark.parametrize("asymmetry", [0.0, 2.5, -3.0])
-def test_an_implicit_motion_is_that_of_its_recurrence(asymmetry):
+def test_an_implicit_motion_follows_its_recurrence(asymmetry):
     """(m + h D + h^2 K) (v1 - v0) / h = F(x0, v0, t0) - h K v0, x1 = x0 + h v1, with D and K of all that is stiff."""
     k, c, d, f, fs, vs, v0 = 400.0, 50.0, 30.0, 3.0, 4.0, 0.1, 0.01
     hard, dissipation, kp, kd, h = 1e4, 0.5, 100.0, 20.0, 0.01
@@ -892,7 +892,7 @@ def test_an_implicit_motion_is_that_of_its_recurrence(asymmetry):
             np.testing.assert_allclose(motion.qd[:, 1, 0], v, rtol=0, atol=1e-9)
 
 
-def test_the_implicit_method_is_of_first_order():
+def test_the_implicit_method_converges_with_first_order():
     model, n = floater(stops=False), 3
     q, qd = start(model, n)
     actions = everything(n)
@@ -905,7 +905,7 @@ def test_the_implicit_method_is_of_first_order():
     assert np.abs(orders[-1] - 1).max() < 0.1, orders
 
 
-def test_the_implicit_method_is_stable_however_stiff_the_joint():
+def test_the_implicit_method_is_stable_for_any_stiffness():
     """Damping, springs, gains and stops a million times beyond what the step could follow: all come to rest."""
     wild = {"damping": 1e6, "stiffness": 1e9, "limit_stiffness": 1e9, "upper_limit": 0.01, "friction": 1e5}
     motion = slider(**wild).simulate(
@@ -934,7 +934,7 @@ def test_events_are_found_in_implicit_steps_too():
     ],
 )
 @pytest.mark.parametrize("share", [0.999, 1.001])
-def test_rk4_says_when_its_step_is_too_long_for_the_stiffness(passive, gains, factor, share):
+def test_rk4_reports_a_step_that_is_too_long_for_the_stiffness(passive, gains, factor, share):
     """Damping of 2.7853 m / h, stiffness of 8 m / h^2: the limits of stability on either axis."""
     model = slider(**{name: value * share for name, value in passive.items()})
     gains = {name: value * share for name, value in gains.items()}
@@ -947,7 +947,7 @@ def test_rk4_says_when_its_step_is_too_long_for_the_stiffness(passive, gains, fa
         assert "implicit" in motion.message
 
 
-def test_a_chain_too_stiff_for_rk4_spoils_no_other():
+def test_a_sample_too_stiff_for_rk4_does_not_change_others():
     """Only where the cubic spring is stretched far enough."""
     model = slider(cubic_stiffness=100.0)
     q = np.linspace(0.1, 0.5, 9)[:, None]
@@ -989,7 +989,7 @@ def everything(n, of=slice(None)):
 
 
 @pytest.mark.parametrize("settings", [{"rtol": 1e-7, "atol": 1e-9}, {"method": "rk4", "step": 0.005}])
-def test_a_chain_with_all_kinds_of_actions_is_itself_whatever_its_company(settings):
+def test_no_bit_of_a_driven_sample_depends_on_its_batch(settings):
     model, n = floater(), 43
     q, qd = start(model, n)
     whole = model.simulate(q, qd, 0.5, save_at=4, **everything(n), **settings)
@@ -1016,7 +1016,7 @@ def test_a_chain_with_all_kinds_of_actions_is_itself_whatever_its_company(settin
     assert np.array_equal(one.tau.reshape(two.tau.shape), two.tau)
 
 
-def test_nothing_is_compiled_anew_when_values_or_kinds_change():
+def test_changing_values_or_types_of_actions_does_not_recompile():
     """What acts is data: other drives, signals and forces of other chains run the code that is there."""
     motion_under = partial(slider().simulate, np.zeros((3, 1)), np.ones((3, 1)), 0.1)
     motion_under(drives=[rb.PrescribedForce("slide", 1.0)])

@@ -51,7 +51,7 @@ def test_one_argument_in_float64_makes_the_result_float64(quantity):
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_state_that_chains_share_counts_for_each(quantity):
+def test_shared_arguments_broadcast_over_the_samples(quantity):
     """Arguments without the batch's axes: all but the last of each quantity, then all but the first."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (6,))
@@ -126,7 +126,7 @@ def varied_and_built():
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_quantity_of_each_varied_chain_is_that_of_a_model_built_so(varied_and_built, quantity, dtype):
+def test_each_sample_of_a_varied_model_equals_a_model_built_with_its_parameters(varied_and_built, quantity, dtype):
     """With one state of each chain and with several."""
     many, models = varied_and_built
     fine = random_state(many, (4, 2))
@@ -193,7 +193,7 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
         assert_within(x, y, allowed)
 
 
-def test_power_takes_wrenches_of_any_type_and_layout():
+def test_power_accepts_wrenches_of_any_type_and_layout():
     """It multiplied them as they came: objects stayed objects, and float64 wrenches met velocities of float32."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (3,))
@@ -226,12 +226,12 @@ TAKES_A_FRAME = (
 
 
 @pytest.mark.parametrize("function", TAKES_A_FRAME, ids=lambda function: function.__name__)
-def test_the_name_of_a_body_or_a_fixed_frame_is_called_frame(function):
+def test_functions_of_a_frame_name_their_argument_frame(function):
     assert "frame" in inspect.signature(function).parameters
     assert "body" not in inspect.signature(function).parameters
 
 
-def test_a_jacobian_is_that_of_a_body_or_of_a_fixed_frame():
+def test_a_jacobian_accepts_the_name_of_a_body_or_a_fixed_frame():
     builder = rb.ModelBuilder()
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     builder.add_body("tool", parent="arm", joint=rb.Fixed(), placement=rb.Pose((1.0, 0.0, 0.0)))

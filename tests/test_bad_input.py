@@ -33,7 +33,7 @@ LENGTHS = [0.0, 1e-3, 0.5, 0.999, 1 - 3e-6, 1 + 3e-6, 1.001, 2.0, 1e200]
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_quaternion_that_is_not_of_unit_length_is_refused_by_its_body_and_place(quantity, length):
+def test_a_quaternion_without_unit_length_is_refused_with_its_body_and_index(quantity, length):
     """Alone, in a batch and in a batch of two axes; body2 is spherical."""
     model = mechanism("every_joint_tree")
     assert model.joint_types[2] == "spherical"
@@ -51,7 +51,7 @@ def test_a_quaternion_that_is_not_of_unit_length_is_refused_by_its_body_and_plac
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_quaternion_of_nearly_unit_length_counts_as_the_unit_one(quantity):
+def test_a_quaternion_of_nearly_unit_length_is_normalised(quantity):
     """Within a millionth, in the free joint and in the spherical one."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (5,))
@@ -67,7 +67,7 @@ def test_a_quaternion_of_nearly_unit_length_counts_as_the_unit_one(quantity):
             np.testing.assert_allclose(y, x, rtol=0, atol=1e-11 * max(1.0, np.abs(x).max()))
 
 
-def test_a_trajectory_from_a_quaternion_that_is_none_is_refused():
+def test_simulate_refuses_a_quaternion_without_unit_length():
     model = mechanism("ball_chain")
     q, qd = model.random_state(np.random.default_rng(0), 3)
     q[1, 4:8] = 0.0
@@ -79,7 +79,7 @@ def test_a_trajectory_from_a_quaternion_that_is_none_is_refused():
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_positions_and_velocities_are_not_taken_for_each_other(quantity):
+def test_arguments_of_a_wrong_length_are_refused(quantity):
     """Every argument of one number less, one more, none, and with the length of the other kind."""
     model = mechanism("every_joint_tree")
     assert model.nq == model.nv + 2
@@ -98,7 +98,7 @@ def test_positions_and_velocities_are_not_taken_for_each_other(quantity):
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_what_is_no_array_of_real_numbers_is_refused_by_its_name(quantity):
+def test_arguments_that_are_no_real_arrays_are_refused_by_name(quantity):
     model = mechanism("every_joint_tree")
     state = random_state(model, (3,))
     for argument in arrays_of(quantity):
@@ -111,7 +111,7 @@ def test_what_is_no_array_of_real_numbers_is_refused_by_its_name(quantity):
 
 
 @pytest.mark.parametrize("quantity", [q for q in ARGUMENTS if len(arrays_of(q)) > 1])
-def test_batches_that_do_not_fit_are_refused(quantity):
+def test_incompatible_batch_shapes_are_refused(quantity):
     model = mechanism("every_joint_tree")
     state, argument = random_state(model, (3,)), arrays_of(quantity)[-1]
     value = np.concatenate([getattr(state, argument)] * 2)[:5]
@@ -133,7 +133,7 @@ def test_batches_that_do_not_fit_are_refused(quantity):
         (np.zeros((7, 20), bool), ["(7,)"]),
     ],
 )
-def test_what_is_prescribed_is_a_bool_for_each_velocity(prescribed, words):
+def test_prescribed_must_be_one_bool_per_degree_of_freedom(prescribed, words):
     model = mechanism("every_joint_tree")
     nv = model.nv
     replaced = [word.replace("20", str(nv)).replace("22", str(model.nq)) for word in words]
@@ -148,7 +148,7 @@ def test_what_is_prescribed_is_a_bool_for_each_velocity(prescribed, words):
     assert all(word in message for word in replaced), message
 
 
-def test_truth_values_with_a_mask_or_of_no_shape_are_refused():
+def test_masked_or_ragged_bools_are_refused():
     """Also masked rows in a list, whose masks NumPy drops."""
     model = mechanism("every_joint_tree")
     state, row = random_state(model, (3,)), np.ma.zeros(model.nv, bool)
@@ -170,7 +170,7 @@ WITH_BODY = ["jacobian", "relative_jacobian", "jacobian_derivative", "relative_j
 
 @pytest.mark.parametrize("quantity", [*WITH_BODY, "frame_poses"])
 @pytest.mark.parametrize("name", ["nobody", "", "Body0"])
-def test_a_body_that_is_not_there_is_named_with_those_that_are(quantity, name):
+def test_an_unknown_body_is_refused_with_the_names_of_the_bodies(quantity, name):
     model = mechanism("every_joint_tree")
     words = refusal(model, quantity, with_argument(random_state(model, ()), "frame", name), rb.ModelError)
     assert repr(name) in words
@@ -178,7 +178,7 @@ def test_a_body_that_is_not_there_is_named_with_those_that_are(quantity, name):
 
 
 @pytest.mark.parametrize("quantity", ["relative_jacobian", "relative_jacobian_derivative"])
-def test_a_watcher_that_is_not_there_is_named(quantity):
+def test_an_unknown_reference_frame_is_refused_by_name(quantity):
     model = mechanism("every_joint_tree")
     words = refusal(model, quantity, with_argument(random_state(model, (2,)), "watcher", "nobody"), rb.ModelError)
     assert "'nobody'" in words
@@ -186,7 +186,7 @@ def test_a_watcher_that_is_not_there_is_named(quantity):
 
 @pytest.mark.parametrize("quantity", [*WITH_BODY, "frame_poses"])
 @pytest.mark.parametrize("frame", [0, 1.5, None, ("body0",)])
-def test_a_body_is_given_by_its_name(quantity, frame):
+def test_a_frame_must_be_given_by_its_name(quantity, frame):
     model = mechanism("every_joint_tree")
     words = refusal(model, quantity, with_argument(random_state(model, ()), "frame", frame), rb.ModelError)
     assert repr(frame) in words
@@ -197,7 +197,7 @@ def test_a_body_is_given_by_its_name(quantity, frame):
     "point",
     [0.0, (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), np.zeros((2, 3)), (0, 0, np.nan), (np.inf, 0, 0), "xyz", None, (1j, 0, 0)],
 )
-def test_a_point_is_three_finite_numbers(quantity, point):
+def test_a_point_must_be_three_finite_numbers(quantity, point):
     model = mechanism("every_joint_tree")
     words = refusal(model, quantity, with_argument(random_state(model, (2,)), "point", point), rb.ModelError)
     assert re.match(r"point\b", words), words
@@ -221,7 +221,7 @@ def test_a_point_is_three_finite_numbers(quantity, point):
         [None],
     ],
 )
-def test_a_composite_is_of_joints_with_one_degree_of_freedom(joints):
+def test_a_composite_accepts_only_joints_of_one_degree_of_freedom(joints):
     with pytest.raises(rb.ModelError, match="Revolute, Prismatic or Screw"):
         rb.Composite(joints)
 
@@ -238,12 +238,12 @@ WITH_AXES = [
 
 
 @pytest.mark.parametrize("joint", WITH_AXES)
-def test_an_axis_of_zero_is_refused_with_the_joints_name(joint):
+def test_a_zero_axis_is_refused_with_the_name_of_the_joint(joint):
     with pytest.raises(rb.ModelError, match=r"^joint 'elbow': axis is \[0.0, 0.0, 0.0\]; expected a non-zero vector"):
         rb.ModelBuilder().add_body("forearm", joint=joint((0, 0, 0)), joint_name="elbow")
 
 
-def test_a_sample_with_an_axis_of_zero_is_refused_with_the_joints_name():
+def test_a_zero_axis_of_one_sample_is_refused_with_the_name_of_the_joint():
     builder = rb.ModelBuilder()
     builder.add_body("forearm", joint=rb.Universal(), joint_name="elbow", inertia=rb.Inertia.sphere(0.1, mass=1.0))
     axes = np.tile([[1.0, 0, 0], [0, 1, 0]], (4, 1, 1))
@@ -256,7 +256,7 @@ def test_a_sample_with_an_axis_of_zero_is_refused_with_the_joints_name():
 
 @pytest.mark.parametrize("joint", WITH_AXES)
 @pytest.mark.parametrize("axis", [(1, 0), (np.nan, 0, 1), "z", (np.inf, 0, 0), None, (1, 0, 1j), np.ma.masked_all(3)])
-def test_an_axis_that_is_no_vector_is_refused(joint, axis):
+def test_an_axis_that_is_not_a_vector_is_refused(joint, axis):
     with pytest.raises(rb.ModelError, match="axis"):
         joint(axis)
 
@@ -268,7 +268,7 @@ def test_the_length_of_an_axis_does_not_matter(size):
 
 @pytest.mark.parametrize("what", ["rotor_inertia", "gear_ratio"])
 @pytest.mark.parametrize("joint", [rb.Free(), rb.Spherical(), rb.Universal(), rb.Revolute(), rb.Fixed()])
-def test_motors_are_one_for_all_degrees_of_freedom_or_one_each(what, joint):
+def test_motor_parameters_are_scalar_or_one_per_degree_of_freedom(what, joint):
     dofs = {"free": 6, "spherical": 3, "universal": 2, "revolute": 1, "fixed": 0}[joint.kind]
     for wrong in (np.ones(dofs + 1), np.ones((dofs, 1)), np.ones(7), "much", np.nan, np.inf, [None] * dofs or None):
         with pytest.raises(rb.ModelError, match=f"'body'.*{what}"):
@@ -277,12 +277,12 @@ def test_motors_are_one_for_all_degrees_of_freedom_or_one_each(what, joint):
 
 
 @pytest.mark.parametrize("value", [-1e-9, [0.1, -0.1], -np.inf])
-def test_a_rotor_of_negative_inertia_is_refused(value):
+def test_a_negative_rotor_inertia_is_refused(value):
     with pytest.raises(rb.ModelError, match=r"'body'.*rotor_inertia"):
         rb.ModelBuilder().add_body("body", joint=rb.Universal(), rotor_inertia=value)
 
 
-def test_a_base_of_a_robot_is_a_joint(tmp_path):
+def test_the_base_of_a_robot_must_be_a_joint(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text('<robot name="r"><link name="base"/></robot>')
     with pytest.raises(rb.ModelError, match="Revolute"):
@@ -310,7 +310,7 @@ def test_the_axes_of_a_free_or_spherical_joint_cannot_vary():
         ("pitch", np.nan, "finite"),
     ],
 )
-def test_a_bad_number_of_one_chain_is_refused_with_its_body_and_chain(field, bad, word):
+def test_an_invalid_number_of_one_sample_is_refused_with_its_body_and_index(field, bad, word):
     """Degrees of freedom are those of their body: the second of body4 is meant."""
     model = mechanism("every_joint_tree")
     assert model.joint_types[4] == "universal"
@@ -321,7 +321,7 @@ def test_a_bad_number_of_one_chain_is_refused_with_its_body_and_chain(field, bad
 
 
 @pytest.mark.parametrize("field", ["rotor_inertia", "gear_ratio", "pitch", "axis"])
-def test_fields_of_degrees_of_freedom_are_not_of_bodies(field):
+def test_fields_per_degree_of_freedom_cannot_be_given_per_body(field):
     model = mechanism("every_joint_tree")
     wrong = getattr(model, field)[: model.n_bodies]
     with pytest.raises(rb.ModelError, match=rf"{field} has shape.*{model.nv}"):
@@ -331,7 +331,7 @@ def test_fields_of_degrees_of_freedom_are_not_of_bodies(field):
 # --- states that are not finite ---------------------------------------------------------------------------------------
 
 
-def test_sums_of_bodies_on_fixed_joints_that_overflow_are_refused_by_the_bodys_name():
+def test_overflowing_sums_of_fixed_bodies_are_refused_with_the_name_of_the_body():
     builder = rb.ModelBuilder()
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(2.0, (1e308, 0, 0), (1, 1, 1)))
     builder.add_body("tool", parent="arm", joint=rb.Fixed(), inertia=rb.Inertia(1.0))

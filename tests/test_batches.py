@@ -34,7 +34,7 @@ def threads():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_bits_do_not_depend_on_the_batch_the_place_or_the_threads(dtype, threads):
+def test_no_bit_depends_on_batch_size_index_or_threads(dtype, threads):
     model = mechanism("mixed_tree")
     q, qd, tau = states(model, (3000,)).astype(dtype)
     wrenches = np.random.default_rng(2).normal(size=(3000, model.n_bodies, 6)).astype(dtype)
@@ -51,7 +51,7 @@ def test_bits_do_not_depend_on_the_batch_the_place_or_the_threads(dtype, threads
 
 
 @pytest.mark.parametrize("spoiled", [0, 5, 16])
-def test_a_failed_chain_leaves_its_neighbours_to_the_last_bit(spoiled):
+def test_a_failed_sample_does_not_change_a_bit_of_others(spoiled):
     model = mechanism("arm7")
     q, qd, tau = states(model, (17,))
     whole = model.forward_dynamics(q, qd, tau)
@@ -78,7 +78,7 @@ def test_results_have_the_shape_of_the_batch(batch):
     assert poses.rotation.shape == (*batch, n, 3, 3)
 
 
-def test_arguments_broadcast_and_any_layout_or_number_type_is_taken():
+def test_arguments_of_any_layout_and_number_type_broadcast():
     model = mechanism("arm7")
     q, qd, tau = states(model, (4, 5))
     expected = model.forward_dynamics(q, np.broadcast_to(qd[0, 0], q.shape).copy(), np.zeros_like(tau))
@@ -104,7 +104,7 @@ def test_arguments_broadcast_and_any_layout_or_number_type_is_taken():
         (([0.0] * 7, [0.0] * 7, [0.0] * 7, np.zeros((7, 3))), ["wrenches ", "(7, 3)", "7, 6"]),
     ],
 )
-def test_a_wrong_argument_is_refused_with_its_name_and_both_shapes(arguments, words):
+def test_a_wrong_shape_is_refused_with_the_shapes_found_and_expected(arguments, words):
     with pytest.raises(rb.StateError) as refusal:
         mechanism("arm7").forward_dynamics(*arguments)
     assert all(word in str(refusal.value) for word in words)
@@ -144,7 +144,7 @@ SUBSETS = [
 
 @pytest.mark.parametrize("fields", SUBSETS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_each_chain_of_a_varied_model_is_the_model_with_its_parameters(fields, dtype):
+def test_each_sample_of_a_varied_model_equals_the_model_with_its_parameters(fields, dtype):
     """To the bit: shared and own parameters go through the same operations."""
     model = mechanism("mixed_tree")
     values = varied_fields(model, 11)
@@ -166,7 +166,7 @@ def test_each_chain_of_a_varied_model_is_the_model_with_its_parameters(fields, d
         assert np.array_equal([kinetic[c], potential[c]], np.array(one.energy(q[pair], qd[pair]))[:, 0])
 
 
-def test_varied_models_take_batches_of_any_shape_and_shared_states():
+def test_varied_models_accept_batches_of_any_shape_and_shared_states():
     model = mechanism("arm7")
     mass = np.random.default_rng(0).uniform(1, 2, (2, 3, 7))
     many = model.vary(mass=mass)
@@ -179,14 +179,14 @@ def test_varied_models_take_batches_of_any_shape_and_shared_states():
         many.forward_dynamics(np.zeros((5, 7)), qd, tau)
 
 
-def test_varying_by_what_is_there_changes_no_bit():
+def test_varying_by_the_same_values_changes_no_bit():
     model = mechanism("mixed_tree")
     q, qd, tau = states(model, (9,))
     same = model.vary(mass=np.tile(model.mass, (9, 1)), axis=np.tile(model.axis, (9, 1, 1)), gravity=model.gravity)
     assert np.array_equal(same.forward_dynamics(q, qd, tau), model.forward_dynamics(q, qd, tau))
 
 
-def test_varying_again_replaces_what_was_varied():
+def test_varying_again_replaces_the_earlier_values():
     model = mechanism("arm7")
     heavy = model.vary(mass=np.full((4, 7), 2.0)).vary(mass=np.full((4, 7), 5.0))
     q, qd, tau = states(model, (4,))
@@ -201,7 +201,7 @@ def test_a_pickled_model_computes_the_same_bits():
     assert np.array_equal(copy.forward_dynamics(q, qd, tau), model.forward_dynamics(q, qd, tau))
 
 
-def test_a_renumbered_tree_moves_the_same():
+def test_renumbering_the_bodies_does_not_change_the_motion():
     """The same star of arms numbered arm by arm and level by level."""
     by_arm = random_tree(20, [-1, 0, 1, 0, 3, 0, 5])
     order = [0, 1, 3, 5, 2, 4, 6]
@@ -268,7 +268,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
 
 @pytest.mark.parametrize("chains", [8192, 8195])
 @pytest.mark.parametrize("offset", [0, 1])
-def test_results_that_go_past_the_caches_are_those_of_small_batches(chains, offset):
+def test_results_written_with_streaming_stores_equal_those_of_small_batches(chains, offset):
     """Where the result lies on the boundaries that this takes, and where it does not."""
     model = Model.serial_chain(8)
     q, _ = model.random_state(np.random.default_rng(0), chains)
@@ -281,7 +281,7 @@ def test_results_that_go_past_the_caches_are_those_of_small_batches(chains, offs
 
 
 @pytest.mark.parametrize("frame", ["tool0", "link4", "base"])
-def test_frame_poses_keep_precision_and_let_nan_through(frame):
+def test_frame_poses_keep_the_precision_and_pass_nan(frame):
     model = mechanism("puma560")
     q = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
     batch = model.frame_poses(q, frame)
@@ -296,7 +296,7 @@ def test_frame_poses_keep_precision_and_let_nan_through(frame):
     assert np.isnan(model.frame_poses(q[3], frame).translation).all() == (frame != "base")
 
 
-def test_a_varied_model_takes_several_states_of_each_chain():
+def test_a_varied_model_accepts_several_states_per_sample():
     """Such as those of its own trajectory."""
     many = mechanism("arm7").vary(mass=np.random.default_rng(0).uniform(1, 2, (5, 7)))
     q, qd, tau = states(many, (5, 4, 2))
@@ -319,7 +319,7 @@ def test_a_model_cannot_be_changed():
         model.mass[0] = 1.0
 
 
-def test_a_chain_that_fails_fails_as_a_whole():
+def test_all_results_of_a_failed_sample_are_nan():
     model = mechanism("forest")
     q, qd, tau = states(model, (3,))
     tau[1, 19] = np.inf
@@ -328,13 +328,13 @@ def test_a_chain_that_fails_fails_as_a_whole():
     assert np.isfinite(qdd[[0, 2]]).all()
 
 
-def test_a_nonphysical_body_that_was_accepted_can_vary():
+def test_a_nonphysical_inertia_that_was_accepted_can_be_varied():
     puma = mechanism("puma560")
     assert puma.vary(inertia=np.tile(puma.inertia, (3, 1, 1, 1))).batch_shape == (3,)
 
 
 @pytest.mark.parametrize("threads", ["0", "-1", "many"])
-def test_a_number_of_threads_that_is_none_is_refused(threads):
+def test_an_invalid_number_of_threads_is_refused(threads):
     environment = os.environ | {"RBCHAIN_NUM_THREADS": threads}
     run = subprocess.run(
         [sys.executable, "-c", "import rbchain; rbchain.Model"], env=environment, capture_output=True, check=False

@@ -135,7 +135,7 @@ KINDS = ("revolute", "prismatic", "screw", "revolute", "screw", "prismatic", "re
 
 
 @pytest.mark.parametrize("parent", NUMBERINGS.values(), ids=NUMBERINGS)
-def test_any_numbering_with_parents_first_gives_the_right_accelerations(parent):
+def test_accelerations_are_correct_for_any_numbering_with_parents_first(parent):
     rng = np.random.default_rng(len(set(parent)))
     bodies = [random_body(rng, kind) for kind in KINDS]
     model, reference = built(bodies, parent), described(bodies, parent)
@@ -145,7 +145,7 @@ def test_any_numbering_with_parents_first_gives_the_right_accelerations(parent):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_trees_in_random_numberings_give_the_right_accelerations(seed):
+def test_accelerations_of_randomly_numbered_trees_are_correct(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(8, 14))
     parent = [-1] + [int(rng.integers(-1, i)) for i in range(1, n)]
@@ -193,7 +193,7 @@ def test_poses_are_the_products_of_placements_and_joints(parent):
         np.testing.assert_allclose(found.rotation[i], world[i][:3, :3], atol=100 * EPS)
 
 
-def test_the_model_says_what_was_described():
+def test_the_model_reports_its_description():
     rng = np.random.default_rng(4)
     bodies = [random_body(rng, kind) for kind in KINDS]
     model, expected = built(bodies, SERIAL), described(bodies, SERIAL)
@@ -218,7 +218,7 @@ def test_an_axis_that_is_not_unit_is_normalised():
     "axis", [(0, 0, -1), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (1e-9, 0, -1), (1, -1, 0), (1, 1, -1e-17)]
 )
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "screw"])
-def test_any_axis_will_do(axis, kind):
+def test_an_axis_may_have_any_direction_and_length(axis, kind):
     rng = np.random.default_rng(7)
     bodies = [random_body(rng, kind) for _ in range(3)]
     for body in bodies:
@@ -233,7 +233,7 @@ def test_any_axis_will_do(axis, kind):
     ids=["revolute", "prismatic", "screw"],
 )
 @pytest.mark.parametrize("axis", [(0, 0, 0), (0, 0, np.nan), (np.inf, 0, 0), (0, 1), 1.0])
-def test_an_axis_without_direction_is_refused(joint, axis):
+def test_a_zero_axis_is_refused(joint, axis):
     with pytest.raises(rb.ModelError, match="axis"):
         rb.ModelBuilder().add_body("arm", joint=joint(axis))
 
@@ -253,7 +253,7 @@ def test_a_screw_of_pitch_zero_is_a_revolute_joint():
     assert_same_mechanism(turning, built(bodies, [-1, 0, 1, 1]))
 
 
-def test_a_quaternion_and_its_matrix_are_the_same_placement():
+def test_a_placement_may_be_given_by_quaternion_or_matrix():
     matrix = rotation_about((1, 2, 3), 0.7)
     quaternion = np.append(np.sin(0.35) * np.array([1, 2, 3]) / np.sqrt(14), np.cos(0.35))
     for scale in (1.0, -3.0):
@@ -263,7 +263,7 @@ def test_a_quaternion_and_its_matrix_are_the_same_placement():
 # --- massless bodies --------------------------------------------------------------------------------------------------
 
 
-def test_a_universal_joint_of_massless_parts_is_computed_right():
+def test_a_universal_joint_of_massless_bodies_has_the_correct_accelerations():
     """Two crossed axes with nothing between them, twice over, at any state."""
     rng = np.random.default_rng(9)
     bodies = [random_body(rng, kind) for kind in ("revolute", "revolute", "screw", "revolute", "prismatic", "revolute")]
@@ -281,7 +281,7 @@ def test_a_body_without_inertia_is_massless():
     assert builder.build().mass.tolist() == [0.0, 2.0]
 
 
-def test_a_massless_body_that_carries_two_is_computed_right():
+def test_a_massless_body_with_two_children_has_the_correct_accelerations():
     rng = np.random.default_rng(10)
     bodies = [random_body(rng, "revolute") for _ in range(3)]
     bodies[0].mass, bodies[0].inertia = 0.0, np.zeros((3, 3))
@@ -314,7 +314,7 @@ def test_two_massless_coaxial_hinges_are_singular_and_are_refused():
         model.forward_dynamics([0.0, 0.2], [1.0, 2.0], [0.3, 0.4])
 
 
-def test_what_needs_no_division_is_computed_at_a_massless_tip():
+def test_kinematics_and_inverse_dynamics_accept_a_massless_tip():
     builder = pendulum()
     builder.add_body("tip", parent="arm", joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((1, 2, 3)))
     with pytest.warns(UserWarning, match=r"resists the motion of \['tip'\]"):
@@ -323,7 +323,7 @@ def test_what_needs_no_division_is_computed_at_a_massless_tip():
     np.testing.assert_allclose(found, [*without.inverse_dynamics([0.1], [1.0], [0.3]), 0.0], rtol=10 * EPS)
 
 
-def test_a_singular_chain_leaves_its_neighbours_alone_to_the_bit():
+def test_a_singular_sample_does_not_change_a_bit_of_others():
     chain = rb.Model.serial_chain(3)
     rng = np.random.default_rng(11)
     q, qd, tau = rng.uniform(-1, 1, (3, 20, 3))
@@ -376,7 +376,7 @@ def test_a_fixed_body_is_part_of_its_parent():
     assert_same_mechanism(merged, by_hand)
 
 
-def test_a_chain_of_fixed_bodies_is_part_of_the_moving_one():
+def test_a_chain_of_fixed_bodies_is_part_of_the_moving_body():
     """bracket - plate - ball: only the product of the three placements matters."""
     steps = [
         rb.Pose((0.1, 0, 0), rotation_about((1, 0, 0), 0.4)),
@@ -397,7 +397,7 @@ def test_a_chain_of_fixed_bodies_is_part_of_the_moving_one():
     assert_same_mechanism(merged, pendulum(inertia=TwoBodies.by_hand()).build())
 
 
-def test_each_of_several_fixed_bodies_counts_once():
+def test_each_fixed_body_is_added_once():
     builder = pendulum(inertia=rb.Inertia(1.0))
     for i, place in enumerate([(1, 0, 0), (-1, 0, 0), (0, 2, 0), (0, -2, 0)]):
         builder.add_body(
@@ -407,7 +407,7 @@ def test_each_of_several_fixed_bodies_counts_once():
     assert_same_inertia(model, 0, rb.Inertia(2.0, (0, 0, 0), (2.0, 0.5, 2.5)))
 
 
-def test_a_moving_body_on_a_fixed_one_hangs_where_that_stands():
+def test_a_moving_body_on_a_fixed_body_uses_its_placement():
     hinge = rb.Pose((0.4, 0, 0.1), rotation_about((0, 0, 1), 0.3))
     last = {"joint": rb.Screw((1, 1, 0), 0.1), "inertia": TwoBodies.arm}
     builder = pendulum(inertia=TwoBodies.arm)
@@ -439,7 +439,7 @@ def test_bodies_fixed_after_others_moved_still_join_their_own_parent():
     np.testing.assert_array_equal(model.placement_translation, [[0, 0, 0], [0, 0, 5], [0, 0, 0]])
 
 
-def test_a_body_fixed_to_the_world_only_carries():
+def test_a_body_fixed_to_the_world_only_places_its_children():
     builder = rb.ModelBuilder(gravity=GRAVITY)
     builder.add_body("pedestal", joint=rb.Fixed(), placement=TwoBodies.pose(), inertia=rb.Inertia(1e6))
     builder.add_body("arm", parent="pedestal", joint=rb.Revolute((0, 1, 0)), inertia=TwoBodies.arm)
@@ -450,7 +450,7 @@ def test_a_body_fixed_to_the_world_only_carries():
     assert_same_mechanism(model, by_hand.build())
 
 
-def test_a_fixed_bodys_name_is_still_that_of_a_frame():
+def test_the_name_of_a_fixed_body_is_a_frame():
     builder = pendulum(placement=rb.Pose((1, 2, 3), rotation_about((1, 0, 0), 0.5)))
     builder.add_body("ball", parent="arm", joint=rb.Fixed(), placement=TwoBodies.pose())
     model = builder.build()
@@ -518,7 +518,7 @@ FIELDS = ("parent", "placement_rotation", "placement_translation", "axis", "pitc
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_models_arrays_are_read_only(field):
+def test_the_arrays_of_a_model_are_read_only(field):
     chain = rb.Model.serial_chain(2)
     for model in (pendulum().build(), chain, chain.vary(mass=np.ones((3, 2)))):
         with pytest.raises(ValueError, match="read-only"):
@@ -527,7 +527,7 @@ def test_a_models_arrays_are_read_only(field):
             setattr(model, field, 0)
 
 
-def test_a_model_does_not_change_with_what_it_was_built_of():
+def test_a_model_keeps_its_own_copy_of_its_input():
     gravity, cg, place, axis = np.array([0.0, 0, -9]), np.array([0.1, 0, -0.5]), np.ones(3), np.array([0.0, 1, 0])
     builder = rb.ModelBuilder(gravity=gravity)
     builder.add_body("arm", joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=rb.Inertia(1.0, cg, (1, 1, 1)))
@@ -542,7 +542,7 @@ def test_a_model_does_not_change_with_what_it_was_built_of():
     assert model.fixed_frames == {}
 
 
-def test_a_body_is_what_it_was_when_it_was_added():
+def test_the_builder_copies_a_body_when_it_is_added():
     """Writing into one's own array between add_body and build gets round no check and moves no body."""
     gravity, cg, place, axis = np.array([0.0, 0, -9]), np.array([0.1, 0, -0.5]), np.ones(3), np.array([0.0, 1, 0])
     builder = rb.ModelBuilder(gravity=gravity)
@@ -556,7 +556,7 @@ def test_a_body_is_what_it_was_when_it_was_added():
     np.testing.assert_array_equal(model.axis, [[0, 1, 0]])
 
 
-def test_a_builder_can_build_again_and_further():
+def test_a_builder_can_add_bodies_after_build():
     builder = pendulum()
     first = builder.build()
     builder.add_body("hand", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)))
@@ -594,7 +594,7 @@ def test_the_serial_chain_equals_the_same_links_from_the_builder():
     assert_same_mechanism(rb.Model.serial_chain(6), builder.build())
 
 
-def test_gravity_has_one_default_and_the_serial_chain_that_of_the_benchmark(tmp_path):
+def test_default_gravity_is_the_same_for_builders_tables_and_files(tmp_path):
     """Models without a word on gravity: from the builder, from a table of Denavit and Hartenberg, and from files."""
     (tmp_path / "slider.toml").write_text(
         'format = "rbchain 1"\n[[body]]\nname = "a"\njoint = { kind = "prismatic" }\nmass = 1.0'
@@ -615,7 +615,7 @@ def test_gravity_has_one_default_and_the_serial_chain_that_of_the_benchmark(tmp_
     assert in_study.gravity.tolist() == [0.0, -10.0, 0.0]
 
 
-def test_the_serial_chain_takes_other_numbers():
+def test_the_serial_chain_accepts_other_parameters():
     link = rb.Inertia.cylinder(0.05, 2.0, mass=3.0, axis=(1, 0, 0), cg=(1, 0, 0))
     chain = rb.Model.serial_chain(3, length=2.0, mass=3.0, inertia=link, gravity=(0, 0, -1))
     np.testing.assert_array_equal(chain.inertia, [link.inertia] * 3)
@@ -640,7 +640,7 @@ def test_the_serial_chain_takes_other_numbers():
     ],
     ids=lambda arguments: ", ".join(arguments),
 )
-def test_a_serial_chain_that_cannot_be_is_refused(arguments):
+def test_invalid_parameters_of_a_serial_chain_are_refused(arguments):
     with pytest.raises(rb.ModelError):
         rb.Model.serial_chain(**arguments)
 
@@ -665,7 +665,7 @@ UNPHYSICAL = {
 
 @pytest.mark.parametrize("numbers", UNPHYSICAL.values(), ids=UNPHYSICAL)
 @pytest.mark.parametrize("joint", [rb.Revolute(), rb.Fixed()], ids=["moving", "fixed"])
-def test_unphysical_numbers_are_refused_with_the_bodys_name(numbers, joint):
+def test_unphysical_inertias_are_refused_with_the_name_of_the_body(numbers, joint):
     with pytest.raises(rb.ModelError, match="forearm"):
         pendulum().add_body(
             "forearm", parent="arm", joint=joint, inertia=rb.Inertia(**({"mass": 1.0, "inertia": (1, 1, 1)} | numbers))
@@ -673,21 +673,21 @@ def test_unphysical_numbers_are_refused_with_the_bodys_name(numbers, joint):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_full_tensor_that_is_not_finite_is_refused_as_such(bad):
+def test_a_tensor_with_nonfinite_entries_is_refused(bad):
     """The body has no name yet where the tensor is made, but the sentence must say what is wrong."""
     with pytest.raises(rb.ModelError, match="finite"):
         pendulum(inertia=rb.Inertia(1.0, inertia=np.diag([1.0, 1.0, bad])))
 
 
 @pytest.mark.parametrize("moments", [(0, 0, 0), (0, 1, 1), (1, 1, 2), (0.3, 0.7, 1.0)])
-def test_tensors_on_the_edge_of_what_can_be_are_taken(moments):
+def test_tensors_at_the_limit_of_the_triangle_inequality_are_accepted(moments):
     """Points, thin rods and flat plates, in any axes: rounding must not refuse them."""
     tensor = TwoBodies.rotation @ np.diag(moments) @ TwoBodies.rotation.T
     for scale in (1e-9, 1.0, 1e9):
         pendulum(inertia=rb.Inertia(1.0, (1, 0, 0), scale * tensor)).build()
 
 
-def test_an_unphysical_inertia_can_be_let_through_with_a_warning():
+def test_an_unphysical_inertia_can_be_accepted_with_a_warning():
     builder = rb.ModelBuilder(nonphysical_inertia="warn")
     builder.add_body("forearm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 2.1)))
     with pytest.warns(UserWarning, match="forearm"):
@@ -696,7 +696,7 @@ def test_an_unphysical_inertia_can_be_let_through_with_a_warning():
 
 
 @pytest.mark.parametrize("numbers", [{"mass": -1.0}, {"mass": 1.0, "inertia": (np.nan, 1, 1)}])
-def test_the_warning_lets_nothing_else_through(numbers):
+def test_accepting_unphysical_inertias_does_not_accept_other_errors(numbers):
     builder = rb.ModelBuilder(nonphysical_inertia="warn")
     with pytest.raises(rb.ModelError, match="forearm"):
         builder.add_body("forearm", joint=rb.Revolute(), inertia=rb.Inertia(**numbers))
@@ -709,14 +709,14 @@ def test_an_unknown_parent_is_refused_with_both_names():
         builder.build()
 
 
-def test_a_name_that_is_taken_is_refused():
+def test_a_duplicate_body_name_is_refused():
     builder = pendulum()
     with pytest.raises(rb.ModelError, match="arm"):
         builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0))
         builder.build()
 
 
-def test_a_name_that_a_fixed_body_has_is_refused():
+def test_a_duplicate_of_a_fixed_body_name_is_refused():
     builder = pendulum()
     builder.add_body("ball", parent="arm", joint=rb.Fixed())
     with pytest.raises(rb.ModelError, match="ball"):
@@ -724,7 +724,7 @@ def test_a_name_that_a_fixed_body_has_is_refused():
         builder.build()
 
 
-def test_a_joint_name_that_is_taken_is_refused():
+def test_a_duplicate_joint_name_is_refused():
     builder = rb.ModelBuilder()
     builder.add_body("upper", joint=rb.Revolute(), joint_name="hinge", inertia=rb.Inertia(1.0, (1, 0, 0)))
     with pytest.raises(rb.ModelError, match="hinge"):
@@ -740,7 +740,7 @@ def test_a_joint_name_that_is_taken_is_refused():
     ids=str,
 )
 @pytest.mark.parametrize("joint", [rb.Revolute(), rb.Fixed()], ids=["moving", "fixed"])
-def test_a_cycle_is_refused_with_a_bodys_name(parents, joint):
+def test_a_cycle_is_refused_with_the_name_of_a_body(parents, joint):
     builder = rb.ModelBuilder()
     with pytest.raises(rb.ModelError, match=r"'[abc]'"):
         for name, parent in parents.items():
@@ -781,7 +781,7 @@ def test_a_model_without_a_moving_body_is_refused():
     ],
     ids=["no joint", "joint by name", "joint class", "bare translation", "bare mass", "many poses", "parent by number"],
 )
-def test_an_argument_of_the_wrong_kind_is_refused_with_the_bodys_name(arguments):
+def test_an_argument_of_the_wrong_type_is_refused_with_the_name_of_the_body(arguments):
     with pytest.raises(rb.ModelError, match="arm"):
         pendulum(**arguments).build()
 
@@ -798,19 +798,19 @@ def test_an_argument_of_the_wrong_kind_is_refused_with_the_bodys_name(arguments)
         (1, 2, 3),
     ],
 )
-def test_a_placement_that_is_no_rotation_is_refused(rotation):
+def test_an_invalid_rotation_of_a_placement_is_refused(rotation):
     with pytest.raises(rb.ModelError, match=r"rotation|quaternion"):
         rb.Pose(rotation=rotation)
 
 
 @pytest.mark.parametrize("translation", [(0, 0, np.nan), (0, np.inf, 0), (1, 2), 1.0])
-def test_a_placement_that_is_no_place_is_refused(translation):
+def test_an_invalid_translation_of_a_placement_is_refused(translation):
     with pytest.raises(rb.ModelError, match="translation"):
         rb.Pose(translation)
 
 
 @pytest.mark.parametrize("gravity", [9.81, (0, 0), (0, 0, np.nan), (np.inf, 0, 0)])
-def test_a_gravity_that_is_none_is_refused(gravity):
+def test_an_invalid_gravity_is_refused(gravity):
     with pytest.raises(rb.ModelError, match="gravity"):
         rb.ModelBuilder(gravity=gravity)
 
@@ -835,7 +835,7 @@ def varied_values():
 
 
 @pytest.mark.parametrize("field", varied_values())
-def test_varied_chains_are_the_chains_built_one_by_one(field):
+def test_varied_samples_equal_models_built_one_by_one(field):
     rng = np.random.default_rng(14)
     bodies = [random_body(rng, "screw") for _ in range(3)]
     q, qd, tau = rng.uniform(-1, 1, (3, 5, 3))
@@ -850,7 +850,7 @@ def test_varied_chains_are_the_chains_built_one_by_one(field):
         np.testing.assert_allclose(found[chain], expected, atol=1e-10 * np.abs(expected).max())
 
 
-def test_varying_leaves_the_model_alone_and_keeps_its_own_copy():
+def test_vary_copies_its_input_and_does_not_change_the_model():
     chain, mass = rb.Model.serial_chain(3), np.ones((5, 3))
     many = chain.vary(mass=mass)
     mass[:] = 9.0
@@ -876,7 +876,7 @@ def test_varying_leaves_the_model_alone_and_keeps_its_own_copy():
         ("pitch", np.nan),
     ],
 )
-def test_one_bad_chain_is_refused_with_the_body_and_the_chain(field, bad):
+def test_an_invalid_sample_is_refused_with_body_and_index(field, bad):
     values = varied_values()[field]
     values[3, 1] = bad
     with pytest.raises(rb.ModelError, match=r"(?s)link2.*sample 3"):
@@ -884,28 +884,28 @@ def test_one_bad_chain_is_refused_with_the_body_and_the_chain(field, bad):
 
 
 @pytest.mark.parametrize(("moments", "what"), [((1, 1, 3), "triangle"), ((1, 1, -1), "positive semi-definite")])
-def test_one_unphysical_tensor_is_refused_with_the_body_and_the_chain(moments, what):
+def test_an_unphysical_tensor_of_one_sample_is_refused_with_body_and_index(moments, what):
     tensors = varied_values()["inertia"]
     tensors[4, 2] = np.diag(moments)
     with pytest.raises(rb.ModelError, match=rf"(?s)link3.*sample 4.*{what}"):
         rb.Model.serial_chain(3).vary(inertia=tensors)
 
 
-def test_one_tensor_that_is_not_symmetric_is_refused_with_the_body_and_the_chain():
+def test_an_asymmetric_tensor_of_one_sample_is_refused_with_body_and_index():
     tensors = varied_values()["inertia"]
     tensors[2, 0, 0, 1] += 0.5 * tensors[2, 0, 0, 0]
     with pytest.raises(rb.ModelError, match=r"(?s)link1.*sample 2"):
         rb.Model.serial_chain(3).vary(inertia=tensors)
 
 
-def test_one_bad_gravity_is_refused_with_the_chain():
+def test_an_invalid_gravity_of_one_sample_is_refused_with_its_index():
     gravity = varied_values()["gravity"]
     gravity[3, 1] = np.nan
     with pytest.raises(rb.ModelError, match=r"(?s)gravity.*sample 3"):
         rb.Model.serial_chain(3).vary(gravity=gravity)
 
 
-def test_a_bad_chain_of_a_larger_batch_is_named_by_all_its_indices():
+def test_an_invalid_sample_of_a_nested_batch_is_refused_with_all_indices():
     mass = np.ones((2, 4, 3))
     mass[1, 2, 0] = -1
     with pytest.raises(rb.ModelError, match=r"(?s)link1.*sample \(1, 2\)"):
@@ -951,6 +951,6 @@ def test_an_unknown_field_is_refused_by_name(field):
 
 
 @pytest.mark.parametrize("value", ["heavy", None, {"a": 1}, [[1, 1, 1], [1, 1]]], ids=str)
-def test_a_value_that_is_no_number_is_refused_by_the_fields_name(value):
+def test_a_value_that_is_not_a_number_is_refused_with_the_name_of_the_field(value):
     with pytest.raises(rb.ModelError, match="mass"):
         rb.Model.serial_chain(3).vary(mass=value)

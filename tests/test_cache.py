@@ -57,7 +57,7 @@ def cache(tmp_path_factory):
     return folder, double, single
 
 
-def test_processes_that_start_together_leave_each_build_under_its_own_key(cache):
+def test_processes_that_start_together_cache_both_builds_of_a_driver(cache):
     folder, double, single = cache
     kept = {path: path.stat().st_mtime_ns for path in compiled_code(folder)}
     assert len(kept) == 2
@@ -66,7 +66,7 @@ def test_processes_that_start_together_leave_each_build_under_its_own_key(cache)
     assert kept == {path: path.stat().st_mtime_ns for path in compiled_code(folder)}  # nothing was compiled again
 
 
-def test_damaged_files_are_said_to_be_so_and_replaced(cache):
+def test_damaged_cache_files_are_reported_and_replaced(cache):
     folder, double, _ = cache
     for path in compiled_code(folder):
         path.write_bytes(path.read_bytes()[:1000])
@@ -78,7 +78,7 @@ def test_damaged_files_are_said_to_be_so_and_replaced(cache):
     assert finished(started(folder, "float64")) == (double, [])
 
 
-def test_a_folder_that_cannot_be_written_is_said_to_be_so(cache, tmp_path):
+def test_a_cache_folder_that_is_not_writable_is_reported(cache, tmp_path):
     _, double, _ = cache
     # a file where the folder was: not even root can write into it
     before = (
@@ -151,7 +151,7 @@ if __name__ == "__main__":
 """
 
 
-def test_children_by_fork_and_by_spawn_compute_what_their_parent_does(cache, tmp_path):
+def test_child_processes_compute_the_results_of_their_parent(cache, tmp_path):
     """Though a forked child has none of the parent's threads, which had work before."""
     script = tmp_path / "children.py"
     script.write_text(CHILDREN)
@@ -167,7 +167,7 @@ motion = rod.simulate([[0.0]], [[0.0]], 0.01, method="rk4", step=0.01, drives=[r
 """
 
 
-def test_a_cell_that_is_changed_and_run_again_acts_anew():
+def test_a_function_redefined_under_the_same_name_is_used():
     """A function of the same name, in the same session, as notebooks have it."""
     code = "import rbchain as rb\nrod = rb.Model.serial_chain(1, gravity=(0, 0, 0))\n"
     for force in ("1.0", "2.0"):

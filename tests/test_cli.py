@@ -61,7 +61,7 @@ def number(output, row):
 # --- simulate ---------------------------------------------------------------------------------------------------------
 
 
-def test_simulate_prints_a_table_of_what_happened(run):
+def test_simulate_prints_a_table_of_results(run):
     code, output, _ = run("simulate", PUMA, "--batch", 7, "--duration", 0.1)
     assert code == DONE
     assert number(output, "samples") == 7
@@ -81,7 +81,7 @@ def test_simulate_shows_progress_before_the_table(run):
         assert output.index("3/3") < output.index("failures")
 
 
-def test_the_table_tells_what_is_in_the_file(run, tmp_path):
+def test_the_table_describes_the_contents_of_the_file(run, tmp_path):
     out = tmp_path / "swing.npz"
     _, output, _ = run("simulate", PUMA, "--batch", 9, "--duration", 0.2, "--spread", 0.5, "--out", out)
     with np.load(out) as saved:
@@ -134,7 +134,7 @@ def test_the_spread_is_the_standard_deviation_of_the_start(run, arm, tmp_path):
             assert abs(start.mean()) < 0.03
 
 
-def test_a_batch_of_more_than_one_piece_is_whole(run, arm, tmp_path):
+def test_a_batch_computed_in_several_parts_is_complete(run, arm, tmp_path):
     """The bar moves piece by piece; the pieces must make the batch, none twice."""
     out = tmp_path / "x.npz"
     code, output, _ = run("simulate", arm(), "--batch", 2501, "--duration", 0.01, "--samples", 2, "--out", out)
@@ -145,7 +145,7 @@ def test_a_batch_of_more_than_one_piece_is_whole(run, arm, tmp_path):
         assert len(np.unique(saved["q"][:, 0])) == 2501
 
 
-def test_the_fixed_step_method_takes_steps_of_the_length_given(run, arm, tmp_path):
+def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
     out = tmp_path / "x.npz"
     code, _, _ = run(
         "simulate",
@@ -169,7 +169,7 @@ def test_the_fixed_step_method_takes_steps_of_the_length_given(run, arm, tmp_pat
         np.testing.assert_array_equal(saved["evaluations"], [401, 401])
 
 
-def test_a_mechanism_that_stays_at_rest_has_no_drift(run, arm):
+def test_the_energy_drift_of_a_mechanism_at_rest_is_zero(run, arm):
     """A slide across gravity, started at rest: no kinetic energy to divide by."""
     code, output, errors = run("simulate", arm(kind="prismatic", axis="1 0 0"), "--batch", 2, "--spread", 0)
     assert code == DONE
@@ -183,13 +183,13 @@ SINGULAR += '<parent link="{link}"/><child link="tip"/></joint></robot>'
 
 
 @pytest.mark.filterwarnings("ignore:.*no mass, inertia or rotor resists")
-def test_a_mechanism_without_inertia_is_refused_by_the_name_of_its_body(run, arm, tmp_path):
+def test_a_mechanism_without_inertia_is_refused_with_the_name_of_its_body(run, arm, tmp_path):
     code, _, errors = run("simulate", arm(text=SINGULAR), "--batch", 3, "--duration", 0.1)
     assert code == REFUSED
     assert "resists the motion of ['tip']" in " ".join(errors.split())
 
 
-def test_chains_that_cannot_be_computed_are_counted_and_make_the_exit_code_1(run, arm, tmp_path):
+def test_failed_samples_are_counted_and_give_exit_code_1(run, arm, tmp_path):
     """A damper that a step of this length cannot follow."""
     out, stiff = tmp_path / "x.npz", ARM.replace("</joint>", '<dynamics damping="1e6"/></joint>')
     given = "simulate", arm(text=stiff), "--batch", 3, "--duration", 0.1, "--method", "rk4", "--step", 0.01
@@ -202,7 +202,7 @@ def test_chains_that_cannot_be_computed_are_counted_and_make_the_exit_code_1(run
         assert np.isnan(saved["q"][:, -1]).all()
 
 
-def test_a_name_without_ending_is_told_as_it_is_saved(run, arm, tmp_path):
+def test_the_name_of_the_saved_file_is_printed_with_its_ending(run, arm, tmp_path):
     code, output, _ = run("simulate", arm(), "--batch", 1, "--duration", 0.01, "--out", tmp_path / "swing")
     assert code == DONE
     told = re.search(r"saved (\S*swing\S*)", output.replace("\n", ""))
@@ -220,7 +220,7 @@ def test_info_prints_bodies_joints_and_frames(run):
     assert "23.45" in output
 
 
-def test_info_shows_who_hangs_on_whom(run, arm):
+def test_info_shows_the_parent_of_each_body(run, arm):
     text = ARM.replace("</robot>", '<link name="b"/><link name="c"/><link name="d"/>')
     for name, parent, kind in (("b", "base", "prismatic"), ("c", "{link}", "revolute"), ("d", "c", "fixed")):
         text += f'<joint name="to_{name}" type="{kind}"><parent link="{parent}"/><child link="{name}"/></joint>'
@@ -235,8 +235,8 @@ def test_info_shows_who_hangs_on_whom(run, arm):
 
 @pytest.mark.parametrize("command", ["info", "simulate"])
 @pytest.mark.parametrize("name", ["bob[red]", "[/dim]", "[bold]x[/bold]", "link[0]", "[link=http://x]y", "a\\[b]"])
-def test_names_are_shown_as_they_are(run, arm, command, name):
-    """Brackets are no markup."""
+def test_names_with_brackets_are_printed_unchanged(run, arm, command, name):
+    """Brackets in names are not markup."""
     more = ("--batch", 1, "--duration", 0.01) if command == "simulate" else ()
     code, output, _ = run(command, arm(name=name, link=name, joint="joint " + name), *more)
     assert code == DONE
@@ -244,7 +244,7 @@ def test_names_are_shown_as_they_are(run, arm, command, name):
     assert command == "simulate" or f"joint {name}" in output
 
 
-def test_a_file_name_with_brackets_is_told_as_it_is(run, arm, tmp_path):
+def test_a_file_name_with_brackets_is_printed_unchanged(run, arm, tmp_path):
     out = tmp_path / "run[red].npz"
     code, output, _ = run("simulate", arm(), "--batch", 1, "--duration", 0.01, "--out", out)
     assert code == DONE
@@ -252,7 +252,7 @@ def test_a_file_name_with_brackets_is_told_as_it_is(run, arm, tmp_path):
     assert "run[red].npz" in output.replace("\n", "")
 
 
-def test_warnings_of_the_file_are_one_line_each_on_stderr(run):
+def test_each_warning_about_a_file_is_one_line_on_stderr(run):
     code, output, errors = run("info", PUMA)
     assert code == DONE
     assert "warning" not in output
@@ -303,7 +303,7 @@ def assert_refused(result, *words):
         ("--samples", -3),
     ],
 )
-def test_a_bad_value_is_refused_by_the_options_name(run, arm, option, value):
+def test_an_invalid_value_is_refused_with_the_name_of_the_option(run, arm, option, value):
     short = () if option in ("--batch", "--duration") else ("--batch", 2, "--duration", 0.01)
     names = {"--samples": ("save_at", "samples")}.get(option, (option.strip("-"),))
     result = run("simulate", arm(), *short, f"{option}={value}")
@@ -312,12 +312,12 @@ def test_a_bad_value_is_refused_by_the_options_name(run, arm, option, value):
 
 
 @pytest.mark.parametrize("step", [None, 0, -0.1, "nan", "inf"])
-def test_a_bad_step_of_the_fixed_step_method_is_refused(run, arm, step):
+def test_an_invalid_step_of_the_fixed_step_method_is_refused(run, arm, step):
     given = () if step is None else (f"--step={step}",)
     assert_refused(run("simulate", arm(), "--batch", 2, "--duration", 0.01, "--method", "rk4", *given), "step")
 
 
-def test_a_step_that_the_method_does_not_take_is_refused(run, arm):
+def test_a_step_for_an_adaptive_method_is_refused(run, arm):
     """Rather than ignored: the motion would not be what was asked for."""
     assert_refused(run("simulate", arm(), "--batch", 2, "--duration", 0.01, "--step", 0.001), "step")
 
@@ -331,14 +331,14 @@ def test_a_missing_file_is_refused_by_its_name(run, tmp_path, command):
 @pytest.mark.parametrize(
     "content", ["", "no xml", "<sdf/>", "<robot name='x'/>", "\0\1\2", ARM.replace("xyz", "xzy").replace("2", "two")]
 )
-def test_a_file_that_is_no_urdf_is_refused_by_its_name(run, tmp_path, command, content):
+def test_a_file_that_is_not_a_urdf_is_refused_by_its_name(run, tmp_path, command, content):
     path = tmp_path / "thing.urdf"
     path.write_text(content)
     assert_refused(run(command, path), "thing.urdf")
 
 
 @pytest.mark.parametrize("command", ["info", "simulate"])
-def test_a_file_of_another_kind_is_refused_by_its_name(run, tmp_path, command):
+def test_a_file_of_another_type_is_refused_by_its_name(run, tmp_path, command):
     path = tmp_path / "thing.txt"
     path.write_text(ARM)
     assert_refused(run(command, path), "thing.txt")
@@ -351,12 +351,12 @@ def test_a_folder_is_refused_by_its_name(run, tmp_path, command):
     assert_refused(run(command, path), "folder.urdf")
 
 
-def test_an_inertia_that_no_body_can_have_is_refused_if_asked(run):
+def test_an_unphysical_inertia_is_refused_on_request(run):
     assert_refused(run("info", PUMA, "--nonphysical-inertia", "refuse"), "link3")
 
 
 @pytest.mark.parametrize("place", ["nowhere/x.npz", "file/x.npz", "."], ids=["no folder", "file as folder", "a folder"])
-def test_a_place_that_cannot_be_written_is_refused_before_the_computation(run, arm, tmp_path, monkeypatch, place):
+def test_an_output_that_cannot_be_written_is_refused_before_the_computation(run, arm, tmp_path, monkeypatch, place):
     path = arm()
     (tmp_path / "file").write_text("here")
 
@@ -367,7 +367,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_computation(run, a
     assert_refused(run("simulate", path, "--batch", 2, "--out", tmp_path / place))
 
 
-def test_a_refused_command_leaves_the_old_file_alone(run, arm, tmp_path):
+def test_a_refused_command_does_not_change_an_existing_file(run, arm, tmp_path):
     out = tmp_path / "x.npz"
     assert run("simulate", arm(), "--batch", 1, "--duration", 0.01, "--out", out)[0] == DONE
     before = out.read_bytes()
@@ -382,17 +382,30 @@ def test_a_refused_command_leaves_no_file_behind(run, arm, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [(), ("fly",), ("info",), ("simulate",), ("info", PUMA, "--wings")])
-def test_a_command_that_is_none_is_refused(run, arguments):
+def test_an_unknown_command_is_refused(run, arguments):
     assert_refused(run(*arguments))
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("simulate", "--help"), ("info", "--help")], ids=" ".join)
-def test_help_shows_examples_and_exit_codes(run, arguments):
-    code, output, errors = run(*arguments)
+def test_help_shows_examples_of_several_commands_and_exit_codes(run):
+    code, output, errors = run("--help")
     assert code == DONE
     assert errors == ""
     assert re.search(r"rbchain simulate \S+\.urdf .*--batch", output)
     assert re.search(r"rbchain info \S+\.urdf", output)
+    assert "exit code" in output
+
+
+STUDY_COMMANDS = [f"study {verb}" for verb in ("run", "resume", "sensitivity", "sample", "status", "report")]
+
+
+@pytest.mark.parametrize("command", ["simulate", "info", "view", "doctor", "study", *STUDY_COMMANDS])
+def test_help_of_a_command_shows_its_own_examples_and_exit_codes(run, command):
+    code, output, errors = run(*command.split(), "--help")
+    assert code == DONE
+    assert errors == ""
+    examples = re.search(r"^examples?:\n((?:  .+\n)+)", output, re.MULTILINE)[1].splitlines()
+    assert len(examples) in (1, 2)
+    assert all(f"{example} ".startswith(f"  rbchain {command} ") for example in examples)
     assert "exit code" in output
 
 
@@ -417,7 +430,7 @@ def test_the_module_can_be_run():
 # --- doctor -----------------------------------------------------------------------------------------------------------
 
 
-def test_doctor_tells_lanes_threads_cache_and_versions(run):
+def test_doctor_prints_lanes_threads_cache_and_versions(run):
     code, output, _ = run("doctor")
     assert code == DONE
     assert number(output, "threads") == rb.get_num_threads()
@@ -429,13 +442,13 @@ def test_doctor_tells_lanes_threads_cache_and_versions(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "swing.html"], "--out writes a film of a swing; expected --duration too"),
-        (["--duration", "nan"], "--duration is nan; expected a positive number"),
-        (["--duration", "1", "--out", "swing.avi"], "--out is swing.avi; expected one of .html"),
-        (["--duration", "1", "--batch", "0"], "--batch is 0"),
+        (["--out", "swing.html"], "--out writes a film of a motion, but --duration is missing; add it"),
+        (["--duration", "nan"], "--duration is nan; expected a finite number of seconds above 0"),
+        (["--duration", "1", "--out", "swing.avi"], "--out is swing.avi; expected a file that ends in one of .html"),
+        (["--duration", "1", "--batch", "0"], "--batch is 0; expected a whole number of at least 1"),
     ],
 )
-def test_view_refuses_what_it_cannot_show(capsys, options, message):
+def test_view_refuses_invalid_options(capsys, options, message):
     assert cli.main(["view", PUMA, *options]) == REFUSED
     assert message in " ".join(capsys.readouterr().err.split())
 

@@ -37,7 +37,7 @@ def everything_at_once(block, H, C, J, energies, composite, scratch, body):
 
 
 @pytest.mark.parametrize("register_full", [False, True])
-def test_sweeps_called_from_own_code_agree_with_the_models_methods(register_full):
+def test_sweeps_called_from_user_code_agree_with_the_methods_of_the_model(register_full):
     model = mixed()
     block = compiled.block_of(model, register_full=register_full)
     samples, n = block.q.shape[1], model.nv
@@ -69,7 +69,7 @@ def accelerate(block):
     compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, 0)
 
 
-def test_a_wrench_of_a_block_is_force_then_moment_as_in_the_models_methods():
+def test_a_wrench_of_a_block_is_force_before_moment():
     model = mixed()
     block, rng = compiled.block_of(model), np.random.default_rng(2)
     q, qd = model.random_state(rng)
@@ -82,7 +82,7 @@ def test_a_wrench_of_a_block_is_force_then_moment_as_in_the_models_methods():
     np.testing.assert_allclose(block.qdd[:, 0], expected, rtol=0, atol=round_off)
 
 
-def test_own_code_with_sweeps_calls_no_python():
+def test_compiled_user_code_with_sweeps_does_not_call_python():
     """Nothing that the compiler emitted for the function itself (its wrapper for Python apart) is Python's own."""
     block = compiled.block_of(mixed())
     n = block.qd.shape[0]
@@ -98,7 +98,7 @@ def test_own_code_with_sweeps_calls_no_python():
         assert not [name for name in called if name.startswith(("Py", "_Py", "NRT_", "numba_gil"))]
 
 
-def test_a_block_has_the_parameters_of_the_samples_that_were_passed():
+def test_a_block_holds_the_parameters_of_its_samples():
     model = mixed()
     mass, gravity = model.mass * np.linspace(1.0, 2.0, 20)[:, None], np.linspace([0, 0, 1], [3, 2, 0], 20)
     many = model.vary(mass=mass, gravity=gravity)
@@ -141,13 +141,13 @@ def test_a_block_has_the_parameters_of_the_samples_that_were_passed():
         (True, [True], "samples has type bool; expected real numbers"),
     ],
 )
-def test_samples_that_do_not_fit_the_block_are_refused(varied, samples, message):
+def test_an_invalid_selection_of_samples_is_refused(varied, samples, message):
     model = rb.Model.serial_chain(2)
     model = model.vary(mass=np.ones((5, 2))) if varied else model
     with pytest.raises(rb.StateError, match=message):
         compiled.block_of(model, samples=samples)
 
 
-def test_a_block_of_numbers_that_are_not_floating_point_is_refused():
+def test_a_block_of_an_integer_type_is_refused():
     with pytest.raises(rb.StateError, match="dtype is int64; expected float64 or float32"):
         compiled.block_of(rb.Model.serial_chain(2), dtype=int)

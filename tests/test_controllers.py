@@ -32,7 +32,7 @@ def position_at_rest(model, drive):
 
 
 @pytest.mark.parametrize("kind", DRIVES)
-def test_an_unknown_mass_leaves_the_error_that_statics_predict(kind):
+def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
     """(m - nominal mass) g over the stiffness of the controller."""
     nominal = slider()
     make, stiffness = DRIVES[kind]
@@ -55,7 +55,7 @@ def test_a_prescribed_force_compensates_the_nominal_weight():
     np.testing.assert_allclose(motion.q[:, -1, 0], expected, rtol=0, atol=1e-14)
 
 
-def test_each_sample_may_have_a_controller_with_its_own_estimates():
+def test_each_sample_may_have_its_own_controller_model():
     """The mechanism is the same for all samples, what its controller believes is not."""
     make, stiffness = DRIVES["PID"]
     believed = slider().vary(mass=MASSES[:, None])
@@ -63,7 +63,7 @@ def test_each_sample_may_have_a_controller_with_its_own_estimates():
     np.testing.assert_allclose(position_at_rest(slider(), make(model=believed)), expected, rtol=0, atol=1e-9)
 
 
-def test_the_controller_may_be_wrong_about_gravity():
+def test_a_controller_model_may_have_another_gravity():
     make, stiffness = DRIVES["PID"]
     weak = slider().vary(gravity=(0, 0, -9.0))
     expected = np.full(3, 0.3 - 2.0 * (SLIDE_GRAVITY - 9.0) / stiffness)
@@ -74,7 +74,7 @@ def test_the_controller_may_be_wrong_about_gravity():
 
 
 @pytest.mark.parametrize("knows_water", [True, False])
-def test_the_controller_may_be_wrong_about_the_water(knows_water):
+def test_a_controller_model_may_ignore_water(knows_water):
     """Buoyancy of a volume V carries rho V g of the weight: a controller that does not know it gives too much."""
     models = []
     for density in (1000.0, 0.0):
@@ -95,7 +95,7 @@ def test_the_controller_may_be_wrong_about_the_water(knows_water):
         position_at_rest(dry, make(model=wet))
 
 
-def test_in_float32_the_controllers_model_is_float32_too():
+def test_the_controller_model_uses_the_precision_of_the_simulation():
     nominal, drive = slider(), DRIVES["ComputedTorque"][0]()
     varied, zero = nominal.vary(mass=MASSES[:, None]), np.zeros((3, 1))
     for model in (nominal, varied):
@@ -107,7 +107,7 @@ def test_in_float32_the_controllers_model_is_float32_too():
         np.testing.assert_allclose(single.tau, double.tau, rtol=1e-4)
 
 
-def test_nominal_is_the_model_before_samples_differed():
+def test_nominal_returns_the_model_before_it_was_varied():
     arm = rb.Model.serial_chain(2)
     assert arm.nominal is arm
     harder = arm.vary(damping=[1.0, 2.0])
@@ -128,7 +128,7 @@ def test_nominal_is_the_model_before_samples_differed():
         assert model.nominal.mass.tolist() == arm.mass.tolist()
 
 
-def test_a_sample_alone_has_the_controller_that_it_has_in_the_batch():
+def test_of_sample_keeps_the_controller_model_of_the_sample():
     arm = rb.Model.serial_chain(3)
     many = arm.vary(mass=arm.mass * np.random.default_rng(0).uniform(0.5, 2.0, (5, 3)))
     drives = [rb.ComputedTorque(name, 0.4, kp=30.0, kd=8.0) for name in arm.joint_names]
@@ -139,7 +139,7 @@ def test_a_sample_alone_has_the_controller_that_it_has_in_the_batch():
     np.testing.assert_allclose(whole.tau[3], alone.tau, rtol=0, atol=1e-12)
 
 
-def test_models_that_a_controller_cannot_use_are_refused():
+def test_incompatible_controller_models_are_refused():
     arm, zero = rb.Model.serial_chain(2), np.zeros((3, 2))
     builder = rb.ModelBuilder()
     for name, parent in (("link1", None), ("link2", None)):
@@ -166,7 +166,7 @@ def test_models_that_a_controller_cannot_use_are_refused():
             arm.simulate(zero, zero, 0.1, drives=[drive])
 
 
-def test_files_name_the_controllers_model(tmp_path):
+def test_files_store_the_controller_model(tmp_path):
     builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY))
     builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(3.5))
     builder.add_drive(DRIVES["PID"][0](model="true"))

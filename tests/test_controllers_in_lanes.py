@@ -23,7 +23,7 @@ def varied(seed):
     [(arm(), arm()), (varied(0), arm()), (arm(), varied(1)), (varied(0), varied(1)), (varied(0), "true")],
     ids=["one for all", "samples differ", "controllers differ", "both differ", "true"],
 )
-def test_computed_torques_are_the_inverse_dynamics_of_the_controllers_model(mechanism, controller):
+def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mechanism, controller):
     q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
     drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=controller) for name in arm().joint_names]
     settings = {"drives": drives, "method": "rk4", "step": 0.01, "save_at": 4}
@@ -52,7 +52,7 @@ def part_of(model, part):
     return arm().vary(mass=model.mass[part], gravity=model.gravity[part])
 
 
-def test_a_shared_model_given_as_varied_controls_as_the_shared_one():
+def test_a_controller_model_varied_by_equal_values_acts_like_the_shared_model():
     """Compiled code then holds both models in the form of varied ones."""
     q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
     same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))

@@ -87,7 +87,7 @@ def test_derivatives_of_accelerations_agree_with_pinocchio(model):
             assert np.abs(one - theirs).max() <= bound
 
 
-def test_the_derivative_by_acceleration_is_the_mass_matrix(trees):
+def test_the_derivative_with_respect_to_acceleration_is_the_mass_matrix(trees):
     for model, state, sizes in trees:
         *_, by_qdd = model.inverse_dynamics_derivatives(state.q, state.qd, state.qdd)
         assert_within(by_qdd, model.mass_matrix(state.q), sizes.rounding * sizes.inertia)
@@ -96,7 +96,7 @@ def test_the_derivative_by_acceleration_is_the_mass_matrix(trees):
         assert_within(by_tau, model.mass_matrix_inverse(state.q), allowed)
 
 
-def test_the_derivative_by_position_is_the_slope_along_integrate(trees):
+def test_the_derivative_with_respect_to_position_is_the_slope_along_integrate(trees):
     """In a random direction at each state, by differences; the state is not one of the motion."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
@@ -109,7 +109,7 @@ def test_the_derivative_by_position_is_the_slope_along_integrate(trees):
         assert_within(matrix_vector(by_q, v), slope, allowed)
 
 
-def test_the_derivative_by_velocity_is_the_slope(trees):
+def test_the_derivative_with_respect_to_velocity_is_the_slope(trees):
     """Forces are quadratic in the velocities: a difference over any length is exact, C qd half of the derivative's."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
@@ -123,7 +123,7 @@ def test_the_derivative_by_velocity_is_the_slope(trees):
         assert_within(matrix_vector(by_qd, qd), 2 * coriolis, 2 * sizes.rounding * sizes.force)
 
 
-def test_derivatives_of_accelerations_are_those_of_forces_times_the_inverse(trees):
+def test_derivatives_of_accelerations_follow_from_those_of_forces(trees):
     """At the accelerations that the forces give: dqdd/dq = - H^-1 dtau/dq, dqdd/dqd = - H^-1 dtau/dqd."""
     for model, state, _ in trees:
         q, qd, tau = state.q, state.qd, state.tau
@@ -136,7 +136,7 @@ def test_derivatives_of_accelerations_are_those_of_forces_times_the_inverse(tree
         assert_within(by_qd, -inverse @ of_force[1], 2 * allowed * sizes.inertia * sizes.rate)
 
 
-def test_the_rate_of_the_mass_matrix_is_the_coriolis_matrix_and_its_transpose(trees):
+def test_the_rate_of_the_mass_matrix_is_the_coriolis_matrix_plus_its_transpose(trees):
     """To rounding: dH/dt column by column from the forces of unit accelerations at rest, without gravity."""
     for model, state, sizes in trees:
         q, qd, n = state.q, state.qd, model.nv
@@ -153,7 +153,7 @@ def test_the_rate_of_the_mass_matrix_is_the_coriolis_matrix_and_its_transpose(tr
             assert_within(symbols, expected, 2 * sizes.rounding * sizes.inertia)
 
 
-def test_the_derivative_of_gravity_forces_is_symmetric_where_velocities_are_rates(trees):
+def test_the_derivative_of_gravity_forces_is_symmetric(trees):
     """The Hessian of the potential energy; and its gradient are the gravity forces, in every direction."""
     for model, state, sizes in trees:
         rest = np.zeros_like(state.qd)
@@ -166,7 +166,7 @@ def test_the_derivative_of_gravity_forces_is_symmetric_where_velocities_are_rate
         assert_within(power, slope, derivative_error(sizes.weight * (1 + np.abs(state.q).sum(-1)), sizes))
 
 
-def test_no_force_depends_on_where_a_floating_base_is_or_how_fast_it_goes():
+def test_no_force_depends_on_position_or_linear_velocity_of_a_floating_base():
     """Galileo: derivatives by the place and, without gravity, by the orientation of a free root are zero."""
     model = mechanism("floating_quadruped")
     state = random_state(model, (10,))
@@ -178,7 +178,7 @@ def test_no_force_depends_on_where_a_floating_base_is_or_how_fast_it_goes():
     assert np.abs(by_q[..., :6]).max() <= model.nv * EPS * scale
 
 
-def test_where_the_mechanism_is_singular_the_derivatives_are_nan_and_only_there():
+def test_derivatives_are_nan_only_for_singular_samples():
     builder = rb.ModelBuilder()
     builder.add_body("link", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=1.0, cg=(0.5, 0, 0)))
     builder.add_body("tip", parent="link", joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((1, 0, 0)))

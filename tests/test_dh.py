@@ -21,7 +21,7 @@ def screw(axis, angle, along):
 
 
 @pytest.mark.parametrize("convention", ["classic", "modified"])
-def test_frames_are_the_product_of_the_tables_matrices(convention):
+def test_frames_are_products_of_the_matrices_of_the_table(convention):
     rows = RNG.normal(size=(4, 4))
     kinds = ["revolute", "prismatic", "revolute", "prismatic"]
     links = [DHLink(*row, joint=kind, mass=1.0) for row, kind in zip(rows, kinds, strict=True)]
@@ -47,7 +47,7 @@ def two_link(density=0.0, **settings):
 
 
 @pytest.mark.parametrize("density", [0.0, 1000.0])
-def test_two_link_arm_has_the_textbooks_matrices(density):
+def test_two_link_arm_has_the_matrices_of_the_textbook(density):
     """M, C and g of two links in a vertical plane, written out; water adds to each link's inertia.
 
     Across, each link counts m + pi density r^2; along, only m + 0.1 m, which the second link's centre feels.
@@ -74,7 +74,7 @@ def test_two_link_arm_has_the_textbooks_matrices(density):
     np.testing.assert_allclose(arm.passive_forces(q, qd), -0.5 * qd, rtol=1e-14)
 
 
-def test_two_link_arm_where_the_base_is_elsewhere():
+def test_moving_the_base_of_a_two_link_arm_only_changes_the_direction_of_gravity():
     """What a base does to the arm: gravity in other axes; nothing where it only moves or turns about the vertical."""
     q = np.array([0.4, -0.8])
     here, there = two_link(), two_link(base_coordinates=(1, 2, 3, 0, 0, 0.9))
@@ -89,7 +89,7 @@ def test_two_link_arm_where_the_base_is_elsewhere():
     ), atol=1e-15)  # fmt: skip
 
 
-def test_three_link_arm_against_an_independent_sum():
+def test_three_link_arm_has_the_matrices_of_an_independent_sum():
     """M and g from velocities of the centres that are differences of the table's own products, to fourth order."""
     l1, l2, l3 = 0.75, 1.0, 1.0
     rows = [(0.0, np.pi / 2, l1), (l2, 0.0, 0.0), (l3, 0.0, 0.0)]
@@ -150,13 +150,13 @@ def test_three_link_arm_against_an_independent_sum():
         ([[DHLink(1, 0, 0, mass=1, limits=(-1, 1))]], {}, "'link1': limits is .*expected a JointLimits"),
     ],
 )
-def test_what_is_no_table_is_refused(arguments, settings, sentence):
+def test_an_invalid_table_is_refused(arguments, settings, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         from_dh(*arguments, **settings)
 
 
 @pytest.mark.parametrize("convention", ["classic", "modified"])
-def test_an_inertia_says_as_much_as_mass_cg_and_tensor(convention):
+def test_an_inertia_object_equals_mass_cg_and_tensor(convention):
     rows, inertias = RNG.normal(size=(3, 4)), [random_inertia(RNG) for _ in range(3)]
     whole = [DHLink(*row, inertia=i, radius=0.1, length=0.5) for row, i in zip(rows, inertias, strict=True)]
     parts = [
@@ -170,7 +170,7 @@ def test_an_inertia_says_as_much_as_mass_cg_and_tensor(convention):
     assert one.volume.all()
 
 
-def test_friction_of_the_motor_is_that_of_the_toolbox():
+def test_motor_friction_agrees_with_the_toolbox():
     """`test_friction` of its tests: B = 3, G = 2, Tc = [2, -1] at 1 to 4 rad/s; the reverse by its formula."""
     link = DHLink(
         0, 0, 2, mass=1, inertia=(1, 1, 1), gear_ratio=2, motor_viscous_friction=3, motor_coulomb_friction=(2, -1)
@@ -180,7 +180,7 @@ def test_friction_of_the_motor_is_that_of_the_toolbox():
     np.testing.assert_allclose(arm.passive_forces(ZERO, [-1, -2, -3, -4]), [14, 26, 38, 50], rtol=1e-14)
 
 
-def test_a_gear_multiplies_what_the_motor_has():
+def test_a_gear_scales_the_parameters_of_the_motor():
     """Inertia and viscous friction by its square, dry friction by its size; the joint's own viscous friction adds."""
     motor = {"rotor_inertia": 2e-4, "motor_viscous_friction": 3e-3, "friction": 0.5}
     links = [
@@ -195,7 +195,7 @@ def test_a_gear_multiplies_what_the_motor_has():
     np.testing.assert_allclose(arm.friction_asymmetry, [0.0, -30.0, 0.0], rtol=1e-15)
 
 
-def test_limits_of_a_link_are_kept_and_do_not_act():
+def test_limits_of_a_link_are_stored_but_not_enforced():
     limits = rb.JointLimits(lower=-1, upper=2, velocity=3, effort=4)
     arm = from_dh([DHLink(1, 0, 0, mass=1, limits=limits), DHLink(1, 0, 0, mass=1)])
     np.testing.assert_array_equal(arm.position_limits, [[-1, 2], [-np.inf, np.inf]])
@@ -203,7 +203,7 @@ def test_limits_of_a_link_are_kept_and_do_not_act():
     assert not arm.passive_forces([5.0, 0.0], [0.0, 0.0]).any()
 
 
-def test_a_tensor_against_the_triangle_inequality_is_taken_with_a_warning_only_where_asked():
+def test_a_tensor_that_violates_the_triangle_inequality_is_accepted_only_on_request():
     links = [DHLink(1, 0, 0, mass=1, inertia=(1, 1, 1)), DHLink(1, 0.3, 0, mass=1, inertia=(1, 1, 2.5))]
     for settings in ({}, {"nonphysical_inertia": "refuse"}):
         with pytest.raises(rb.ModelError, match=r"'link2'.*triangle inequality.*nonphysical_inertia"):
@@ -220,7 +220,7 @@ def test_a_negative_principal_moment_is_always_refused(how, moments):
         from_dh([DHLink(1, 0, 0, mass=1, inertia=moments)], nonphysical_inertia=how)
 
 
-def test_the_friction_of_a_link_is_the_passive_forces_of_its_joint():
+def test_link_friction_becomes_a_passive_joint_force():
     link = DHLink(1.0, 0.0, 0.0, mass=1.0, inertia=(0.1, 0.1, 0.1), friction=0.5)
     assert isinstance(link.passive_forces(), rb.PassiveForces)
     assert from_dh([link]).damping.tolist() == [0.5]

@@ -30,7 +30,7 @@ for (kind, block, shown), (_, follows, _) in zip(fences, [*fences[1:], ("", "", 
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_pages_python_runs(page, tmp_path):
+def test_the_python_of_a_page_runs(page, tmp_path):
     """Its blocks one after the other, in a checkout; as plain Python, which needs no time to compile."""
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(REPOSITORY)}
@@ -42,14 +42,14 @@ def test_a_pages_python_runs(page, tmp_path):
 @pytest.mark.parametrize(
     "page", [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))], ids=lambda page: page.stem
 )
-def test_the_public_names_that_a_page_writes_are_there(page):
+def test_the_public_names_on_a_page_exist(page):
     for name in re.findall(r"(?<![\w.])rb\.(\w+(?:\.\w+)*)", page.read_text(encoding="utf-8")):
         owner = rbchain
         for part in name.split("."):
             owner = getattr(owner, part)
 
 
-def test_every_page_is_in_the_contents():
+def test_every_page_is_in_the_table_of_contents():
     contents, pages = (REPOSITORY / "docs/index.md").read_text(encoding="utf-8"), [*(REPOSITORY / "docs").rglob("*.md")]
     assert len(pages) > 15
     for page in pages:
@@ -68,7 +68,7 @@ def test_the_page_on_the_architecture_names_every_package_and_its_diagram_draws_
     assert drawn | diagram["COMMON"] == packages
 
 
-def test_every_test_that_the_page_on_accuracy_names_is_there():
+def test_every_test_named_on_the_accuracy_page_exists():
     page = (REPOSITORY / "docs/accuracy.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", page)
     assert len(named) > 30

@@ -81,7 +81,7 @@ def in_order(words, *parts):
         ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "no less than the friction"),
     ],
 )
-def test_passive_forces_that_no_joint_has_are_refused_with_the_body_and_the_field(given, field, expected):
+def test_invalid_passive_forces_are_refused_with_body_and_field(given, field, expected):
     with pytest.raises(rb.ModelError) as refused:
         slider(**given)
     assert in_order(str(refused.value), "'slide'", field, expected), refused.value
@@ -96,7 +96,7 @@ def test_passive_forces_that_no_joint_has_are_refused_with_the_body_and_the_fiel
     assert in_order(str(refused.value), "'wrist' of sample 2", field, expected), refused.value
 
 
-def test_a_varied_field_is_held_against_those_that_the_model_has():
+def test_a_varied_passive_field_is_checked_against_the_others():
     limited = slider(lower_limit=-1.0, upper_limit=1.0, limit_stiffness=10.0, friction=1.0, friction_asymmetry=-1.0)
     for field, value in (
         ("upper_limit", -2.0),
@@ -121,7 +121,7 @@ def test_a_varied_field_is_held_against_those_that_the_model_has():
         {"upper_limit": 1.0, "limit_stiffness": 1.0},
     ],
 )
-def test_a_joint_with_a_quaternion_has_no_springs_and_no_stops(kind, given):
+def test_a_joint_with_a_quaternion_accepts_no_springs_or_stops(kind, given):
     with pytest.raises(rb.ModelError, match=f"'body'.*{kind.kind}.*no angle"):
         rb.ModelBuilder().add_body("body", joint=kind(), passive=PASSIVE(**given))
     rb.ModelBuilder().add_body("body", joint=kind(), passive=PASSIVE(damping=1.0, friction=2.0))
@@ -134,7 +134,7 @@ def test_a_joint_with_a_quaternion_has_no_springs_and_no_stops(kind, given):
 
 
 @pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 1)), np.ones((1, 2)), "much", None, [1.0, "x"], 1j])
-def test_passive_forces_are_one_for_all_degrees_of_freedom_or_one_each(wrong):
+def test_passive_forces_are_scalar_or_one_per_degree_of_freedom(wrong):
     with pytest.raises(rb.ModelError, match=r"'body'.*damping"):
         rb.ModelBuilder().add_body("body", joint=rb.Universal(), passive=PASSIVE(damping=wrong))
     model = tree()
@@ -143,7 +143,7 @@ def test_passive_forces_are_one_for_all_degrees_of_freedom_or_one_each(wrong):
 
 
 @pytest.mark.parametrize("passive", [1.0, {"damping": 1.0}, rb.PassiveForces])
-def test_passive_forces_come_as_joint_forces(passive):
+def test_passive_must_be_a_passive_forces_object(passive):
     with pytest.raises(rb.ModelError, match=r"'body'.*passive.*PassiveForces"):
         rb.ModelBuilder().add_body("body", joint=rb.Revolute(), passive=passive)
 
@@ -210,12 +210,12 @@ LEAPING = PPoly([[1.0, -1.0], [0.0, 1.0], [0.0, 0.35]], [0.0, 0.5, 2.0])
         ({"slide": rb.PID("slide", 0.0, 1.0)}, ["drives", "list"]),
     ],
 )
-def test_a_drive_that_cannot_be_is_refused_by_its_joint(drives, parts):
+def test_an_invalid_drive_is_refused_with_its_joint(drives, parts):
     words = refusal(drives=drives)
     assert in_order(words, *parts), words
 
 
-def test_signals_as_smooth_as_their_drives_need_are_taken():
+def test_sufficiently_smooth_signals_are_accepted():
     model = tree()
     for drive in (
         rb.PrescribedPosition("slide", SMOOTH),
@@ -229,7 +229,7 @@ def test_signals_as_smooth_as_their_drives_need_are_taken():
         assert simulate(model, drives=[drive]).success
 
 
-def test_the_kink_of_a_single_chain_is_refused():
+def test_a_signal_with_a_kink_in_one_sample_is_refused():
     values = np.zeros((4, 3))
     table = rb.Signal.table([0.0, 0.5, 2.0], values, kind="linear")
     assert simulate(slider(), (4,), drives=[rb.PrescribedPosition("slide", table)]).success
@@ -238,7 +238,7 @@ def test_the_kink_of_a_single_chain_is_refused():
     assert "jumps" in refusal(model=slider(), batch=(4,), drives=[rb.PrescribedPosition("slide", table)])
 
 
-def test_a_joint_has_a_drive_or_a_constant_force_but_not_both():
+def test_a_joint_cannot_have_both_a_drive_and_a_constant_force():
     model = tree()
     tau = np.zeros((3, model.nv))
     drives = [rb.PrescribedForce("wrist", 1.0)]
@@ -253,7 +253,7 @@ def test_a_joint_has_a_drive_or_a_constant_force_but_not_both():
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3), (3, 2)])
 @pytest.mark.parametrize("shape", [(3,), (2,), (2, 3), (3, 2), (1,)])
-def test_numbers_of_each_chain_have_the_shape_of_the_batch(batch, shape):
+def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
     """But that gains, values and parameters may also be those of the last axes of the batch, as in NumPy."""
     model, numbers = slider(), np.full(shape, 0.5)
     as_numpy = batch == np.broadcast_shapes(batch, shape) if shape[-1:] in ((1,), batch[-1:]) else False
@@ -306,14 +306,14 @@ def test_numbers_of_each_chain_have_the_shape_of_the_batch(batch, shape):
         (lambda: rb.Signal.constant([]), ["value", "(0,)"]),
     ],
 )
-def test_a_signal_that_cannot_be_is_refused_by_its_argument(make, parts):
+def test_an_invalid_signal_is_refused_with_its_argument(make, parts):
     with pytest.raises(rb.StateError) as refused:
         make()
     assert in_order(str(refused.value), *parts), refused.value
 
 
 @pytest.mark.parametrize("kind", ["linear", "cubic"])
-def test_a_table_reaches_over_the_whole_motion(kind):
+def test_a_table_must_cover_the_whole_motion(kind):
     model = slider()
     for times in ([0.0, 0.5, 0.9], [0.1, 0.5, 1.0]):
         words = refusal(model=model, drives=[rb.PrescribedForce("slide", rb.Signal.table(times, [0, 1, 0], kind=kind))])
@@ -323,7 +323,7 @@ def test_a_table_reaches_over_the_whole_motion(kind):
         assert simulate(model, drives=[rb.PrescribedForce("slide", table)]).success
 
 
-def test_a_table_of_one_piece_that_begins_too_late_is_refused():
+def test_a_table_that_begins_too_late_is_refused():
     late = rb.Signal.table([0.5, 2.0], [0.0, 1.0], kind="linear")
     assert "0 to 1 s" in refusal(model=slider(), drives=[rb.PrescribedForce("slide", late)])
 
@@ -345,7 +345,7 @@ COEFFICIENTS = np.array([[1.0, -2.0, 0.5, 3.0, -0.25], [0.3, 0.2, -0.1, 0.7, 0.4
 
 
 @pytest.mark.parametrize("order", range(6))
-def test_a_polynomial_has_the_derivatives_of_numpys(order):
+def test_polynomial_derivatives_agree_with_numpy(order):
     expected = [np.polynomial.Polynomial(row).deriv(order)(TIMES) for row in COEFFICIENTS]
     np.testing.assert_allclose(rb.Signal.polynomial(COEFFICIENTS)(TIMES, order), expected, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(rb.Signal.polynomial(COEFFICIENTS[1])(TIMES, order), expected[1], rtol=1e-13, atol=1e-13)
@@ -364,21 +364,21 @@ def test_sines_have_the_derivatives_of_their_closed_form():
     np.testing.assert_allclose(signal(TIMES, 1), stepped, rtol=0, atol=1e-12)
 
 
-def test_sines_of_each_chain_and_shared_ones_add_to_their_offsets():
+def test_sines_per_sample_and_shared_sines_add_to_their_offsets():
     each = rb.Signal.sines([[1.0], [2.0], [3.0]], 2.0, [0.5], offset=[10.0, 20.0, 30.0])
     assert each.batch_shape == (3,)
     expected = np.array([[10.0], [20.0], [30.0]]) + np.array([[1.0], [2.0], [3.0]]) * np.sin(2 * TIMES + 0.5)
     np.testing.assert_allclose(each(TIMES), expected, rtol=1e-15)
 
 
-def test_a_signal_at_one_time_is_one_number_for_each_chain():
+def test_a_signal_at_one_time_is_one_number_per_sample():
     each = rb.Signal.sines(np.ones((4, 1)), 2.0, offset=np.arange(4.0))
     assert rb.Signal.sines(1.0, 2.0)(0.5).shape == ()
     np.testing.assert_allclose(each(0.5), np.arange(4.0) + np.sin(1.0), rtol=1e-15)
 
 
 @pytest.mark.parametrize("order", range(4))
-def test_a_cubic_table_is_scipys_spline(order):
+def test_a_cubic_table_agrees_with_the_spline_of_scipy(order):
     times = np.array([0.0, 0.5, 0.8, 1.7, 2.5])
     values = np.random.default_rng(0).normal(size=(3, 5))
     inside = np.array([0.0, 0.2, 0.5, 0.65, 1.7, 2.4999])
@@ -398,7 +398,7 @@ def test_a_spline_along_another_axis_is_refused():
         rb.Signal.pieces(CubicSpline(np.arange(5), values, axis=1))
 
 
-def test_a_linear_table_interpolates_and_its_ends_hold_beyond():
+def test_a_linear_table_is_constant_beyond_its_ends():
     table = rb.Signal.table([0.0, 1.0, 3.0], [[0.0, 1.0, 0.0], [2.0, 2.0, 4.0]], kind="linear")
     at = [-1.0, 0.0, 0.25, 1.0, 2.0, 4.0]
     np.testing.assert_allclose(table(at), [[-1, 0, 0.25, 1, 0.5, -0.5], [2, 2, 2, 2, 3, 5]], rtol=1e-15)
@@ -406,7 +406,7 @@ def test_a_linear_table_interpolates_and_its_ends_hold_beyond():
     assert not table(at, 2).any()
 
 
-def test_numbers_stand_for_constant_signals():
+def test_a_number_acts_as_a_constant_signal():
     """A force of 3 N on 2 kg, as a number, an array of each chain's, a constant, a polynomial and a flat table."""
     model = slider()
     for value in (3.0, 3, np.float32(3), np.full(2, 3.0), rb.Signal.constant(3.0), rb.Signal.polynomial([3.0, 0.0])):
@@ -439,12 +439,12 @@ def test_numbers_stand_for_constant_signals():
         (rb.PID("slide", 0.0, 1.0), ["force", "PID", "Wrench"]),
     ],
 )
-def test_a_wrench_that_cannot_be_is_refused_by_its_body(wrench, parts):
+def test_an_invalid_wrench_is_refused_with_its_body(wrench, parts):
     words = refusal(forces=[wrench])
     assert in_order(words, *parts), words
 
 
-def test_a_wrench_on_a_body_that_is_not_there_is_refused():
+def test_a_wrench_on_an_unknown_body_is_refused():
     words = refusal(rb.ModelError, forces=[rb.Wrench("keel")])
     assert in_order(words, "'keel'", "'hull'"), words
     # not one alone: a list
@@ -483,20 +483,20 @@ def height(t, q, qd, parameters, out):
         (rb.PID("slide", 0.0, 1.0), ["event", "PID", "Event"]),
     ],
 )
-def test_an_event_that_cannot_be_is_refused_by_its_argument(event, parts):
+def test_an_invalid_event_is_refused_with_its_argument(event, parts):
     words = refusal(events=[event])
     assert in_order(words, *parts), words
     assert "list" in refusal(events=rb.Event("slide"))
 
 
-def test_the_velocity_of_a_quaternion_joint_may_pass_a_value():
+def test_an_event_may_watch_the_velocity_of_a_free_joint():
     """A hull that falls for 1 s passes 5 m/s downwards on its way."""
     motion = simulate(tree(), events=[rb.Event("water", value=-5.0, quantity="velocity", dof=2)])
     assert motion.status == 4
     np.testing.assert_allclose(motion.events[0].t[0], 5 / 9.81, rtol=1e-9)
 
 
-def test_an_event_of_the_time_alone_happens_then_however_slowly_the_chain_moves():
+def test_an_event_in_time_is_found_in_a_slow_motion():
     """The trial Euler step of a slow chain is long: 1 m at 1 mm/s makes it 10 s."""
 
     def alarm(t, q, qd, parameters, out):
@@ -517,7 +517,7 @@ def test_a_single_number_reaches_a_user_function_as_an_array_of_one():
 
 
 @pytest.mark.quick
-def test_as_many_events_are_kept_as_asked_for_and_all_are_counted():
+def test_max_records_limits_the_records_but_not_the_count():
     model = slider(stiffness=2.0 * np.pi**2)  # a period of 2 s: zero is passed at 0.5, 1.5, ...
     motion = model.simulate([1.0], [0.0], 4.0, events=[rb.Event("slide", stop=False, max_records=3)], rtol=1e-10)
     assert motion.events[0].count == 4
@@ -525,7 +525,7 @@ def test_as_many_events_are_kept_as_asked_for_and_all_are_counted():
     assert motion.events[0].q.shape == motion.events[0].qd.shape == (3, 1)
 
 
-def test_each_event_keeps_as_many_as_it_asked_for():
+def test_each_event_has_its_own_max_records():
     events = [rb.Event("slide", stop=False, max_records=records) for records in (1, 3)]
     motion = simulate(slider(), events=events)
     assert [event.t.shape for event in motion.events] == [(1,), (3,)]
@@ -534,7 +534,7 @@ def test_each_event_keeps_as_many_as_it_asked_for():
 # --- motions ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_saved_does_not_change_an_implicit_motion():
+def test_saved_times_do_not_change_an_implicit_motion():
     """Steps of 1/8 s whatever is saved; times and their differences are exact, so the bits are the same."""
     drives = [rb.PrescribedForce("slide", rb.Signal.sines(3.0, 5.0, 0.3))]
     ends = [
@@ -544,14 +544,14 @@ def test_what_is_saved_does_not_change_an_implicit_motion():
     assert ends[0] == ends[1] == ends[2]
 
 
-def test_a_batch_of_no_chains_takes_numbers_of_each():
+def test_an_empty_batch_accepts_values_per_sample():
     motion = simulate(slider(), (0,), drives=[rb.PID("slide", 0.0, kp=np.ones(0))])
     assert motion.q.shape == (0, 2, 1)
     assert motion.tau.shape == (0, 2, 1)
 
 
 @pytest.mark.quick
-def test_varied_chains_have_motor_forces_and_accelerations_of_their_own():
+def test_varied_samples_have_their_own_actuator_forces_and_accelerations():
     """A mass on a damper under a constant force, at two times: of each chain at each time m a = F - d v."""
     mass, damping = np.array([[1.0], [2.0], [4.0]]), np.array([[0.5], [1.5], [2.5]])
     model = slider().vary(mass=mass, damping=damping)
@@ -565,7 +565,7 @@ def test_varied_chains_have_motor_forces_and_accelerations_of_their_own():
 @pytest.mark.parametrize(
     "settings", [{"rtol": 1e-6}, {"method": "rk4", "step": 0.1}, {"method": "implicit", "step": 0.1}]
 )
-def test_varied_chains_move_as_each_alone(settings):
+def test_varied_samples_move_like_single_models(settings):
     """To the bit as one of a batch, and as a model and a state without batch axes."""
     damping, stiffness, q = (np.array([[a], [b], [c]]) for a, b, c in ((0.5, 1.0, 4.0), (3.0, 9.0, 30.0), (1, 2, 3)))
     limits = {"upper_limit": np.array([[0.5], [1.5], [9.0]]), "limit_stiffness": np.full((3, 1), 10.0)}

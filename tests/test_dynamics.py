@@ -110,7 +110,7 @@ def test_mass_matrix_and_energy_agree_with_mujoco(name):
         assert abs(kinetic[s] - peer.energy(q[s], qd[s])[0]) <= 2 * model.nv * EPS * norm(qd[s]) ** 2 * norm(expected)
 
 
-def test_mujoco_judges_free_bases_balls_and_motors():
+def test_mechanisms_compared_with_mujoco_include_free_bases_balls_and_motors():
     """The models it takes have them all, and so the tests above compare them."""
     taken = [mechanism(name) for name in IN_MUJOCO]
     kinds = {kind for model in taken for kind in model.joint_types}
@@ -134,7 +134,7 @@ def test_poses_and_energy_agree_with_pinocchio(model):
         assert abs(potential[s] - V) <= 2 * model.n_bodies * EPS * weight
 
 
-def test_kinetic_energy_is_half_qd_H_qd(model):
+def test_kinetic_energy_agrees_with_the_mass_matrix(model):
     q, qd, _ = random_states(model, (5,))
     kinetic, _ = model.energy(q, qd)
     peer = peers.to_pinocchio(model)
@@ -143,7 +143,7 @@ def test_kinetic_energy_is_half_qd_H_qd(model):
         assert abs(kinetic[s] - expected) <= 2 * model.nv * EPS * norm(qd[s]) ** 2 * norm(peer.mass_matrix(q[s]))
 
 
-def test_aba_undoes_rnea(model):
+def test_forward_dynamics_is_the_inverse_of_inverse_dynamics(model):
     """Forward dynamics of the inverse dynamics' forces gives the accelerations back, to the problem's condition."""
     q, qd, qdd = random_states(model, (20,))
     wrenches = random_wrenches(model, (20,))
@@ -179,7 +179,7 @@ MUTATIONS = {
 
 
 @pytest.mark.parametrize("mutation", ["", *MUTATIONS.values()], ids=["none", *MUTATIONS])
-def test_force_balance_residual_shows_a_wrong_solution(mutation):
+def test_the_force_balance_residual_detects_a_wrong_solution(mutation):
     """Each ingredient of the articulated-body sweeps, wrong by a thousandth in plain Python, shows in the residual."""
     script = f"""
 import numpy as np
@@ -239,7 +239,7 @@ def test_a_thousand_links_satisfy_newton_and_euler(kinds):
     assert norm(left) <= 1000 * EPS * (norm(inertial) + norm(bias) + norm(tau))
 
 
-def test_far_from_the_origin_nothing_is_lost():
+def test_accelerations_are_bit_identical_far_from_the_origin():
     """A chain 10 km out falls as it does at home: its quantities refer to its own joints."""
 
     def arm(distance):
@@ -259,7 +259,7 @@ def test_far_from_the_origin_nothing_is_lost():
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_massless_tip_is_singular_and_only_its_chain_is_nan(at):
+def test_a_massless_tip_gives_nan_in_its_own_sample_only(at):
     builder = rb.ModelBuilder()
     builder.add_body("link", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=1.0, cg=(0.5, 0, 0)))
     builder.add_body("tip", parent="link", joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((1, 0, 0)))

@@ -37,7 +37,7 @@ def test_an_example_runs_and_makes_its_picture(script, tmp_path):
     assert (np.ptp(picture, axis=-1) > 0.1).sum() > 100  # something drawn in colour
 
 
-def test_the_example_of_a_cable_runs():
+def test_the_cable_example_runs():
     """The beginning of its first sample, as plain Python; that of landing is the README's first command."""
     study = Study.read(EXAMPLES / "cable.toml")
     shorter = study.description.simulate.model_copy(update={"duration": 0.01, "samples": 3})
@@ -54,7 +54,7 @@ def test_the_example_of_a_cable_runs():
     assert all(np.isfinite(values).all() for values in outputs.values())
 
 
-def test_all_that_varies_in_the_underwater_arm_reaches_the_kernels():
+def test_every_dispersion_of_the_underwater_arm_reaches_the_kernels():
     reached = effects_of(runpy.run_path(EXAMPLES / "underwater_arm.py")["study"]().plan)
     assert reached["current"] == "drives and wrenches"
     assert {"fluid_density", "mass_and_inertia"} < set(reached)

@@ -22,7 +22,7 @@ def test_joint_forces_beyond_float32_are_refused_by_name():
 
 
 @pytest.mark.parametrize("name", ["q0", "qd0", "tau"])
-def test_what_is_no_array_is_refused_by_the_name_of_simulates_argument(name):
+def test_simulate_refuses_arguments_that_are_no_arrays_by_name(name):
     """NumPy's own error came before the check."""
     arm, given = rb.Model.serial_chain(2), {"q0": np.zeros((2, 2)), "qd0": np.zeros((2, 2)), "tau": 0.0}
     for bad in ([[1.0], [1.0, 2.0]], [10**400, 0], None):
@@ -31,7 +31,7 @@ def test_what_is_no_array_is_refused_by_the_name_of_simulates_argument(name):
 
 
 @pytest.mark.parametrize("varies", [False, True])
-def test_parameters_beyond_the_range_of_a_calculation_are_refused(varies):
+def test_parameters_that_overflow_are_refused(varies):
     """A mass of 1e39 kg was infinite in float32: the joint did not move."""
     heavy = rb.Model.serial_chain(1, mass=1e39)
     heavy = heavy.vary(mass=[[1e39], [2e39]]) if varies else heavy
@@ -48,7 +48,7 @@ def test_an_armature_beyond_float64_is_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_states_that_overflow_stay_in_their_sample_without_a_warning(dtype):
+def test_overflowing_states_do_not_change_other_samples_or_warn(dtype):
     model = mechanism("every_joint_tree")
     state = random_state(model, (3,))
     q, q1, v, tau = (x.astype(dtype) for x in (state.q, state.q1, state.qd, state.tau))
@@ -80,7 +80,7 @@ SOLIDS = {
 
 @pytest.mark.parametrize("what", SOLIDS)
 @pytest.mark.parametrize("value", [1e300, 1e-200])
-def test_measures_of_a_solid_beyond_what_its_inertia_can_hold_are_refused_by_name(what, value):
+def test_dimensions_with_an_overflowing_inertia_are_refused_by_name(what, value):
     """A rod of 1e300 m raised Python's OverflowError, an ellipsoid NumPy's warnings."""
     if what == "mass":
         value = min(value, 1 / value)
@@ -90,7 +90,7 @@ def test_measures_of_a_solid_beyond_what_its_inertia_can_hold_are_refused_by_nam
             SOLIDS[what](value)
 
 
-def test_the_added_inertia_of_a_thin_disc_is_lambs():
+def test_the_added_inertia_of_a_thin_disc_agrees_with_lamb():
     """16 / 45 density a^5 (Lamb 1932, section 102); thinner discs, in which round-off grows, are refused."""
     disc = rb.Immersion.ellipsoid((1.0, 1.0, 1e-6))
     np.testing.assert_allclose(disc.added_volume.diagonal()[3:], [16 / 45, 16 / 45, 0.0], rtol=3e-6)
@@ -102,7 +102,7 @@ def test_the_added_inertia_of_a_thin_disc_is_lambs():
 
 @pytest.mark.parametrize("kind", ["linear", "cubic"])
 @pytest.mark.parametrize("times", [[0.0, 1e-320, 1.0], [0.0, 1e-200, 1.0]])
-def test_a_table_that_float64_cannot_follow_is_refused_by_its_times(kind, times):
+def test_table_times_that_float64_cannot_resolve_are_refused(kind, times):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(rb.StateError, match="values of the table at times"):
@@ -110,33 +110,33 @@ def test_a_table_that_float64_cannot_follow_is_refused_by_its_times(kind, times)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_the_point_of_a_wrench_is_finite(bad):
+def test_a_wrench_point_with_nonfinite_numbers_is_refused(bad):
     arm, q = rb.Model.serial_chain(2), np.zeros((1, 2))
     wrench = rb.Wrench("link1", (0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
     with pytest.raises(rb.StateError, match=r"Wrench on 'link1': point is .*expected finite numbers"):
         arm.simulate(q, q, 0.1, method="rk4", step=0.1, forces=[wrench])
 
 
-def test_an_asymmetric_matrix_is_refused_by_its_own_name():
+def test_an_asymmetric_matrix_is_refused_by_name():
     """The message spoke of the inertia."""
     with pytest.raises(rb.ModelError, match=r"'link1': added_mass .* is not symmetric"):
         rb.Model.serial_chain(1).vary(added_mass=[np.eye(6, k=1)])
 
 
 @pytest.mark.parametrize("name", ["", 0, (), np.zeros(2), rb.Free()])
-def test_a_joint_has_the_name_of_a_string(name):
+def test_a_joint_name_must_be_a_string(name):
     """Anything was taken, and failed where the model was saved."""
     with pytest.raises(rb.ModelError, match=r"body 'arm': joint_name is .*expected a string"):
         rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), joint_name=name)
 
 
 @pytest.mark.parametrize("parent", [[], {}, 0, np.zeros(2)])
-def test_a_parent_is_the_name_of_a_body(parent):
+def test_a_parent_must_be_the_name_of_a_body(parent):
     with pytest.raises(rb.ModelError, match=r"body 'arm': parent is .*expected the name of a body"):
         rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), parent=parent)
 
 
-def test_a_name_that_no_file_can_hold_is_refused_where_it_is_saved(tmp_path):
+def test_a_name_that_cannot_be_encoded_is_refused_by_save(tmp_path):
     builder = rb.ModelBuilder()
     builder.add_body("half a pair \ud800", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     with pytest.raises(rb.FileFormatError, match=r"arm\.toml: a name contains .*UTF-8"):

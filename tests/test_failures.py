@@ -14,7 +14,7 @@ POSITIONS = ("q", "q1")
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_chain_that_is_not_finite_is_nan_and_its_neighbours_keep_their_bits(quantity, bad):
+def test_a_sample_with_nonfinite_input_is_nan_and_does_not_change_others(quantity, bad):
     """Whichever argument it is in. What never depends on the state stays; a tree without fixed parts has none."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (19,))
@@ -40,7 +40,7 @@ def test_a_chain_that_is_not_finite_is_nan_and_its_neighbours_keep_their_bits(qu
 @pytest.mark.parametrize(
     "quantity", ["forward_dynamics", "hybrid_dynamics", "mass_matrix_inverse", "solve_mass_matrix"]
 )
-def test_a_chain_that_fails_fails_as_a_whole(quantity):
+def test_all_results_of_a_failed_sample_are_nan(quantity):
     """Solutions of a system in which one number is none are none."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (19,))
@@ -56,7 +56,7 @@ def test_a_chain_that_fails_fails_as_a_whole(quantity):
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_a_chain_alone_that_is_not_finite_is_nan(quantity):
+def test_a_single_state_with_nonfinite_input_gives_nan(quantity):
     model = mechanism("every_joint_tree")
     state = random_state(model, ())
     for argument in arrays_of(quantity):
@@ -66,7 +66,7 @@ def test_a_chain_alone_that_is_not_finite_is_nan(quantity):
 
 
 @pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 0.01}])
-def test_a_quaternion_that_is_not_finite_ends_its_chain_alone(settings):
+def test_a_nonfinite_quaternion_ends_only_its_own_sample(settings):
     model = mechanism("ball_chain")
     q, qd = model.random_state(np.random.default_rng(0), 10)
     good = model.simulate(q, qd, 0.1, **settings)
@@ -77,7 +77,7 @@ def test_a_quaternion_that_is_not_finite_ends_its_chain_alone(settings):
     assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))
 
 
-def test_a_free_body_without_inertia_is_nan_and_its_neighbours_are_not():
+def test_a_free_body_without_inertia_is_nan_in_its_own_sample_only():
     builder = rb.ModelBuilder()
     builder.add_body("body", joint=rb.Free(), inertia=random_inertia(np.random.default_rng(0)))
     model = builder.build()
@@ -93,7 +93,7 @@ def test_a_free_body_without_inertia_is_nan_and_its_neighbours_are_not():
     "joint", [rb.Free(), rb.Spherical(), rb.Composite([rb.Revolute((1, 0, 0)), rb.Revolute((0, 1, 0)), rb.Revolute()])]
 )
 @pytest.mark.parametrize("cg", [(0, 0, 0), (0.3, 0, 0)])
-def test_a_thin_rod_that_may_turn_about_itself_is_singular_in_every_orientation(joint, cg):
+def test_a_thin_rod_that_turns_about_its_axis_is_singular_in_every_orientation(joint, cg):
     """As a sample beside a sound one: a model all of whose samples are such rods is refused."""
     builder = rb.ModelBuilder()
     builder.add_body("rod", joint=joint, inertia=rb.Inertia(2.0, cg, (1, 1, 1)))
@@ -114,7 +114,7 @@ def escapes(t, q, qd, parameters, out):
 
 
 @pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 1e-3}])
-def test_a_sample_that_fails_says_when_and_where_it_was_last_valid(settings):
+def test_a_failed_sample_reports_its_last_valid_time_and_state(settings):
     """With x = 1 and x' = sqrt(50) at the start, x = 1 / (1 - sqrt(50) t); the other two samples rest or stop."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
@@ -144,7 +144,7 @@ def test_a_sample_that_fails_says_when_and_where_it_was_last_valid(settings):
         builder.build().simulate(*start, 0.3, drives=drives, on_failure="raise", **settings)
 
 
-def test_a_sample_that_takes_too_many_steps_ends_where_the_motion_was_by_then():
+def test_a_sample_with_too_many_steps_ends_at_the_state_it_reached():
     chain, start = rb.Model.serial_chain(2), ([[0.1, 0.2]], [[0.0, 0.0]])
     few = chain.simulate(*start, 5.0, max_steps=40, rtol=1e-10, atol=1e-12)
     assert few.status[0] == rb.Status.TOO_MANY_STEPS
@@ -164,7 +164,7 @@ def test_tolerances_below_round_off_are_refused():
         assert chain.simulate(state, state, 0.1).success
 
 
-def test_a_long_simulation_at_a_tight_tolerance_ends_where_it_should():
+def test_a_long_simulation_at_a_tight_tolerance_is_accurate():
     """More than a hundred thousand steps are nothing unusual; the energy of the pendulum shows that they were right."""
     pendulum, start = rb.Model.serial_chain(1), ([[0.3]], [[0.0]])
     motion = pendulum.simulate(*start, 2000.0, rtol=1e-10, atol=1e-12)
@@ -175,7 +175,7 @@ def test_a_long_simulation_at_a_tight_tolerance_ends_where_it_should():
 
 
 @pytest.mark.parametrize("settings", [{"method": "rk4", "step": 0.3}, {}])
-def test_a_quaternion_whose_length_overflows_ends_its_sample_alone(settings):
+def test_a_quaternion_with_overflowing_length_ends_only_its_own_sample(settings):
     model = mechanism("ball_chain")
     q, qd = model.random_state(np.random.default_rng(0), 10)
     good = model.simulate(q, qd, 0.3, **settings)

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.quick]
 
 
 @pytest.mark.parametrize("kind", JOINTS)
-def test_the_residual_shows_a_force_that_was_not_there_in_any_degree_of_freedom(kind, monkeypatch):
+def test_the_residual_detects_a_wrong_force_in_any_degree_of_freedom(kind, monkeypatch):
     rng = np.random.default_rng(0)
     builder = rb.ModelBuilder()
     for name, parent in (("first", None), ("second", "first")):

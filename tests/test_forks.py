@@ -25,7 +25,7 @@ def exit_code_of_child(run):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_child_forked_while_an_attribute_is_computed_computes_its_own():
+def test_a_child_forked_during_the_computation_of_an_attribute_computes_it_itself():
     """`functools.cached_property` of Python 3.11 would leave it a lock that nobody releases."""
     computing, done = threading.Event(), threading.Event()
 
@@ -51,7 +51,7 @@ def test_a_child_forked_while_an_attribute_is_computed_computes_its_own():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_children_forked_while_models_are_built_build_their_own():
+def test_children_forked_while_models_are_built_can_build_models():
     stop = threading.Event()
 
     def build():
@@ -78,7 +78,7 @@ def test_no_attribute_of_the_package_is_computed_under_a_lock():
         assert not any("cached_property" in line for line in imports), path
 
 
-def test_an_attribute_is_computed_once_and_kept():
+def test_a_cached_attribute_is_computed_once():
     class Counter:
         """Counts how often it computes."""
 

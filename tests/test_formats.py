@@ -34,7 +34,7 @@ def assert_close(found, expected):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_tree_survives_a_urdf(tmp_path, seed):
+def test_a_tree_is_unchanged_after_saving_and_loading_a_urdf(tmp_path, seed):
     rng = np.random.default_rng(seed)
     parents = [-1, *(int(rng.integers(-1, i)) for i in range(1, 6))]
     kinds = list(rng.choice(URDF_JOINTS, 6))
@@ -52,14 +52,14 @@ def test_a_tree_survives_a_urdf(tmp_path, seed):
 
 
 @pytest.mark.filterwarnings("ignore:.*no body can have the inertia")
-def test_a_robot_survives_a_urdf(tmp_path):
+def test_a_robot_is_unchanged_after_saving_and_loading_a_urdf(tmp_path):
     model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
     rb.save(model, tmp_path / "solo.urdf")
     assert len(model.visuals) == 17
     assert_close(rb.load(tmp_path / "solo.urdf"), model)
 
 
-def test_limits_and_looks_of_a_urdf_are_kept(tmp_path):
+def test_limits_and_visuals_of_a_urdf_are_kept(tmp_path):
     builder = rb.ModelBuilder()
     limits = rb.JointLimits(lower=-1.0, upper=2.0, velocity=3.0)
     look = rb.Visual("cylinder", (0.1, 0.5), rb.Pose((0, 0, 0.25)), colour=(1.0, 0.5, 0.0, 1.0))
@@ -73,7 +73,7 @@ def test_limits_and_looks_of_a_urdf_are_kept(tmp_path):
     assert found.pose.translation.tolist() == [0.0, 0.0, 0.25]
 
 
-def test_a_urdf_says_how_far_every_slide_may_go_and_how_strong_motors_are(tmp_path):
+def test_a_saved_urdf_has_limits_for_every_slide_and_motor(tmp_path):
     """As other readers demand; what is unlimited comes back so, and what is limited on one side only too."""
     builder = rb.ModelBuilder()
     builder.add_body("rail", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
@@ -100,19 +100,19 @@ def test_a_visual_that_cannot_be_read_is_left_out_with_a_warning(tmp_path):
         assert rb.load(tmp_path / "r.urdf").visuals == {}
 
 
-def test_joints_that_urdf_does_not_know_are_refused(tmp_path):
+def test_joints_that_urdf_does_not_support_are_refused(tmp_path):
     builder = rb.ModelBuilder()
     builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia(1.0))
     with pytest.raises(rb.FileFormatError, match="URDF knows no screw joints"):
         rb.save(builder.build(), tmp_path / "nut.urdf")
 
 
-def test_what_urdf_cannot_say_is_named(tmp_path):
+def test_features_that_urdf_cannot_store_are_named(tmp_path):
     with pytest.warns(UserWarning, match=r"leaves out: stiffness, rotor_inertia, gravity other than"):
         rb.save(rb.Model.serial_chain(2).vary(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")
 
 
-def test_damping_that_urdf_has_no_place_for_is_named(tmp_path):
+def test_damping_that_urdf_cannot_store_is_named(tmp_path):
     builder = rb.ModelBuilder()
     drag = rb.PassiveForces(damping=1.0)
     builder.add_body("buoy", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0), passive=drag)
@@ -132,7 +132,7 @@ ONE_ARM = """
 
 
 @pytest.mark.parametrize("limit", ['<limit lower="1" upper="-1"/>', '<limit velocity="-1"/>'])
-def test_limits_of_a_urdf_that_cannot_be_are_left_out_with_a_warning(tmp_path, limit):
+def test_invalid_limits_of_a_urdf_are_left_out_with_a_warning(tmp_path, limit):
     (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit=limit, material=""))
     with pytest.warns(UserWarning, match=r"r.urdf: joint 'j' has limits that cannot be, which are left out"):
         assert not np.isfinite(rb.load(tmp_path / "r.urdf").position_limits).any()
@@ -141,7 +141,7 @@ def test_limits_of_a_urdf_that_cannot_be_are_left_out_with_a_warning(tmp_path, l
 @pytest.mark.parametrize(
     "material", ['<material name="m"><color/></material>', '<material name="m"><color rgba="a b"/></material>']
 )
-def test_a_material_without_sense_is_no_reason_to_refuse_a_urdf(tmp_path, material):
+def test_an_invalid_material_of_a_urdf_is_ignored(tmp_path, material):
     (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit="", material=material))
     (look,) = rb.load(tmp_path / "r.urdf").visuals["arm"]
     assert look.colour is None

@@ -36,7 +36,7 @@ def cases(model):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_numpy(name):
+def test_generated_numpy_agrees_with_the_model(name):
     model = MODELS[name]()
     module = {}
     exec(model.generate(FUNCTIONS, "numpy"), module)
@@ -47,7 +47,7 @@ def test_numpy(name):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize("name", ["chain", "in_water"])
-def test_c(name, tmp_path):
+def test_generated_c_agrees_with_the_model(name, tmp_path):
     model = MODELS[name]()
     model.generate(FUNCTIONS, "c", tmp_path / "model.c")
     flags = ["-O1", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
@@ -64,7 +64,7 @@ def test_c(name, tmp_path):
 
 @pytest.mark.skipif(shutil.which("octave-cli") is None, reason="Octave is not installed")
 @pytest.mark.parametrize("name", ["chain", "every_joint"])
-def test_matlab(name, tmp_path):
+def test_generated_matlab_agrees_with_the_model(name, tmp_path):
     model = MODELS[name]()
     model.generate(FUNCTIONS, "matlab", tmp_path / "generated_model.m")
     for function, arguments, expected, allowed in cases(model):
@@ -94,7 +94,7 @@ def test_constants_are_folded_and_nothing_is_computed_twice():
         ((["jacobian"], "rust"), "language is 'rust'"),
     ],
 )
-def test_what_cannot_be_generated_is_refused(arguments, sentence):
+def test_unsupported_functions_are_refused(arguments, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         rb.Model.serial_chain(2).generate(*arguments)
     with pytest.raises(rb.ModelError, match="samples differ"):

@@ -26,7 +26,7 @@ def test_inertial_parameters_are_about_the_bodys_origin(name):
     np.testing.assert_allclose(model.inertial_parameters, expected, rtol=0, atol=EPS * np.abs(expected).max())
 
 
-def test_inertial_parameters_of_varied_chains_have_the_batchs_axes():
+def test_inertial_parameters_of_a_varied_model_have_the_shape_of_the_batch():
     model = mechanism("every_joint_tree")
     mass = model.mass * np.random.default_rng(0).uniform(0.5, 2, (2, 3, model.n_bodies))
     found = model.vary(mass=mass).inertial_parameters
@@ -36,7 +36,7 @@ def test_inertial_parameters_of_varied_chains_have_the_batchs_axes():
         np.testing.assert_allclose(found[index], expected, rtol=0, atol=EPS * np.abs(expected).max())
 
 
-def test_regressors_times_parameters_are_forces_and_energies(trees):
+def test_regressors_times_parameters_give_forces_and_energies(trees):
     """Besides what the rotors take."""
     for model, state, sizes in trees:
         q, qd, qdd, theta = state.q, state.qd, state.qdd, parameters_of(model)
@@ -63,7 +63,7 @@ def test_regressors_do_not_depend_on_the_parameters(trees):
             assert np.array_equal(*(computed(one, name, state)[0] for one in (model, other)))
 
 
-def test_energy_regressors_change_as_the_forces_regressor_works():
+def test_the_rate_of_the_energy_regressors_is_the_power_of_the_force_regressor():
     """d(T + V)/dt = qd . Y, parameter by parameter, along the motion."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (10,))
@@ -112,7 +112,7 @@ def test_base_parameters_explain_all_forces(name):
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_base_parameters_are_as_many_as_the_regressors_rank(name):
+def test_the_number_of_base_parameters_is_the_rank_of_the_regressor(name):
     model = TREES[name]()
     base = model.base_parameters()
     W = model.inverse_dynamics_regressor(*random_states(model, (20 * model.n_bodies,), seed=5)).reshape(
@@ -123,14 +123,14 @@ def test_base_parameters_are_as_many_as_the_regressors_rank(name):
     assert np.linalg.cond(chosen / np.linalg.norm(chosen, axis=0)) < 1e6
 
 
-def test_a_free_body_shows_all_its_parameters():
+def test_all_parameters_of_a_free_body_are_identifiable():
     base = mechanism("free_body").base_parameters()
     names = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
     assert base.names == tuple(f"body0.{name}" for name in names)
     np.testing.assert_allclose(base.projection, np.eye(10), rtol=0, atol=1e-8)
 
 
-def test_a_hinge_shows_the_first_moments_across_it_and_the_moment_about_it():
+def test_a_hinge_identifies_two_first_moments_and_one_moment_of_inertia():
     builder = rb.ModelBuilder(gravity=(0, -10, 0))
     builder.add_body("rod", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=2.0))
     assert builder.build().base_parameters().names == ("rod.mcx", "rod.mcy", "rod.Jzz")
@@ -150,7 +150,7 @@ def test_base_parameters_can_be_identified_from_a_motion():
     assert_within(matrix_vector(W, expected), tau, 1e3 * sizes.rounding * sizes.force)
 
 
-def test_base_parameters_of_chains_that_differ_are_refused():
+def test_base_parameters_of_a_varied_model_are_refused():
     model = mechanism("arm7")
     with pytest.raises(rb.ModelError, match=r"batch_shape \(3,\)"):
         model.vary(mass=np.ones((3, 7))).base_parameters()

@@ -31,7 +31,7 @@ def test_nothing_heavy_is_imported_before_it_is_used(use):
     assert set(eval(ended.stdout)) <= set(USES[use])
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     assert len(rbchain.__all__) > 35
     for name in (*rbchain.__all__, "Study", "run_study", "study"):
         assert getattr(rbchain, name) is not None
@@ -55,13 +55,13 @@ def test_a_missing_package_is_named_with_its_extra(package, extra, use):
     assert last.endswith(f" need the package {package}, which is missing: pip install 'rbchain[{extra}]'")
 
 
-def test_all_names_can_be_had_without_the_extras():
+def test_all_names_can_be_imported_without_the_extras():
     ended = run("import sys; sys.modules['pydantic'] = None\nfrom rbchain import *\nprint(Model.__name__)")
     assert ended.stdout == "Model\n", ended.stderr
 
 
 @pytest.mark.parametrize("module", ["dh", "meshes", "native", "urdf"])
-def test_the_modules_of_formats_need_no_import_of_their_own(module):
+def test_the_format_modules_need_no_explicit_import(module):
     ended = run(f"import rbchain as rb; print({module!r} in dir(rb.io), rb.io.{module}.__name__)")
     assert ended.stdout == f"True rbchain.io.{module}\n", ended.stderr
 
@@ -89,7 +89,7 @@ def test_a_misspelt_attribute_suggests_the_right_name(owner, misspelt, meant):
 
 @pytest.mark.parametrize("owner", [rbchain, rbchain.io, rbchain.Model.serial_chain(1)])
 @pytest.mark.parametrize("name", ["__wrapped__", "_loda", "zzzzzzzz"])
-def test_private_names_and_names_like_no_other_get_no_suggestion(owner, name):
+def test_private_and_dissimilar_names_get_no_suggestion(owner, name):
     with pytest.raises(AttributeError, match=f"has no attribute {name!r}$"):
         getattr(owner, name)
     assert not hasattr(owner, name)
@@ -118,6 +118,6 @@ def test_an_attribute_error_inside_a_property_is_not_hidden():
         broken.height  # noqa: B018
 
 
-def test_an_object_without_its_fields_yet_has_no_attributes():
+def test_an_object_before_its_initialisation_raises_attribute_errors():
     with pytest.raises(AttributeError, match="has no attribute 'description'"):
         rbchain.Model.__new__(rbchain.Model).mass  # noqa: B018

@@ -151,7 +151,7 @@ def test_a_sphere_is_the_sum_of_its_points():
     assert_same_body(rb.Inertia.sphere(0.6, density=4.0, cg=CG), sphere_points(0.6, 4.0).moved(np.eye(3), CG))
 
 
-def test_a_sum_of_bodies_is_the_body_of_all_their_points():
+def test_a_sum_of_inertias_is_the_inertia_of_all_their_points():
     found = (
         rb.Inertia.box((0.3, 0.8, 1.9), density=5.0, rotation=TURN, cg=CG)
         + rb.Inertia.cylinder(0.4, 1.3, density=3.0, cg=-CG)
@@ -165,13 +165,13 @@ def test_a_sum_of_bodies_is_the_body_of_all_their_points():
     assert_same_body(found, expected)
 
 
-def test_a_moved_body_is_the_body_of_its_moved_points():
+def test_a_moved_inertia_is_the_inertia_of_its_moved_points():
     step = np.array([-2.0, 0.5, 0.1])
     found = rb.Inertia.box((0.3, 0.8, 1.9), density=5.0, cg=CG).moved(rb.Pose(step, TURN))
     assert_same_body(found, box_points((0.3, 0.8, 1.9), 5.0).moved(np.eye(3), CG).moved(TURN, step))
 
 
-def test_moves_follow_each_other_like_their_poses():
+def test_successive_moves_compose_like_their_poses():
     body, a, b = rb.Inertia(2.0, CG, (1.0, 1.5, 2.0)), rb.Pose(CG, TURN), rb.Pose((1, 2, 3), (0, 0.6, 0, 0.8))
     once, twice = body.moved(a @ b), body.moved(b).moved(a)
     np.testing.assert_allclose(once.cg, twice.cg, atol=20 * EPS)
@@ -181,7 +181,7 @@ def test_moves_follow_each_other_like_their_poses():
 # --- sums -------------------------------------------------------------------------------------------------------------
 
 
-def test_two_halves_make_the_whole():
+def test_two_halves_sum_to_the_whole():
     half = rb.Inertia.box((0.5, 2, 3), density=7.0)
     left, right = half.moved(rb.Pose((-0.25, 0, 0))), half.moved(rb.Pose((0.25, 0, 0)))
     whole = rb.Inertia.box((1, 2, 3), density=7.0)
@@ -198,14 +198,14 @@ def test_a_massless_body_adds_nothing_but_its_own_tensor():
         np.testing.assert_allclose(total.inertia, np.diag([1.1, 1.6, 2.2]), rtol=4 * EPS)
 
 
-def test_two_massless_bodies_make_a_massless_one():
+def test_two_massless_bodies_sum_to_a_massless_body():
     total = rb.Inertia(0.0, (1, 2, 3), (0.1, 0.1, 0.2)) + rb.Inertia(0.0, inertia=(0.3, 0.3, 0.3))
     assert total.mass == 0.0
     assert np.isfinite(total.cg).all()
     np.testing.assert_allclose(total.inertia, np.diag([0.4, 0.4, 0.5]), rtol=4 * EPS)
 
 
-def test_sums_and_moves_leave_their_operands_alone():
+def test_sums_and_moves_do_not_change_their_operands():
     body = rb.Inertia(2.0, CG, (1.0, 1.5, 2.0))
     body + body
     body.moved(rb.Pose(CG, TURN))
@@ -240,7 +240,7 @@ def test_a_cg_of_another_shape_is_refused():
         rb.Inertia(1.0, cg=(1.0, 2.0))
 
 
-def test_an_inertia_keeps_its_own_copy_of_what_it_was_given():
+def test_an_inertia_copies_its_input():
     cg, tensor = np.zeros(3), np.eye(3)
     body = rb.Inertia(1.0, cg, tensor)
     cg[:], tensor[:] = 5.0, 5.0
@@ -258,7 +258,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("given", [{}, {"mass": 1.0, "density": 1.0}], ids=["neither", "both"])
-def test_mass_or_density_exactly_one(shape, given):
+def test_exactly_one_of_mass_and_density_must_be_given(shape, given):
     with pytest.raises(rb.ModelError, match="density"):
         shape(**given)
 
@@ -279,7 +279,7 @@ def test_mass_or_density_exactly_one(shape, given):
         lambda: rb.Inertia.sphere(np.nan, mass=1),
     ],
 )
-def test_a_shape_without_extent_is_refused(shape):
+def test_a_shape_without_positive_dimensions_is_refused(shape):
     with pytest.raises(rb.ModelError):
         shape()
 
@@ -293,14 +293,14 @@ def test_a_shape_without_extent_is_refused(shape):
     ids=["rod", "cylinder"],
 )
 @pytest.mark.parametrize("axis", [(0, 0, 0), (0, 0, np.nan), (0, 1)], ids=["zero", "nan", "two numbers"])
-def test_an_axis_without_direction_is_refused(shape, axis):
+def test_a_zero_axis_is_refused(shape, axis):
     with pytest.raises(rb.ModelError, match="axis"):
         shape(axis)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("given", [{"mass": -1.0}, {"density": -1.0}, {"mass": np.nan}, {"density": np.nan}])
-def test_no_model_is_built_of_a_negative_or_missing_mass(shape, given):
+def test_a_negative_or_missing_mass_is_refused(shape, given):
     """Whether the shape or the builder refuses it is left open."""
     with pytest.raises(rb.ModelError):
         rb.ModelBuilder().add_body("bob", joint=rb.Revolute(), inertia=shape(**given))

@@ -64,7 +64,7 @@ def assert_same_dynamics(model, theirs, index_q, index_v):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("robot", BRANCHED)
-def test_a_branched_robot_is_pinocchios_in_its_own_order(robot):
+def test_a_branched_robot_agrees_with_pinocchio_after_reordering(robot):
     file, base = BRANCHED[robot]
     model, theirs, names = compared(ROBOTS / file, base)
     index_q, index_v = model.joint_order(names, theirs.nqs)
@@ -75,7 +75,7 @@ def test_a_branched_robot_is_pinocchios_in_its_own_order(robot):
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("base", [None, rb.Free()])
-def test_a_tree_with_names_in_any_order_is_pinocchios_in_its_own_order(tmp_path, seed, base):
+def test_a_tree_with_unsorted_names_agrees_with_pinocchio_after_reordering(tmp_path, seed, base):
     """Pinocchio sorts the children of a link by the names of their joints; rbchain keeps the order of the file."""
     path = tmp_path / "tree.urdf"
     path.write_text(random_urdf(seed))
@@ -84,7 +84,7 @@ def test_a_tree_with_names_in_any_order_is_pinocchios_in_its_own_order(tmp_path,
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_two_orders_are_not_the_same():
+def test_the_two_orders_of_the_test_models_differ():
     model, _, names = compared(ROBOTS / BRANCHED["allegro hand"][0])
     assert list(model.joint_names) != names[1:]
 
@@ -102,7 +102,7 @@ def test_the_entries_of_a_joint_stay_together():
     np.testing.assert_array_equal(other_v[index_v], np.arange(model.nv))
 
 
-def test_names_without_coordinates_are_passed_over():
+def test_names_without_coordinates_are_skipped():
     builder = rb.ModelBuilder()
     for name in ("a", "b"):
         builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))

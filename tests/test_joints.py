@@ -35,7 +35,7 @@ def parts(model):
     return zip(model.joint_types, positions, velocities, strict=True)
 
 
-def test_the_numbers_of_positions_and_velocities_are_those_of_the_joints():
+def test_the_numbers_of_positions_and_velocities_follow_from_the_joints():
     lengths = {"free": (7, 6), "spherical": (4, 3), "planar": (3, 3), "universal": (2, 2)}
     rng = np.random.default_rng(0)
     for kind in JOINTS:
@@ -93,7 +93,7 @@ def test_a_planar_joint_slides_in_the_plane_normal_to_its_axis():
 
 
 @pytest.mark.parametrize("name", FLOATING)
-def test_at_the_neutral_position_every_joint_is_where_it_was_placed(name):
+def test_in_the_neutral_position_every_joint_is_at_its_placement(name):
     model = mechanism(name)
     poses = model.body_poses(model.neutral())
     for i, p in enumerate(model.parent):
@@ -115,7 +115,7 @@ def test_poses_agree_with_extended_precision(name):
             assert np.abs(poses.translation[s, i] - translation.astype(float)).max() <= model.nv * EPS * reach
 
 
-def test_random_states_are_spread_over_all_that_can_be():
+def test_random_states_cover_the_whole_state_space():
     model = mechanism("every_joint_tree")
     q, qd = model.random_state(np.random.default_rng(0), (100, 100))
     assert q.shape == (100, 100, model.nq)
@@ -167,7 +167,7 @@ TURNS = [
 
 @pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize("name", ["every_joint_tree", "ball_chain"])
-def test_integrate_is_the_exponential(name, turn):
+def test_integrate_agrees_with_the_exponential(name, turn):
     """Against 40 digits; the quaternion is continued, so that small moves are small."""
     model = mechanism(name)
     rng = np.random.default_rng(1)
@@ -184,7 +184,7 @@ def test_integrate_is_the_exponential(name, turn):
 
 
 @pytest.mark.parametrize("turn", [t for t in TURNS if t < np.pi] + [np.pi * (1 - 1e-6)])
-def test_difference_undoes_integrate(turn):
+def test_difference_is_the_inverse_of_integrate(turn):
     model = mechanism("every_joint_tree")
     rng = np.random.default_rng(2)
     q, v = model.random_state(rng, 50)
@@ -195,7 +195,7 @@ def test_difference_undoes_integrate(turn):
     np.testing.assert_allclose(model.difference(q, model.integrate(q, v)), v, rtol=0, atol=16 * EPS)
 
 
-def test_integrate_undoes_difference_and_leads_nowhere_by_nothing():
+def test_integrate_is_the_inverse_of_difference():
     model = mechanism("every_joint_tree")
     rng = np.random.default_rng(3)
     q0, q1 = model.random_state(rng, 50)[0], model.random_state(rng, 50)[0]
@@ -280,7 +280,7 @@ OF_BODIES = {"joint_reactions": (2,), "body_velocities": (2,), "body_acceleratio
 
 @pytest.mark.parametrize("name", ["coordinate_tree", "floating_tree", "every_joint_tree", "every_joint_forest"])
 @pytest.mark.parametrize("quantity", sorted(set(ARGUMENTS) - {"force_balance_residual"}))
-def test_a_joint_of_several_motions_is_a_row_of_massless_bodies(name, quantity):
+def test_a_joint_of_several_motions_equals_a_chain_of_massless_bodies(name, quantity):
     model = mechanism(name)
     apart, last = taken_apart(model)
     assert (apart.nq, apart.nv) == (model.nq, model.nv)
@@ -301,7 +301,7 @@ def test_a_joint_of_several_motions_is_a_row_of_massless_bodies(name, quantity):
         assert_within(x, y, sizes.rounding * growth * np.abs(y).reshape(4, -1).max(-1))
 
 
-def test_a_composite_of_one_joint_is_that_joint():
+def test_a_composite_of_one_joint_equals_that_joint():
     rng = np.random.default_rng(0)
     axis, inertia, placement = (
         rng.normal(size=3),
@@ -338,7 +338,7 @@ def two_bodies(first, rng):
     return builder.build()
 
 
-def test_a_spherical_joint_moves_as_three_hinges_do():
+def test_a_spherical_joint_moves_like_three_hinges():
     """Same orientation, angular velocity and moment: the same accelerations of both bodies."""
     gimbal = rb.Composite([rb.Revolute((1, 0, 0)), rb.Revolute((0, 1, 0)), rb.Revolute((0, 0, 1))])
     for seed in range(10):
@@ -357,7 +357,7 @@ def test_a_spherical_joint_moves_as_three_hinges_do():
         assert np.abs(found - expected).max() <= 8 * EPS * condition * np.abs(expected).max()
 
 
-def test_a_free_joint_moves_as_three_slides_and_a_ball_do():
+def test_a_free_joint_moves_like_three_slides_and_a_ball():
     """Its linear velocity and force are in the body's axes, the slides' in those of the placement."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -405,7 +405,7 @@ def test_a_free_body_obeys_newton_and_euler():
         np.testing.assert_allclose(model.mass_matrix(state.q[s]), H, rtol=0, atol=8 * EPS * np.abs(H).max())
 
 
-def test_motors_of_a_free_joint_resist_its_turning():
+def test_armature_of_a_free_joint_resists_its_rotation():
     """A rotor per degree of freedom; MuJoCo has those of the turning too."""
     rng = np.random.default_rng(0)
     builder = rb.ModelBuilder()
@@ -440,7 +440,7 @@ def test_a_motor_adds_its_rotor_times_the_gear_ratio_squared_to_its_own_joint(na
             assert np.array_equal(x, y)
 
 
-def test_a_robot_whose_floating_base_is_held_is_the_robot_on_a_fixed_base():
+def test_a_robot_with_held_floating_base_equals_the_robot_on_a_fixed_base():
     fixed, floating = mechanism("solo12"), mechanism("floating_quadruped")
     assert floating.body_names[1:] == fixed.body_names
     rng = np.random.default_rng(0)
@@ -479,7 +479,7 @@ def with_tools():
 @pytest.mark.parametrize(
     ("relative_to", "carrier"), [(None, None), ("base", "base"), ("flange", "arm"), ("ground", None)]
 )
-def test_the_jacobian_of_a_fixed_frame_is_that_of_its_body_at_its_place(with_tools, frame, relative_to, carrier):
+def test_the_jacobian_of_a_fixed_frame_is_that_of_its_body_at_the_same_point(with_tools, frame, relative_to, carrier):
     model, point = with_tools, np.array([0.3, -0.2, 0.5])
     q, qd = model.random_state(np.random.default_rng(1))
     pose, body = model.frame_poses(q, frame), model.frame_poses(q, "arm")
@@ -490,7 +490,7 @@ def test_the_jacobian_of_a_fixed_frame_is_that_of_its_body_at_its_place(with_too
 
 
 @pytest.mark.parametrize("watcher", ["base", "arm", "tool"])
-def test_a_body_sees_the_ground_move_as_the_ground_sees_the_bodys_point_there_but_backwards(with_tools, watcher):
+def test_the_jacobian_of_the_ground_relative_to_a_body_is_the_negative(with_tools, watcher):
     model, point = with_tools, np.array([0.3, -0.2, 0.5])
     q, qd = model.random_state(np.random.default_rng(1))
 
@@ -509,7 +509,7 @@ def test_a_body_sees_the_ground_move_as_the_ground_sees_the_bodys_point_there_bu
     np.testing.assert_allclose(found, rate, rtol=0, atol=1e-8 * np.abs(rate).max())
 
 
-def test_a_body_on_a_fixed_joint_is_the_same_body_to_every_quantity():
+def test_bodies_merged_by_a_fixed_joint_give_the_same_quantities():
     """Merged by hand or by the builder."""
     rng = np.random.default_rng(0)
     tree = random_tree(30, BREADTH_FIRST[:4], ("free", "spherical", "universal", "planar"))

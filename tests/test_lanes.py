@@ -72,7 +72,7 @@ def any_negative(a, out):
     out[0] = any_lane(a[0, all_lanes(a)] < 0.0)
 
 
-def test_any_lane_sees_each_lane():
+def test_any_lane_detects_each_lane():
     width = LANE_WIDTHS["float64"]
     out = np.empty(1)
     for lane in range(width):
@@ -115,7 +115,7 @@ def write_windows(memory):
     second[3] = 20.0
 
 
-def test_windows_are_parts_of_their_memory():
+def test_windows_share_the_memory_of_their_array():
     memory = np.zeros(11)
     write_windows(memory)
     assert memory.tolist() == [0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 20]
@@ -126,7 +126,7 @@ def widths(chain, batch, out):
     out[0], out[1] = lane_width(chain), lane_width(batch)
 
 
-def test_a_single_chain_takes_one_lane_and_a_batch_a_register():
+def test_a_single_state_uses_one_lane_and_a_batch_a_register():
     out = np.empty(2)
     widths(np.empty(3), np.empty((2, 3)), out)
     assert out.tolist() == [1, LANE_WIDTHS["float64"]]
@@ -184,7 +184,7 @@ def test_sincos_is_within_2_ulp_next_to_its_zeros(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sincos_is_right_for_any_finite_number_and_nan_for_others(dtype):
+def test_sincos_is_accurate_for_all_finite_numbers_and_nan_otherwise(dtype):
     limit = 1e300 if dtype is np.float64 else 1e38
     far = np.array([1.00001e5, -3e6, 1e10, -1e22, limit, 12345678.0], dtype)
     s, c = computed(far)
@@ -197,7 +197,7 @@ def test_sincos_is_right_for_any_finite_number_and_nan_for_others(dtype):
     assert np.isnan(c).all()
 
 
-def test_a_far_lane_does_not_touch_its_neighbours():
+def test_a_large_angle_in_one_lane_does_not_change_other_lanes():
     x = np.linspace(-3, 3, LANE_WIDTHS["float64"])
     alone = computed(x)
     x[1] = 1e9

@@ -54,7 +54,7 @@ def finger():
 
 
 @pytest.mark.parametrize("name", NEEDS_INERTIA)
-def test_what_divides_by_inertia_is_refused_with_the_bodies_and_the_remedies(name):
+def test_quantities_that_need_inertia_are_refused_with_bodies_and_remedies(name):
     model = finger()
     with pytest.raises(rb.ModelError) as refused:
         NEEDS_INERTIA[name](model, np.zeros(3), np.ones(3))
@@ -144,7 +144,7 @@ def scaled(H):
 
 
 @pytest.mark.parametrize("case", SINGULAR)
-def test_a_mechanism_that_is_singular_in_all_positions_is_known_when_it_is_built(case):
+def test_a_mechanism_that_is_singular_in_all_positions_is_detected_when_built(case):
     """The mass matrix says so too, in positions of which none went into the judgement."""
     bodies, settings, names = SINGULAR[case]
     with pytest.warns(UserWarning, match=r"no mass, inertia or rotor resists the motion of .*Give these bodies a mass"):
@@ -157,7 +157,7 @@ def test_a_mechanism_that_is_singular_in_all_positions_is_known_when_it_is_built
 
 
 @pytest.mark.parametrize("case", SOUND)
-def test_a_mechanism_that_inertia_determines_is_not_refused(case):
+def test_a_regular_mechanism_is_not_refused(case):
     bodies, settings = SOUND[case]
     model = built(*bodies, **settings)
     assert model.bodies_without_inertia == ()
@@ -178,7 +178,7 @@ def random_inertia_of_any_rank(rng):
 
 @pytest.mark.filterwarnings("ignore:.*no mass, inertia or rotor")
 @pytest.mark.parametrize("chunk", range(4))
-def test_a_random_tree_is_refused_just_if_its_mass_matrix_is_singular(chunk):
+def test_a_random_tree_is_refused_if_and_only_if_its_mass_matrix_is_singular(chunk):
     found = []
     for seed in range(100 * chunk, 100 * (chunk + 1)):
         rng = np.random.default_rng(seed)
@@ -225,7 +225,7 @@ def test_a_mass_can_vary_to_zero_and_from_zero():
         assert np.isfinite(sound.forward_dynamics([0, 0], [0, 0], [0, 0])).all()
 
 
-def test_samples_without_inertia_get_nan_and_a_status_and_the_others_their_bits():
+def test_samples_without_inertia_are_nan_with_a_status_and_do_not_change_others():
     arm = arm_with_tool().vary(inertia=np.array([BALL.inertia, np.zeros((3, 3))]))
     masses = np.ones((20, 2))
     whole = arm.vary(mass=masses)
@@ -267,7 +267,7 @@ def hinges(without):
 @pytest.mark.parametrize(
     "name", [name for name in NEEDS_INERTIA if name not in ("simulate", "forward_dynamics of generated source")]
 )
-def test_no_round_off_passes_for_the_inertia_of_a_sample_whose_links_have_none(name):
+def test_round_off_is_not_mistaken_for_inertia(name):
     """In the kernels, what many hinges without inertia leave of each other's is round-off of no known size."""
     models, q, qd = [hinges(without) for without in ([], WITHOUT)], *hinges([]).random_state(0, SAMPLES)
     sound, found = (np.stack(NEEDS_INERTIA[name](model, q, qd)) for model in models)
@@ -278,7 +278,7 @@ def test_no_round_off_passes_for_the_inertia_of_a_sample_whose_links_have_none(n
 
 
 @pytest.mark.parametrize(("method", "step"), [("rk45", None), ("rk4", 1e-3), ("implicit", 1e-3)])
-def test_a_sample_whose_links_have_no_inertia_ends_at_once(method, step):
+def test_a_sample_without_inertia_ends_at_the_start(method, step):
     sound, some = hinges([]), hinges(WITHOUT)
     q, qd = sound.random_state(0, SAMPLES)
     whole, found = (model.simulate(q, qd, 2e-3, method=method, step=step) for model in (sound, some))
@@ -288,7 +288,7 @@ def test_a_sample_whose_links_have_no_inertia_ends_at_once(method, step):
     np.testing.assert_array_equal(np.delete(found.q, WITHOUT, 0), np.delete(whole.q, WITHOUT, 0))
 
 
-def test_accelerations_that_are_prescribed_need_no_inertia_in_the_samples_that_have_none():
+def test_prescribed_accelerations_need_no_inertia():
     some, first, last = hinges(WITHOUT), WITHOUT[0], WITHOUT[-1]
     q, qd = some.random_state(0, SAMPLES)
     held = np.ones((SAMPLES, 4), bool)
@@ -302,7 +302,7 @@ def test_accelerations_that_are_prescribed_need_no_inertia_in_the_samples_that_h
     assert np.isfinite(several[last]).all()
 
 
-def test_a_sample_without_damping_is_not_moved_by_that_of_the_others():
+def test_damping_of_other_samples_does_not_move_a_sample_without_damping():
     """An implicit step moves links without inertia if something resists them, and no others."""
     links = [
         (f"link{i}", f"link{i - 1}" if i else None, rb.Revolute((i % 2, 0, 1 - i % 2)), BALL if i == 0 else None)
@@ -327,7 +327,7 @@ def test_a_model_all_of_whose_samples_lack_inertia_is_refused():
         gravity.forward_dynamics(np.zeros((5, 3)), np.zeros((5, 3)), np.zeros((5, 3)))
 
 
-def test_one_sound_sample_among_many_is_enough():
+def test_one_regular_sample_is_enough_to_compute():
     point = arm_with_tool().vary(inertia=np.zeros((2, 3, 3)))
     for sound in (0, 1, 1024, 1025, 2999):
         cg = np.zeros((3000, 2, 3))
@@ -335,7 +335,7 @@ def test_one_sound_sample_among_many_is_enough():
         assert point.vary(cg=cg).bodies_without_inertia == ()
 
 
-def test_no_samples_are_no_singular_samples():
+def test_an_empty_batch_is_not_refused_as_singular():
     assert finger().vary(mass=np.ones((0, 3))).forward_dynamics(*np.zeros((3, 0, 3))).shape == (0, 3)
 
 
@@ -390,7 +390,7 @@ LINK = """<robot name="r"><link name="base"/><link name="arm"><inertial>
         ((0.5, 3.0), r"r.urdf: model 'r': no body can have the inertia of \['arm'\].*triangle inequality"),
     ],
 )
-def test_a_file_with_an_inertia_of_no_body_gets_a_warning_that_says_why(tmp_path, moments, message):
+def test_a_file_with_an_unphysical_inertia_gives_a_warning_with_the_reason(tmp_path, moments, message):
     path = tmp_path / "r.urdf"
     path.write_text(LINK.format(*moments))
     with pytest.warns(UserWarning, match=message) as caught:
@@ -404,7 +404,7 @@ def test_a_file_with_an_inertia_of_no_body_gets_a_warning_that_says_why(tmp_path
         )
 
 
-def test_a_file_with_a_tiny_negative_moment_gets_a_warning_and_is_taken(tmp_path):
+def test_a_file_with_a_tiny_negative_moment_is_accepted_with_a_warning(tmp_path):
     """As the iCub's: zero that has been through a calculation."""
     path = tmp_path / "r.urdf"
     path.write_text(LINK.format(-5e-20, -5e-20).replace('iyy="1"', 'iyy="0"'))
@@ -414,7 +414,7 @@ def test_a_file_with_a_tiny_negative_moment_gets_a_warning_and_is_taken(tmp_path
 
 
 @pytest.mark.parametrize("length", [1.0, 2.0**-23])
-def test_a_small_mechanism_has_as_much_inertia_as_a_large_one(length):
+def test_the_detection_of_missing_inertia_does_not_depend_on_scale(length):
     """Slides were moved by metres: of a mechanism of 100 nm, inertias so far away were taken for round-off."""
     rng, builder = np.random.default_rng(0), rb.ModelBuilder()
     for i, joint in enumerate((rb.Revolute(), rb.Revolute((0, 1, 0)), rb.Revolute((1, 0, 0)), rb.Free())):

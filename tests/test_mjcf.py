@@ -185,7 +185,7 @@ def assert_moves_as_in_mujoco(file, states=3):
 
 
 @pytest.mark.parametrize("trunk", TRUNKS)
-def test_an_mjcf_moves_as_mujoco_has_it(tmp_path, trunk):
+def test_accelerations_of_an_mjcf_agree_with_mujoco(tmp_path, trunk):
     model, engine = assert_moves_as_in_mujoco(written(tmp_path, MJCF.format(trunk=TRUNKS[trunk])))
     q, qd = model.random_state(1)
     engine.accelerations(model, q, qd)
@@ -202,11 +202,11 @@ def test_an_mjcf_moves_as_mujoco_has_it(tmp_path, trunk):
 @pytest.mark.filterwarnings("ignore:.*(left out of the model|ref is not added)")
 @pytest.mark.parametrize("joint", JOINTS)
 @pytest.mark.parametrize("feature", FEATURES)
-def test_what_acts_in_an_mjcf_acts_in_the_model(tmp_path, feature, joint):
+def test_passive_forces_of_an_mjcf_agree_with_mujoco(tmp_path, feature, joint):
     assert_moves_as_in_mujoco(written(tmp_path, pair(joint=JOINTS[joint], **FEATURES[feature])))
 
 
-def test_a_free_body_with_armature_that_turns_flies_straight(tmp_path):
+def test_a_spinning_free_body_with_armature_moves_in_a_straight_line(tmp_path):
     model = rb.load(written(tmp_path, FLOATING))
     spin, velocity = np.array([0.0, 0.0, 3.0]), np.array([2.0, 0.0, 0.0])
     qdd = model.forward_dynamics(model.neutral(), [*velocity, *spin], np.zeros(6))
@@ -274,7 +274,7 @@ def random_mjcf(seed):
 
 @pytest.mark.filterwarnings("ignore:.*ref is not added")
 @pytest.mark.parametrize("seed", range(10))
-def test_random_mjcf_move_as_mujoco_has_them(tmp_path, seed):
+def test_accelerations_of_random_mjcf_agree_with_mujoco(tmp_path, seed):
     assert_moves_as_in_mujoco(written(tmp_path, random_mjcf(seed)))
 
 
@@ -287,11 +287,11 @@ def robot(name):
 @pytest.mark.parametrize(
     "name", ["ant", "half_cheetah", "hopper", "humanoid", "inverted_double_pendulum", "pusher", "swimmer", "walker2d"]
 )
-def test_published_robots_move_as_mujoco_has_them(name):
+def test_accelerations_of_published_robots_agree_with_mujoco(name):
     assert_moves_as_in_mujoco(robot(name))
 
 
-def test_includes_meshes_defaults_frames_and_copies_are_those_of_mujoco(tmp_path):
+def test_includes_meshes_defaults_frames_and_replicates_agree_with_mujoco(tmp_path):
     (tmp_path / "parts").mkdir()
     corners = [f"{x} {y} {z}" for x in (0, 0.1) for y in (0, 0.2) for z in (0, 0.3)]
     (tmp_path / "parts" / "block.obj").write_text(
@@ -450,7 +450,7 @@ def coupled(fields):
 
 
 @pytest.mark.parametrize("part", DIFFERENT)
-def test_what_acts_in_another_way_than_in_mujoco_is_named(tmp_path, part):
+def test_features_that_differ_from_mujoco_are_named(tmp_path, part):
     fields, text = DIFFERENT[part]
     file = written(tmp_path, coupled(fields))
     with pytest.warns(UserWarning) as caught:
@@ -460,7 +460,7 @@ def test_what_acts_in_another_way_than_in_mujoco_is_named(tmp_path, part):
 
 
 @pytest.mark.parametrize("part", WITHOUT_EFFECT)
-def test_nothing_is_said_of_what_has_no_effect(tmp_path, part):
+def test_features_without_effect_give_no_warning(tmp_path, part):
     assert_moves_as_in_mujoco(written(tmp_path, coupled(WITHOUT_EFFECT[part])))
 
 
@@ -525,7 +525,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("part", REFUSED)
-def test_a_force_that_no_joint_or_body_of_rbchain_has_is_refused(tmp_path, part):
+def test_unsupported_forces_are_refused(tmp_path, part):
     fields, reason = REFUSED[part]
     file = written(tmp_path, pair(**fields))
     with pytest.raises(rb.FileFormatError, match=re.escape(f"{file}: rbchain cannot represent this file: ") + reason):
@@ -547,7 +547,7 @@ def test_a_plugin_of_a_body_is_refused(tmp_path):
         (b'<mujoco model="\xff"><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>', "not UTF-8"),
     ],
 )
-def test_an_mjcf_that_cannot_be_read_says_why(tmp_path, text, message):
+def test_an_unreadable_mjcf_is_refused_with_the_reason(tmp_path, text, message):
     (tmp_path / "model.xml").write_bytes(text)
     with pytest.raises(rb.FileFormatError, match=message):
         rb.load(tmp_path / "model.xml")

@@ -56,12 +56,12 @@ def round_trip(model, folder):
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_a_random_tree_survives_its_file_to_the_bit(chunk, tmp_path):
+def test_a_random_tree_is_bit_identical_after_saving_and_loading(chunk, tmp_path):
     for model in random_trees(chunk)[::5]:
         same(model.description, round_trip(model, tmp_path).description)
 
 
-def test_everything_a_joint_and_water_do_survives(tmp_path):
+def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp_path):
     rng = np.random.default_rng(0)
     builder = rb.ModelBuilder(name="diver", fluid_density=1025.0)
     turned = rb.Pose((0.1, 0.2, 0.3), [0.1, 0.2, 0.3, 0.9])
@@ -110,12 +110,12 @@ def test_everything_a_joint_and_water_do_survives(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*no body can have the inertia")
-def test_a_robot_survives(tmp_path):
+def test_a_robot_is_bit_identical_after_saving_and_loading(tmp_path):
     model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
     same(model.description, round_trip(model, tmp_path).description)
 
 
-def test_drives_survive(tmp_path):
+def test_drives_are_unchanged_after_saving_and_loading(tmp_path):
     """To the bit, also numbers of NumPy's, a second degree of freedom, and a signal that ends."""
     builder = rb.ModelBuilder()
     for i in range(4):
@@ -155,7 +155,7 @@ def test_drives_survive(tmp_path):
         ('kind = "PID"\njoint = "upper"\nreference = { signal = "saw" }\nkp = 1', "signal is 'saw'; expected one of"),
     ],
 )
-def test_what_is_wrong_with_a_drive_is_named(tmp_path, drive, message):
+def test_errors_in_a_drive_are_named(tmp_path, drive, message):
     with pytest.raises(rb.RbchainError, match=message):
         read(tmp_path, f"{ARM}\n[[drive]]\n{drive}\n")
 
@@ -166,7 +166,7 @@ def read(tmp_path, text):
     return rb.load(file)
 
 
-def test_units_are_those_of_the_file(tmp_path):
+def test_values_are_read_in_the_units_of_the_file(tmp_path):
     in_mm = ARM.replace("[0.1, 0, 0]", "[100, 0, 0]").replace("[0.01, 0.02, 0.02]", "[1e4, 2e4, 2e4]")
     in_mm = in_mm.replace('name = "arm"', 'name = "arm"\nunits = "mm-kg-s"\ngravity = [0, 0, -9810]')
     found, expected = read(tmp_path, in_mm), read(tmp_path, ARM)
@@ -193,12 +193,12 @@ def test_units_are_those_of_the_file(tmp_path):
         ("format", "= format", "not TOML"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
+def test_errors_in_a_file_are_named(tmp_path, old, new, message):
     with pytest.raises(rb.RbchainError, match=message):
         read(tmp_path, ARM.replace(old, new, 1))
 
 
-def test_a_batch_of_chains_is_not_written(tmp_path):
+def test_a_varied_model_cannot_be_saved(tmp_path):
     with pytest.raises(rb.ModelError, match=r"is a batch \(3,\) of samples"):
         rb.save(rb.Model.serial_chain(2).vary(mass=np.ones((3, 2))), tmp_path / "model.toml")
 
@@ -208,7 +208,7 @@ def test_an_unknown_ending_is_refused(tmp_path):
         rb.save(rb.Model.serial_chain(2), tmp_path / "model.step")
 
 
-def test_a_visual_is_in_the_files_units_and_its_mesh_beside_the_file(tmp_path):
+def test_visuals_use_the_units_of_the_file_and_mesh_paths_relative_to_it(tmp_path):
     look = 'visual = [{ shape = "box", size = [200, 100, 100], placement = { translation = [100, 0, 0] } },'
     look += ' { shape = "mesh", file = "arm.stl" }]'
     text = ARM.replace("[0.1, 0, 0]", "[100, 0, 0]").replace('name = "arm"', 'name = "arm"\nunits = "mm-kg-s"') + look
@@ -231,13 +231,13 @@ def test_a_visual_is_in_the_files_units_and_its_mesh_beside_the_file(tmp_path):
         ("mass = 2.0", "mass = 2.0\nimmersion = {{ added_mass = [0, 0, {}, 0, 0, 0] }}", "body 'upper': added_mass is"),
     ],
 )
-def test_a_whole_number_beyond_float64_is_refused_in_the_file_where_it_stands(tmp_path, old, new, message, digits):
+def test_an_integer_beyond_float64_is_refused_with_its_file_and_key(tmp_path, old, new, message, digits):
     """Of more than 4300 digits, Python reads none: then it is the file that is named."""
     with pytest.raises(rb.RbchainError, match=message if digits < 4300 else "model.toml: not TOML: .*4300 digits"):
         read(tmp_path, ARM.replace(old, new.format("1" + "0" * (digits - 1)), 1))
 
 
-def test_added_masses_that_a_fixed_joint_would_lose_are_refused(tmp_path):
+def test_added_masses_on_fixed_bodies_are_refused(tmp_path):
     tool = '\n[[body]]\nname = "tool"\nparent = "upper"\njoint = { kind = "fixed" }\n'
     assert read(tmp_path, ARM + tool).n_bodies == 1
     with pytest.raises(rb.FileFormatError, match=r"body 'tool': a fixed joint, and \['added_mass'\]; expected"):

@@ -25,7 +25,7 @@ def test_every_tree_is_drawn_inside_its_frame():
         assert (points < [width, height]).all()
 
 
-def test_joints_are_drawn_where_they_stand():
+def test_joints_are_drawn_at_their_positions():
     for model in random_trees(1)[:10]:
         origins, centers = origins_at_rest(model)
         poses = model.body_poses(model.neutral())
@@ -34,14 +34,14 @@ def test_joints_are_drawn_where_they_stand():
         np.testing.assert_allclose(centers, expected, atol=1e-13)
 
 
-def test_names_are_no_markup():
+def test_names_are_escaped_in_markup():
     builder = rb.ModelBuilder(name="<b>&")
     builder.add_body("</td><script>", joint=rb.Revolute(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
     assert "<script>" not in html_of(builder.build())
     assert "</td><script>" in "".join(etree.fromstring(html_of(builder.build())).itertext())
 
 
-def test_a_batch_and_a_long_chain_are_cut_short():
+def test_batches_and_long_chains_are_shortened():
     text = html_of(rb.Model.serial_chain(100).vary(mass=np.ones((5, 100))))
     assert "a batch (5,) of samples" in text
     assert "and 60 more" in text

@@ -173,7 +173,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize(("entry", "bad"), [(e, b) for e in ENTRIES for b in BAD if e not in TAKEN.get(b, ())])
-def test_numbers_that_would_lose_something_are_refused_by_name(entry, bad):
+def test_numbers_that_would_lose_information_are_refused_by_name(entry, bad):
     call, name, good = ENTRIES[entry]
     make, message = BAD[bad]
     with pytest.raises(rb.RbchainError, match=f"(?s)^{re.escape(name)}.*{message}"):

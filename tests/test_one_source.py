@@ -137,7 +137,7 @@ TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
     [{"NUMBA_DISABLE_JIT": "1"}, {"RBCHAIN_LANE_WIDTH": "2"}],
     ids=["plain Python", "2 lanes"],
 )
-def test_every_way_of_running_the_kernels_agrees(environment, in_default_lanes):
+def test_plain_python_and_other_lane_widths_agree_with_default_lanes(environment, in_default_lanes):
     found = computed(DYNAMICS, **environment)
     if "steps" in found:
         assert np.array_equal(found.pop("steps"), in_default_lanes["steps"])
@@ -158,13 +158,13 @@ def test_plain_python_agrees_with_lanes_in_every_quantity():
     check_alike(found, computed(QUANTITIES))
 
 
-def test_plain_python_agrees_with_lanes_in_all_that_acts():
+def test_plain_python_agrees_with_lanes_under_drives_water_and_events():
     found, expected = computed(ACTIONS, NUMBA_DISABLE_JIT="1"), computed(ACTIONS)
     assert np.array_equal(found.pop("happened"), expected.pop("happened"))
     check_alike(found, expected)
 
 
-def test_a_width_that_is_none_is_refused():
+def test_an_invalid_lane_width_is_refused():
     with pytest.raises(subprocess.CalledProcessError) as failure:
         computed(DYNAMICS, RBCHAIN_LANE_WIDTH="3")
     assert "RBCHAIN_LANE_WIDTH" in failure.value.stderr
@@ -178,7 +178,7 @@ def one_number_at_a_time(topology, parameters, q, qd, tau, wrenches, qdd, dof, c
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_an_integer_index_runs_the_sweeps_on_single_numbers(dtype):
+def test_the_sweeps_run_on_single_numbers_with_an_integer_lane_index(dtype):
     model = mechanism("mixed_tree")
     n = model.nv
     q, qd, tau = np.random.default_rng(0).normal(size=(3, n, 1)).astype(dtype)

@@ -43,7 +43,7 @@ def test_out_holds_the_result_to_the_last_bit(quantity, dtype):
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_an_out_that_does_not_fit_is_refused(quantity):
+def test_an_unsuitable_out_is_refused(quantity):
     model = mechanism("every_joint_tree")
     state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
     fixed = np.zeros(shape)

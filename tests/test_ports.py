@@ -25,7 +25,7 @@ def built(tmp_path_factory):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("task", TASKS)
-def test_the_ports_find_what_rbchain_finds(built, tmp_path, name, task):
+def test_the_ports_agree_with_rbchain(built, tmp_path, name, task):
     programs, missing = built
     assert "NumPy" in programs  # needs nothing; the others what the machine has
     assert all(why.endswith("not installed") for why in missing.values()), missing
@@ -39,6 +39,6 @@ def test_the_ports_find_what_rbchain_finds(built, tmp_path, name, task):
             assert (last < 1e-9).all(), program.name
 
 
-def test_a_joint_that_no_port_knows_is_refused():
+def test_an_unsupported_joint_is_refused_by_the_ports():
     with pytest.raises(ValueError, match="expected joints of type prismatic, revolute, screw"):
         bodies(random_tree(0, [-1], ("spherical",)), free_base=False)

@@ -73,7 +73,7 @@ def accelerations(arm, q, qd, tau):
     return arm.forward_dynamics(q, qd, tau + arm.passive_forces(q, qd))
 
 
-def test_measured_tensors_are_refused_unless_asked_for():
+def test_unphysical_measured_tensors_are_refused_by_default():
     with pytest.raises(rb.ModelError, match=r"link1.*triangle inequality.*nonphysical_inertia"):
         from_dh(corke_links())
     with pytest.warns(UserWarning, match=r"'link1', 'link3'"):
@@ -90,7 +90,7 @@ def test_measured_tensors_are_refused_unless_asked_for():
         (QN, [0.5963, -0.15005, 0.6575], [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
     ],
 )
-def test_the_hand_is_where_it_was_published(puma, q, position, rotation):
+def test_the_pose_of_the_hand_agrees_with_published_values(puma, q, position, rotation):
     pose = puma.frame_poses(q, "end_effector")
     np.testing.assert_allclose(pose.translation, position, **PRINTED)
     np.testing.assert_allclose(pose.rotation, rotation, rtol=0, atol=1e-15)
@@ -106,11 +106,11 @@ def test_the_hand_is_where_it_was_published(puma, q, position, rotation):
               [1, 0, 0, -0.7071, -0.5950, -0.2298]]),
     ],
 )  # fmt: skip
-def test_jacobians_are_those_of_the_toolbox(puma, q, expected):
+def test_jacobians_agree_with_the_toolbox(puma, q, expected):
     np.testing.assert_allclose(puma.jacobian(q, "end_effector"), expected, **PRINTED)
 
 
-def test_limits_are_those_of_the_toolbox(puma):
+def test_limits_agree_with_the_toolbox(puma):
     np.testing.assert_allclose(puma.position_limits, [np.radians(limits) for *_, limits in CORKE], rtol=1e-15)
 
 
@@ -123,7 +123,7 @@ def test_limits_are_those_of_the_toolbox(puma):
         (QM2, [0, 7.7198, 8.7439, -0.0238, 0, 0]),
     ],
 )
-def test_weight_is_that_of_the_toolbox(puma, q, expected):
+def test_gravity_forces_agree_with_the_toolbox(puma, q, expected):
     np.testing.assert_allclose(puma.gravity_forces(q), expected, **PRINTED)
 
 
@@ -141,7 +141,7 @@ def test_weight_is_that_of_the_toolbox(puma, q, expected):
                [-0.0010, 0.0015, 0.0003, 0, 0.1713, 0], [0, 0, 0, 0, 0, 0.1941]]),
     ],
 )  # fmt: skip
-def test_mass_matrices_are_those_of_the_toolbox_with_its_rotors(puma, q, expected):
+def test_mass_matrices_agree_with_the_toolbox(puma, q, expected):
     np.testing.assert_allclose(puma.mass_matrix(q), expected, **PRINTED)
 
 
@@ -159,7 +159,7 @@ def test_mass_matrices_are_those_of_the_toolbox_with_its_rotors(puma, q, expecte
               [-0.4015, -0.4733, -0.4032, 0.0492, -0.2461, 0.3457]]),
     ],
 )  # fmt: skip
-def test_inertia_of_the_hand_is_that_of_the_toolbox(puma, q, expected):
+def test_inertia_of_the_hand_agrees_with_the_toolbox(puma, q, expected):
     back = np.linalg.inv(puma.jacobian(q, "end_effector"))
     np.testing.assert_allclose(back.T @ puma.mass_matrix(q) @ back, expected, **PRINTED)
 
@@ -181,7 +181,7 @@ def test_inertia_of_the_hand_is_that_of_the_toolbox(puma, q, expected):
           [0.0002, 0.0004, 0.0004, -0.0002, 0, 0], [0, 0, 0, 0, 0, 0]]),
     ],
 )  # fmt: skip
-def test_coriolis_matrices_are_those_of_the_toolbox(puma, q, qd, expected):
+def test_coriolis_matrices_agree_with_the_toolbox(puma, q, qd, expected):
     """Both are of Christoffel's symbols; at QN the row sums that the toolbox prints as 0.0000 hide up to 4e-5."""
     np.testing.assert_allclose(puma.coriolis_matrix(q, qd), expected, **PRINTED)
 
@@ -197,11 +197,11 @@ def test_coriolis_matrices_are_those_of_the_toolbox(puma, q, qd, expected):
         (QM, QV, QV, [-0.9748, 59.1306, 5.9889, -0.0108, 1.8872, 0.0001]),
     ],
 )
-def test_torques_are_those_of_the_toolbox_with_friction_of_both_directions(puma, q, qd, qdd, expected):
+def test_torques_with_friction_in_both_directions_agree_with_the_toolbox(puma, q, qd, qdd, expected):
     np.testing.assert_allclose(torques(puma, q, qd, qdd), expected, **PRINTED)
 
 
-def test_torques_without_gravity_and_under_a_wrench_are_those_of_the_toolbox(puma):
+def test_torques_without_gravity_and_under_a_wrench_agree_with_the_toolbox(puma):
     weightless = puma.vary(gravity=np.zeros(3))
     expected = [32.4952, 29.2271, 11.7085, 1.45452, 1.27086, 0.713781]
     np.testing.assert_allclose(torques(weightless, QN, ONES, ONES), expected, **PRINTED)
@@ -220,13 +220,13 @@ def test_torques_without_gravity_and_under_a_wrench_are_those_of_the_toolbox(pum
         (QV / 2, 0.2 * ONES, (QM2, QV / 2), [-8.3467, -4.8514, 6.0575, -4.9232, 3.1244, -1.7861]),
     ],
 )
-def test_accelerations_are_those_of_the_toolbox_for_matlab(puma, q, qd, held, expected):
+def test_accelerations_agree_with_the_toolbox_for_matlab(puma, q, qd, held, expected):
     """Under the torques for velocities and accelerations held[1] at positions held[0]."""
     tau = torques(puma, held[0], held[1], held[1])
     np.testing.assert_allclose(accelerations(puma, q, qd, tau), expected, **PRINTED)
 
 
-def test_accelerations_are_those_of_the_toolbox_for_python(puma):
+def test_accelerations_agree_with_the_toolbox_for_python(puma):
     qd, tau = np.array([0.1, 0.2, 0.8, 0.2, 0.5, 1.0]), np.array([1.0, 3.2, 1.8, 0.1, 0.7, 4.6])
     expected = [-7.4102, -9.8432, -10.9694, -4.4314, -0.9881, 21.0228]
     np.testing.assert_allclose(accelerations(puma, QN, qd, tau), expected, **PRINTED)
@@ -318,7 +318,7 @@ def fitted(terms, values):
     return constants
 
 
-def test_the_mass_matrix_is_armstrongs_in_symbols_and_numbers(stanford):
+def test_the_mass_matrix_agrees_with_armstrong(stanford):
     """In symbols to rounding. Numbers to two units of the last digit, for the parameters are rounded as well.
 
     I1 and I3 in print, 1.43 and 1.38, do not follow from the parameters in print: these give 1.553 and 1.602, by the
@@ -343,14 +343,14 @@ def test_the_mass_matrix_is_armstrongs_in_symbols_and_numbers(stanford):
     assert found[0] == pytest.approx(about_waist, rel=1e-12)
 
 
-def test_the_weight_is_armstrongs_in_symbols_and_numbers(stanford):
+def test_gravity_forces_agree_with_armstrong(stanford):
     q = np.random.default_rng(1).uniform(-3, 3, (40, 6))
     found = fitted([weight_terms(x) for x in q], list(stanford.gravity_forces(q)))
     printed, unit = np.array(GRAVITATIONAL).T
     assert (np.abs(found - printed) <= 2 * unit).all(), (found, printed)
 
 
-def test_rotors_count_as_armstrong_measured_them_at_the_joints():
+def test_rotor_inertias_agree_with_armstrongs_measurements():
     """Rotors and gears are those of the toolbox's Puma after Armstrong (`mdl_puma560akb`)."""
     rotors = [291e-6, 409e-6, 299e-6, 35e-6, 35e-6, 35e-6]
     gears = [-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686]

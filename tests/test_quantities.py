@@ -83,7 +83,7 @@ def test_a_quantity_agrees_with_pinocchio(model, quantity):
             assert_close(computed(model, quantity, chain), expected)
 
 
-def test_the_coriolis_matrix_and_gravity_give_pinocchios_bias_forces(model):
+def test_bias_forces_from_the_coriolis_matrix_agree_with_pinocchio(model):
     """Pinocchio's Coriolis matrix is another: many have the same product with qd."""
     state, peer = random_state(model, (STATES,)), peers.to_pinocchio(model)
     gravity = model.gravity_forces(state.q)
@@ -96,7 +96,7 @@ def test_the_coriolis_matrix_and_gravity_give_pinocchios_bias_forces(model):
             assert_close([model.coriolis_matrix(q, qd) @ qd + gravity[s]], expected)
 
 
-def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchios(model):
+def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchio(model):
     """To the condition of the matrix: both engines may err by n eps times that (Higham 2002, theorem 14.1)."""
     state, peer = random_state(model, (STATES,)), peers.to_pinocchio(model)
     inverse, solved = model.mass_matrix_inverse(state.q), model.solve_mass_matrix(state.q, state.tau)
@@ -114,14 +114,14 @@ def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchios(model):
 # --- among each other, on a thousand random trees ---------------------------------------------------------------------
 
 
-def test_forward_dynamics_undo_inverse_dynamics(trees):
+def test_forward_dynamics_of_inverse_dynamics_returns_the_accelerations(trees):
     for model, state, sizes in trees:
         tau = model.inverse_dynamics(state.q, state.qd, state.qdd, state.wrenches)
         qdd = model.forward_dynamics(state.q, state.qd, tau, state.wrenches)
         assert_within(qdd, state.qdd, 2 * sizes.rounding * sizes.inverse * sizes.force)
 
 
-def test_forces_are_inertial_coriolis_and_gravity_forces(trees):
+def test_inverse_dynamics_is_the_sum_of_inertial_coriolis_and_gravity_forces(trees):
     """H qdd + C qd + g = tau, C qd + g = h."""
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
@@ -142,7 +142,7 @@ def test_a_wrench_acts_through_the_jacobian_of_its_body(trees):
         assert_within(loaded + share, model.inverse_dynamics(q, qd, qdd), 2 * sizes.rounding * sizes.force)
 
 
-def test_the_mass_matrix_is_symmetric_and_its_inverse_is_its_inverse(trees):
+def test_the_mass_matrix_is_symmetric_and_its_inverse_is_consistent(trees):
     for model, state, sizes in trees:
         H, inverse = model.mass_matrix(state.q), model.mass_matrix_inverse(state.q)
         assert np.array_equal(H, H.mT)
@@ -154,7 +154,7 @@ def test_the_mass_matrix_is_symmetric_and_its_inverse_is_its_inverse(trees):
         assert_within(model.solve_mass_matrix(state.q, state.tau), matrix_vector(inverse, state.tau), allowed)
 
 
-def test_the_rate_of_the_mass_matrix_less_twice_the_coriolis_matrix_is_skew(trees):
+def test_the_rate_of_the_mass_matrix_minus_twice_the_coriolis_matrix_is_skew(trees):
     """Hdot = C + C^T, with Hdot by differences along the motion; and so x^T (Hdot - 2 C) x = 0."""
     for model, state, sizes in trees:
         C = model.coriolis_matrix(state.q, state.qd)
@@ -165,7 +165,7 @@ def test_the_rate_of_the_mass_matrix_less_twice_the_coriolis_matrix_is_skew(tree
         assert (np.abs(power) <= allowed * np.abs(state.tau).sum(-1) ** 2).all()
 
 
-def test_christoffel_symbols_times_velocities_are_the_coriolis_matrix(trees):
+def test_christoffel_symbols_times_velocities_give_the_coriolis_matrix(trees):
     for model, state, sizes in trees:
         symbols = model.christoffel_symbols(state.q)
         C = np.einsum("...ijk,...k", symbols, state.qd)
@@ -174,7 +174,7 @@ def test_christoffel_symbols_times_velocities_are_the_coriolis_matrix(trees):
             assert_within(symbols, symbols.mT, 2 * sizes.rounding * sizes.inertia)
 
 
-def test_energy_and_momentum_are_those_of_the_mass_and_momentum_matrices(trees):
+def test_energy_and_momentum_agree_with_the_mass_and_momentum_matrices(trees):
     for model, state, sizes in trees:
         q, qd = state.q, state.qd
         kinetic, _ = model.energy(q, qd)
@@ -190,7 +190,7 @@ def centres_and_arms(model, poses):
     return poses.translation + arms, arms
 
 
-def test_energy_and_momentum_are_the_sums_of_the_bodies(trees):
+def test_energy_and_momentum_are_sums_over_the_bodies(trees):
     """By definition, from poses and velocities of the bodies alone."""
     for model, state, sizes in trees:
         poses, velocities = model.body_poses(state.q), model.body_velocities(state.q, state.qd)
@@ -213,7 +213,7 @@ def test_energy_and_momentum_are_the_sums_of_the_bodies(trees):
         )
 
 
-def test_velocities_and_accelerations_are_rates(trees):
+def test_body_velocities_and_accelerations_are_time_derivatives(trees):
     """Of poses and velocities, along the motion."""
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
@@ -267,7 +267,7 @@ def test_jacobians_give_velocities_and_accelerations_of_points(trees):
         assert_jacobian_gives(relative, acceleration - acceleration_of_carrier, model.body_names[other])
 
 
-def test_the_derivative_of_a_jacobian_is_its_rate(trees):
+def test_the_jacobian_derivative_is_the_rate_of_the_jacobian(trees):
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         body, watcher = (model.body_names[i] for i in rng.integers(model.n_bodies, size=2))
@@ -279,7 +279,7 @@ def test_the_derivative_of_a_jacobian_is_its_rate(trees):
             assert_within(found, derivative(jacobian), allowed)
 
 
-def test_two_bodies_see_each_other_move_the_opposite_way(trees):
+def test_relative_jacobians_of_two_bodies_are_opposite(trees):
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         q, qd, poses = state.q[0], state.qd[0], model.body_poses(state.q[0])
@@ -311,7 +311,7 @@ def test_power_is_the_rate_of_the_energy(trees):
         assert_within(model.power(state.q, state.qd, tau, state.wrenches), rate, allowed)
 
 
-def test_hybrid_dynamics_find_what_is_not_given(trees):
+def test_hybrid_dynamics_agrees_with_forward_and_inverse_dynamics(trees):
     """Masks for all chains or of each, NaN where nothing is asked; all forces given: forward; none: inverse."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
@@ -338,7 +338,7 @@ def in_world(poses, reactions):
     return (matrix_vector(poses.rotation, reactions[..., part]) for part in (slice(3), slice(3, 6)))
 
 
-def test_reactions_and_loads_give_each_body_its_momentum(trees):
+def test_joint_reactions_satisfy_newton_and_euler_for_each_body(trees):
     """Newton and Euler for each body alone, from its pose, velocity and acceleration."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
@@ -378,7 +378,7 @@ def test_the_reactions_at_the_base_change_the_momentum(trees):
         assert_within(gain, rate, derivative_error(size, sizes) + 2 * sizes.rounding * sizes.force)
 
 
-def test_joint_forces_are_the_reactions_along_the_joints_motion(trees):
+def test_joint_forces_are_projections_of_the_joint_reactions(trees):
     """And what the rotors take: tau = J^T reaction + armature qdd, J of the body against its parent."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
@@ -403,7 +403,7 @@ def test_forces_balance_on_every_body_of_every_tree(trees):
 
 
 @pytest.mark.parametrize("name", ["double_pendulum", "prismatic_chain", "coordinate_tree"])
-def test_the_coriolis_matrix_is_that_of_christoffels_symbols_to_extended_precision(name):
+def test_the_coriolis_matrix_agrees_with_christoffel_symbols_in_extended_precision(name):
     model = mechanism(name)
     state = random_state(model, (2,))
     sizes = Magnitudes(model, state)
@@ -418,7 +418,7 @@ def test_the_coriolis_matrix_is_that_of_christoffels_symbols_to_extended_precisi
 
 
 @pytest.mark.parametrize("name", ["ball_chain", "small_floating_tree"])
-def test_the_coriolis_matrix_is_half_the_rate_of_the_mass_matrix_to_extended_precision(name):
+def test_the_coriolis_matrix_agrees_with_the_rate_of_the_mass_matrix_at_40_digits(name):
     """Of free and spherical joints: Hdot = C + C^T."""
     model = mechanism(name)
     state = random_state(model, (2,))
@@ -435,7 +435,7 @@ def test_the_coriolis_matrix_is_half_the_rate_of_the_mass_matrix_to_extended_pre
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_the_bits_of_a_quantity_depend_on_nothing_but_the_chain(quantity, monkeypatch):
+def test_no_bit_of_a_quantity_depends_on_its_batch(quantity, monkeypatch):
     """Not on the batch, its shape or layout, the place in it, or the threads."""
     monkeypatch.setattr("rbchain.drivers.threads.DOFS_PER_THREAD", 1)
     model = mechanism("every_joint_tree")
@@ -472,7 +472,7 @@ OF_PLACE = {
 
 @pytest.mark.parametrize("name", ["every_joint_tree", "floating_quadruped"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-def test_ten_kilometres_from_the_origin_a_quantity_is_what_it_is_at_home(name, quantity):
+def test_quantities_are_accurate_ten_kilometres_from_the_origin(name, quantity):
     """To two digits of a few roundings: a lever from the world's origin would cost four."""
     model = mechanism(name)
     home = random_state(model, (5,))

@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 
 
-def test_the_bearing_holds_what_newton_says():
+def test_the_reaction_at_the_base_satisfies_newtons_law():
     """Mass times acceleration of the cgs is gravity, the wrenches and the reaction of the root, chain by chain."""
     chain = rb.Model.serial_chain(3).vary(damping=[0.1, 0.0, 0.2])
     batch = 4
@@ -37,7 +37,7 @@ def test_the_bearing_holds_what_newton_says():
     np.testing.assert_allclose(one.reactions, motion.reactions[2], rtol=0, atol=1e-12 * np.abs(motion.reactions).max())
 
 
-def test_along_its_axis_a_joint_transmits_its_motor_and_its_own_forces():
+def test_the_reaction_along_a_joint_axis_is_the_sum_of_drive_and_passive_force():
     chain = rb.Model.serial_chain(3).vary(damping=[0.1, 0.0, 0.2])
     motion = chain.simulate(*np.ones((2, 1, 3)), 0.2, tau=[0.1, 0.2, 0.3], save_at=3)
     passive = chain.passive_forces(motion.q, motion.qd)
@@ -45,7 +45,7 @@ def test_along_its_axis_a_joint_transmits_its_motor_and_its_own_forces():
     np.testing.assert_allclose(motion.reactions[..., 5], motion.tau + passive, atol=1e-12 * scale)
 
 
-def test_reactions_in_water_that_drags_are_refused():
+def test_reactions_in_water_with_drag_are_refused():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)

@@ -8,7 +8,7 @@ REPOSITORY = Path(__file__).parents[1]
 TEXT = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readmes_python_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
+def test_the_python_of_the_readme_prints_the_output_shown(tmp_path, monkeypatch, capsys):
     """As one would paste it into a session begun in a checkout."""
     (block,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     (printed,) = re.findall(r"^```text\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
@@ -20,7 +20,7 @@ def test_the_readmes_python_runs_and_prints_what_it_says(tmp_path, monkeypatch, 
     assert capsys.readouterr().out == printed
 
 
-def test_the_files_that_the_readme_links_to_exist():
+def test_the_links_of_the_readme_exist():
     links = [link for link in re.findall(r"\]\(([^)#]+)", TEXT) if "://" not in link]
     assert links
     assert not [link for link in links if not (REPOSITORY / link).exists()]

@@ -54,7 +54,7 @@ class WithUnit(np.ndarray):
         (np.ones(2).view(WithUnit), "with a unit; expected plain numbers in SI units"),
     ],
 )
-def test_a_value_that_would_lose_something_is_refused_by_name(value, message):
+def test_a_value_that_would_lose_information_is_refused_by_name(value, message):
     with pytest.raises(StateError, match=f"(?s)^load .*{message}"):
         real_array("load", value, StateError)
 
@@ -79,13 +79,13 @@ def test_real_numbers_of_any_kind_become_float64(value):
     assert found.tolist() == [1.0, 2.5]
 
 
-def test_integers_beyond_int64_and_numbers_that_are_not_finite_are_numbers():
+def test_integers_beyond_int64_and_nonfinite_numbers_are_accepted():
     assert real_array("load", 10**25, StateError) == 1e25
     assert np.isnan(real_array("load", np.nan, StateError))
     assert real_array("load", [-np.inf, np.inf], StateError).tolist() == [-np.inf, np.inf]
 
 
-def test_float32_is_kept_only_where_asked():
+def test_float32_is_kept_only_on_request():
     single = np.ones(2, np.float32)
     assert real_array("load", single, StateError, keep_float32=True) is single
     assert real_array("load", single, StateError).dtype == np.float64

@@ -64,7 +64,7 @@ def test_a_quaternion_becomes_its_rotation_to_round_off():
         assert off(rb.Pose(rotation=quaternion).rotation, matrix_of(quaternion)) <= 3.5 * EPS
 
 
-def test_a_mechanism_is_the_same_to_the_bit_from_quarter_turns_as_quaternions_and_as_matrices():
+def test_quarter_turns_as_quaternions_and_as_matrices_give_identical_models():
     quaternions = np.sqrt(0.5) * np.array([[0, 0, 1, 1], [1, 0, 0, 1], [0, -1, 0, 1], [1, 1, 0, 0], [0, 1, -1, 0]])
     a, b = turned_chain(quaternions), turned_chain(Rotation.from_quat(quaternions).as_matrix().round())
     np.testing.assert_array_equal(a.placement_rotation, b.placement_rotation)
@@ -98,7 +98,7 @@ def test_matrices_of_samples_become_the_nearest_rotations():
         np.full((3, 3), 1e200),
     ],
 )
-def test_a_matrix_that_is_no_rotation_is_refused(wrong):
+def test_a_matrix_that_is_not_a_rotation_is_refused(wrong):
     with pytest.raises(rb.ModelError, match=r"rotation is .*; expected a rotation matrix, orthogonal to 1e-06"):
         rb.Pose(rotation=wrong)
     with pytest.raises(rb.ModelError, match=r"'b1' of sample 2: placement_rotation is .*; expected a rotation matrix"):
@@ -107,7 +107,7 @@ def test_a_matrix_that_is_no_rotation_is_refused(wrong):
         turned_chain([None, None]).vary(placement_rotation=many)
 
 
-def test_a_rotation_to_round_off_is_kept_to_the_bit():
+def test_a_matrix_within_round_off_of_a_rotation_is_kept_unchanged():
     rng = np.random.default_rng(3)
     given = Rotation.random(1000, rng).as_matrix() + 1e-7 * rng.uniform(-1, 1, (1000, 3, 3))
     once = np.array([rb.Pose(rotation=matrix).rotation for matrix in given])
@@ -115,7 +115,7 @@ def test_a_rotation_to_round_off_is_kept_to_the_bit():
     np.testing.assert_array_equal(twice, once)
 
 
-def test_a_row_of_fixed_frames_is_written_and_read_to_the_bit(tmp_path):
+def test_a_chain_of_fixed_frames_is_bit_identical_after_saving_and_loading(tmp_path):
     """Products of a hundred rotations drift by a hundred round-offs, unless each is made a rotation again."""
     rng = np.random.default_rng(4)
     builder, parent = rb.ModelBuilder(), "arm"
@@ -130,7 +130,7 @@ def test_a_row_of_fixed_frames_is_written_and_read_to_the_bit(tmp_path):
 
 @pytest.mark.parametrize("distance", [0.0, 1e-14, 1e-10, 1e-8, 1e-7, 3e-7, 1e-5, 1e-2])
 @pytest.mark.parametrize("side", [-1, 1])
-def test_a_rotation_goes_through_urdf_to_round_off_close_to_a_pitch_of_a_quarter_turn(tmp_path, side, distance):
+def test_rotations_near_gimbal_lock_are_unchanged_by_a_urdf(tmp_path, side, distance):
     angles = [(roll, side * (np.pi / 2 - distance), yaw) for roll, yaw in product((-2.0, 0.3, 3.0), (-3.0, 0.0, 1.5))]
     model = turned_chain(Rotation.from_euler("xyz", angles).as_matrix())
     (tmp_path / "turned.urdf").write_text(urdf_of(model))

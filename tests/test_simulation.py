@@ -56,7 +56,7 @@ MOVING = {"arm7": 9, "mixed_tree": 9, "free_body": 5, "ball_chain": 8, "floating
 
 
 @pytest.mark.parametrize("name", MOVING)
-def test_rk4_error_falls_with_fourth_power(name):
+def test_rk4_converges_with_fourth_order(name):
     model = mechanism(name)
     reference = model.simulate(*start(model), 1.0, rtol=1e-13, atol=1e-14)
     steps = 2.0 ** -np.arange(MOVING[name], MOVING[name] + 3)
@@ -78,7 +78,7 @@ def test_rk45_follows_its_tolerance_over_six_decades(name):
     assert np.ptp(np.log10(errors / tolerances)) < 1.5
 
 
-def test_rk45_agrees_with_scipys_on_the_same_problem():
+def test_rk45_agrees_with_scipy():
     """The same method from the same tableau by another hand: both end within their tolerance of each other."""
     model = mechanism("arm7")
     q, qd = start(model)
@@ -94,7 +94,7 @@ def test_rk45_agrees_with_scipys_on_the_same_problem():
     np.testing.assert_allclose(ours.qd, theirs.y[7:].T, rtol=0, atol=1e-6)
 
 
-def test_saved_times_inside_steps_are_as_good_as_the_steps():
+def test_states_saved_between_steps_are_as_accurate_as_the_steps():
     """The continuous extension is of fourth order: at these tolerances its error stays within a decade."""
     times = np.linspace(0, 2, 1001)
     motion = pendulum().simulate([0.5], [0.0], 2.0, rtol=1e-9, atol=1e-9, save_at=times)
@@ -103,7 +103,7 @@ def test_saved_times_inside_steps_are_as_good_as_the_steps():
 
 
 @pytest.mark.parametrize("method", [{"rtol": 1e-10, "atol": 1e-12}, {"method": "rk4", "step": 1e-3}])
-def test_energy_is_kept(method):
+def test_energy_is_conserved(method):
     model = mechanism("puma560")
     q, qd = np.random.default_rng(0).normal(size=(2, 20, 6)) * 0.3
     motion = model.simulate(q, qd, 1.0, save_at=11, **method)
@@ -112,7 +112,7 @@ def test_energy_is_kept(method):
     assert np.abs(total - total[:, :1]).max() < 1e-6 * kinetic.max()
 
 
-def test_constant_joint_forces_do_their_work():
+def test_the_energy_changes_by_the_work_of_constant_joint_forces():
     """Energy grows by the work of the joint forces."""
     model = mechanism("arm7")
     q, qd = start(model)
@@ -122,7 +122,7 @@ def test_constant_joint_forces_do_their_work():
     assert abs(after - before - tau @ (motion.q[1] - motion.q[0])) < 1e-8 * abs(after)
 
 
-def test_each_chain_is_itself_whatever_its_company():
+def test_no_bit_of_a_trajectory_depends_on_its_batch():
     """Bits of a trajectory do not depend on the batch, the place in it, the lanes that it shares, or the threads."""
     model = mechanism("arm7")
     q, qd, tau = np.random.default_rng(5).normal(size=(3, 203, 7))
@@ -141,7 +141,7 @@ def test_each_chain_is_itself_whatever_its_company():
         rb.set_num_threads(before)
 
 
-def test_chains_step_at_their_own_pace():
+def test_each_sample_has_its_own_step_size():
     """A chain that barely moves takes few steps beside one that whirls."""
     model = rb.Model.serial_chain(2)
     qd = np.array([[0.0, 0.0], [300.0, -200.0]])
@@ -150,7 +150,7 @@ def test_chains_step_at_their_own_pace():
 
 
 @pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 0.01}])
-def test_a_chain_that_cannot_be_computed_says_so_and_spoils_no_other(method):
+def test_a_failed_sample_has_a_status_and_does_not_change_others(method):
     model = mechanism("arm7")
     q, qd = np.random.default_rng(6).normal(size=(2, 20, 7))
     good = model.simulate(q, qd, 0.2, save_at=5, **method)
@@ -165,7 +165,7 @@ def test_a_chain_that_cannot_be_computed_says_so_and_spoils_no_other(method):
         assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))
 
 
-def test_a_singular_sample_is_not_finite():
+def test_a_singular_sample_ends_with_the_status_not_finite():
     rod = rb.Model.serial_chain(1).vary(mass=[[1.0], [0.0]], inertia=np.zeros((1, 3, 3)))
     motion = rod.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.1)
     assert motion.status.tolist() == [0, NOT_FINITE]
@@ -173,7 +173,7 @@ def test_a_singular_sample_is_not_finite():
     assert np.isnan(motion.q[1, 1]).all()
 
 
-def test_too_many_steps_end_a_chain_with_nan_from_there_on():
+def test_a_sample_with_too_many_steps_is_nan_after_its_end():
     model = mechanism("arm7")
     q, qd = np.random.default_rng(6).normal(size=(2, 10, 7))
     motion = model.simulate(q, qd, 5.0, max_steps=50, save_at=51)
@@ -185,14 +185,14 @@ def test_too_many_steps_end_a_chain_with_nan_from_there_on():
     assert (np.diff(unknown.astype(int), axis=1) >= 0).all()
 
 
-def test_a_step_that_underflows_ends_a_chain():
+def test_a_step_that_underflows_ends_the_sample():
     """Tolerances below rounding cannot be met: every step is rejected until none is left."""
     motion = mechanism("arm7").simulate(*start(mechanism("arm7")), 1.0, rtol=0.0, atol=1e-100)
     assert motion.status == STEP_UNDERFLOW
     assert "too small" in motion.message
 
 
-def test_counts_add_up():
+def test_steps_rejections_and_evaluations_are_consistent():
     model = mechanism("arm7")
     q, qd = np.random.default_rng(6).normal(size=(2, 50, 7))
     motion = model.simulate(q, qd, 0.5)
@@ -206,7 +206,7 @@ def test_counts_add_up():
 
 @pytest.mark.parametrize("save_at", [None, 2, 7, [0.0], [0.5], [0.1, 0.2, 0.5], np.linspace(0, 0.5, 4)])
 @pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 0.013}])
-def test_what_is_saved_is_what_was_asked_for(save_at, method):
+def test_the_saved_times_are_the_requested_times(save_at, method):
     model = pendulum()
     motion = model.simulate([[0.3], [0.4]], [[0.0], [1.0]], 0.5, save_at=save_at, **method)
     expected = {None: [0, 0.5], 2: [0, 0.5], 7: np.linspace(0, 0.5, 7)}.get(
@@ -219,7 +219,7 @@ def test_what_is_saved_is_what_was_asked_for(save_at, method):
         np.testing.assert_allclose(motion.q[0, i], alone.q[-1] if t > 0 else [0.3], atol=1e-6)
 
 
-def test_a_varied_model_swings_each_chain_by_its_own_parameters():
+def test_each_sample_of_a_varied_model_moves_with_its_own_parameters():
     """Pendulums under their own gravity have their own periods: at a whole period each is back."""
     model = pendulum()
     g = np.linspace(5, 15, 40)
@@ -234,7 +234,7 @@ def test_a_varied_model_swings_each_chain_by_its_own_parameters():
         np.testing.assert_allclose(motion.q[i, :, 0] + np.pi / 2, 2 * np.arcsin(k * sn), rtol=0, atol=1e-8)
 
 
-def test_float32_trajectories_stay_float32_and_near():
+def test_float32_trajectories_are_float32_and_close_to_float64():
     model = mechanism("arm7")
     q, qd = (np.random.default_rng(7).normal(size=(2, 30, 7)) * 0.3).astype(np.float32)
     single = model.simulate(q, qd, 0.3, rtol=1e-4, atol=1e-5)
@@ -265,7 +265,7 @@ def lengths(model, q):
 
 
 @pytest.mark.parametrize("settings", [{"rtol": 1e-12, "atol": 1e-12}, {"method": "rk4", "step": 2e-4}])
-def test_a_symmetric_top_turns_about_its_angular_momentum(settings):
+def test_a_symmetric_top_precesses_about_its_angular_momentum(settings):
     """In body axes w goes round the figure axis at (C - A) / A w3; the body turns by L / A about L besides."""
     A, C = 0.3, 0.5
     model = spinning_top((A, A, C))
@@ -283,7 +283,7 @@ def test_a_symmetric_top_turns_about_its_angular_momentum(settings):
 
 @pytest.mark.parametrize("settings", [{"rtol": 1e-11, "atol": 1e-11}, {"method": "rk4", "step": 5e-4}])
 @pytest.mark.parametrize("name", ["small_floating_tree", "floating_quadruped"])
-def test_a_tree_that_floats_without_gravity_keeps_energy_and_momentum(name, settings):
+def test_a_floating_tree_without_gravity_conserves_energy_and_momentum(name, settings):
     model = mechanism(name).vary(gravity=np.zeros(3))
     q, qd = random_states(model, (), seed=3, arrays=2)
     motion = model.simulate(q, qd, 1.0, save_at=11, **settings)
@@ -298,7 +298,7 @@ def test_a_tree_that_floats_without_gravity_keeps_energy_and_momentum(name, sett
     np.testing.assert_allclose(centre, straight, rtol=0, atol=1e-8)
 
 
-def test_quaternions_keep_their_length_over_a_million_steps():
+def test_quaternions_keep_unit_length_over_a_million_steps():
     model = spinning_top((0.3, 0.4, 0.5), cg=(0.1, -0.2, 0.3))
     q0, w0 = Rotation.from_rotvec([0.3, -0.5, 0.9]).as_quat(), np.array([0.8, -0.4, 2.0])
     motion = model.simulate(q0, w0, 1000.0, method="rk4", step=1e-3, save_at=101)
@@ -312,7 +312,7 @@ def test_quaternions_keep_their_length_over_a_million_steps():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("settings", [{"rtol": 1e-4, "atol": 1e-5}, {"method": "rk4", "step": 0.01}])
 @pytest.mark.parametrize("name", ["ball_chain", "floating_tree", "floating_quadruped"])
-def test_quaternions_have_unit_length_wherever_they_are_saved(name, settings, dtype):
+def test_quaternions_have_unit_length_at_every_saved_time(name, settings, dtype):
     """Between steps of coarse tolerance too, where a polynomial through their ends leaves the sphere."""
     model = mechanism(name)
     q, qd = (x.astype(dtype) for x in random_states(model, (9,), arrays=2))
@@ -322,7 +322,7 @@ def test_quaternions_have_unit_length_wherever_they_are_saved(name, settings, dt
     assert np.abs(lengths(model, motion.q[:, 1:]) - 1).max() <= 4 * np.finfo(dtype).eps
 
 
-def test_quaternions_keep_their_length_over_a_long_motion_with_chosen_steps():
+def test_quaternions_keep_unit_length_over_a_long_motion_with_adaptive_steps():
     model = mechanism("ball_chain")
     q, qd = random_states(model, (8,), arrays=2)
     motion = model.simulate(q, qd, 100.0, rtol=1e-6, atol=1e-8, save_at=201)
@@ -331,7 +331,7 @@ def test_quaternions_keep_their_length_over_a_long_motion_with_chosen_steps():
     assert np.abs(lengths(model, motion.q) - 1).max() <= 1e-12
 
 
-def test_ten_kilometres_away_a_floating_tree_moves_as_it_does_at_home():
+def test_a_floating_tree_moves_the_same_ten_kilometres_away():
     """To the bit but for the place: no step depends on it in RK4."""
     model = mechanism("floating_quadruped")
     q, qd = random_states(model, (3,), arrays=2)
@@ -344,7 +344,7 @@ def test_ten_kilometres_away_a_floating_tree_moves_as_it_does_at_home():
     np.testing.assert_allclose(there.q[..., :3] - 1e4, here.q[..., :3], rtol=0, atol=20 * np.spacing(1e4))
 
 
-def test_a_chain_with_quaternions_is_itself_whatever_its_company():
+def test_no_bit_of_a_trajectory_with_quaternions_depends_on_its_batch():
     model = mechanism("every_joint_tree")
     q, qd, tau = random_states(model, (50,))
     for settings in (
@@ -361,7 +361,7 @@ def test_a_chain_with_quaternions_is_itself_whatever_its_company():
         np.testing.assert_allclose(alone.q, whole.q[3], rtol=0, atol=1e-6)
 
 
-def test_constant_forces_in_body_axes_do_their_work():
+def test_the_energy_changes_by_the_work_of_constant_forces_in_body_axes():
     """Energy grows by the integral of the power."""
     model = mechanism("floating_tree")
     q, qd = start(model)
@@ -400,7 +400,7 @@ def test_constant_forces_in_body_axes_do_their_work():
         ({"q0": [0.0, 0.0]}, "q0"),
     ],
 )
-def test_a_wrong_setting_is_refused_by_its_name(arguments, word):
+def test_an_invalid_setting_is_refused_by_name(arguments, word):
     settings = {"q0": [0.0], "qd0": [0.0], "duration": 1.0} | arguments
     with pytest.raises(rb.StateError, match=word):
         pendulum().simulate(**settings)
@@ -415,7 +415,7 @@ def test_a_trajectory_has_the_shape_of_its_batch(batch, method):
     assert motion.success
 
 
-def test_a_trajectory_put_together_by_hand_says_that_its_forces_are_not_known():
+def test_a_trajectory_built_by_hand_does_not_provide_forces():
     chain = rb.Model.serial_chain(1)
     motion = rb.Trajectory(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), *np.zeros((4, 1), int), model=chain)
     assert pickle.loads(pickle.dumps(motion)).t.size == 1

@@ -30,7 +30,7 @@ def test_every_coordinate_has_a_name_and_a_unit(floating):
     assert model.coordinate_pairs == ((0, 0), (1, 1), (2, 2), (7, 6))
 
 
-def test_a_dataset_has_all_of_a_motion(floating):
+def test_a_dataset_contains_the_whole_motion(floating):
     found = floating.to_xarray()
     np.testing.assert_array_equal(found.q.sel(position="mast"), floating.q[..., 7])
     np.testing.assert_array_equal(found.qd.transpose("sample", "time", "velocity"), floating.qd)
@@ -39,7 +39,7 @@ def test_a_dataset_has_all_of_a_motion(floating):
     assert found.attrs["model"] == "buoy"
 
 
-def test_a_table_has_a_row_for_each_chain_and_time(floating, tmp_path):
+def test_a_table_has_a_row_for_each_sample_and_time(floating, tmp_path):
     found = floating.to_dataframe()
     assert found.shape == (25 * TIMES, floating.model.nq + floating.model.nv)
     np.testing.assert_array_equal(found.loc[3]["mast"], floating.q[3, :, 7])
@@ -56,7 +56,7 @@ def test_a_single_motion_is_a_table_by_time(floating):
     assert alone.to_xarray().q.dims == ("time", "position")
 
 
-def test_states_are_drawn_under_their_names(floating):
+def test_states_are_plotted_under_their_names(floating):
     figure = floating.plot()
     labels = {axes.get_ylabel() for axes in figure.axes if axes.get_visible()}
     assert {"mast\n(m)", "lamp.0", "mast rate\n(m/s)", "lamp.2 rate\n(rad/s)"} <= labels
@@ -68,7 +68,7 @@ def test_states_are_drawn_under_their_names(floating):
     np.testing.assert_array_equal(alone[0].get_ydata(), floating.q[2, :, 7])
 
 
-def test_the_total_energy_drawn_is_that_of_the_motion(floating):
+def test_the_plotted_energy_is_that_of_the_motion(floating):
     axes = next(axes for axes in floating.of_sample(0).plot("energy").axes if axes.get_ylabel() == "total energy (J)")
     kinetic, potential = floating.model.energy(floating.q, floating.qd)
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), (kinetic + potential)[0], rtol=1e-13)
@@ -82,6 +82,6 @@ def test_every_picture_can_be_saved(floating, tmp_path, what, chains):
     assert (tmp_path / "picture.png").stat().st_size > 5000
 
 
-def test_an_unknown_picture_is_refused(floating):
+def test_an_unknown_plot_is_refused(floating):
     with pytest.raises(ValueError, match="what is 'speed'; expected one of states, energy, phase, steps"):
         floating.plot("speed")

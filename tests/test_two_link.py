@@ -127,7 +127,7 @@ def program_of_1990(l1, l2, m1, m2, mp, gravity, pi_fact):
 
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
 @pytest.mark.parametrize("its_pi, tolerance", [(pi, 1e-13), (TEN_DIGITS, 1e-8)])
-def test_the_program_of_1990_agrees_with_gravity_turned_round(quantity, its_pi, tolerance):
+def test_the_program_of_1990_agrees_with_reversed_gravity(quantity, its_pi, tolerance):
     q, qd, x = states(300)
     q, qd = np.rad2deg(q), np.rad2deg(qd)
     x = np.rad2deg(x) if quantity == "inverse_dynamics" else x
@@ -139,7 +139,7 @@ def test_the_program_of_1990_agrees_with_gravity_turned_round(quantity, its_pi, 
 
 
 @pytest.mark.parametrize("g", [9.81, -9.81])
-def test_a_step_ends_where_the_general_solver_does(g):
+def test_a_step_agrees_with_the_general_solver(g):
     (q, qd, tau), duration = states(20), 0.7
     motion = arm(g).simulate(q, qd, duration, tau=tau, rtol=1e-12, atol=1e-13)
     found = TwoLink(**LINKS, g=g).step(q, qd, tau, duration, rtol=1e-12)
@@ -148,7 +148,7 @@ def test_a_step_ends_where_the_general_solver_does(g):
     assert_agree(found[2], TwoLink(**LINKS, g=g).forward_dynamics(found[0], found[1], tau), 1e-15)
 
 
-def test_two_steps_are_one_of_twice_the_time():
+def test_two_steps_equal_one_step_of_twice_the_time():
     two_link, (q, qd, tau) = TwoLink(**LINKS), states(3)
     halfway = two_link.step(q, qd, tau, 0.25)
     np.testing.assert_allclose(
@@ -156,7 +156,7 @@ def test_two_steps_are_one_of_twice_the_time():
     )
 
 
-def test_degrees_are_radians_by_another_name():
+def test_degrees_are_converted_to_radians():
     (q, qd, x), duration = states(10), 0.3
     radians, degrees = TwoLink(**LINKS), TwoLink(**LINKS, degrees=True)
     turned = np.rad2deg(q), np.rad2deg(qd)
@@ -178,7 +178,7 @@ def test_degrees_are_radians_by_another_name():
         ({"degrees": "yes"}, "degrees is 'yes'; expected True or False"),
     ],
 )
-def test_arms_that_cannot_be_are_refused(wrong, sentence):
+def test_invalid_arms_are_refused(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         TwoLink(**LINKS | wrong)
 
@@ -196,6 +196,6 @@ def test_arms_that_cannot_be_are_refused(wrong, sentence):
         ({"rtol": 2}, "rtol is 2.0; expected a number below 1"),
     ],
 )
-def test_states_and_settings_that_do_not_fit_are_refused(wrong, sentence):
+def test_invalid_states_and_settings_are_refused(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         TwoLink(**LINKS).step(**{"q": [0, 0], "qd": [0, 0], "tau": [0, 0], "duration": 1.0} | wrong)

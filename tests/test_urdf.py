@@ -66,7 +66,7 @@ def rotation_of(roll, pitch, yaw):
     return about_z @ about_y @ about_x
 
 
-def test_a_link_and_its_joint_are_read_as_the_format_says(write):
+def test_a_link_and_its_joint_are_read_as_specified(write):
     model = rb.load(write(ROBOT))
     assert (model.name, model.body_names, model.joint_names) == ("test", ("arm",), ("hinge",))
     assert model.joint_types == ("revolute",)
@@ -92,15 +92,15 @@ def test_a_link_and_its_joint_are_read_as_the_format_says(write):
         ("floating", "free"),
     ],
 )
-def test_joint_types_are_those_of_the_format(write, urdf_type, joint_type):
+def test_joint_types_are_read_as_specified(write, urdf_type, joint_type):
     assert rb.load(write(changed('"revolute"', f'"{urdf_type}"'))).joint_types == (joint_type,)
 
 
-def test_an_axis_that_is_not_given_is_x(write):
+def test_the_default_axis_is_x(write):
     np.testing.assert_array_equal(rb.load(write(changed('<axis xyz="0 3 4"/>', ""))).axis, [[1, 0, 0]])
 
 
-def test_an_origin_that_is_not_given_is_the_identity(write):
+def test_the_default_origin_is_the_identity(write):
     model = rb.load(write(changed('<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>', "")))
     np.testing.assert_array_equal(model.placement_translation, [[0, 0, 0]])
     np.testing.assert_array_equal(model.placement_rotation, [np.eye(3)])
@@ -119,7 +119,7 @@ def test_meshes_are_not_needed(write):
     np.testing.assert_array_equal(model.mass, [2.5])
 
 
-def test_comments_and_processing_instructions_are_passed_over(write):
+def test_comments_and_processing_instructions_are_skipped(write):
     noisy = ROBOT.replace("<joint", "<!-- <joint/> --><?editor fold?><joint").replace("<parent", "<!-- --><parent")
     assert rb.load(write(noisy)).n_bodies == 1
 
@@ -129,7 +129,7 @@ def test_the_order_of_elements_does_not_matter(write):
     assert one.forward_dynamics([0.1], [0.2], [0.3]) == other.forward_dynamics([0.1], [0.2], [0.3])
 
 
-def test_text_and_path_are_both_taken_and_the_model_can_be_pickled(write):
+def test_a_urdf_may_be_given_as_text_or_path(write):
     path = write(ROBOT)
     a, b = rb.load(path), pickle.loads(pickle.dumps(rb.load(str(path))))
     assert a.forward_dynamics([0.1], [0.2], [0.3]) == b.forward_dynamics([0.1], [0.2], [0.3])
@@ -232,7 +232,7 @@ NOT_URDF = {
 
 
 @pytest.mark.parametrize("text", NOT_URDF.values(), ids=NOT_URDF)
-def test_what_is_not_a_urdf_is_refused_with_the_files_name(write, text):
+def test_a_file_that_is_not_a_urdf_is_refused_with_its_name(write, text):
     with pytest.raises(rb.FileFormatError, match=r"sample\.urdf"):
         rb.load(write(text))
 
@@ -251,20 +251,20 @@ NUMBERS = {
 
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999"])
 @pytest.mark.parametrize(("sound", "spoilt"), NUMBERS.values(), ids=NUMBERS)
-def test_a_number_that_is_not_finite_is_refused_where_it_stands(write, sound, spoilt, bad):
+def test_a_nonfinite_number_is_refused_with_its_link_or_joint(write, sound, spoilt, bad):
     """With the file's name, or the name of the link or joint."""
     with pytest.raises((rb.FileFormatError, rb.ModelError), match=r"sample\.urdf|'arm'|'hinge'"):
         rb.load(write(changed(sound, spoilt.format(bad))))
 
 
-def test_an_axis_of_zero_is_refused_where_it_stands(write):
+def test_a_zero_axis_is_refused_with_its_joint(write):
     with pytest.raises(
         rb.FileFormatError, match=r"sample\.urdf: joint 'hinge': axis is .*; expected a non-zero vector"
     ):
         rb.load(write(changed('"0 3 4"', '"0 0 0"')))
 
 
-def test_a_negative_mass_is_refused_with_the_links_name(write):
+def test_a_negative_mass_is_refused_with_the_name_of_the_link(write):
     with pytest.raises((rb.FileFormatError, rb.ModelError), match="'arm'"):
         rb.load(write(changed('"2.5"', '"-2.5"')))
 
@@ -280,7 +280,7 @@ def test_entities_are_not_expanded_in_memory(write):
     assert peak < 10_000_000
 
 
-def test_nothing_of_an_external_entity_is_told(write, tmp_path):
+def test_external_entities_are_not_read(write, tmp_path):
     (tmp_path / "secret.txt").write_text("open sesame")
     entity = f'<!DOCTYPE robot [<!ENTITY secret SYSTEM "file://{tmp_path}/secret.txt">]>'
     for place in (
@@ -292,18 +292,18 @@ def test_nothing_of_an_external_entity_is_told(write, tmp_path):
         assert "sesame" not in str(refusal.value)
 
 
-def test_a_missing_file_is_a_missing_file(tmp_path):
+def test_a_missing_urdf_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError):
         rb.load(tmp_path / "nowhere.urdf")
 
 
 @pytest.mark.parametrize("name", ["arm.txt", "arm", "arm.stl"])
-def test_a_file_of_another_kind_is_refused_by_its_name(write, name):
+def test_a_file_of_another_type_is_refused_by_its_name(write, name):
     with pytest.raises(rb.FileFormatError, match="arm"):
         rb.load(write(ROBOT, name))
 
 
-def test_an_inertia_that_no_body_can_have_is_a_warning_or_an_error(write):
+def test_an_unphysical_inertia_gives_a_warning_or_an_error(write):
     path = write(changed('izz="0.5"', 'izz="5.0"'))
     with pytest.warns(UserWarning, match="arm"):
         model = rb.load(path)
@@ -327,13 +327,13 @@ def mimicking(joint):
     return changed("</robot>", extra + "</robot>")
 
 
-def test_mimicry_that_is_not_computed_is_named(write):
+def test_ignored_mimic_joints_are_named(write):
     with pytest.warns(UserWarning, match="ape"):
         rb.load(write(mimicking("hinge")))
 
 
 @pytest.mark.parametrize("missing", ["hing", "", "ape"])
-def test_mimicry_of_a_joint_that_is_not_there_is_refused(write, missing):
+def test_a_mimic_of_an_unknown_joint_is_refused(write, missing):
     """Or of the joint itself."""
     with pytest.raises(
         rb.FileFormatError, match=f"sample.urdf: joint 'ape' mimics joint '{missing}'; expected another"
@@ -341,7 +341,7 @@ def test_mimicry_of_a_joint_that_is_not_there_is_refused(write, missing):
         rb.load(write(mimicking(missing)))
 
 
-def test_mimicry_of_nothing_is_refused(write):
+def test_a_mimic_without_a_joint_is_refused(write):
     with pytest.raises(rb.FileFormatError, match=r"sample.urdf: joint 'ape' mimics joint None; expected another"):
         rb.load(write(mimicking("hinge").replace('mimic joint="hinge"', "mimic")))
 
@@ -362,7 +362,7 @@ def test_the_puma_has_six_joints_and_its_published_mass(puma):
     assert puma.mass[0] == 0.0
 
 
-def test_the_pumas_tool_is_a_frame_at_the_end_of_the_last_link(puma):
+def test_the_tool_of_the_puma_is_a_frame_on_the_last_link(puma):
     assert puma.fixed_frames["tool0"] == 5
     q = np.array([0.1, -0.4, 0.8, 0.3, -0.6, 1.0])
     tool, wrist = puma.frame_poses(q, "tool0"), puma.frame_poses(q, "link6")
@@ -370,7 +370,7 @@ def test_the_pumas_tool_is_a_frame_at_the_end_of_the_last_link(puma):
     np.testing.assert_allclose(tool.translation, wrist.translation + 0.0558 * wrist.rotation[:, 2], atol=4 * EPS)
 
 
-def test_the_pumas_tool_stands_where_pinocchio_puts_it(puma):
+def test_the_tool_pose_of_the_puma_agrees_with_pinocchio(puma):
     q = np.array([0.1, -0.4, 0.8, 0.3, -0.6, 1.0])
     engine = pin.buildModelFromUrdf(str(PUMA))
     data = engine.createData()
@@ -412,21 +412,21 @@ def load_published(name):
         return rb.load(ROBOTS / name)
 
 
-def test_the_published_robots_are_there():
+def test_the_published_robots_are_found():
     assert len(FILES) > 50
     assert set(FILES) >= NOTHING_MOVES | NO_URDF | MIMICS_NOTHING | MASSLESS_TIPS
     assert len(LOADABLE) >= 65
 
 
 @pytest.mark.parametrize("name", sorted(NOTHING_MOVES))
-def test_a_robot_in_which_nothing_moves_is_refused_as_such(name):
+def test_a_robot_without_moving_joints_is_refused(name):
     assert pin.buildModelFromUrdf(str(ROBOTS / name)).nv == 0
     with pytest.raises(rb.ModelError, match="moves"):
         load_published(name)
 
 
 @pytest.mark.parametrize("name", sorted(NO_URDF))
-def test_the_shell_of_a_macro_is_no_urdf(name):
+def test_an_empty_macro_shell_is_refused(name):
     assert "<link" not in (ROBOTS / name).read_text()
     with pytest.raises(rb.FileFormatError, match="ur3"):
         load_published(name)
@@ -487,7 +487,7 @@ class Engine:
 
 
 @pytest.mark.parametrize("name", LOADABLE)
-def test_a_published_robot_has_pinocchios_joints_and_mass(name):
+def test_joints_and_mass_of_a_published_robot_agree_with_pinocchio(name):
     model = load_published(name)
     engine = pin.buildModelFromUrdf(str(ROBOTS / name))
     assert sorted(model.joint_names) == sorted(engine.names[1:])
@@ -503,7 +503,7 @@ ROUNDINGS = 4 * 8
 
 
 @pytest.mark.parametrize("name", LOADABLE)
-def test_a_published_robot_has_pinocchios_dynamics(name):
+def test_dynamics_of_a_published_robot_agree_with_pinocchio(name):
     """Both engines and both readers round; the equations of motion carry that to the result by the mass matrix."""
     model = load_published(name)
     engine = Engine(ROBOTS / name, model)

@@ -50,7 +50,7 @@ def harmless(t, q, qd, parameters, out):
 
 @STEPPERS
 @pytest.mark.parametrize("kind", ["UserForces", "event"])
-def test_a_user_function_that_raises_ends_its_sample_and_leaves_the_others_as_they_are_bit_for_bit(settings, kind):
+def test_an_exception_in_a_user_function_ends_only_its_own_sample(settings, kind):
     def simulated(samples, level):
         drive = rb.UserForces(raises_below if kind == "UserForces" else harmless, [level, 0.0])
         event = rb.Event(function=event_raises_below, parameters=[level if kind == "event" else -99.0], stop=False)
@@ -96,7 +96,7 @@ def test_the_message_names_the_drive_the_exception_and_the_time(settings):
 
 
 @STEPPERS
-def test_on_failure_raise_raises_an_error_that_says_the_same(settings):
+def test_on_failure_raise_raises_an_error_with_the_same_message(settings):
     q, qd = start()
     drives = [rb.UserForces(divides)]
     motion = arm().simulate(q, qd, DURATION, drives=drives, **settings)
@@ -108,7 +108,7 @@ def test_on_failure_raise_raises_an_error_that_says_the_same(settings):
         arm().simulate(q, qd, DURATION, on_failure="stop", **settings)
 
 
-def test_exceptions_of_object_mode_are_reported_too():
+def test_exceptions_in_object_mode_are_reported():
     """They leave Python's own error indicator behind, which compiled code does not see."""
 
     @numba.njit
@@ -124,7 +124,7 @@ def test_exceptions_of_object_mode_are_reported_too():
     assert arm().simulate(q, qd, 0.3, drives=[rb.UserForces(looks_up)]).success
 
 
-def test_an_exception_with_computed_words_is_quoted():
+def test_an_exception_with_a_computed_message_is_quoted():
     def says_when(t, q, qd, parameters, out):
         if t > 0.1:
             raise ValueError("too late", t)
@@ -133,7 +133,7 @@ def test_an_exception_with_computed_words_is_quoted():
     assert f"ValueError: ('too late', {float(motion.message.split(', ')[1].split(')')[0])})" in motion.message
 
 
-def test_a_function_that_raises_at_the_start_ends_the_sample_there():
+def test_an_exception_at_the_start_ends_the_sample_at_the_start():
     def never(t, q, qd, parameters, out):
         raise ValueError("never")
 
@@ -149,7 +149,7 @@ def test_a_function_that_raises_at_the_start_ends_the_sample_there():
             assert "raised ValueError: never at t = 0 s" in motion.message
 
 
-def test_torques_are_nan_where_the_function_raises_for_a_saved_state():
+def test_torques_are_nan_at_saved_states_for_which_the_function_raises():
     """It was called at other times, and did not raise there."""
 
     def not_there(t, q, qd, parameters, out):
@@ -180,7 +180,7 @@ def slider(**passive):
     return builder.build()
 
 
-def test_a_user_function_is_called_for_a_sample_at_its_own_times_and_states_only():
+def test_a_user_function_receives_only_times_and_states_of_its_sample():
     """Also while other lanes take their next samples, one after the other."""
     stop = rb.Event("slide", value=np.linspace(0.2, 0.95, 64))
     start = np.zeros((64, 1)), np.ones((64, 1))
@@ -207,7 +207,7 @@ def test_events_of_a_step_that_fails_are_not_recorded(settings):
     assert np.isnan(motion.events[0].t).all()
 
 
-def test_a_trajectory_that_went_to_another_process_has_torques_and_exceptions_of_each_sample():
+def test_a_pickled_trajectory_keeps_torques_and_exceptions():
     q, qd = start()
     motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(raises_below, [-1.0, 0.0])], save_at=5)
     there = pickle.loads(pickle.dumps(motion))
@@ -266,7 +266,7 @@ def opens_a_class(t, q, qd, parameters, out):
         (opens_a_class, ["'opens_a_class'", "LOAD_BUILD_CLASS"]),
     ],
 )
-def test_a_function_that_numba_cannot_compile_is_one_error_before_the_simulation(function, words):
+def test_a_function_that_numba_cannot_compile_is_refused_before_the_simulation(function, words):
     for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
         with pytest.raises(rb.StateError) as raised:
             arm().simulate(*start(), DURATION, **given)
@@ -280,7 +280,7 @@ def test_a_function_that_numba_cannot_compile_is_one_error_before_the_simulation
 
 
 @pytest.mark.plain_python  # where float32 need not be compiled
-def test_the_exception_of_a_float32_simulation_is_found_with_its_own_parameters():
+def test_an_exception_in_a_float32_simulation_is_reported():
     def above(t, q, qd, parameters, out):
         if parameters[0] > 0.1:
             raise ValueError("0.1 in float32 is more than 0.1")

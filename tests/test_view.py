@@ -104,7 +104,7 @@ def test_a_motion_plays_in_the_browser_until_it_is_closed(chromium):
     assert "closed" in repr(viewer)
 
 
-def test_a_page_written_plays_without_server_or_network(chromium, tmp_path):
+def test_an_exported_page_plays_without_server_or_network(chromium, tmp_path):
     (file,) = swing_of(3).film(tmp_path / "swing.html", fps=15)
     page = opened(chromium, file.as_uri(), offline=True)
     wait_until(lambda: coloured(pixels(page)) > 300)
@@ -112,7 +112,7 @@ def test_a_page_written_plays_without_server_or_network(chromium, tmp_path):
     wait_until(lambda: (np.abs(pixels(page) - before).max(-1) > 0.15).sum() > 300)
 
 
-def test_layers_and_chains_are_chosen_while_it_plays(swing):
+def test_layers_and_samples_can_be_chosen_during_playback(swing):
     everything = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
     viewer = swing.view(port=0, show=everything)
     try:
@@ -129,7 +129,7 @@ def test_layers_and_chains_are_chosen_while_it_plays(swing):
         viewer.close()
 
 
-def test_films_have_their_frames(swing, tmp_path):
+def test_films_have_the_expected_number_of_frames(swing, tmp_path):
     (gif,) = swing.film(tmp_path / "swing.gif", fps=5, size=(200, 160))
     with Image.open(gif) as pictures:
         assert pictures.n_frames == 6
@@ -153,7 +153,7 @@ def test_pictures_show_every_layer(swing, tmp_path):
     assert coloured(np.asarray(many - few)) > 0
 
 
-def test_a_model_of_every_joint_can_be_looked_at():
+def test_a_model_with_every_joint_type_can_be_drawn():
     builder = rb.ModelBuilder()
     joints = (rb.Free(), rb.Screw((0, 0, 1), 0.1), rb.Spherical(), rb.Universal(), rb.Planar(), rb.Prismatic((1, 0, 0)))
     for i, joint in enumerate(joints):
@@ -165,7 +165,7 @@ def test_a_model_of_every_joint_can_be_looked_at():
     assert model.picture(show=("bodies", "ellipsoids", "reactions")).axes
 
 
-def test_between_saved_states_a_steady_spin_is_exact():
+def test_interpolation_of_a_steady_spin_is_exact():
     """About a principal axis a free body turns steadily, and a cubic of a straight line is that line."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("top", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.2, 0.3), mass=1.0))
@@ -176,7 +176,7 @@ def test_between_saved_states_a_steady_spin_is_exact():
     np.testing.assert_allclose(scene.quaternion[0, :, 0, 3], np.sin(half), atol=1e-8)
 
 
-def test_between_saved_states_a_swing_is_as_good_as_a_cubic():
+def test_interpolation_of_a_swing_converges_with_fourth_order():
     """The error falls with the fourth power of the time between saved states."""
     rod = rb.Model.serial_chain(1)
     exact = rod.simulate([[0.0]], [[0.0]], 1.0, save_at=801, rtol=1e-12, atol=1e-14)
@@ -187,7 +187,7 @@ def test_between_saved_states_a_swing_is_as_good_as_a_cubic():
     assert 12.0 < errors[0] / errors[1] < 20.0
 
 
-def test_a_chain_that_fails_stays_where_it_was_last(swing):
+def test_a_failed_sample_is_drawn_at_its_last_state(swing):
     q = swing.q.copy()
     q[3, 10:] = np.nan
     broken = rb.Trajectory(swing.t, q, swing.qd, *(getattr(swing, n) for n in COUNTS), model=swing.model)
@@ -199,7 +199,7 @@ def test_a_chain_that_fails_stays_where_it_was_last(swing):
 COUNTS = ("status", "steps", "rejections", "evaluations")
 
 
-def test_a_box_is_known_by_its_inertia():
+def test_the_box_of_a_body_has_its_inertia():
     inertia = rb.Inertia.box((0.3, 0.1, 0.2), mass=2.0)
     edges, axes = box_of_inertia(inertia.mass, inertia.inertia)
     found = np.abs(axes) @ edges
@@ -207,11 +207,11 @@ def test_a_box_is_known_by_its_inertia():
     np.testing.assert_allclose(np.linalg.det(axes), 1.0)
 
 
-def test_visuals_are_shown_and_missing_meshes_named(tmp_path):
+def test_visuals_are_drawn_and_missing_meshes_are_named(tmp_path):
     builder = rb.ModelBuilder()
     looks = [rb.Visual("sphere", (0.2,), rb.Pose((0, 0, 1))), rb.Visual("mesh", file=str(tmp_path / "gone.stl"))]
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), visuals=looks)
-    with pytest.warns(UserWarning, match=r"these meshes are not shown: .*gone\.stl is not there"):
+    with pytest.warns(UserWarning, match=r"these meshes are not shown: .*gone\.stl does not exist"):
         (ball,) = shapes_of(builder.build())
     np.testing.assert_allclose(np.linalg.norm(ball.vertices - [0, 0, 1], axis=1), 0.2)
 
@@ -225,17 +225,17 @@ def test_visuals_are_shown_and_missing_meshes_named(tmp_path):
         ({"speed": 1e-9}, "the film would have .* frames"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(swing, tmp_path, settings, message):
+def test_invalid_settings_are_refused(swing, tmp_path, settings, message):
     with pytest.raises(rb.StateError, match=message):
         swing.film(tmp_path / "swing.gif", **settings)
 
 
-def test_an_unknown_kind_of_film_is_refused(swing, tmp_path):
+def test_an_unknown_film_format_is_refused(swing, tmp_path):
     with pytest.raises(rb.StateError, match=r"expected \.html, \.gif, \.mp4 or \.png; found \.avi"):
         swing.film(tmp_path / "swing.avi")
 
 
-def test_a_motion_saved_at_its_ends_only_is_said_to_be_so(tmp_path):
+def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0)
     with pytest.warns(UserWarning, match="saved at its beginning and end only.*give simulate a save_at"):
         motion.film(tmp_path / "swing.png", fps=2)
@@ -243,7 +243,7 @@ def test_a_motion_saved_at_its_ends_only_is_said_to_be_so(tmp_path):
         motion.plot()
 
 
-def test_a_picture_has_all_of_a_mechanisms_shapes_in_it():
+def test_a_picture_contains_all_shapes_of_a_mechanism():
     """The edges of the picture stay empty, though the visuals reach far beyond joints and centres of mass."""
     builder = rb.ModelBuilder()
     looks = [rb.Visual("box", (0.1, 0.1, 4.0), rb.Pose((0, 0, 2.0)), colour=(1, 0, 0))]
@@ -259,7 +259,7 @@ def test_a_picture_has_all_of_a_mechanisms_shapes_in_it():
 
 
 @pytest.mark.parametrize("limits", [(-1.0, np.inf), (-np.inf, -4.0), (0.5, 0.5), (-np.inf, np.inf)])
-def test_sliders_go_as_far_as_the_joints_may(limits):
+def test_sliders_cover_the_joint_limits(limits):
     builder = rb.ModelBuilder()
     lower, upper = limits
     limited = rb.JointLimits(lower=lower, upper=upper)
@@ -275,7 +275,7 @@ def test_sliders_go_as_far_as_the_joints_may(limits):
         viewer.close()
 
 
-def test_a_short_motion_plays_too():
+def test_a_short_motion_plays():
     """Its clock is finer than what its slider shows."""
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[3.0]], 0.004, method="rk4", step=1e-3, save_at=5)
     viewer = motion.view(port=0)
@@ -285,7 +285,7 @@ def test_a_short_motion_plays_too():
         viewer.close()
 
 
-def test_the_shapes_are_those_of_the_chain_that_is_chosen():
+def test_the_shapes_are_those_of_the_chosen_sample():
     lengths = np.array([0.25, 1.0])
     placed = np.zeros((2, 2, 3))
     placed[:, 1, 0] = lengths
@@ -301,7 +301,7 @@ def test_the_shapes_are_those_of_the_chain_that_is_chosen():
         viewer.close()
 
 
-def test_a_motion_whose_reactions_are_not_known_can_be_posed():
+def test_a_motion_without_known_reactions_can_be_drawn():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
@@ -315,7 +315,7 @@ def test_a_motion_whose_reactions_are_not_known_can_be_posed():
 
 
 @pytest.mark.parametrize(("name", "text"), [("empty.obj", "v 0 0 0\n"), ("damaged.stl", "xx")])
-def test_a_damaged_mesh_is_named_and_left_out(tmp_path, name, text):
+def test_a_damaged_mesh_is_left_out_with_a_warning(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     builder = rb.ModelBuilder()
     looks = [rb.Visual("mesh", file=str(tmp_path / name))]

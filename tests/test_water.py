@@ -81,7 +81,7 @@ def test_mass_matrix_is_the_sum_of_all_added_masses(kinds):
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-def test_kirchhoffs_equations_body_by_body(kinds):
+def test_water_forces_satisfy_kirchhoffs_equations_for_each_body(kinds):
     """Bias and gravity forces less those in air: cross terms of A v in body axes, and buoyancy at its centre."""
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
@@ -109,7 +109,7 @@ def test_kirchhoffs_equations_body_by_body(kinds):
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-def test_equations_of_motion_are_made_of_their_parts(kinds):
+def test_inverse_dynamics_in_water_is_the_sum_of_its_terms(kinds):
     model = immersed_tree(KINDS[kinds])
     q, qd, qdd = state(model)
     H, C, g = model.mass_matrix(q), model.coriolis_matrix(q, qd), model.gravity_forces(q)
@@ -123,7 +123,7 @@ def test_equations_of_motion_are_made_of_their_parts(kinds):
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-def test_mass_matrix_changes_as_the_coriolis_matrix_says(kinds):
+def test_the_rate_of_the_mass_matrix_in_water_agrees_with_the_coriolis_matrix(kinds):
     """dH/dt = C + C^T, so that dH/dt - 2 C is skew-symmetric; the difference of fourth order errs by h^4."""
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
@@ -134,7 +134,7 @@ def test_mass_matrix_changes_as_the_coriolis_matrix_says(kinds):
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-def test_power_of_the_motors_is_the_rate_of_energy(kinds):
+def test_power_of_the_joint_forces_is_the_rate_of_energy(kinds):
     model = immersed_tree(KINDS[kinds])
     q, qd, qdd = state(model)
     energies = []
@@ -189,7 +189,7 @@ def test_a_sphere_starts_with_the_acceleration_of_its_added_mass(density):
     np.testing.assert_allclose(found, [0, 0, expected, 0, 0, 0], atol=1e-13)
 
 
-def test_a_sphere_sinks_with_the_closed_form():
+def test_a_sinking_sphere_follows_the_closed_form():
     """m v' = W - c v^2 with the added mass in m: v = terminal tanh(t W / (m terminal))."""
     model = ball(drag=3.0)
     displaced = 1000.0 * model.volume[0]
@@ -221,7 +221,7 @@ def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, d
     np.testing.assert_allclose(motion.q[-1, :3], expected * 0.3**2 / 2, rtol=0, atol=1e-8)
 
 
-def test_what_floats_along_with_the_current_does_so_for_ever():
+def test_a_body_drifting_with_the_current_keeps_its_velocity():
     """A body of the water's density, without weight, in a current that changes: it moves as the water would."""
     model = ball(density=1000.0, drag=1.0).vary(gravity=(0, 0, 0))
     wave = rb.Signal.sines(0.3, 2.0, phase=0.4)
@@ -234,7 +234,7 @@ def test_what_floats_along_with_the_current_does_so_for_ever():
     np.testing.assert_allclose(velocity[:, 1], wave(times_), rtol=0, atol=1e-7)
 
 
-def test_a_steady_current_is_a_change_of_frame():
+def test_a_steady_current_is_equivalent_to_a_moving_frame():
     """Galilei: seen from the current, the body moves as in still water."""
     model = immersed_tree(("free",), seed=5)
     model = rb.Model(dataclasses.replace(model.description, gravity=np.zeros(3)))
@@ -251,7 +251,7 @@ def test_a_steady_current_is_a_change_of_frame():
     np.testing.assert_allclose(shift, np.tile(0.02 * stream, (model.n_bodies, 1)), rtol=0, atol=1e-6)
 
 
-def test_ellipsoids_are_lambs():
+def test_added_masses_of_ellipsoids_agree_with_lamb():
     """Lamb (1932), section 114: of a prolate spheroid of 2:1, k = 0.209 along and 0.702 across, k' = 0.240.
 
     His table has three digits; a sphere's 1/2 and a disc's limit are exact.
@@ -269,14 +269,14 @@ def test_ellipsoids_are_lambs():
     np.testing.assert_allclose(disc[[0, 4]], [8 / 3, 16 / 45], rtol=1e-4)
 
 
-def test_a_cylinder_has_the_added_mass_of_the_manipulators():
+def test_a_cylinder_has_the_added_mass_used_for_manipulators():
     along_y = rb.Immersion.cylinder(0.1, 2.0, mass=3.0, axis=(0, 1, 0), center=(0, 0.5, 0))
     added = shifted(along_y.added_mass + 1000.0 * along_y.added_volume, rb.Pose(rotation=along_y.frame.rotation))
     across, turning = 1000 * np.pi * 0.01 * 2.0, 1000 * np.pi * 0.01 * 8.0 / 12
     np.testing.assert_allclose(np.diag(added), [across, 0.3, across, turning, 0, turning], rtol=1e-12, atol=1e-12)
 
 
-def test_density_zero_is_air():
+def test_zero_fluid_density_means_air():
     model = immersed_tree(KINDS["one_dof_tree"])
     q, qd, qdd = state(model)
     dry = in_air(model)
@@ -290,7 +290,7 @@ def test_density_zero_is_air():
 
 
 @pytest.mark.parametrize("field", ["fluid_density", "volume", "linear_damping", "strip_drag", "mass", "inertia", "cg"])
-def test_chains_that_differ_in_water_are_each_as_if_alone(field):
+def test_samples_with_different_water_parameters_equal_single_models(field):
     """Whichever comes first: also one that is dry, or has nothing that the water could act on."""
     model = immersed_tree(KINDS["one_dof_tree"])
     q, qd, qdd = (x[:2] for x in state(model))
@@ -324,7 +324,7 @@ def test_chains_that_differ_in_water_are_each_as_if_alone(field):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(fault, sentence):
+def test_invalid_water_parameters_are_refused_by_name(fault, sentence):
     with pytest.raises(rb.RbchainError, match=sentence):
         fault()
 

@@ -31,7 +31,7 @@ def test_a_payload_may_be_an_inertia(body):
     assert_same(model.with_payload(body, inertia=load), model.with_payload(body, load.mass, load.cg, load.inertia))
 
 
-def test_a_payload_of_each_sample_may_be_a_list_of_inertias():
+def test_payloads_per_sample_may_be_a_list_of_inertias():
     model, loads = arm(), [random_inertia(RNG) for _ in range(5)]
     many = model.with_payload("tool", inertia=loads)
     assert many.batch_shape == (5,)
@@ -41,7 +41,7 @@ def test_a_payload_of_each_sample_may_be_a_list_of_inertias():
         np.testing.assert_array_equal(many.of_sample(i).mass, one.mass)
 
 
-def test_a_payload_is_what_a_fixed_body_is():
+def test_a_payload_equals_a_fixed_body():
     """Against the builder, which joins the bodies by itself."""
     load, pose = random_inertia(RNG), rb.Pose((0.1, 0.2, 0.3), random_rotation(RNG))
     rod = rb.Inertia.rod(1.0, mass=2.0)
@@ -68,7 +68,7 @@ def test_a_payload_is_what_a_fixed_body_is():
         ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "mass or cg is given besides"),
     ],
 )
-def test_a_payload_is_said_in_one_way(given, sentence):
+def test_a_payload_given_twice_is_refused(given, sentence):
     with pytest.raises(rb.ModelError, match=f"payload on 'tool': .*{sentence}"):
         arm().with_payload("tool", **given)
 
@@ -82,13 +82,13 @@ def test_a_payload_is_said_in_one_way(given, sentence):
         ([rb.Inertia(1.0), 2.0], "payload on 'tool'"),
     ],
 )
-def test_a_payload_that_cannot_be_is_refused(load, sentence):
+def test_an_invalid_payload_is_refused(load, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         arm().with_payload("tool", inertia=load)
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
-def test_bodies_may_vary_as_inertias(batch):
+def test_inertias_may_be_varied_as_inertia_objects(batch):
     model, count = arm(), int(np.prod(batch)) * 2
     inertias = [random_inertia(RNG) for _ in range(count)]
     nested = np.array(inertias, dtype=object).reshape(*batch, 2)
@@ -100,7 +100,7 @@ def test_bodies_may_vary_as_inertias(batch):
         assert found.batch_shape == batch
 
 
-def test_what_is_varied_as_inertias_is_not_varied_twice_nor_anyhow():
+def test_invalid_variations_by_inertia_objects_are_refused():
     model, bodies = arm(), [rb.Inertia(1.0, inertia=(1, 1, 1))] * 2
     with pytest.raises(
         rb.ModelError, match=r"inertia consists of Inertias, which already set .* but mass is given too"
@@ -114,6 +114,6 @@ def test_what_is_varied_as_inertias_is_not_varied_twice_nor_anyhow():
         model.vary(inertia=[bodies[0], 1.0])
 
 
-def test_links_of_a_serial_chain_are_inertias():
+def test_the_inertia_of_a_serial_chain_must_be_an_inertia_object():
     with pytest.raises(rb.ModelError, match=r"inertia is \(1, 1, 1\); expected an Inertia"):
         rb.Model.serial_chain(2, inertia=(1, 1, 1))

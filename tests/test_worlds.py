@@ -31,11 +31,11 @@ def assert_same(found, expected, tolerance=1e-13):
     "name, density",
     [("steel", 7850), ("Aluminum", 2700), ("ALUMINIUM", 2700), ("water", 1000), ("cast-iron", 7200), (" pvc ", 1400)],
 )
-def test_a_material_has_a_density_whatever_its_spelling(name, density):
+def test_material_names_are_matched_in_any_spelling(name, density):
     assert density_of(name) == density
 
 
-def test_every_material_and_alias_is_known():
+def test_every_material_and_alias_has_a_density():
     assert all(density_of(name) == density for name, density in DENSITIES.items())
     assert all(density_of(alias.upper()) == DENSITIES[name] for alias, name in ALIASES.items())
     assert all(100 < density < 23000 for density in DENSITIES.values())
@@ -43,7 +43,7 @@ def test_every_material_and_alias_is_known():
 
 
 @pytest.mark.parametrize("wrong", ["unobtainium", "", 0, -1.0, np.nan, np.inf, None, [7850], True])
-def test_what_is_no_material_is_refused_with_the_names_that_are(wrong):
+def test_an_unknown_material_is_refused_with_the_known_names(wrong):
     with pytest.raises(rb.ModelError, match=r"(unknown|density (is|has) .*; expected ).*ABS, .*steel, .*water"):
         density_of(wrong)
 
@@ -84,19 +84,19 @@ FACTORS = {
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("dimension", SI)
-def test_numbers_in_a_system_become_si(system, dimension):
+def test_numbers_are_converted_to_si(system, dimension):
     units, factor = Units(system), FACTORS[system].get(dimension, 1.0)
     assert units.quantity(3.7, dimension) == getattr(units, dimension)(3.7) == pytest.approx(3.7 * factor, rel=1e-14)
     np.testing.assert_allclose(units.quantity([1, -2, 0.5], dimension), np.array([1, -2, 0.5]) * factor, rtol=1e-14)
     assert units.quantity(f"2.5 {units.units[dimension]}", dimension) == pytest.approx(2.5 * factor, rel=1e-14)
 
 
-def test_si_is_kept_to_the_bit():
+def test_si_values_are_kept_unchanged():
     values = np.random.default_rng(0).normal(size=100)
     assert all((Units().quantity(values, dimension) == values).all() for dimension in SI)
 
 
-def test_angles_are_in_degrees_where_asked_for():
+def test_angles_are_in_degrees_on_request():
     units = Units("mm-kg-s", degrees=True)
     assert units.angle(180) == pytest.approx(np.pi, rel=1e-15)
     assert units.angle("0.5 turn") == units.angle("180°") == pytest.approx(np.pi, rel=1e-15)
@@ -105,11 +105,11 @@ def test_angles_are_in_degrees_where_asked_for():
 
 
 @pytest.mark.parametrize("value", ["30 cm", "0.3m", "3e2 mm", " +.3  meter ", "0.3 kg m / kg", "0.3 m**2/m"])
-def test_strings_bring_their_own_units(value):
+def test_strings_may_contain_units(value):
     assert Units("inch-pound").length(value) == pytest.approx(0.3, rel=1e-14)
 
 
-def test_quantities_of_any_registry_bring_their_own_units():
+def test_quantities_of_any_pint_registry_are_converted():
     foreign = pint.UnitRegistry()
     units = Units("mm-kg-s")
     assert units.mass(foreign.Quantity(2.0, "lb")) == pytest.approx(2 * POUND, rel=1e-14)
@@ -146,12 +146,12 @@ def test_quantities_of_any_registry_bring_their_own_units():
         (1.0, "colour", "dimension is 'colour'; expected one of length, mass"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(value, dimension, sentence):
+def test_values_of_the_wrong_dimension_are_refused_by_name(value, dimension, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         Units().quantity(value, dimension)
 
 
-def test_a_system_that_is_none_is_refused():
+def test_an_unknown_system_of_units_is_refused():
     with pytest.raises(rb.ModelError, match="units are 'mks'; expected one of SI, mm-kg-s"):
         Units("mks")
     with pytest.raises(rb.ModelError, match="degrees is 'no'; expected True or False"):
@@ -160,7 +160,7 @@ def test_a_system_that_is_none_is_refused():
 
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("shape", ["box", "cylinder", "sphere"])
-def test_shapes_in_other_units_are_the_same_bodies(system, shape):
+def test_shapes_in_other_units_give_the_same_inertias(system, shape):
     of = FACTORS["SI"] | FACTORS[system]
     length, density, moved = np.array([0.3, 0.02, 0.02111]), density_of("steel"), np.array([0.1, -0.2, 0.05])
 
@@ -184,7 +184,7 @@ def test_shapes_in_other_units_are_the_same_bodies(system, shape):
     assert_same(rb.Inertia(units.mass(mass / of["mass"]), units.length(theirs.cg), tensor), expected)
 
 
-def test_a_world_in_millimetres_is_the_world_in_metres():
+def test_a_model_in_millimetres_equals_the_model_in_metres():
     def crane(units, reach, bob, weight):
         builder = rb.ModelBuilder(gravity=weight)
         boom = rb.Inertia.box(units.length([reach, 2 * bob, 2 * bob]), density=density_of("aluminium"))
@@ -225,7 +225,7 @@ def saved(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["stl", "STL", "obj"])
-def test_a_cube_and_a_tetrahedron_have_their_closed_forms(saved, ending):
+def test_meshes_of_a_cube_and_a_tetrahedron_have_the_closed_form_inertias(saved, ending):
     cube = trimesh.creation.box(extents=(0.5, 0.25, 2.0))
     cube.apply_translation((1.0, -0.5, 4.0))  # exact in float32, as a binary STL has it
     path = saved(cube, ending)
@@ -237,14 +237,14 @@ def test_a_cube_and_a_tetrahedron_have_their_closed_forms(saved, ending):
     assert_same(inertia_of_mesh(saved(mesh, ending, "corner"), density=1.0), expected)
 
 
-def test_units_scale_by_the_third_and_the_fifth_power(saved):
+def test_mass_and_inertia_of_a_mesh_scale_with_its_unit(saved):
     mesh, one = tetrahedron()
     for units, scale in ((0.5, 0.5), ("mm", 1e-3), ("in", INCH), (1e-9, 1e-9)):
         expected = rb.Inertia(one.mass * scale**3, one.cg * scale, one.inertia * scale**5)
         assert_same(inertia_of_mesh(saved(mesh), density=1, units=units), expected)
 
 
-def test_thin_sheets_and_a_part_inside_a_hollow_are_solids(saved):
+def test_thin_sheets_and_nested_parts_are_solids(saved):
     sheet = trimesh.creation.box(extents=(1.0, 1.0, 2.0**-23))
     expected = rb.Inertia.box((1, 1, 2.0**-23), density=1)
     assert_same(inertia_of_mesh(saved(sheet), density=1.0), expected, 1e-9)
@@ -254,7 +254,7 @@ def test_thin_sheets_and_a_part_inside_a_hollow_are_solids(saved):
     assert found.mass == pytest.approx(64 - 8 + 1, rel=1e-14)
 
 
-def test_a_mesh_far_from_its_origin_is_as_accurate(saved):
+def test_the_inertia_of_a_mesh_far_from_its_origin_is_accurate(saved):
     cube = trimesh.creation.box(extents=(1.0, 2.0, 4.0))
     cube.apply_translation((1e6, 0.0, 0.0))
     found = inertia_of_mesh(saved(cube), density=1.0)
@@ -263,7 +263,7 @@ def test_a_mesh_far_from_its_origin_is_as_accurate(saved):
 
 
 @pytest.mark.parametrize("inner, outer, sign", [(1.0, 2.0, -1), (1.0, 0.0, 1)])
-def test_hollows_and_several_parts_count_as_they_are(saved, inner, outer, sign):
+def test_hollows_and_several_parts_are_integrated_correctly(saved, inner, outer, sign):
     parts = [trimesh.creation.box(extents=(2.0, 2.0, 2.0))]
     expected = rb.Inertia.box((2, 2, 2), density=1)
     if sign < 0:
@@ -319,7 +319,7 @@ def beside(mesh, other, distance=5.0):
     ids=["hole", "inverted", "one_turned", "second_open", "second_inverted", "nested", "touching", "flat", "point"],
 )
 @pytest.mark.parametrize("ending", ["stl", "obj"])
-def test_a_mesh_that_bounds_no_solid_is_refused(saved, spoil, sentence, ending):
+def test_a_mesh_that_is_not_closed_is_refused(saved, spoil, sentence, ending):
     path = saved(spoil(trimesh.creation.box(extents=(2.0, 2.0, 2.0))), ending)
     with pytest.raises(rb.FileFormatError, match=sentence) as caught:
         inertia_of_mesh(path, density=1.0)
@@ -346,7 +346,7 @@ def test_files_without_a_mesh_are_refused(tmp_path, name, text, sentence):
         inertia_of_mesh(path, density=1.0)
 
 
-def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
+def test_a_missing_mesh_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.stl: no such file"):
         inertia_of_mesh(tmp_path / "none.stl", density=1.0)
 
@@ -363,7 +363,7 @@ def test_a_file_that_is_not_there_is_said_to_be(tmp_path):
         ({"mass": 1.0, "units": "furlong"}, "units is 'furlong'"),
     ],
 )
-def test_settings_that_do_not_fit_a_mesh_are_refused(saved, settings, sentence):
+def test_invalid_settings_of_a_mesh_are_refused(saved, settings, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
         inertia_of_mesh(saved(trimesh.creation.box()), **settings)
 

@@ -1,4 +1,4 @@
-"""`rbchain doctor`: what this machine and installation make of rbchain."""
+"""`rbchain doctor`: the installation, the processor and the compile cache."""
 
 import argparse
 import os
@@ -18,10 +18,10 @@ from ..core.simd import machine_code
 from ..core.simd.levels import LANE_WIDTHS, NATIVE, PLAIN_NUMBA, supported_levels
 from ..drivers import dynamics
 from ..drivers.threads import get_num_threads
-from .output import EXIT_OK
+from .output import EXIT_OK, help_texts
 
 FEATURES = ("sse2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "yourdfpy", "lxml", "tomli-w", "lazy-loader")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "rich", "lxml", "tomli-w", "lazy-loader")
 EXTRAS = (
     "pint",
     "trimesh",
@@ -37,10 +37,12 @@ EXTRAS = (
 )
 
 
-def add_doctor(commands: Any, form: dict[str, Any]) -> None:
-    """Add the command to the parser's."""
-    doctor = commands.add_parser("doctor", help="show what this machine and installation make of rbchain", **form)
-    doctor.set_defaults(command=_doctor, subject=lambda options: None, when_interrupted="nothing was done")
+def add_doctor(commands: Any) -> None:
+    """Add the command `doctor` to the parser."""
+    summary = "show the installation: processor, lanes, threads, compile cache and package versions"
+    texts = help_texts(f"{summary.capitalize()}.", "rbchain doctor")
+    doctor = commands.add_parser("doctor", help=summary, **texts)
+    doctor.set_defaults(command=_doctor, subject=lambda options: None, when_interrupted="nothing was changed")
 
 
 def _doctor(options: argparse.Namespace, subject: None, console: Console) -> int:
@@ -64,16 +66,16 @@ def _doctor(options: argparse.Namespace, subject: None, console: Console) -> int
 
 
 def findings() -> dict[str, str]:
-    """What there is to say, by name."""
+    """Return the properties of the installation by name."""
     host = llvmlite.binding.get_host_cpu_features()
     present = [feature for feature in FEATURES if host.get(feature)]
-    jit = "off: NUMBA_DISABLE_JIT is set, everything runs as plain Python" if numba.config.DISABLE_JIT else "on"
+    jit = "off: NUMBA_DISABLE_JIT is set, and functions run in plain Python" if numba.config.DISABLE_JIT else "on"
     return {
         "rbchain": f"{__version__} in {Path(__file__).parents[1]}",
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
-        "processor": f"{llvmlite.binding.get_host_cpu_name()} with {', '.join(present) or 'nothing special'}",
+        "processor": f"{llvmlite.binding.get_host_cpu_name()} with {', '.join(present) or 'no vector instructions'}",
         "lanes": f"{LANE_WIDTHS['float64']} of float64, {LANE_WIDTHS['float32']} of float32",
-        "threads": f"{get_num_threads()} of {os.cpu_count()} cores (RBCHAIN_NUM_THREADS, rb.set_num_threads)",
+        "threads": f"{get_num_threads()} of {os.cpu_count()} cores (set by RBCHAIN_NUM_THREADS or rb.set_num_threads)",
         "compiling": jit,
         "machine code": _machine_code(),
         "cache": _cache_state(),
@@ -90,7 +92,7 @@ def _version(package: str) -> str:
 
 
 def _machine_code() -> str:
-    """For which processors this process compiles, and with what."""
+    """Describe the processors that this process compiles for, and the build."""
     if PLAIN_NUMBA:
         return "RBCHAIN_PLAIN_NUMBA is set: every process compiles for its host and keeps nothing"
     wanted = os.environ.get("RBCHAIN_MACHINE_CODE")
@@ -99,39 +101,39 @@ def _machine_code() -> str:
 
 
 def _cache() -> Path | None:
-    """The user's cache, which has a folder for each folder of sources; None if machine code is not kept."""
+    """Return the folder of the user's cache; None if machine code is not kept."""
     cache = getattr(dynamics.forward_dynamics, "_cache", None)
     path = getattr(cache, "cache_path", None)
     return None if path is None else Path(path)
 
 
 def _cache_state() -> str:
-    """Where machine code is kept, how much of it, and whether more can be."""
+    """Describe the folder with the machine code: its size, and whether it can be written."""
     folder = _cache()
     if folder is None:
-        return "none: what is compiled is lost with the process"
+        return "none: machine code is not kept, and every process compiles again"
     files = list(folder.glob(f"*{machine_code.SUFFIX}"))
     current = _current(folder)
     size = sum(file.stat().st_size for file in files)
-    state = "" if os.access(_existing(folder), os.W_OK) else "; it cannot be written"
+    state = "" if os.access(_existing(folder), os.W_OK) else "; not writable, so machine code is not kept"
     return (
-        f"{folder}: {len(files)} files, {size / 1e6:.1f} MB, {len(current)} for this process{state} (NUMBA_CACHE_DIR)"
+        f"{folder}: {len(files)} files, {size / 1e6:.1f} MB, {len(current)} for this process{state} (set by NUMBA_CACHE_DIR)"
     )
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the closest one above it that exists."""
+    """Return the folder, or the closest one above it that exists."""
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def _current(folder: Path) -> list[str]:
-    """Names of the drivers, one for each file that this process would load from a folder."""
+    """Return the name of the driver of each file that this process can load from a folder."""
     ending = f".{machine_code.TARGET}.{machine_code.BUILD[:8]}."
     return [file.name.partition(ending)[0] for file in folder.glob(f"*{ending}*{machine_code.SUFFIX}")]
 
 
 def driver_origins() -> dict[str, tuple[int, int]]:
-    """Of each driver with machine code: how many signatures are in the installed package, and how many in the cache."""
+    """Count the signatures of each driver whose machine code is in the package, and in the cache."""
     folder = _cache()
     installed = Counter(_current(machine_code.INSTALLED))
     cached = Counter(_current(folder) if folder is not None else [])

@@ -1,19 +1,48 @@
-"""What all commands share: their exit codes, and where results go."""
+"""Parts that all commands share: exit codes, the end of the help texts, and the check of output files."""
 
+import argparse
+import math
+import textwrap
 from pathlib import Path
+from typing import Any
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_CODES = (
+    "exit codes: 0 done; 1 some samples failed; 2 the command or a file is invalid, or results are damaged; "
+    "130 interrupted"
+)
+
+
+def help_texts(description: str, *examples: str) -> dict[str, Any]:
+    """Return the arguments of a parser for its description, and for examples and exit codes at the end of the help."""
+    lines = ["examples:" if len(examples) > 1 else "example:", *(f"  {example}" for example in examples)]
+    return {
+        "description": textwrap.fill(description, 100),
+        "epilog": "\n".join([*lines, "", EXIT_CODES]),
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def check_state_options(options: argparse.Namespace) -> None:
+    """Raise a ValueError unless the options for random initial states and for the duration are valid."""
+    for name, least in (("batch", 1), ("seed", 0)):
+        if getattr(options, name) < least:
+            raise ValueError(f"--{name} is {getattr(options, name)}; expected a whole number of at least {least}")
+    if not 0.0 < options.duration < math.inf:
+        raise ValueError(f"--duration is {options.duration}; expected a finite number of seconds above 0")
+    if not 0.0 <= options.spread < math.inf:
+        raise ValueError(f"--spread is {options.spread}; expected a finite number of at least 0")
 
 
 def writable(out: str | None, ending: str = ".npz") -> Path | None:
-    """Where the results go, with this ending, found out before they are computed."""
+    """Return the path of an output file with this ending. Raise an error if it cannot be written."""
     if out is None:
         return None
     path = Path(out if out.endswith(ending) else out + ending)
     if Path(out).is_dir() or path.is_dir():
-        raise ValueError(f"--out {out}: this is a folder; expected a file")
+        raise ValueError(f"--out is {out}, which is a folder; expected the name of a file")
     if not path.parent.is_dir():
-        raise ValueError(f"--out {out}: there is no folder {path.parent}")
+        raise ValueError(f"--out is {out}, but the folder {path.parent} does not exist; create it first")
     existed = path.exists()
     with path.open("ab"):
         pass

@@ -1,4 +1,4 @@
-"""`rbchain simulate`, `rbchain info` and `rbchain view`: what is done with one mechanism."""
+"""`rbchain simulate`, `rbchain info` and `rbchain view`: commands for one mechanism."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.tree import Tree
 
 from .. import Free, Status, load
 from ..trajectory import Trajectory
-from .output import EXIT_OK, EXIT_SOME_FAILED, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .view import add_view
 
 if TYPE_CHECKING:
@@ -24,40 +24,59 @@ if TYPE_CHECKING:
 SAMPLES_PER_PIECE = 1000
 
 
-def add_single(commands: Any, form: dict[str, Any]) -> None:
-    """Add the three commands to the parser's."""
+def add_single(commands: Any) -> None:
+    """Add the commands `simulate`, `info` and `view` to the parser."""
     file = argparse.ArgumentParser(add_help=False)
-    file.add_argument("file", metavar="FILE", help="the mechanism: a URDF, MJCF (.xml) or TOML file")
+    file.add_argument("file", metavar="FILE", help="mechanism: a URDF, MJCF (.xml) or TOML file")
     file.add_argument(
         "--nonphysical-inertia",
         choices=("warn", "refuse"),
         default="warn",
-        help="what to do about an inertia that no body can have (default: warn)",
+        help="whether to warn of an inertia that is physically impossible, or to stop with an error (default: warn)",
     )
-    file.add_argument("--free-base", action="store_true", help="let the root link of a URDF float; fixed otherwise")
+    file.add_argument(
+        "--free-base", action="store_true", help="let the root link of a URDF file float (default: fixed to the world)"
+    )
     simulate = commands.add_parser(
-        "simulate", parents=[file], help="let randomly started copies of a mechanism swing freely", **form
+        "simulate",
+        parents=[file],
+        help="simulate a batch of samples with random initial states and no actuator forces",
+        **help_texts(
+            "Simulate a batch of samples with random initial states and no actuator forces. Print the number of steps "
+            "and the accuracy.",
+            "rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz",
+            "rbchain simulate arm.urdf --batch 1 --duration 10 --method rk4 --step 1e-3",
+        ),
     )
-    simulate.add_argument("--batch", type=int, default=1000, help="how many copies (default: 1000)")
-    simulate.add_argument("--duration", type=float, default=1.0, help="of the motion, in s (default: 1)")
+    simulate.add_argument("--batch", type=int, default=1000, help="number of samples (default: 1000)")
+    simulate.add_argument("--duration", type=float, default=1.0, help="duration of the motion in s (default: 1)")
     simulate.add_argument(
         "--spread",
         type=float,
         default=0.1,
-        help="standard deviation of the initial positions (rad or m) about neutral ones and of the initial velocities "
-        "(per s) about zero (default: 0.1)",
+        help="standard deviation of the initial positions from the neutral ones, in rad or m, and of the initial "
+        "velocities from zero, in rad/s or m/s (default: 0.1)",
     )
-    simulate.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
-    simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="of integration (default: rk45)")
-    simulate.add_argument("--step", type=float, help="of rk4, in s; rk4 needs it")
+    simulate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="integrator (default: rk45)")
+    simulate.add_argument("--step", type=float, help="step of rk4 in s; required for rk4")
     simulate.add_argument("--rtol", type=float, default=1e-8, help="relative tolerance of rk45 (default: 1e-8)")
     simulate.add_argument("--atol", type=float, default=1e-10, help="absolute tolerance of rk45 (default: 1e-10)")
-    simulate.add_argument("--samples", type=int, default=21, help="saved times of each motion (default: 21)")
-    simulate.add_argument("--out", metavar="FILE.npz", help="where to save t, q, qd, status and the counts")
+    simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
+    simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and step counts")
     simulate.set_defaults(command=_simulate)
-    info = commands.add_parser("info", parents=[file], help="show the tree of bodies and joints", **form)
+    info = commands.add_parser(
+        "info",
+        parents=[file],
+        help="show the tree of bodies and joints",
+        **help_texts(
+            "Show the tree of bodies and joints, with masses and fixed frames.",
+            "rbchain info examples/puma560.urdf",
+            "rbchain info drone.urdf --free-base",
+        ),
+    )
     info.set_defaults(command=_info)
-    add_view(commands, file, _model, form)
+    add_view(commands, file, _model)
     for command in (simulate, info):
         command.set_defaults(subject=_model, when_interrupted="nothing was saved")
 
@@ -68,16 +87,16 @@ def _model(options: argparse.Namespace) -> Model:
 
 
 def _simulate(options: argparse.Namespace, model: Model, console: Console) -> int:
-    """Swing the batch in pieces, so that the bar can move, then save and report."""
+    """Simulate the batch in pieces, so that the progress bar advances, then save and report."""
     settings = _settings(options)
     out = writable(options.out)
     q0, qd0 = _random_states(options, model)
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     pieces = []
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("compiling, the first time", total=options.batch)
+        task = progress.add_task("compiling (first run only)", total=options.batch)
         model.simulate(q0[:1], qd0[:1], 1e-6, **settings)
-        progress.update(task, description=f"swinging {escape(model.name)}")
+        progress.update(task, description=f"simulating {escape(model.name)}")
         started = time.perf_counter()
         for first in range(0, options.batch, SAMPLES_PER_PIECE):
             piece = slice(first, first + SAMPLES_PER_PIECE)
@@ -99,36 +118,36 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings of `Model.simulate`, once what the command line alone knows is checked."""
-    for option, least in (("batch", 1), ("seed", 0), ("samples", 2)):
-        if getattr(options, option) < least:
-            raise ValueError(f"--{option} is {getattr(options, option)}; expected at least {least}")
-    for option in ("duration", "spread"):
-        if not 0.0 <= getattr(options, option) < np.inf:
-            raise ValueError(f"--{option} is {getattr(options, option)}; expected a finite number, not negative")
-    if not options.duration > 0.0:
-        raise ValueError(f"--duration is {options.duration}; expected more than 0 s")
+    """Return the settings of `Model.simulate`, once the options are checked that it does not check itself."""
+    check_state_options(options)
+    if options.samples < 2:
+        raise ValueError(f"--samples is {options.samples}; expected a whole number of at least 2")
     settings = {"method": options.method, "save_at": options.samples}
     if options.method == "rk4":
         if options.step is None or not 0.0 < options.step < np.inf:
-            raise ValueError(f"--step is {options.step}; expected a positive number of seconds for --method rk4")
+            found = "missing" if options.step is None else options.step
+            raise ValueError(f"--step is {found}; --method rk4 needs a number of seconds above 0, such as --step 1e-3")
         return settings | {"step": options.step}
     if options.step is not None:
-        raise ValueError(f"--step is {options.step}, but --method rk45 chooses its own; expected none, or --method rk4")
+        raise ValueError(
+            f"--step is {options.step}, but --method rk45 chooses its own steps; remove --step, or add --method rk4"
+        )
     return settings | {"rtol": options.rtol, "atol": options.atol}
 
 
 def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Initial positions and velocities, normally distributed about the neutral positions and about rest."""
+    """Return normally distributed initial positions and velocities, centred on the neutral positions and on zero."""
     try:
         states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
     except (MemoryError, ValueError):
-        raise ValueError(f"--batch is {options.batch}: there is no memory for so many samples") from None
+        raise ValueError(
+            f"--batch is {options.batch}; this machine does not have enough memory for so many samples. Reduce --batch"
+        ) from None
     return model.integrate(model.neutral(), states[0]), states[1]
 
 
 def _report(model: Model, motion: Trajectory, seconds: float) -> Table:
-    """What happened, in a table."""
+    """Return a table of the steps, the accuracy and the failures."""
     finished = motion.status == Status.DONE
     q, qd = motion.q[finished], motion.qd[finished]
     evaluations = int(motion.evaluations.sum())
@@ -163,7 +182,12 @@ def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
     for i, body in enumerate(model.body_names):
         k, kind = model.velocity_index[i], model.joint_types[i]
         joint = f"{escape(model.joint_names[i])}: {kind}"
-        if kind in ("revolute", "prismatic", "screw", "planar"):  # a planar joint turns about its last axis
+        if kind in (
+            "revolute",
+            "prismatic",
+            "screw",
+            "planar",
+        ):  # a planar joint rotates about its last axis
             joint += ", axis ({})".format(" ".join(f"{x:.4g}" for x in model.axis[k + 2 * (kind == "planar")]))
         if kind == "screw":
             joint += f", pitch {model.pitch[k]:.4g} m/rad"

@@ -1,4 +1,4 @@
-"""`rbchain study`: Monte Carlo studies. What they need is imported when one is asked for."""
+"""`rbchain study`: Monte Carlo studies. Their packages are imported only by the commands that need them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import argparse
 import contextlib
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .output import EXIT_OK, EXIT_SOME_FAILED, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, writable
 
 if TYPE_CHECKING:
     import xarray
@@ -23,41 +23,120 @@ if TYPE_CHECKING:
     from ..study import Study
 
 
-def add_study(commands: Any, form: dict[str, Any]) -> None:
-    """The commands of `rbchain study`."""
-    study = commands.add_parser("study", help="Monte Carlo studies: many samples of a mechanism", **form)
+RESUMABLE = ("run", "resume", "sensitivity")
+
+
+class _Verb(NamedTuple):
+    """A command of `rbchain study`: its arguments, its action, and its help texts."""
+
+    parents: list[argparse.ArgumentParser]
+    load: Callable[[argparse.Namespace], Any]
+    action: Callable[[argparse.Namespace, Any, Console], int]
+    summary: str
+    examples: tuple[str, ...]
+
+
+def add_study(commands: Any) -> None:
+    """Add the commands of `rbchain study` to the parser."""
+    study = commands.add_parser(
+        "study",
+        help="run Monte Carlo studies and look at their results",
+        **help_texts(
+            "Run Monte Carlo studies and look at their results. `rbchain study VERB --help` explains a command.",
+            "rbchain study run examples/landing.toml --out landing",
+            "rbchain study report landing",
+        ),
+    )
     verbs = study.add_subparsers(required=True, metavar="VERB")
-    file = argparse.ArgumentParser(add_help=False)
-    file.add_argument("file", metavar="FILE", help="the study: a TOML file")
-    running = argparse.ArgumentParser(add_help=False)
-    running.add_argument("--executor", choices=("local", "processes", "dask"), default="local", help="default: local")
-    running.add_argument("--workers", type=int, help="of --executor processes (default: one for each core)")
-    running.add_argument("--scheduler", metavar="ADDRESS", help="of --executor dask, such as tcp://10.0.0.1:8786")
-    running.add_argument("--chunk", type=int, help="samples computed at once (default: up to 4096, as memory allows)")
-    running.add_argument("--memory", type=float, default=1.0, help="for chunks on their way, in GB (default: 1)")
-    out = argparse.ArgumentParser(add_help=False)
-    out.add_argument("--out", metavar="FOLDER", help="of the results (default: FILE without its ending)")
-    results = argparse.ArgumentParser(add_help=False)
-    results.add_argument("folder", metavar="FOLDER", help="of the results")
-    for name, summary, parents, action in (
-        ("run", "run a study, or go on with one that was interrupted", [file, running, out], _run_study),
-        ("resume", "go on with a study that was begun", [results, running], _resume_study),
-        ("sensitivity", "which parameters matter", [file, running, out], _sensitivity),
-        ("sample", "run one sample again, alone, with all of its motion", [file], _sample),
-        ("status", "how far a study is", [results], _study_status),
-        ("report", "write an HTML page about the results", [results], _report_study),
-    ):
-        verb = verbs.add_parser(name, parents=parents, help=summary, **form)
-        subject = _study if file in parents else _study_of_results if running in parents else _folder
-        again = "run the same command again" + (" to resume" if running in parents else "")
-        verb.set_defaults(command=action, subject=subject, when_interrupted=again)
+    for name, verb in _verbs().items():
+        texts = help_texts(f"{verb.summary[0].upper()}{verb.summary[1:]}.", *verb.examples)
+        parser = verbs.add_parser(name, parents=verb.parents, help=verb.summary, **texts)
+        again = "run the same command again" + (" to resume" if name in RESUMABLE else "")
+        parser.set_defaults(command=verb.action, subject=verb.load, when_interrupted=again)
         if name == "sample":
-            verb.add_argument("number", metavar="K", type=int, help="which sample, from 0 on")
-            verb.add_argument("--out", metavar="FILE.npz", help="where to save t, q, qd and what was drawn")
+            parser.add_argument("number", metavar="K", type=int, help="number of the sample, from 0")
+            parser.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and the drawn numbers")
         if name == "sensitivity":
-            verb.add_argument("--measure", help="of what (default: the first)")
-            verb.add_argument("--method", choices=("sobol", "morris"), default="sobol", help="default: sobol")
-            verb.add_argument("--samples", type=int, default=512, help="of the method's design (default: 512)")
+            parser.add_argument("--measure", help="name of the measure (default: the first one)")
+            parser.add_argument(
+                "--method", choices=("sobol", "morris"), default="sobol", help="method of the analysis (default: sobol)"
+            )
+            parser.add_argument("--samples", type=int, default=512, help="size of the design (default: 512)")
+
+
+def _verbs() -> dict[str, _Verb]:
+    file = argparse.ArgumentParser(add_help=False)
+    file.add_argument("file", metavar="FILE", help="study: a TOML file")
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("folder", metavar="FOLDER", help="folder of the results")
+    out = argparse.ArgumentParser(add_help=False)
+    out.add_argument("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)")
+    running = argparse.ArgumentParser(add_help=False)
+    running.add_argument(
+        "--executor",
+        choices=("local", "processes", "dask"),
+        default="local",
+        help="compute on the threads of one process, in several processes, or on a dask cluster (default: local)",
+    )
+    running.add_argument("--workers", type=int, help="number of processes of --executor processes (default: all cores)")
+    running.add_argument(
+        "--scheduler", metavar="ADDRESS", help="scheduler of --executor dask, such as tcp://10.0.0.1:8786"
+    )
+    running.add_argument("--chunk", type=int, help="samples computed at once (default: up to 4096, as memory allows)")
+    running.add_argument("--memory", type=float, default=1.0, help="memory limit for these samples in GB (default: 1)")
+    return {
+        "run": _Verb(
+            [file, running, out],
+            _study,
+            _run_study,
+            "run a study, or resume it after an interruption",
+            (
+                "rbchain study run examples/landing.toml --out landing",
+                "rbchain study run landing.toml --executor processes --workers 8",
+            ),
+        ),
+        "resume": _Verb(
+            [folder, running],
+            _study_of_results,
+            _resume_study,
+            "resume the study whose results are in a folder",
+            ("rbchain study resume landing",),
+        ),
+        "sensitivity": _Verb(
+            [file, running, out],
+            _study,
+            _sensitivity,
+            "compute the sensitivity of a measure to each varied parameter",
+            (
+                "rbchain study sensitivity examples/landing.toml",
+                'rbchain study sensitivity landing.toml --measure "peak speed" --method morris --samples 64',
+            ),
+        ),
+        "sample": _Verb(
+            [file],
+            _study,
+            _sample,
+            "simulate one sample again, and save its motion",
+            (
+                "rbchain study sample examples/landing.toml 17",
+                "rbchain study sample examples/landing.toml 17 --out sample17.npz",
+            ),
+        ),
+        "status": _Verb(
+            [folder],
+            _folder,
+            _study_status,
+            "show what varies in a study, and how many samples are done",
+            ("rbchain study status landing",),
+        ),
+        "report": _Verb(
+            [folder],
+            _folder,
+            _report_study,
+            "write an HTML page about the results",
+            ("rbchain study report landing",),
+        ),
+    }
 
 
 def _study(options: argparse.Namespace) -> Study:
@@ -94,64 +173,76 @@ def _resume_study(options: argparse.Namespace, study: Study, console: Console) -
 
 
 def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: Console) -> int:
-    """Run with a bar, then say what came of it."""
+    """Print the effects of the dispersions, run the study with a progress bar, and print the statistics."""
     from ..study.progress import bar_of
 
-    with _warnings_said(), bar_of(study.description) as advance:
+    _print_effects(console, study.effects)
+    with _warnings_on_stderr(), bar_of(study.description) as advance:
         results = study.run(folder, progress=advance, **_running(options))
     return _print_study(console, results, folder)
 
 
 @contextlib.contextmanager
-def _warnings_said() -> Iterator[None]:
-    """Within this, warnings are lines on stderr, without the place in the code."""
+def _warnings_on_stderr() -> Iterator[None]:
+    """Print warnings as lines on stderr, without their place in the code."""
     errors = Console(stderr=True, highlight=False)
 
-    def say(message: Warning | str, *place: Any) -> None:
+    def print_warning(message: Warning | str, *place: Any) -> None:
         errors.print(f"rbchain: warning: {message}", markup=False, soft_wrap=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = say  # type: ignore[assignment]
+        warnings.showwarning = print_warning  # type: ignore[assignment]
         yield
 
 
+def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
+    """Print a table of the dispersions and their effects on the model."""
+    table = Table(title="dispersions")
+    for column in ("name", "changes"):
+        table.add_column(column)
+    for name, effect in effects.items():
+        table.add_row(escape(name), escape(effect))
+    console.print(table if effects else "Nothing varies in this study: all samples are the same.")
+
+
 def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int:
-    """Statistics of the measures in a table."""
+    """Print the statistics of the measures, and the failure rate."""
     statistics = json.loads(results.attrs["statistics"])
     table = Table(title=escape(results.attrs["title"]))
-    for column in ("", "mean", "std", "5 %", "median", "95 %", "unit"):
-        table.add_column(column, justify="left" if column in ("", "unit") else "right")
+    for column in ("measure", "mean", "std", "5 %", "median", "95 %", "unit"):
+        table.add_column(column, justify="left" if column in ("measure", "unit") else "right")
     levels = statistics["levels"]
-    for name, found in statistics["of"].items():
-        if results[name].dims != ("sample",) or found["mean"] is None:
+    for name, measured in statistics["of"].items():
+        if results[name].dims != ("sample",) or measured["mean"] is None:
             continue
-        deviation = float("nan") if found["variance"] is None else found["variance"] ** 0.5
-        quantiles = [found["quantiles"][levels.index(p)] for p in (0.05, 0.5, 0.95)]
-        numbers = [f"{x:.5g}" for x in (found["mean"], deviation, *quantiles)]
+        deviation = float("nan") if measured["variance"] is None else measured["variance"] ** 0.5
+        quantiles = [measured["quantiles"][levels.index(p)] for p in (0.05, 0.5, 0.95)]
+        numbers = [f"{x:.5g}" for x in (measured["mean"], deviation, *quantiles)]
         table.add_row(escape(name), *numbers, escape(results[name].attrs.get("units", "")))
     console.print(table)
     rate = statistics["failure_rate"]
     console.print(
-        f"{statistics['samples']:,} samples, {statistics['failures']:,} failed: {rate['estimate']:.3%}, "
-        f"95 % interval {rate['low']:.3%} to {rate['high']:.3%}",
+        f"{statistics['samples']:,} samples, {statistics['failures']:,} failed. Failure rate {rate['estimate']:.3%}, "
+        f"95 % confidence interval {rate['low']:.3%} to {rate['high']:.3%}",
         highlight=False,
     )
-    console.print(f"results in {folder}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"results are in {folder}", markup=False, highlight=False, soft_wrap=True)
     return EXIT_SOME_FAILED if statistics["failures"] else EXIT_OK
 
 
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
-    """How far the study in a folder is."""
+    """Print the effects of the dispersions, and the number of finished samples."""
     from ..study.opening import open_finished
     from ..study.outputs import NOT_RUN, has_failed
 
     results, samples = open_finished(folder)
+    _print_effects(console, json.loads(results.attrs["effects"]))
     status = results.status.values
     done, failed = int((status != NOT_RUN).sum()), int(has_failed(status).sum())
-    ended = "finished" if "statistics" in results.attrs else "not finished"
+    is_finished = "finished" if "statistics" in results.attrs else "not finished"
     console.print(
-        f"{results.attrs['title']}: {done:,} of {samples:,} samples, {failed:,} failed, {ended}", markup=False
+        f"{results.attrs['title']}: {done:,} of {samples:,} samples, {failed:,} failed, {is_finished}", markup=False
     )
     return EXIT_OK
 
@@ -164,7 +255,7 @@ def _report_study(options: argparse.Namespace, folder: str, console: Console) ->
 
 
 def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
-    """One sample's draws and how it ended."""
+    """Simulate one sample; print its drawn numbers and its status."""
     out = writable(options.out)
     drawn, _, motion = study.sample(options.number)
     table = Table(title=f"sample {options.number} of {escape(study.description.name)}", show_header=False)
@@ -180,18 +271,18 @@ def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
 
 
 def _sensitivity(options: argparse.Namespace, study: Study, console: Console) -> int:
-    """The indices in a table, the greatest first."""
+    """Print the indices of sensitivity in a table, the greatest first."""
     measures = [m.name for m in study.description.measures]
     measure = options.measure or (measures[0] if measures else None)
     folder = _study_folder(options) / f"sensitivity-{options.method}"
-    with _warnings_said():
-        found = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
-    table = Table(title=f"{escape(str(measure))}: {options.method}, {found.attrs['motions']:,} motions")
-    names = [str(name) for name in found]
+    with _warnings_on_stderr():
+        indices = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
+    table = Table(title=f"{escape(str(measure))}: {options.method}, {indices.attrs['motions']:,} motions")
+    names = [str(name) for name in indices]
     for column in ("parameter", *names):
         table.add_column(column, justify="left" if column == "parameter" else "right")
-    order = np.argsort(-np.abs(found["ST" if options.method == "sobol" else "mu_star"].values))
+    order = np.argsort(-np.abs(indices["ST" if options.method == "sobol" else "mu_star"].values))
     for i in order:
-        table.add_row(escape(str(found.parameter.values[i])), *(f"{float(found[name][i]):.4g}" for name in names))
+        table.add_row(escape(str(indices.parameter.values[i])), *(f"{float(indices[name][i]):.4g}" for name in names))
     console.print(table)
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""`rbchain view`: a mechanism in the browser, or a film of it swinging."""
+"""`rbchain view`: show a mechanism or its motion in the browser, or write a film."""
 
 from __future__ import annotations
 
@@ -11,65 +11,71 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from .output import EXIT_OK, EXIT_SOME_FAILED, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 
 if TYPE_CHECKING:
     from ..chain import Model
     from ..view.viewer import Viewer
 
 
-def add_view(
-    commands: Any,
-    file: argparse.ArgumentParser,
-    load_model: Callable[[argparse.Namespace], Model],
-    form: dict[str, Any],
-) -> None:
-    """Add the command to the parser's."""
-    view = commands.add_parser("view", parents=[file], help="see a mechanism, or how it swings, in the browser", **form)
-    view.add_argument("--duration", type=float, help="of a free swing to show, in s; without, sliders pose the joints")
-    view.add_argument("--batch", type=int, default=1, help="how many copies swing, all but one as ghosts (default: 1)")
-    view.add_argument(
-        "--spread", type=float, default=0.1, help="standard deviation of their initial states (default: 0.1)"
+def add_view(commands: Any, file: argparse.ArgumentParser, load_model: Callable[[argparse.Namespace], Model]) -> None:
+    """Add the command `view` to the parser."""
+    view = commands.add_parser(
+        "view",
+        parents=[file],
+        help="show a mechanism or its motion in the browser, or write a film",
+        **help_texts(
+            "Show a mechanism in the browser, with a slider for each joint. With --duration, simulate it from a random "
+            "initial state without actuator forces, and show the motion or write a film.",
+            "rbchain view examples/puma560.urdf",
+            "rbchain view arm.urdf --duration 2 --batch 50 --out swing.html",
+        ),
     )
-    view.add_argument("--seed", type=int, default=0, help="of the random numbers (default: 0)")
-    view.add_argument("--port", type=int, default=8080, help="the first to try (default: 8080)")
-    view.add_argument("--no-browser", action="store_true", help="only print the address")
-    view.add_argument("--out", metavar="FILE", help="write a film of the swing instead: .html, .gif, .mp4 or .png")
+    view.add_argument("--duration", type=float, help="duration of the motion in s (default: no motion)")
+    view.add_argument(
+        "--batch", type=int, default=1, help="number of samples; all but the first are transparent (default: 1)"
+    )
+    view.add_argument(
+        "--spread", type=float, default=0.1, help="standard deviation of the initial states (default: 0.1)"
+    )
+    view.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    view.add_argument("--port", type=int, default=8080, help="first port to try (default: 8080)")
+    view.add_argument("--no-browser", action="store_true", help="only print the address of the page")
+    view.add_argument("--out", metavar="FILE", help="write a film (.html, .gif, .mp4 or .png) instead")
     view.set_defaults(command=_view, subject=load_model, when_interrupted="the viewer is closed")
 
 
 def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     if options.out and options.duration is None:
-        raise ValueError("--out writes a film of a swing; expected --duration too")
+        raise ValueError("--out writes a film of a motion, but --duration is missing; add it, such as --duration 2")
     if options.duration is None:
         return _watch(model.view(port=options.port), options, console)
-    if not 0.0 < options.duration < np.inf:
-        raise ValueError(f"--duration is {options.duration}; expected a positive number of seconds")
+    check_state_options(options)
     if options.out:
         from ..view.film import ENDINGS
 
         if Path(options.out).suffix not in ENDINGS:
-            raise ValueError(f"--out is {options.out}; expected one of {', '.join(ENDINGS)}")
-    if options.batch < 1 or not 0.0 <= options.spread < np.inf:
-        raise ValueError(f"--batch is {options.batch}, --spread {options.spread}; expected at least 1 and 0")
+            raise ValueError(f"--out is {options.out}; expected a file that ends in one of {', '.join(ENDINGS)}")
     rng = np.random.default_rng(options.seed)
-    way, speed = options.spread * rng.standard_normal((2, options.batch, model.nv))
+    displacement, velocity = options.spread * rng.standard_normal((2, options.batch, model.nv))
     out = writable(options.out, ending="")
     save_at = int(np.clip(60 * options.duration, 2, 2000))
-    with console.status("computing; the first time this compiles, for up to a minute"):
-        motion = model.simulate(model.integrate(model.neutral(), way), speed, options.duration, save_at=save_at)
+    with console.status("simulating; the first run compiles for up to a minute"):
+        q0 = model.integrate(model.neutral(), displacement)
+        motion = model.simulate(q0, velocity, options.duration, save_at=save_at)
     if not motion.success:
         console.print(motion.message, markup=False)
     if not out:
         return _watch(motion.view(port=options.port), options, console)
     written = motion.film(out)
-    console.print(f"wrote {written[0]}{f' and {len(written) - 1} more' if written[1:] else ''}", markup=False)
+    others = f" and {len(written) - 1} more files" if written[1:] else ""
+    console.print(f"wrote {written[0]}{others}", markup=False)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 
 
 def _watch(viewer: Viewer, options: argparse.Namespace, console: Console) -> int:
-    """Keep the page up until Ctrl-C."""
-    console.print(f"{viewer.url}  (Ctrl-C ends it)", markup=False, highlight=False)
+    """Keep the page open until Ctrl-C."""
+    console.print(f"{viewer.url}  (press Ctrl-C to stop)", markup=False, highlight=False)
     if not options.no_browser:
         webbrowser.open(viewer.url)
     viewer.wait()

@@ -9,12 +9,18 @@ from typing import Any
 from rich.console import Console
 
 from ..core.simd.levels import LEVEL, LEVELS
-from .output import EXIT_OK
+from .output import EXIT_OK, help_texts
 
 
-def add_warm(commands: Any, form: dict[str, Any]) -> None:
-    """Add the command to the parser's."""
-    warm = commands.add_parser("warm", help="compile drivers before they are needed, in parallel processes", **form)
+def add_warm(commands: Any) -> None:
+    """Add the command `warm` to the parser."""
+    summary = "compile drivers before they are needed, in parallel processes"
+    texts = help_texts(
+        f"{summary.capitalize()}. Later processes load the machine code from the cache.",
+        "rbchain warm",
+        "rbchain warm examples/landing.toml --for x86-64-v3 --for x86-64-v4",
+    )
+    warm = commands.add_parser("warm", help=summary, **texts)
     warm.add_argument("file", metavar="STUDY", nargs="?", help="only what this study file needs (default: everything)")
     warm.add_argument(
         "--for",

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 # Waking a thread takes as long as the dynamics of about this many degrees of freedom.
 DOFS_PER_THREAD = 4096
-# Samples may take different times. With several pieces for each thread, a thread that is done takes another piece.
+# The time per sample varies. With several pieces for each thread, a thread that has finished takes another piece.
 PIECES_PER_THREAD = 4
 # Steps, times degrees of freedom, that take about 50 ms: 1000 times as long as passing them to a worker thread.
 MIN_STEPS_FOR_WORKERS = 500_000

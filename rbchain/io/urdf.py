@@ -1,4 +1,4 @@
-"""URDF (the Unified Robot Description Format of ROS), read through yourdfpy; meshes are not needed."""
+"""URDF, the Unified Robot Description Format of ROS. Mesh files are not read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yourdfpy
 from lxml import etree
 
 from ..builder import ModelBuilder
@@ -19,8 +18,8 @@ from ..model.inertia import Inertia
 from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
 from ..model.limits import JointLimits
 from ..model.passive import PassiveForces
-from ..model.pose import Pose
 from ..model.visual import Visual
+from .urdf_elements import Joint, Link, Robot, robot_of
 from .urdf_visuals import visuals_of
 from .write_urdf import UNLIMITED
 
@@ -57,7 +56,7 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
             joint.child,
             parent=joint.parent,
             joint=_joint(joint),
-            placement=_pose(joint.origin),
+            placement=joint.origin,
             inertia=_inertia(links[joint.child]),
             joint_name=joint.name,
             passive=_passive(joint),
@@ -73,10 +72,10 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
     return model
 
 
-def _tree(path: Path, robot: Any) -> tuple[str, dict[str, list[Any]]]:
+def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
     """The root link's name, and the joints below each link."""
     links = {link.name for link in robot.links}
-    children: dict[str, list[Any]] = {}
+    children: dict[str, list[Joint]] = {}
     parents: dict[str, str] = {}
     for joint in robot.joints:
         for end in (joint.parent, joint.child):
@@ -99,7 +98,7 @@ def _tree(path: Path, robot: Any) -> tuple[str, dict[str, list[Any]]]:
     return roots[0], children
 
 
-def _parse(path: Path) -> tuple[Any, dict[str, list[Visual]]]:
+def _parse(path: Path) -> tuple[Robot, dict[str, list[Visual]]]:
     """The file's robot, and its links' visuals.
 
     Without document types: what these declare could expand without bound or reach elsewhere.
@@ -118,11 +117,7 @@ def _parse(path: Path) -> tuple[Any, dict[str, list[Visual]]]:
     visuals = visuals_of(path, robot)
     etree.strip_elements(robot, *WITHOUT_MASS)
     _check_elements(path, robot)
-    text = io.BytesIO(etree.tostring(robot))
-    try:
-        return yourdfpy.URDF.load(text, build_scene_graph=False, load_meshes=False).robot, visuals
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise FileFormatError(f"{path}: not a URDF: {type(error).__name__}: {error}") from error
+    return robot_of(robot), visuals
 
 
 # Attributes of the elements below a link or joint: how many numbers each holds, and whether it may be left out.
@@ -137,7 +132,7 @@ NUMBERS = {
 
 
 def _check_elements(path: Path, robot: Any) -> None:
-    """Refuse what yourdfpy would replace by a default or take for something else."""
+    """Refuse elements and attributes that are missing, doubled or not numbers."""
     for kind in ("link", "joint"):
         names = [element.get("name") for element in robot.findall(kind)]
         for name in names:
@@ -190,20 +185,21 @@ def _check_numbers(path: Path, owner: Any, element: Any) -> None:
                 raise FileFormatError(f"{where} is {text!r}; expected {count} finite number{'s' * (count > 1)}")
 
 
-def _joint(joint: Any) -> AnyJoint:
+def _joint(joint: Joint) -> AnyJoint:
     if joint.type in WITHOUT_AXIS:
         return WITHOUT_AXIS[joint.type]()
-    return JOINTS[joint.type](axis=(1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
+    return JOINTS[joint.type](axis=joint.axis)
 
 
-def _passive(joint: Any) -> PassiveForces | None:
+def _passive(joint: Joint) -> PassiveForces | None:
     """Damping and friction of a joint."""
     if joint.dynamics is None or joint.type in WITHOUT_AXIS:
         return None
-    return PassiveForces(damping=float(joint.dynamics.damping or 0.0), friction=float(joint.dynamics.friction or 0.0))
+    damping, friction = joint.dynamics
+    return PassiveForces(damping=damping, friction=friction)
 
 
-def _limits(path: Path, joint: Any) -> JointLimits | None:
+def _limits(path: Path, joint: Joint) -> JointLimits | None:
     """What is said of the joint's range; a continuous joint has none, and what is not said is infinite."""
     said = joint.limit
     if said is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
@@ -221,18 +217,14 @@ def _limits(path: Path, joint: Any) -> JointLimits | None:
     return JointLimits(lower=lower, upper=upper, velocity=velocity, effort=effort)
 
 
-def _pose(matrix: np.ndarray | None) -> Pose:
-    return Pose() if matrix is None else Pose(matrix[:3, 3], matrix[:3, :3])
-
-
-def _inertia(link: Any) -> Inertia | None:
+def _inertia(link: Link) -> Inertia | None:
     """Mass properties of a link in its own frame."""
     if link.inertial is None:
         return None
-    return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(_pose(link.inertial.origin))
+    return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(link.inertial.origin)
 
 
-def _warn_of_what_is_ignored(path: Path, robot: Any) -> None:
-    mimics = [joint.name for joint in robot.joints if joint.mimic is not None]
+def _warn_of_what_is_ignored(path: Path, robot: Robot) -> None:
+    mimics = [joint.name for joint in robot.joints if joint.mimics]
     if mimics:
         warnings.warn(f"{path}: these joints mimic others, but are computed as free ones: {mimics}", stacklevel=4)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import ModelError
-from ..model.pose import Pose
 from ..model.visual import Visual
+from .urdf_elements import pose_of
 
 SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
 PACKAGE = "package://"
@@ -42,11 +41,7 @@ def _numbers(text: str | None, usual: str | None = None) -> np.ndarray:
 
 
 def _visual(path: Path, element: Any, colours: dict[str, tuple[float, ...] | None]) -> Visual:
-    origin = element.find("origin")
-    pose = Pose()
-    if origin is not None:
-        angles = _numbers(origin.get("rpy"), "0 0 0")
-        pose = Pose(_numbers(origin.get("xyz"), "0 0 0"), Rotation.from_euler("xyz", angles).as_matrix())
+    pose = pose_of(element.find("origin"))
     material = element.find("material")
     colour = None if material is None else _colour(material) or colours.get(material.get("name"))
     (shape,) = (child for child in element.find("geometry") if isinstance(child.tag, str))

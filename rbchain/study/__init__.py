@@ -1,4 +1,4 @@
-"""Monte Carlo studies: many samples of a mechanism, reproducible and resumable, on one machine or a cluster."""
+"""Monte Carlo studies: reproducible and resumable, on one machine or on a cluster."""
 
 from typing import TYPE_CHECKING, Never
 
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+if not TYPE_CHECKING:  # a type checker would accept every name as an attribute
 
     def __getattr__(name: str) -> Never:
         raise no_attribute(f"module {__name__!r}", name, __all__)

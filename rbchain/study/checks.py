@@ -1,4 +1,4 @@
-"""Whether a study's settings and actions fit its model: found out without a sample, and before anything is compiled."""
+"""Checks of a study's settings, drives, forces and events against its model, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from .places import call_at
 
 
 def check_settings(nominal: Nominal) -> None:
-    """A StudyError where `Model.simulate` refuses the settings: it is asked for the motions of no sample at all."""
+    """Raise a StudyError if `Model.simulate` does not accept the settings. The check simulates a batch of 0 samples."""
     simulate, model = nominal.simulation, nominal.model
     if simulate.method != "rk45" and simulate.step is None:
-        raise StudyError(f"simulate.step: method {simulate.method!r} needs one")
+        raise StudyError(f"simulate.step is missing; method {simulate.method!r} needs a step in s, such as step = 1e-3")
     if simulate.method == "rk45" and simulate.step is not None:
-        raise StudyError('simulate.step: method "rk45" chooses its own steps; expected none')
+        raise StudyError(
+            f"simulate.step is {simulate.step}, but method 'rk45' chooses its own steps; remove step, or set "
+            "method to 'rk4' or 'implicit'"
+        )
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
     settings = simulate.settings() | {"save_at": nominal.times}
     call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)
 
 
 def check_actions(nominal: Nominal) -> None:
-    """A StudyError where drives, forces or events do not fit the model, each alone or all together."""
+    """Raise a StudyError if drives, forces or events do not fit the model, each alone or all together."""
     simulate = nominal.simulation
 
     def flattened(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
@@ -44,9 +47,10 @@ def check_actions(nominal: Nominal) -> None:
 
 
 def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
-    """A StudyError where a degree of freedom has both a drive and a constant joint force."""
+    """Raise a StudyError if one of the degrees of freedom `forced` has both a drive and a constant joint force."""
     for i, drive in enumerate(nominal.drives):
         if isinstance(drive, ONE_JOINT) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
             raise StudyError(
-                f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a joint force; expected one of them"
+                f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a constant joint force; expected "
+                "one of them. Remove the drive, or set the joint force to 0"
             )

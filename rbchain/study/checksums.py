@@ -1,8 +1,8 @@
-"""Checksums of the files of a folder of results, and the JSON documents that carry their own.
+"""SHA-256 checksums of the files in a folder of results, and JSON documents that contain their own checksum.
 
-Zarr's codecs detect changed bytes in a chunk, but neither a missing chunk, nor one of another place, nor any change of
-`zarr.json`. The SHA-256 sums here do. A document's sum includes its path within the folder, so that two documents
-cannot change places.
+The checksums of Zarr's codecs detect changed bytes in a chunk. They do not detect a missing or misplaced chunk, or a
+changed `zarr.json`; the checksums here do. The checksum of a document covers its path within the folder, so
+swapped documents are detected.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ CHECKSUM = "checksum"
 
 @dataclass(frozen=True)
 class Damage:
-    """A file that is not what was written.
+    """A damaged file: changed, cut, missing or misplaced since it was written.
 
     Attributes
     ----------
     file : str
-        Its path within the folder of results.
+        Path within the folder of results.
     reason : str
     chunk : int, optional
-        Which samples the file holds results of; None for the description of the results.
+        Chunk whose results the file holds; None for the description of the results.
     """
 
     file: str
@@ -38,11 +38,11 @@ class Damage:
 
 
 class DamagedFile(Exception):
-    """A file that cannot be relied on; its text is the reason."""
+    """The reason why a file is damaged."""
 
 
 def read_whole(path: Path) -> bytes:
-    """The bytes of a file; DamagedFile if there are none to be had."""
+    """Read a file; raises DamagedFile if that is impossible."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -52,44 +52,44 @@ def read_whole(path: Path) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(read_whole(path)).hexdigest()
 
 
-def read_sealed(folder: Path, name: str) -> dict[str, Any]:
-    """A JSON document that is as it was written; DamagedFile otherwise."""
+def read_verified(folder: Path, name: str) -> dict[str, Any]:
+    """Read a JSON document; raises DamagedFile if its checksum does not match."""
     document = read_json(folder / name)
-    if _holder(document).get(CHECKSUM) != _sum(document, name):
+    if _checksum_owner(document).get(CHECKSUM) != _checksum(document, name):
         raise DamagedFile("the checksum does not match the contents")
     return document
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object, whatever it says; DamagedFile if the file has none."""
+    """Read a JSON object without a check of its checksum; raises DamagedFile if the file is not a JSON object."""
     try:
         document = json.loads(read_whole(path).decode("utf-8"))
     except (ValueError, RecursionError):
         raise DamagedFile("the file is not valid JSON") from None
     if not isinstance(document, dict) or not isinstance(document.get("attributes", {}), dict):
-        raise DamagedFile("the file is not the JSON object that was written")
+        raise DamagedFile("the file does not contain the JSON object that rbchain wrote")
     return document
 
 
-def write_sealed(folder: Path, name: str, document: dict[str, Any]) -> None:
-    """Write a JSON document with its checksum, in one step: a reader finds the old file or the new one."""
-    _holder(document)[CHECKSUM] = _sum(document, name)
+def write_with_checksum(folder: Path, name: str, document: dict[str, Any]) -> None:
+    """Write a JSON document with its checksum, atomically: a reader finds the old file or the new one."""
+    _checksum_owner(document)[CHECKSUM] = _checksum(document, name)
     partial = folder / (name.replace("/", ".") + ".partial")
     partial.write_text(json.dumps(document, indent=2), encoding="utf-8")
     partial.replace(folder / name)
 
 
-def _holder(document: dict[str, Any]) -> dict[str, Any]:
-    """Where the checksum is: with the attributes in a `zarr.json`, beside the rest in any other document."""
+def _checksum_owner(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that contains the checksum: the attributes of a `zarr.json`, else the document itself."""
     return document.get("attributes", document)
 
 
-def _sum(document: dict[str, Any], name: str) -> str:
-    """The checksum of everything in a document but the checksum itself, and of its place."""
+def _checksum(document: dict[str, Any], name: str) -> str:
+    """Return the checksum of the name of a document and of its contents without the checksum."""
     plain = {key: value for key, value in document.items() if key != CHECKSUM}
     if "attributes" in plain:
         plain["attributes"] = {key: value for key, value in plain["attributes"].items() if key != CHECKSUM}

@@ -1,4 +1,4 @@
-"""The columns of a study's draws: which number of which target each one is, and its distribution."""
+"""Columns of a study's draws: the numbers that are drawn for each sample, with their distributions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .targets import Target, targets_of
 
 @dataclass(frozen=True)
 class Draws:
-    """The columns of one target of one dispersion."""
+    """The columns that one target of one dispersion uses."""
 
     dispersion: Dispersion
     target: Target
@@ -29,14 +29,14 @@ class Draws:
 
 @dataclass(frozen=True)
 class Column:
-    """One number that is drawn.
+    """A drawn number.
 
     Attributes
     ----------
     place : str
-        Where in the description its distribution is.
+        Place of its distribution in the description, for error messages.
     unit : str
-        "1" is no unit, "" one that is SI's.
+        SI unit; "1" for a factor or strain, "" if the parameter table names no unit.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """All numbers that are drawn.
+    """All drawn numbers.
 
     Attributes
     ----------
     draws : tuple of Draws
-        Which of them each target of each dispersion takes, in the order of the description.
+        Columns of each target of each dispersion, in the order of the description.
     correlations : tuple of (list of int, array)
-        Columns that are correlated, and the lower triangle of the Cholesky factorisation of their correlation matrix.
+        Correlated columns, with the lower triangle of the Cholesky factorisation of their correlation matrix.
     """
 
     columns: tuple[Column, ...]
@@ -62,13 +62,13 @@ class Columns:
     correlations: tuple[tuple[list[int], np.ndarray], ...]
 
     def values(self, points: np.ndarray) -> np.ndarray:
-        """Values of the numbers drawn (m, columns), from points in the unit cube."""
+        """Return the drawn numbers (m, columns) of points in the unit cube."""
         points = np.array(points, dtype=np.float64)
         if not self.columns:
             return points
         for columns, triangle in self.correlations:
             scores = norm.ppf(points[:, columns])
-            # term by term: a matrix product may add in another order for another number of samples
+            # summed term by term, because a matrix product may add in an order that depends on the number of samples
             mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
             points[:, columns] = norm.cdf(mixed)
         draws = [call_at(column.place, column.distribution.ppf, points[:, c]) for c, column in enumerate(self.columns)]
@@ -76,8 +76,8 @@ class Columns:
 
 
 def columns_of(description: Description, nominal: Nominal) -> Columns:
-    """Give every number that is drawn its column, and its distribution."""
-    found: list[Column] = []
+    """Return the columns of all dispersions of the description."""
+    all_columns: list[Column] = []
     all_draws: list[Draws] = []
     correlations: list[tuple[list[int], np.ndarray]] = []
     for i, dispersion in enumerate(description.vary):
@@ -85,31 +85,36 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
         if dispersion.parameter == "tau":
             refuse_driven(nominal, f"vary[{i}].targets", [target.index for target in targets])
         for target in targets[:1] if dispersion.shared else targets:
-            start = len(found)
+            start = len(all_columns)
             distribution = call_at(f"vary[{i}].distribution", _in_si, dispersion, target)
-            found += _columns_of_target(dispersion, target, f"vary[{i}].distribution", distribution)
-            columns = slice(start, len(found))
+            all_columns += _columns_of_target(dispersion, target, f"vary[{i}].distribution", distribution)
+            columns = slice(start, len(all_columns))
             all_draws += [Draws(dispersion, t, columns) for t in (targets if dispersion.shared else [target])]
             if isinstance(distribution, MultivariateNormal):
-                correlations.append((list(range(start, len(found))), distribution.correlation))
-    names = [column.name for column in found]
+                correlations.append((list(range(start, len(all_columns))), distribution.correlation))
+    names = [column.name for column in all_columns]
     for i, correlation in enumerate(description.correlate):
         unknown = [name for name in correlation.parameters if name not in names]
         if unknown:
-            raise StudyError(f"correlate[{i}].parameters: {unknown[0]!r} is not drawn; there are {names}")
+            raise StudyError(
+                f"correlate[{i}].parameters: {unknown[0]!r} is not a drawn number; expected names of {names}"
+            )
         correlations.append(
             ([names.index(name) for name in correlation.parameters], np.array(correlation.matrix, float))
         )
-    taken = [c for columns, _ in correlations for c in columns]
-    twice = sorted({names[c] for c in taken if taken.count(c) > 1})
-    if twice:
-        raise StudyError(f"correlate: {twice[0]!r} is correlated twice; expected one matrix for each number")
+    correlated = [c for columns, _ in correlations for c in columns]
+    repeated = sorted({names[c] for c in correlated if correlated.count(c) > 1})
+    if repeated:
+        raise StudyError(
+            f"correlate: {repeated[0]!r} is in two correlation matrices; expected each number in one matrix at most. "
+            "Combine the matrices"
+        )
     triangles = tuple((columns, triangle_of_correlation(matrix)) for columns, matrix in correlations)
-    return Columns(tuple(found), tuple(all_draws), triangles)
+    return Columns(tuple(all_columns), tuple(all_draws), triangles)
 
 
 def _columns_of_target(dispersion: Dispersion, target: Target, place: str, distribution: Distribution) -> list[Column]:
-    """The columns of the components of one target."""
+    """Return the columns of the components of one target."""
     has_one_label = dispersion.shared or PARAMETERS[dispersion.parameter].owner == MODEL
     label = dispersion.name if has_one_label else f"{dispersion.name}[{target.name}]"
     names = [f"{label}.{component}" for component in dispersion.components or ()] or [label]
@@ -119,24 +124,25 @@ def _columns_of_target(dispersion: Dispersion, target: Target, place: str, distr
 
 
 def _in_si(dispersion: Dispersion, target: Target) -> Distribution:
-    """A dispersion's distribution with all its numbers in SI."""
+    """Return the distribution of a dispersion with all numbers in SI units."""
     dimension = _dimension(dispersion, target)
 
     def convert(text: str) -> float:
         if dispersion.how == "multiply" or dimension is None:
-            raise ValueError(f"{text!r} has a unit; expected a plain number")
+            expected = "a plain number, a factor" if dispersion.how == "multiply" else "a plain number in SI units"
+            raise ValueError(f"{text!r} has a unit; expected {expected}")
         return Units("SI").quantity(text, dimension)
 
     return dispersion.distribution.in_si(convert)
 
 
 def _unit(dispersion: Dispersion, target: Target) -> str:
-    """What its draws are measured in: "1" is no unit, "" one that is SI's."""
+    """Return the unit of the draws, as in `Column`."""
     dimension = _dimension(dispersion, target)
     return "1" if dispersion.how == "multiply" or dispersion.parameter == "inertia" else SI.get(dimension or "", "")
 
 
 def _dimension(dispersion: Dispersion, target: Target) -> str | None:
-    """What a parameter of this target is, as `Units` has it; None of those that have no word there."""
+    """Return the dimension of a parameter of this target, as in `Units`; None if `Units` has no name for it."""
     dimension = PARAMETERS[dispersion.parameter].dimension
     return dimension[not target.angular] if isinstance(dimension, tuple) else dimension

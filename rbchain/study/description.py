@@ -1,4 +1,4 @@
-"""Description of a study, the same from `study.toml` and from Python. A study's initial state enters here."""
+"""Description of a study: the keys of `study.toml`, checked. A study's initial state enters here."""
 
 import functools
 import hashlib
@@ -21,26 +21,27 @@ from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..io import load
 from ..io.controller_models import with_controller_model
+from ..misspelt import did_you_mean
 from ..model.joint import Free
-from ..real_arrays import excerpt
+from ..real_arrays import excerpt, real_array
 from ..simulation_settings import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .measures import Measure
-from .numbers import Described, real_numbers, refuse_unreal
+from .numbers import Described, real_numbers
 from .parameter_table import PARAMETERS
+from .places import message_of
 
-MOST_SAMPLES = 10**15  # of a study: a million per second take thirty years
-MOST_TIMES = 10**7  # of a motion
+MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
+MOST_TIMES = 10**7  # saved times of a motion
 FORCES = {"Wrench": Wrench, "Current": Current}
-
 
 #: One name, or several.
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
 
 
 class SerialChain(Described):
-    """The classical chain of equal links, as `Model.serial_chain` makes it, with the same defaults."""
+    """The arguments of `Model.serial_chain`, with the same defaults."""
 
     n: Annotated[int, Field(ge=1)]
     length: Annotated[float, Field(gt=0.0)] = 0.25
@@ -49,10 +50,25 @@ class SerialChain(Described):
 
 
 class ModelSource(Described):
-    """Where the mechanism comes from, in a file: a URDF `file`, or a `serial_chain`.
+    """The mechanism of a study: either a file or a serial chain.
 
-    `free_base` lets a URDF's root float; `values` are what fields of the model are before anything varies, as for
-    `Model.vary`: one number for all bodies or joints, or the whole field.
+    Parameters
+    ----------
+    file : str
+        URDF, MJCF (.xml) or TOML file of the mechanism, relative to the folder of the study.
+    serial_chain : dict
+        Arguments of `Model.serial_chain`: n, length, mass, gravity.
+    free_base : bool
+        Whether the root link of a URDF file floats. It is fixed to the world by default.
+    values : dict
+        Values of fields of the model that hold for all samples before a dispersion changes them, as for `Model.vary`:
+        one number for all bodies or degrees of freedom, or the whole field.
+
+    Examples
+    --------
+    >>> from rbchain.study import ModelSource
+    >>> ModelSource(serial_chain={"n": 2}, values={"damping": 0.1}).build(".").damping.tolist()
+    [0.1, 0.1]
     """
 
     file: Path | None = None
@@ -62,63 +78,112 @@ class ModelSource(Described):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        for name, value in self.values.items():
-            refuse_unreal(f"values.{name}", value)
         if (self.file is None) == (self.serial_chain is None):
-            raise ValueError("expected either file or serial_chain")
+            found = "neither file nor serial_chain" if self.file is None else "both file and serial_chain"
+            raise ValueError(f"found {found}; expected one of them")
         if self.free_base and self.file is None:
-            raise ValueError("free_base is of a file; a serial_chain has its base in the world")
+            raise ValueError("free_base is true, but only a model from a file can have a free base; remove free_base")
         return self
 
-    def build(self, folder: Path) -> Model:
-        """The model."""
+    def build(self, folder: str | Path) -> Model:
+        """Return the model. Its file is relative to `folder`."""
         if self.file is None:
             model = Model.serial_chain(**self.serial_chain.model_dump())  # type: ignore[union-attr]
         else:
-            path = folder / self.file
+            path = Path(folder) / self.file
             if not path.is_file():
-                raise StudyError(f"file is {str(self.file)!r}; there is no such file beside the study")
+                raise StudyError(
+                    f"file is {str(self.file)!r}, but {path.resolve()} does not exist; expected a path relative to the "
+                    "folder of the study"
+                )
             model = load(path, base=Free() if self.free_base else None)
         fields = {}
         for name, value in self.values.items():
-            expected = np.shape(getattr(model, name, value))
+            numbers = real_array(f"values.{name}", value, StudyError)
+            shape = np.shape(getattr(model, name, numbers))
             try:
-                fields[name] = np.broadcast_to(value, expected)
+                fields[name] = np.broadcast_to(numbers, shape)
             except ValueError:
-                raise StudyError(f"values.{name} has shape {np.shape(value)}; expected () or {expected}") from None
+                raise StudyError(
+                    f"values.{name} has shape {numbers.shape}; expected one number, or numbers of shape {shape}"
+                ) from None
         return model.vary(**fields)
 
 
 class Dispersion(Described):
-    """One thing that varies from sample to sample.
+    """A quantity that varies among the samples, and its distribution.
 
     Parameters
     ----------
     parameter : str
-        What varies. Of bodies with mass: "mass" (the inertia tensor stays as it is, as in `Model.vary`), and
-        "mass_and_inertia" (both change by the same factor: another density). Of bodies: "cg", "inertia" (six strains
-        xx, yy, zz, xy, xz, yz by which the body is stretched about its cg, E in x -> exp(E/2) x: whatever they are,
-        there is such a body), "placement_translation" (in the parent's frame), "placement_rotation" (a rotation
-        vector, in the axes of the joint's frame), "payload" (a mass at `point`), and what `Immersion` has; of degrees
-        of freedom: "axis" (a rotation vector that misaligns it, in body axes), "pitch", "rotor_inertia", "gear_ratio",
-        what `PassiveForces` has, and "q", "qd", "tau", the initial state and the constant joint forces; "gravity",
-        "fluid_density", "current"; of drives: "kp", "kd", "ki", "limit", "reference", "signal"; of wrenches: "force",
-        "moment".
-    targets : str, or several
-        Names of bodies, joints (of a joint with several degrees of freedom "name.0" and so on), or the joints and
-        bodies of drives and wrenches; "*" and "?" stand for anything.
+        The quantity; see the list in the notes.
+    targets : str or sequence of str
+        Names of the bodies, joints, drives or wrenches whose quantity varies; all of them by default. "*", "?" and
+        "[1-3]" match parts of names. A drive has the name of its joint, a wrench that of its frame. Degree of freedom i
+        of a joint that has several is named "joint.i".
     how : "set", "add" or "multiply"
-        What a draw does to the model's own value.
-    distribution : Distribution, or a frozen one of SciPy's
-        Of every number independently, but for a `MultivariateNormal`, which is of all components together.
-    components : names, optional
-        Which of the components vary: all, if not given.
+        How a draw changes the model's own value. The default is the first way that
+        the parameter allows.
+    distribution : Distribution, frozen SciPy distribution or dict
+        Distribution of the draws. Every number is drawn independently, except for a `MultivariateNormal`, which draws
+        all components together.
+    components : str or sequence of str, optional
+        The components that vary; all by default.
     shared : bool
-        Whether all `targets` have one and the same draw.
-    point : (3,), m
-        Of a payload, where it is fixed to the body.
+        Whether all targets have the same draw. By default each has its own.
+    point : (3,) array, m
+        Position of a payload on its body, in the axes of the body or frame, from its origin.
     name : str
-        In the results; the parameter's, if not given.
+        Name in the results; that of the parameter by default.
+
+    Notes
+    -----
+    A study prints the effects of each dispersion on the model before it runs. The following parameters can vary. `how`
+    can be "set", "add" or "multiply", unless the parameter names other ways.
+
+    Of each body:
+
+    * "mass": mass in kg. The inertia tensor does not change, as in `Model.vary`. To change the density of a body, use
+      "mass_and_inertia".
+    * "mass_and_inertia": mass in kg. The inertia tensor changes by the same factor.
+    * "cg": components x, y, z of the centre of mass in m, in body axes. The inertia tensor about the centre of mass
+      does not change.
+    * "inertia" ("add"): components xx, yy, zz, xy, xz, yz of a strain E. It deforms the mass distribution about the
+      centre of mass by x -> exp(E/2) x, so every draw gives a physically valid tensor. The mass does not change.
+    * "placement_translation": components x, y, z of the joint's position in m, in the parent's frame.
+    * "placement_rotation" ("add"): components x, y, z of a rotation vector in rad, in the joint's axes.
+    * "payload" ("set"): mass in kg of a point mass that is added at `point`.
+    * "volume", "buoyancy_center" (components x, y, z), "strip_drag": fields of `Immersion`.
+    * "linear_damping", "quadratic_damping", "added_volume", "added_mass" ("multiply"): factors of these fields of
+      `Immersion`.
+
+    Of each degree of freedom:
+
+    * "axis" ("add"): components x, y, z of a rotation vector in rad that misaligns the joint axis, in body axes.
+    * "pitch", "rotor_inertia", "gear_ratio": fields of the joint.
+    * "stiffness", "damping", "friction" and the other fields of `PassiveForces`.
+    * "q" ("set", "add"): initial position in rad or m. Those of free and spherical joints can only be changed by "add".
+    * "qd", "tau": initial velocity and constant joint force.
+
+    Of the model:
+
+    * "gravity": components x, y, z in m/s^2, in world axes.
+    * "fluid_density": in kg/m^3.
+    * "current": components x, y, z of the `Current` in m/s.
+
+    Of drives and wrenches:
+
+    * "kp", "kd", "ki", "limit": gains and force limit of a drive.
+    * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
+    * "signal" ("add"): constant offset of the signal of a `PrescribedForce`.
+    * "force", "moment" ("add"): components x, y, z of a constant offset of a `Wrench`, in N or N m.
+
+    Examples
+    --------
+    >>> from rbchain.study import Dispersion, Normal
+    >>> masses = Dispersion(parameter="mass", how="multiply", distribution=Normal(mean=1.0, std=0.05))
+    >>> masses.name, masses.targets
+    ('mass', ('*',))
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"of": "targets"}
@@ -135,19 +200,27 @@ class Dispersion(Described):
     @model_validator(mode="after")
     def _known(self) -> Self:
         if self.parameter not in PARAMETERS:
-            raise ValueError(f"parameter is {self.parameter!r}; expected one of {', '.join(PARAMETERS)}")
+            raise ValueError(
+                f"parameter is {self.parameter!r}; expected one of {', '.join(PARAMETERS)}"
+                f"{did_you_mean(self.parameter, PARAMETERS)}"
+            )
         parameter = PARAMETERS[self.parameter]
         if self.how is None:
             object.__setattr__(self, "how", parameter.ways[0])
         if self.how not in parameter.ways:
-            raise ValueError(f"how is {self.how!r}; {self.parameter} knows {', '.join(parameter.ways)}")
+            raise ValueError(
+                f"how is {self.how!r}; expected {' or '.join(map(repr, parameter.ways))} for parameter "
+                f"{self.parameter!r}"
+            )
         chosen = parameter.components if self.components is None else self.components
         if not set(chosen) <= set(parameter.components) or len(set(chosen)) < len(chosen):
-            raise ValueError(f"components are {list(chosen)}; {self.parameter} has {list(parameter.components)}")
+            known = f"some of {list(parameter.components)}, each once" if parameter.components else "none"
+            raise ValueError(f"components is {list(chosen)}; expected {known} for parameter {self.parameter!r}")
         object.__setattr__(self, "components", tuple(chosen))
         if isinstance(self.distribution, MultivariateNormal) and self.distribution.mean.size != max(1, len(chosen)):
             raise ValueError(
-                f"distribution has {self.distribution.mean.size} means for {len(chosen)} components of {self.parameter}"
+                f"distribution has {self.distribution.mean.size} means; expected {max(1, len(chosen))}, one for each "
+                f"component of {self.parameter!r}"
             )
         if not self.name:
             object.__setattr__(self, "name", self.parameter)
@@ -155,15 +228,26 @@ class Dispersion(Described):
 
     @property
     def component_indices(self) -> list[int]:
-        """Which components of the parameter are drawn."""
+        """Indices of the components that vary."""
         return [PARAMETERS[self.parameter].components.index(c) for c in self.components or ()]
 
 
 class Correlation(Described):
-    """How several numbers hang together: the correlation matrix of their normal scores (a Gaussian copula).
+    """Correlation of several drawn numbers, by a Gaussian copula.
 
-    Of normally distributed numbers it is their correlation matrix itself. `parameters` names them as the results do,
-    for instance "mass[link1]" and "cg[link1].x".
+    Parameters
+    ----------
+    parameters : sequence of str
+        Names of the numbers as in the results, for instance "mass[link1]" and "cg[link1].x".
+    matrix : array_like, shape (m, m)
+        Correlation matrix of the normal scores of the m numbers. For normally distributed numbers this is their
+        correlation matrix.
+
+    Examples
+    --------
+    >>> from rbchain.study import Correlation
+    >>> Correlation(parameters=["mass[link1]", "cg[link1].x"], matrix=[[1.0, 0.5], [0.5, 1.0]]).parameters
+    ('mass[link1]', 'cg[link1].x')
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"of": "parameters"}
@@ -176,16 +260,38 @@ class Correlation(Described):
         matrix = real_numbers("matrix", self.matrix)
         if matrix.shape != (len(self.parameters),) * 2:
             raise ValueError(
-                f"matrix has shape {matrix.shape}; expected ({len(self.parameters)}, {len(self.parameters)})"
+                f"matrix has shape {matrix.shape}; expected ({len(self.parameters)}, {len(self.parameters)}), one row "
+                "and one column for each of the parameters"
             )
         triangle_of_correlation(matrix)
         return self
 
 
 class Simulation(Described):
-    """The motion that every sample makes: the arguments of `Model.simulate`.
+    """Simulation of each sample: arguments of `Model.simulate`.
 
-    `samples` is how many evenly spaced times of it are looked at, by measures, extremes and `Outputs.motion`.
+    Parameters
+    ----------
+    duration : float, s
+    method : "rk45", "rk4" or "implicit"
+    step : float, s
+        Step of "rk4" and "implicit". "rk45" chooses its own steps.
+    rtol, atol : float
+        Tolerances of "rk45".
+    max_steps : int
+    samples : int
+        Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
+        `Outputs.motion` (21 by default).
+    q : (nq,) array, optional
+        Initial positions; the neutral ones by default.
+    qd, tau : float or (nv,) array
+        Initial velocities and constant joint forces; 0 by default.
+
+    Examples
+    --------
+    >>> from rbchain.study import Simulation
+    >>> Simulation(duration=2.0, method="rk4", step=0.01).samples
+    21
     """
 
     duration: Annotated[float, Field(gt=0.0)]
@@ -200,13 +306,29 @@ class Simulation(Described):
     tau: Any = 0.0
 
     def settings(self) -> dict[str, Any]:
-        """The keywords of `Model.simulate` that say how."""
+        """Return the keyword arguments of `Model.simulate` for the integration."""
         names = ["method", "max_steps"] + (["rtol", "atol"] if self.method == "rk45" else ["step"])
         return {name: getattr(self, name) for name in names}
 
 
 class Outputs(Described):
-    """What of each motion is kept, beside the measures: its final state, its extremes over time, and all of it."""
+    """Results to store for each sample, besides the measures.
+
+    Parameters
+    ----------
+    final : bool
+        Final state, as "q_final" and "qd_final" (stored by default).
+    extremes : bool
+        Minima and maxima of q and qd over the evaluated times.
+    motion : bool
+        q and qd at all evaluated times.
+
+    Examples
+    --------
+    >>> from rbchain.study import Outputs
+    >>> Outputs(motion=True).final
+    True
+    """
 
     final: bool = True
     extremes: bool = False
@@ -214,10 +336,25 @@ class Outputs(Described):
 
 
 class StopWhen(Described):
-    """End a study early: once a confidence interval is narrow enough.
+    """Rule to end a study early, once a confidence interval is narrow enough.
 
-    `measure` names the one whose mean it is of, or is "failure rate"; `half_width` is in the measure's unit. Looked at
-    after each thousand and twenty-four samples, in their order, so that it ends at the same one however it is run.
+    rbchain checks the rule after every 1024 samples, in their order. So the study ends at the same sample for all chunk
+    sizes and executors.
+
+    Parameters
+    ----------
+    measure : str
+        Name of the measure whose mean is estimated, or "failure rate".
+    half_width : float
+        Half of the width of the interval, in the unit of the measure.
+    confidence : float
+        Confidence level (0.95 by default).
+
+    Examples
+    --------
+    >>> from rbchain.study import StopWhen
+    >>> StopWhen(measure="height", half_width=0.002).confidence
+    0.95
     """
 
     measure: str
@@ -226,7 +363,7 @@ class StopWhen(Described):
 
 
 def _action(kinds: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """A validator that makes drives and forces of tables with their `kind`."""
+    """Return a validator that converts tables with a key `kind` to drives, forces or events."""
 
     def make(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -239,7 +376,7 @@ def _action(kinds: Mapping[str, Any]) -> Callable[[Any], Any]:
     return make
 
 
-#: Names that outputs and axes of the results have.
+#: Names of outputs and axes of the results.
 RESERVED = {
     *("parameters", "parameter", "q", "qd", "q_final", "qd_final", "q_min", "q_max", "qd_min", "qd_max", "end_time"),
     *("status", "event_count", "event_time", "event", "sample", "time", "position", "velocity", "failure rate"),
@@ -248,7 +385,7 @@ RESERVED = {
 
 
 class Description(Described):
-    """All that defines a study: what `study.toml` holds."""
+    """The whole description of a study."""
 
     name: str = "study"
     model: Annotated[Model | ModelSource, BeforeValidator(lambda x: {"file": x} if isinstance(x, (str, Path)) else x)]
@@ -267,74 +404,57 @@ class Description(Described):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
-        for what in ("vary", "measures"):
-            names = [x.name for x in getattr(self, what)]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise ValueError(f"{what}: the name {twice[0]!r} is there twice; give one of them another `name`")
+        for key in ("vary", "measures"):
+            names = [entry.name for entry in getattr(self, key)]
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise ValueError(f"{key}: two entries have the name {repeated[0]!r}; give one of them another `name`")
         taken = sorted({m.name for m in self.measures} & RESERVED)
         if taken:
-            raise ValueError(f"measures: {taken[0]!r} is the name of another output; expected another one")
+            raise ValueError(
+                f"measures: {taken[0]!r} is already the name of another output; give the measure another `name`"
+            )
         if self.correlate and isinstance(self.design, Table):
-            raise ValueError("correlate: the values of a table are taken as they are; expected no correlations")
-        if self.stop_when and self.stop_when.measure not in ("failure rate", *(m.name for m in self.measures)):
-            raise ValueError(f"stop_when: there is no measure {self.stop_when.measure!r}")
+            raise ValueError(
+                "correlate: the design reads all values from a table, which cannot be correlated; remove correlate or "
+                "choose another design"
+            )
+        known = ["failure rate", *(measure.name for measure in self.measures)]
+        if self.stop_when and self.stop_when.measure not in known:
+            raise ValueError(f"stop_when: measure is {self.stop_when.measure!r}; expected one of {known}")
         return self
 
 
 def read_description(path: str | Path) -> Description:
-    """The description in a TOML file; a StudyError names the line or the key of what is wrong."""
+    """Return the description in a TOML file. A StudyError names the line or the key of an error."""
     path = Path(path)
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        keys = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise StudyError(f"there is no file {str(path)!r}") from None
-    except (ValueError, RecursionError) as error:  # what is no TOML, no UTF-8, or a number of too many digits
+        raise StudyError(f"{path}: the file does not exist; expected the TOML file of a study") from None
+    except (ValueError, RecursionError) as error:  # invalid TOML or UTF-8, or a number of too many digits
         raise StudyError(f"{path}: the file is not valid TOML: {error}") from None
     except OSError as error:
         raise StudyError(f"{path}: the file cannot be read ({error.strerror})") from None
-    drives = found.get("drives")
+    drives = keys.get("drives")
     if isinstance(drives, list):
         try:
-            found["drives"] = [with_controller_model(drive, path.parent) for drive in drives]
+            keys["drives"] = [with_controller_model(drive, path.parent) for drive in drives]
         except RbchainError as error:
             raise StudyError(f"{path}: drives: {error}") from None
-    return checked(found, str(path))
+    return checked(keys, str(path))
 
 
 def checked(given: Mapping[str, Any], source: str = "") -> Description:
-    """The description that these keys and values are of; errors begin with the `source`."""
+    """Return the description with these keys and values. Errors begin with `source`."""
     try:
         return Description(**given)
     except ValidationError as error:
-        lines = []
-        problems = error.errors()
-        # a table that is no Model is no problem, but what is wrong within it
-        for problem in [p for p in problems if p["type"] != "is_instance_of"] or problems:
-            place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_tag(x))
-            message = problem["msg"].removeprefix("Value error, ")
-            found = (
-                ""
-                if problem["type"] in ("missing", "value_error")
-                else f" (found {excerpt(problem['input'], longest=80)})"
-            )
-            lines.append(f"{place.lstrip('.') or 'the study'}: {message}{found}")
-        raise StudyError((f"{source}: " if source else "") + "; ".join(dict.fromkeys(lines))) from None
-
-
-def _is_tag(part: str | int) -> bool:
-    """Whether a part of a place is pydantic's word for which of several kinds it tried, and no key."""
-    return isinstance(part, str) and (part in KINDS or part in ("ModelSource", "float", "str") or "[" in part)
-
-
-KINDS = {
-    *("normal", "truncated_normal", "log_normal", "uniform", "triangular", "discrete", "multivariate_normal", "scipy"),
-    *("random", "latin_hypercube", "sobol", "factorial", "table"),
-}
+        raise StudyError((f"{source}: " if source else "") + message_of(error)) from None
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON can hold it, the same for equal values: what a store keeps of its description."""
+    """Convert a value to JSON for the store. Equal values give equal JSON."""
     if isinstance(value, Model):
         return {"model": value.name, "sha256": fingerprint(value)}
     if isinstance(value, BaseModel):
@@ -364,7 +484,7 @@ def as_json(value: Any) -> Any:
 
 
 def _digest_of(function: Any) -> str:
-    """A hash of what a function does, as far as its own code, defaults and closure say."""
+    """Return a hash of a function's own code, default arguments and closure, but not of the functions it calls."""
     inside = [cell.cell_contents for cell in function.__closure__ or ()]
     parts = [_code_as_json(function.__code__), as_json(function.__defaults__), as_json(function.__kwdefaults__)]
     return hashlib.sha256(json.dumps([*parts, as_json(inside)]).encode()).hexdigest()
@@ -376,13 +496,13 @@ def _code_as_json(code: types.CodeType) -> list[Any]:
 
 
 def fingerprint(model: Model) -> str:
-    """A hash of everything that a model is, but for its looks and drives."""
+    """Return a hash of a model, without its visuals and drives."""
     digest = hashlib.sha256()
     for field in fields(model.description):
         value = getattr(model.description, field.name)
-        if field.name in ("visuals", "drives"):  # a study has drives of its own
+        if field.name in ("visuals", "drives"):  # a study describes its own drives
             continue
-        if field.name == "nominal":  # what controllers know
+        if field.name == "nominal":  # the model that controllers use
             value = "" if value is None else fingerprint(model.nominal)
         if isinstance(value, np.ndarray):
             digest.update(f"{field.name} {value.shape} {value.dtype}".encode() + np.ascontiguousarray(value).tobytes())
@@ -395,10 +515,10 @@ def fingerprint(model: Model) -> str:
 
 
 def differences(old: Any, new: Any, place: str = "") -> list[str]:
-    """Where two descriptions in JSON differ, each place with what it was and what it is."""
+    """Return the differences of two descriptions in JSON: each place with its old and its new value."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = [*old, *(key for key in new if key not in old)]
         return [d for key in keys for d in differences(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [d for i, pair in enumerate(zip(old, new, strict=True)) for d in differences(*pair, f"{place}[{i}]")]
-    return [] if old == new else [f"{place} was {old!r:.80}, is {new!r:.80}"]
+    return [] if old == new else [f"{place} was {excerpt(old, longest=80)}, is {excerpt(new, longest=80)}"]

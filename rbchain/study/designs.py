@@ -1,7 +1,7 @@
-"""Designs: where in the unit cube sample k lies. Sample k is sample k: alone, in any chunk, in any order.
+"""Designs: the point of sample k in the unit cube. It depends on the design, the seed and k only.
 
-Random numbers come from a counter, not from a state that runs on: Philox (Salmon, Moraes, Dror and Shaw 2011, "Parallel
-random numbers: as easy as 1, 2, 3"), whose counter is the number of the sample.
+Random numbers come from the counter-based generator Philox (Salmon, Moraes, Dror and Shaw 2011, "Parallel random
+numbers: as easy as 1, 2, 3"). Its counter is the number of the sample, so any chunk can be drawn without the others.
 """
 
 import math
@@ -14,30 +14,45 @@ from scipy.stats import qmc
 
 from .numbers import Described
 
-WORDS = 4  # of 64 bits that one count of Philox gives
-OF_VALUES, OF_STRATA = 0, 1  # second half of the key: which use the numbers are for
-SMALLEST = 2.0**-54  # no design gives 0 or 1, where a distribution may have no value
+WORDS = 4  # words of 64 bits per count of Philox
+OF_VALUES, OF_STRATA = 0, 1  # second half of the key of Philox: values and strata use different random numbers
+SMALLEST = 2.0**-54  # designs avoid 0 and 1, where distributions may be infinite
 
 
 class Design(Described):
-    """What all designs share."""
+    """Base class of all designs."""
 
     def check(self, samples: int, columns: int) -> None:
-        """A ValueError where the design cannot have so many samples."""
+        """Raise a ValueError if the design cannot have this number of samples and columns."""
 
 
 class Random(Design):
-    """Independent samples."""
+    """Independent random samples.
+
+    Examples
+    --------
+    >>> from rbchain.study import Random
+    >>> Random().points(first=7, last=9, columns=3, seed=0, samples=100).shape
+    (2, 3)
+    """
 
     kind: Literal["random"] = "random"
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
-        """Points (last - first, columns) in the open unit cube."""
+        """Return points (last - first, columns) in the open unit cube, of the samples from `first` to before `last`."""
         return uniforms(seed, OF_VALUES, first, last, columns)
 
 
 class LatinHypercube(Design):
-    """One sample in each of as many equal strata of every number as there are samples."""
+    """Latin hypercube: the range of every number is divided into equally probable strata, one for each sample.
+
+    Examples
+    --------
+    >>> from rbchain.study import LatinHypercube
+    >>> points = LatinHypercube().points(first=0, last=4, columns=1, seed=0, samples=4)
+    >>> sorted((points[:, 0] * 4).astype(int).tolist())
+    [0, 1, 2, 3]
+    """
 
     kind: Literal["latin_hypercube"] = "latin_hypercube"
 
@@ -48,28 +63,51 @@ class LatinHypercube(Design):
 
 
 class Sobol(Design):
-    """Points of Sobol's sequence, scrambled by SciPy (matrices and a shift); best where there are 2^m samples."""
+    """Sobol sequence, scrambled by SciPy (linear matrix scramble and digital shift). Use 2^m samples for best balance.
+
+    Examples
+    --------
+    >>> from rbchain.study import Sobol
+    >>> Sobol().points(first=0, last=8, columns=2, seed=0, samples=8).shape
+    (8, 2)
+    """
 
     kind: Literal["sobol"] = "sobol"
 
     def check(self, samples: int, columns: int) -> None:
         if columns > qmc.Sobol.MAXDIM or samples > 1 << 30:
             raise ValueError(
-                f"a Sobol design of {samples} samples of {columns} numbers; expected at most 2^30 of {qmc.Sobol.MAXDIM}"
+                f"samples is {samples} and the study draws {columns} numbers; a Sobol design has at most {1 << 30} "
+                f"samples of {qmc.Sobol.MAXDIM} numbers. Choose the design 'random' or 'latin_hypercube'"
             )
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that 2^m are best: chunks need not be
+            warnings.simplefilter("ignore", UserWarning)  # SciPy recommends 2^m points, which chunks need not have
             sequence = qmc.Sobol(columns, rng=np.random.default_rng(seed))
-            if first:  # SciPy refuses to forward by none
+            if first:  # SciPy does not accept 0
                 sequence.fast_forward(first)
             points = sequence.random(last - first)
         return np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
 
 
 class Factorial(Design):
-    """Every combination of `levels` values of each number: the middles of equally probable ranges."""
+    """Full factorial design: every combination of `levels` values of each number.
+
+    The values are the medians of `levels` equally probable ranges. The study must have `levels` to the power of the
+    drawn numbers samples.
+
+    Parameters
+    ----------
+    levels : int
+        Values of each number (3 by default).
+
+    Examples
+    --------
+    >>> from rbchain.study import Factorial
+    >>> Factorial(levels=2).points(first=0, last=4, columns=2, seed=0, samples=4).tolist()
+    [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]]
+    """
 
     kind: Literal["factorial"] = "factorial"
     levels: Annotated[int, Field(ge=1, le=1_000_000)] = 3
@@ -78,8 +116,8 @@ class Factorial(Design):
         if samples != self.levels**columns:
             amount = f" = {self.levels**columns}" if columns * math.log10(self.levels) < 15 else ""
             raise ValueError(
-                f"samples is {samples}; expected {self.levels}^{columns}{amount}, all combinations of {self.levels} "
-                f"levels of {columns} numbers"
+                f"samples is {samples}; expected {self.levels}^{columns}{amount}: all combinations of {self.levels} "
+                f"levels of the {columns} numbers that the study draws"
             )
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
@@ -88,7 +126,20 @@ class Factorial(Design):
 
 
 class Table(Design):
-    """The values themselves, from a file (CSV, Parquet, NumPy's npz or npy) with a column for each number."""
+    """Values read from a file with one column for each drawn number. rbchain does not use the distributions.
+
+    Parameters
+    ----------
+    file : str
+        CSV, Parquet, npz or npy file, in the folder of the study. Columns are named as in the results, for example
+        "mass[link1]". An npy file has one column for each drawn number, in the order of the results.
+
+    Examples
+    --------
+    >>> from rbchain.study import Table
+    >>> Table(file="design.csv").kind
+    'table'
+    """
 
     kind: Literal["table"] = "table"
     file: str
@@ -105,7 +156,7 @@ AnyDesign = Annotated[
 
 
 def uniforms(seed: int, use: int, first: int, last: int, columns: int) -> np.ndarray:
-    """Uniform numbers (last - first, columns) in the open interval (0, 1), each of 53 bits."""
+    """Return uniform numbers (last - first, columns) in the open interval (0, 1), each of 53 bits."""
     counts = -(-columns // WORDS)
     generator = np.random.Philox(key=np.array([seed, use], np.uint64)).advance(first * counts)
     words = generator.random_raw((last - first) * counts * WORDS).reshape(last - first, counts * WORDS)
@@ -113,10 +164,10 @@ def uniforms(seed: int, use: int, first: int, last: int, columns: int) -> np.nda
 
 
 def permuted(k: np.ndarray, n: int, seed: int, column: int) -> np.ndarray:
-    """Where a random permutation of 0 ... n - 1 takes the numbers k.
+    """Apply a random permutation of 0 ... n - 1 to the numbers k.
 
-    A Feistel network of six rounds permutes the next power of four; what falls outside walks on until it is inside
-    (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
+    A Feistel network of six rounds permutes the numbers below the next power of four. It is applied again to results
+    of n or more, until they are below n (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
     """
     half = max(1, -(-int(n - 1).bit_length() // 2))
     mask = np.uint64((1 << half) - 1)

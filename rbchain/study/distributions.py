@@ -1,7 +1,7 @@
-"""Distributions of one number, or of several that hang together: each maps a uniform number in (0, 1) to a value.
+"""Distributions of one number or of several correlated ones.
 
-Draws are made by the inverse of the distribution function alone, so that every design (random, stratified, Sobol) can
-feed every distribution, and any frozen distribution of SciPy's will do.
+Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
+with every design (random, stratified, Sobol), and frozen distributions of SciPy work too.
 """
 
 from collections.abc import Callable
@@ -12,58 +12,74 @@ import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy import stats
 
+from ..real_arrays import excerpt
 from .numbers import Described, real_numbers, refuse_unreal
 
 
-def _read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
-    found = real_numbers(str(info.field_name), values)
-    if found.size == 0 or not np.isfinite(found).all():
-        raise ValueError(f"expected finite numbers, found {found.tolist()}")
-    found.flags.writeable = False
-    return found
+def _finite_read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
+    array = real_numbers(str(info.field_name), values)
+    if array.size == 0 or not np.isfinite(array).all():
+        raise ValueError("expected finite numbers, at least one")
+    array.flags.writeable = False
+    return array
 
 
 def _positive(value: float | str) -> float | str:
     if not isinstance(value, str) and not value > 0.0:
-        raise ValueError(f"expected a number above 0, found {value}")
+        raise ValueError("expected a number above 0")
     return value
 
 
-#: A number in SI, or a string of a number and its unit, such as "2 mm".
+#: A number in SI units, or a string of a number and its unit, such as "2 mm".
 if TYPE_CHECKING:
-    Quantity = Any  # `in_si` makes numbers of the strings
+    Quantity = Any  # `in_si` converts the strings to numbers
 else:
     Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
 Positive = Annotated[Quantity, AfterValidator(_positive)]
-Numbers = Annotated[Any, BeforeValidator(_read_only)]
+Numbers = Annotated[Any, BeforeValidator(_finite_read_only)]
 
 
 class Distribution(Described):
-    """What all distributions share."""
+    """Base class of all distributions."""
 
     def in_si(self, convert: Callable[[str], float]) -> Self:
-        """The distribution once `convert` has made numbers of its strings."""
+        """Return the distribution with its strings converted to numbers in SI units by `convert`."""
         given = {name: getattr(self, name) for name in type(self).model_fields}
-        made = {
-            name: convert(value) if isinstance(value, str) and name in MEASURED else value
+        converted = {
+            name: convert(value) if isinstance(value, str) and name in WITH_UNITS else value
             for name, value in given.items()
         }
-        return type(self)(**made) if made != given else self
+        return type(self)(**converted) if converted != given else self
 
     if TYPE_CHECKING:
 
         def _scipy(self) -> Any: ...
 
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
-        """Values (...) of uniform numbers (...): the inverse of the distribution function."""
+        """Map uniform numbers (...) to values (...), by the inverse of the distribution function."""
         return self._scipy().ppf(u)
 
 
-MEASURED = ("mean", "std", "low", "high", "mode", "median")
+#: Fields that may be strings with a unit.
+WITH_UNITS = ("mean", "std", "low", "high", "mode", "median")
 
 
 class Normal(Distribution):
-    """Mean and standard deviation."""
+    """Normal distribution.
+
+    Parameters
+    ----------
+    mean : float or str
+        In SI units, or with a unit such as "100 g" (0 by default).
+    std : float or str
+        Standard deviation, above 0, in the same unit as `mean`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Normal
+    >>> Normal(mean=1.0, std=0.05).ppf([0.5, 0.975]).round(3).tolist()
+    [1.0, 1.098]
+    """
 
     kind: Literal["normal"] = "normal"
     mean: Quantity = 0.0
@@ -74,7 +90,7 @@ class Normal(Distribution):
 
 
 class Bounded(Distribution):
-    """What lies between `low` and `high`."""
+    """Base class of distributions between `low` and `high`."""
 
     low: Quantity
     high: Quantity
@@ -83,12 +99,26 @@ class Bounded(Distribution):
     def _ordered(self) -> Self:
         low, high = self.low, self.high
         if not isinstance(low, str) and not isinstance(high, str) and not low < high:
-            raise ValueError(f"low is {low} and high {high}; expected low below high")
+            raise ValueError(f"low is {low} and high is {high}; expected low below high")
         return self
 
 
 class TruncatedNormal(Bounded):
-    """A normal distribution, given that it lies between `low` and `high`."""
+    """Normal distribution, truncated to the range from `low` to `high`.
+
+    Parameters
+    ----------
+    low, high : float or str
+        Ends of the range, in SI units or with a unit.
+    mean, std : float or str
+        Mean (0 by default) and standard deviation before the truncation.
+
+    Examples
+    --------
+    >>> from rbchain.study import TruncatedNormal
+    >>> TruncatedNormal(mean=1.0, std=0.05, low=0.9, high=1.1).ppf([0.0, 0.5, 1.0]).tolist()
+    [0.9, 1.0, 1.1]
+    """
 
     kind: Literal["truncated_normal"] = "truncated_normal"
     mean: Quantity = 0.0
@@ -101,7 +131,21 @@ class TruncatedNormal(Bounded):
 
 
 class LogNormal(Distribution):
-    """exp(normal): its median, and the standard deviation of its logarithm."""
+    """Log-normal distribution: the logarithm of the value is normally distributed.
+
+    Parameters
+    ----------
+    median : float or str
+        Above 0, in SI units or with a unit (1 by default).
+    sigma : float
+        Standard deviation of the natural logarithm of the value.
+
+    Examples
+    --------
+    >>> from rbchain.study import LogNormal
+    >>> LogNormal(median=4.0, sigma=0.3).ppf([0.5, 0.8413]).round(2).tolist()
+    [4.0, 5.4]
+    """
 
     kind: Literal["log_normal"] = "log_normal"
     median: Positive = 1.0
@@ -112,7 +156,19 @@ class LogNormal(Distribution):
 
 
 class Uniform(Bounded):
-    """Between `low` and `high`."""
+    """Uniform distribution.
+
+    Parameters
+    ----------
+    low, high : float or str
+        Ends of the range, in SI units or with a unit.
+
+    Examples
+    --------
+    >>> from rbchain.study import Uniform
+    >>> Uniform(low=-1.0, high=4.0).ppf([0.0, 0.5, 1.0]).tolist()
+    [-1.0, 1.5, 4.0]
+    """
 
     kind: Literal["uniform"] = "uniform"
 
@@ -121,7 +177,21 @@ class Uniform(Bounded):
 
 
 class Triangular(Bounded):
-    """From `low` over the most probable `mode` to `high`."""
+    """Triangular distribution.
+
+    Parameters
+    ----------
+    low, high : float or str
+        Ends of the range, in SI units or with a unit.
+    mode : float or str
+        Most probable value, from `low` to `high`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Triangular
+    >>> Triangular(low=0.0, mode=1.0, high=2.0).ppf([0.5, 1.0]).tolist()
+    [1.0, 2.0]
+    """
 
     kind: Literal["triangular"] = "triangular"
     mode: Quantity
@@ -131,7 +201,7 @@ class Triangular(Bounded):
         if not any(isinstance(x, str) for x in (self.low, self.mode, self.high)) and not (
             self.low <= self.mode <= self.high
         ):
-            raise ValueError(f"mode is {self.mode}; expected one from low, {self.low}, to high, {self.high}")
+            raise ValueError(f"mode is {self.mode}; expected a number from low = {self.low} to high = {self.high}")
         return self
 
     def _scipy(self) -> Any:
@@ -140,7 +210,21 @@ class Triangular(Bounded):
 
 
 class Discrete(Distribution):
-    """Some values, equally probable or with the given probabilities."""
+    """Discrete distribution.
+
+    Parameters
+    ----------
+    values : sequence of float, shape (m,)
+        Possible values, in SI units.
+    probabilities : sequence of float, shape (m,), optional
+        Probabilities of the values, of sum 1. All values are equally probable if not given.
+
+    Examples
+    --------
+    >>> from rbchain.study import Discrete
+    >>> Discrete(values=[1.0, 5.0], probabilities=[0.2, 0.8]).ppf([0.1, 0.3]).tolist()
+    [1.0, 5.0]
+    """
 
     kind: Literal["discrete"] = "discrete"
     values: Numbers
@@ -150,10 +234,11 @@ class Discrete(Distribution):
     def _probable(self) -> Self:
         p = self.probabilities
         if self.values.ndim != 1:
-            raise ValueError(f"values has shape {self.values.shape}; expected a list of numbers")
+            raise ValueError(f"values has shape {self.values.shape}; expected a plain list of numbers, shape (m,)")
         if p is not None and (p.shape != self.values.shape or (p < 0.0).any() or abs(p.sum() - 1.0) > 1e-9):
             raise ValueError(
-                f"probabilities are {p.tolist()}; expected {self.values.size} numbers, none negative, that sum to 1"
+                f"probabilities is {p.tolist()}; expected {self.values.size} numbers, one for each value, none "
+                "negative, of sum 1"
             )
         return self
 
@@ -163,7 +248,21 @@ class Discrete(Distribution):
 
 
 class MultivariateNormal(Distribution):
-    """Of the components of one dispersion together: means (m,) and covariance (m, m)."""
+    """Joint normal distribution of the components of one dispersion.
+
+    Parameters
+    ----------
+    mean : array_like, shape (m,)
+        Means of the components, in SI units.
+    covariance : array_like, shape (m, m)
+        Symmetric and positive definite, in squared SI units.
+
+    Examples
+    --------
+    >>> from rbchain.study import MultivariateNormal
+    >>> MultivariateNormal(mean=[0.0, 0.1], covariance=[[4e-4, 1e-4], [1e-4, 1e-4]]).std.tolist()
+    [0.02, 0.01]
+    """
 
     kind: Literal["multivariate_normal"] = "multivariate_normal"
     mean: Numbers
@@ -174,31 +273,50 @@ class MultivariateNormal(Distribution):
         m = self.mean.size
         if self.mean.shape != (m,) or self.covariance.shape != (m, m):
             raise ValueError(
-                f"mean has shape {self.mean.shape} and covariance {self.covariance.shape}; expected (m,) and (m, m)"
+                f"mean has shape {self.mean.shape} and covariance has shape {self.covariance.shape}; expected (m,) and "
+                "(m, m)"
             )
         deviations = np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
         if not (deviations > 0.0).all():
             raise ValueError(
-                f"covariance has the diagonal {self.covariance.diagonal().tolist()}; expected variances above 0"
+                f"the diagonal of covariance is {self.covariance.diagonal().tolist()}; expected variances above 0"
             )
         triangle_of_correlation(self.covariance / np.outer(deviations, deviations))
         return self
 
     @property
     def std(self) -> np.ndarray:
+        """Standard deviations of the components (m,)."""
         return np.sqrt(self.covariance.diagonal())
 
     @property
     def correlation(self) -> np.ndarray:
+        """Correlation matrix of the components (m, m)."""
         return self.covariance / np.outer(self.std, self.std)
 
     def component(self, i: int) -> Normal:
-        """One of its numbers alone."""
+        """Return the distribution of component i alone."""
         return Normal(mean=float(self.mean[i]), std=float(self.std[i]))
 
 
 class Scipy(Distribution):
-    """Any continuous or discrete distribution of `scipy.stats`, by its name and arguments."""
+    """Continuous or discrete distribution of `scipy.stats`, by name.
+
+    Parameters
+    ----------
+    name : str
+        Name in `scipy.stats`, such as "beta".
+    args : sequence of float
+        Its shape parameters.
+    kwds : dict of float
+        Its keyword arguments, such as `loc` and `scale`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Scipy
+    >>> Scipy(name="expon", kwds={"scale": 2.0}).ppf([0.5]).round(3).tolist()
+    [1.386]
+    """
 
     kind: Literal["scipy"] = "scipy"
     name: str
@@ -216,13 +334,18 @@ class Scipy(Distribution):
     def _exists(self) -> Self:
         family = getattr(stats, self.name, None)
         if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
-            raise ValueError(f"name is {self.name!r}; expected that of a distribution in scipy.stats, such as 'beta'")
+            raise ValueError(f"name is {self.name!r}; expected a distribution of scipy.stats, such as 'beta'")
         try:
             median = self._scipy().ppf(0.5)
         except TypeError as error:
-            raise ValueError(f"scipy.stats.{self.name} refuses these arguments: {error}") from None
+            raise ValueError(
+                f"scipy.stats.{self.name} does not accept args = {self.args} and kwds = {self.kwds}: {error}"
+            ) from None
         if not np.isfinite(median):
-            raise ValueError(f"scipy.stats.{self.name} knows no distribution with args {self.args} and {self.kwds}")
+            raise ValueError(
+                f"scipy.stats.{self.name} with args = {self.args} and kwds = {self.kwds} has the median {median}; "
+                "expected arguments in the range that SciPy documents"
+            )
         return self
 
     def _scipy(self) -> Any:
@@ -230,24 +353,27 @@ class Scipy(Distribution):
 
 
 class Given(Distribution):
-    """An object with a `ppf`, from Python only: a histogram of SciPy's, a distribution of one's own."""
+    """Object with a method `ppf`, from Python only: a histogram of SciPy or a user's own distribution."""
 
     kind: Literal["given"] = "given"
     distribution: Any
 
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
         try:
-            found = self.distribution.ppf(u)
+            result = self.distribution.ppf(u)
         except Exception as error:
-            raise ValueError(f"its ppf raised {type(error).__name__}: {error}") from error
-        values = real_numbers("the result of its ppf", found)
+            raise ValueError(f"the method ppf raised {type(error).__name__}: {error}") from error
+        values = real_numbers("the result of ppf", result)
         if values.shape != np.shape(u):
-            raise ValueError(f"its ppf returned shape {values.shape} for {np.shape(u)}; expected the same shape")
+            raise ValueError(
+                f"the method ppf returned shape {values.shape} for an argument of shape {np.shape(u)}; expected the "
+                "same shape"
+            )
         return values
 
 
-def _frozen(value: Any) -> Any:
-    """A frozen distribution of SciPy's in words where it has a name there, and any other by itself."""
+def _from_object(value: Any) -> Any:
+    """Describe a frozen distribution of SciPy by its name, and wrap any other object with a `ppf`."""
     if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
         return value
     family = getattr(value, "dist", None)
@@ -261,21 +387,28 @@ AnyDistribution = Annotated[
         Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy | Given,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_frozen),
+    BeforeValidator(_from_object),
 ]
 
 
 def triangle_of_correlation(matrix: npt.ArrayLike) -> np.ndarray:
-    """The lower triangle L with L L^T = matrix, or a ValueError that says why it is no correlation matrix."""
+    """Return the lower triangle L with L L^T = matrix, or raise a ValueError if it is not a correlation matrix."""
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ValueError(f"the matrix has shape {matrix.shape}; expected a square one of finite numbers")
+        raise ValueError(f"the matrix is {excerpt(matrix.tolist())}; expected a square matrix of finite numbers")
     if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-12):
-        raise ValueError("the matrix is not symmetric")
+        i, j = np.argwhere(np.abs(matrix - matrix.T) > 1e-12)[0]
+        raise ValueError(
+            f"the matrix is not symmetric: entry [{i}, {j}] is {matrix[i, j]:g}, but entry [{j}, {i}] is "
+            f"{matrix[j, i]:g}"
+        )
     if not np.allclose(matrix.diagonal(), 1.0, rtol=0.0, atol=1e-12):
-        raise ValueError(f"the diagonal is {matrix.diagonal().tolist()}; expected ones")
+        raise ValueError(f"the diagonal of the correlation matrix is {matrix.diagonal().tolist()}; expected ones")
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         smallest = np.linalg.eigvalsh(matrix)[0]
-        raise ValueError(f"the matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}") from None
+        raise ValueError(
+            f"the correlation matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}; expected all "
+            "above 0. Make the correlations between different numbers smaller"
+        ) from None

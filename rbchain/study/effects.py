@@ -1,4 +1,4 @@
-"""The proof that every dispersion reaches the kernels: which of the numbers that they read it changes."""
+"""Effects of dispersions: which of the numbers that the kernels read each dispersion changes."""
 
 from __future__ import annotations
 
@@ -17,59 +17,69 @@ from .parameter_table import DRIVE, PARAMETERS, WRENCH
 from .plan import Plan
 from .samples import Samples
 
-QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of all that is drawn
+MOST_NAMES = 8  # of bodies in a description
+QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of the distributions, at which effects are determined
 
 
 def effects_of(plan: Plan) -> dict[str, str]:
-    """Describe what each dispersion changes of the arrays that the kernels read: {name: description}.
+    """Describe the effect of each dispersion on the arrays that the kernels read: {name: description}.
 
     Raises
     ------
     StudyError
-        If one changes nothing, wherever in its distribution, or if all of its draws are invalid.
+        If a dispersion changes nothing at any quantile, or if all its draws are invalid.
     """
-    values, found = plan.drawn.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1)), {}
+    values = plan.drawn.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1))
+    descriptions = {}
     infinite = np.argwhere(~np.isfinite(values))
     if infinite.size:
         at, c = infinite[0]
         column = plan.drawn.columns[c]
         raise StudyError(
-            f"{column.place}: the draw of {column.name!r} at the probability {QUANTILES[at]:g} is {values[at, c]}; "
-            "expected finite numbers"
+            f"{column.place}: the quantile {QUANTILES[at]:g} of {column.name!r} is {values[at, c]}; expected finite "
+            "numbers. Choose a narrower or truncated distribution"
         )
     for i, dispersion in enumerate(plan.description.vary):
         effects: dict[str, None] = {}
-        refusal = None
+        invalid = None
         for drawn in values:
             try:
-                effects |= dict.fromkeys(_effects_of_one(plan, dispersion, drawn[None]))
+                effects |= dict.fromkeys(_effects_of_draw(plan, dispersion, drawn[None]))
             except RbchainError as error:
-                refusal = error
+                invalid = error
+        if not effects and invalid is not None:
+            raise StudyError(f"vary[{i}]: all draws of {dispersion.name!r} are invalid, for example: {invalid}")
         if not effects:
-            raise StudyError(f"vary[{i}]: {refusal or f'{dispersion.name!r} changes nothing that the kernels read'}")
-        found[dispersion.name] = "; ".join(effects)
-    return found
+            raise StudyError(
+                f"vary[{i}]: {dispersion.name!r} has no effect on the model; expected draws that change it. If how is "
+                "'multiply', check that the model's own values are not 0"
+            )
+        note = PARAMETERS[dispersion.parameter].note
+        descriptions[dispersion.name] = "; ".join(effects) + (f" ({note})" if note else "")
+    return descriptions
 
 
-def _effects_of_one(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
-    """Describe what one draw of a dispersion (1, columns) changes."""
+def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
+    """Describe the effects of one draw of a dispersion (1, columns)."""
     nominal_samples, samples = Samples(plan.nominal, 1), Samples(plan.nominal, 1)
     neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
     for draws in plan.drawn.draws:
         if draws.dispersion is dispersion:
             of_target = values[:, draws.columns]
             samples.apply(dispersion, draws.target, of_target)
-            if _is_of_actions(dispersion):  # in arrays of the same shapes
+            if _changes_actions(dispersion):  # so that the arrays to compare have the same shapes
                 nominal_samples.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
     effects = _in_state(samples, nominal_samples) + _in_parameters(plan.nominal.model, samples.build())
-    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if _is_of_actions(dispersion) else [])
+    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if _changes_actions(dispersion) else [])
 
 
-def _is_of_actions(dispersion: Dispersion) -> bool:
+def _changes_actions(dispersion: Dispersion) -> bool:
+    """Tell whether a dispersion changes drives, wrenches or the current."""
     return PARAMETERS[dispersion.parameter].owner in (DRIVE, WRENCH) or dispersion.parameter == "current"
 
 
 def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:
+    """Name what differs of the initial state and the joint forces."""
     names = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces"}
     return [
         label
@@ -79,7 +89,7 @@ def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:
 
 
 def _in_parameters(model: Model, many: Model) -> list[str]:
-    """Rows and columns of the parameters that are no longer those of the model, by their names."""
+    """Name the parameters that differ from those of the model, and the bodies that they belong to."""
     _, table, variation = many.kernel_model.arrays(FLOAT64)
     _, nominal, _ = model.kernel_model.arrays(FLOAT64)
     table, nominal = (x if x.ndim == 2 else x[..., 0] for x in (table, nominal))
@@ -87,16 +97,26 @@ def _in_parameters(model: Model, many: Model) -> list[str]:
     entries = {(int(r), int(c)) for r, c in np.argwhere(table[:, :width] != nominal[:, :width])}
     entries |= set() if variation is None else {(int(r), int(c)) for r, c in variation.entries}
     names = [model.body_names[body] for body in model.kernel_model.dofs.body]
-    found: dict[str, list[str]] = {}
+    quantities: dict[str, list[str]] = {}
     for row, column in sorted(entries):
         groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
-        of, group = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
-        found.setdefault(of, []).append(group)
-    return [f"{of}: {', '.join(dict.fromkeys(groups))}" for of, groups in found.items()]
+        owner, quantity = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
+        quantities.setdefault(owner, []).append(quantity)
+    owners: dict[str, list[str]] = {}
+    for owner, of_owner in quantities.items():
+        owners.setdefault(", ".join(dict.fromkeys(of_owner)), []).append(owner)
+    return [f"{of_owner} of {_listed(bodies)}" for of_owner, bodies in owners.items()]
+
+
+def _listed(names: list[str]) -> str:
+    """List names; of many the first and the last."""
+    if len(names) > MOST_NAMES:
+        names = [*names[: MOST_NAMES - 1], "...", f"{names[-1]} ({len(names)} bodies)"]
+    return ", ".join(names)
 
 
 def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:
-    """Whether the tables of what acts differ."""
+    """Tell whether the arrays of drives and wrenches differ."""
     simulate = nominal.simulation
     settings = (1,), simulate.duration, FLOAT64
     tables = [
@@ -107,7 +127,7 @@ def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) ->
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Whether two nests of arrays are the same."""
+    """Compare two nested tuples of arrays."""
     if isinstance(first, np.ndarray):
         return np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
     if isinstance(first, tuple):

@@ -1,6 +1,6 @@
-"""Executors: compute chunks in this process, in several or on a cluster. Each yields (chunk, outputs).
+"""Executors: compute chunks in this process, in several processes or on a cluster. Each yields (chunk, outputs).
 
-None of them changes a bit: a chunk is what its samples are, whoever computes it, and however often it takes.
+The outputs of a chunk depend on its samples only. So all executors give the same results, bit for bit.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from .plan import Plan
 if TYPE_CHECKING:
     import numpy as np
 
-#: A chunk, with its first sample and the one behind its last; and a chunk with its outputs.
+#: A chunk, its first sample and the sample after its last; and a chunk with its outputs.
 Span = tuple[int, int, int]
 Computed: TypeAlias = "tuple[int, dict[str, np.ndarray]]"
 Executor: TypeAlias = "Callable[[Plan, Iterable[Span]], Generator[Computed, None, None]]"
 
-MOST_ATTEMPTS = 3  # at a chunk whose worker dies
+MOST_ATTEMPTS = 3  # to compute a chunk whose worker dies
 
 
 def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:
-    """In this process, on all its threads."""
+    """Compute the chunks in this process, on all its threads."""
     for chunk, first, last in spans:
         yield chunk, plan.compute(first, last)
 
 
 class _Worker:
-    """A process that computes chunks, and a pipe to it alone: if it is killed, nothing else waits for it."""
+    """A worker process with a pipe of its own, so that killing it does not block the other workers."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -49,40 +49,40 @@ class _Worker:
         self.process: BaseProcess | None = None
 
     def start(self) -> None:
-        """Make the process and the pipe, in a thread: Ctrl-C, which only the main thread sees, cannot cut that off."""
+        """Start the process in another thread: Ctrl-C reaches the main thread only and cannot interrupt the start."""
         with ThreadPoolExecutor(1) as starter:
             starter.submit(self._start).result()
 
     def _start(self) -> None:
-        resource_tracker.ensure_running()  # here, because it unblocks SIGINT
-        # a process inherits the signals that are blocked: Ctrl-C is for its parent, which ends it
+        resource_tracker.ensure_running()  # before SIGINT is blocked, because it unblocks SIGINT
+        # the process inherits the blocked signal: on Ctrl-C its parent ends it
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         context = multiprocessing.get_context("spawn")
-        self.pipe, its_pipe = context.Pipe()
-        process = context.Process(target=_serve, args=(its_pipe, self.plan))
+        self.pipe, worker_pipe = context.Pipe()
+        process = context.Process(target=_serve, args=(worker_pipe, self.plan))
         process.start()
         self.process = process
-        its_pipe.close()
+        worker_pipe.close()
 
     def begin(self, span: Span | None) -> None:
-        """Give it a chunk to compute, if there is one."""
+        """Send a chunk to the worker, if there is one."""
         self.span = span
         if span is not None:
-            with contextlib.suppress(OSError):  # of a process that has died, as the pipe's end says too
+            with contextlib.suppress(OSError):  # the process has died; `outputs` reports it
                 self.pipe.send(span[1:])
 
     def outputs(self) -> dict[str, np.ndarray] | None:
-        """The outputs of its chunk, or the error in its place; None if the process has died."""
+        """Return the outputs of the chunk, or raise its error; None if the process has died."""
         try:
-            found = self.pipe.recv()
+            result = self.pipe.recv()
         except (EOFError, OSError):
             return None
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def end(self) -> None:
-        """Kill it, whatever it is at."""
+        """Kill the process."""
         if self.process is not None:
             self.process.kill()
             self.process.join()
@@ -91,49 +91,53 @@ class _Worker:
 
 def _serve(pipe: Connection, plan: Plan) -> None:
     """Compute chunks in a worker process until the pipe's other end is closed."""
-    threads.set_num_threads(1)  # for there are other workers
+    threads.set_num_threads(1)  # each core has a worker
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             first, last = pipe.recv()
             try:
-                found: Any = plan.compute(first, last)
+                result: Any = plan.compute(first, last)
             except Exception as error:
-                found = error if _can_be_pickled(error) else StudyError(f"{type(error).__name__}: {error}")
-            pipe.send(found)
+                result = error if _can_be_pickled(error) else StudyError(f"{type(error).__name__}: {error}")
+            pipe.send(result)
 
 
 def _can_be_pickled(value: Any) -> bool:
-    """Whether another process gets a value back as it is."""
+    """Tell whether a value can be sent to another process."""
     try:
         pickle.loads(pickle.dumps(value))
-    except Exception:  # of classes that are not rbchain's own
+    except Exception:  # any error that a user's class raises
         return False
     return True
 
 
 def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> Generator[Computed, None, None]:
-    """In several processes, one thread each. One that dies is replaced, and its chunk begun anew."""
+    """Compute the chunks in several processes of one thread. A process that dies is replaced and its chunk repeated."""
     _check_picklable(plan)
-    todo, attempts = iter(spans), Counter[int]()
+    waiting, attempts = iter(spans), Counter[int]()
     pool: list[_Worker] = []
     try:
-        for span in islice(todo, workers or threads.get_num_threads()):
+        for span in islice(waiting, workers or threads.get_num_threads()):
             pool.append(_Worker(plan))
             pool[-1].start()
             pool[-1].begin(span)
-        while at_work := {worker: worker.span for worker in pool if worker.span is not None}:
-            ready = wait([worker.pipe for worker in at_work])
-            for worker, span in at_work.items():
+        while busy := {worker: worker.span for worker in pool if worker.span is not None}:
+            ready = wait([worker.pipe for worker in busy])
+            for worker, span in busy.items():
                 if worker.pipe not in ready:
                     continue
                 outputs = worker.outputs()
                 if outputs is not None:
-                    worker.begin(next(todo, None))
+                    worker.begin(next(waiting, None))
                     yield span[0], outputs
                     continue
                 attempts[span[0]] += 1
                 if attempts[span[0]] == MOST_ATTEMPTS:
-                    raise StudyError(f"the worker processes died {MOST_ATTEMPTS} times at chunk {span[0]}")
+                    raise StudyError(
+                        f"chunk {span[0]} (samples {span[1]} to {span[2] - 1}): the worker process died "
+                        f"{MOST_ATTEMPTS} times. If memory ran out, reduce workers or chunk. To see an error, "
+                        "use executor='local'"
+                    )
                 worker.end()
                 worker.start()
                 worker.begin(span)
@@ -143,7 +147,7 @@ def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> 
 
 
 def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[Computed, None, None]:
-    """On the workers of a dask scheduler, whose address or `Client` is given."""
+    """Compute the chunks on the workers of a dask scheduler, given by its address or a `Client`."""
     try:
         from distributed import Client, as_completed
     except ImportError:
@@ -152,13 +156,19 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
         ) from None
 
     if scheduler is None:
-        raise StudyError("executor 'dask' needs the address of a scheduler, such as tcp://10.0.0.1:8786")
+        raise StudyError(
+            "scheduler is missing; executor 'dask' needs the address of a scheduler, such as tcp://10.0.0.1:8786, or a "
+            "distributed.Client"
+        )
     _check_picklable(plan)
-    own = not isinstance(scheduler, Client)
+    is_address = not isinstance(scheduler, Client)
     try:
-        client = Client(scheduler, timeout=20) if own else scheduler
+        client = Client(scheduler, timeout=20) if is_address else scheduler
     except (OSError, ValueError) as error:
-        raise StudyError(f"scheduler {scheduler!r} cannot be reached: {error}") from None
+        raise StudyError(
+            f"scheduler is {scheduler!r}, which cannot be reached: {error}. Expected the address of a running dask "
+            "scheduler"
+        ) from None
     running: dict[Any, tuple[int, Any]] = {}
     try:
         spans = iter(spans)
@@ -167,7 +177,7 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
         def submit() -> None:
             for chunk, first, last in spans:
                 future = client.submit(
-                    _compute_once, plan.part(first, last), first, last, pure=False, retries=MOST_ATTEMPTS
+                    _compute_on_dask, plan.part(first, last), first, last, pure=False, retries=MOST_ATTEMPTS
                 )
                 running[future.key] = (chunk, future)
                 done.add(future)
@@ -182,22 +192,22 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
     finally:
         if running:
             client.cancel([future for _, future in running.values()])
-        if own:
+        if is_address:
             client.close()
 
 
 def _check_picklable(plan: Plan) -> None:
-    """A StudyError where what the study is cannot be sent to another process."""
+    """Raise a StudyError if the study cannot be sent to another process."""
     try:
         pickle.dumps(plan)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise StudyError(
-            f"the study cannot go to another process: {error}; functions of your own must be a module's, or use "
-            "executor 'local'"
+            f"the study cannot be sent to another process: {error}. Define its functions at the top level of a module "
+            "that can be imported, or use executor='local'"
         ) from None
 
 
-def _compute_once(plan: Plan, first: int, last: int) -> dict[str, np.ndarray]:
-    """On a dask worker, whose threads are the scheduler's business."""
+def _compute_on_dask(plan: Plan, first: int, last: int) -> dict[str, np.ndarray]:
+    """Compute samples on a dask worker, with one thread by default: dask distributes the cores."""
     threads.set_num_threads(int(os.environ.get("RBCHAIN_NUM_THREADS", "1")))
     return plan.compute(first, last)

@@ -1,4 +1,4 @@
-"""What a folder of results holds, and which of its files are damaged."""
+"""Inspection of a folder of results: its contents, and its damaged files."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StudyError
-from .checksums import Damage, DamagedFile, digest_of, read_json, read_sealed
+from .checksums import Damage, DamagedFile, digest_of, read_json, read_verified
 from .layout import CHECKSUMS, FOLDER, FORMAT, WITHOUT_CHECKSUMS, document_of, identity_of, record_of
 
-FILES_NAMED = 3  # in a message
+FILES_NAMED = 3  # in an error message
 
 
 @dataclass
 class Findings:
-    """What was found in a folder of results.
+    """The contents of a folder of results.
 
     Attributes
     ----------
     attributes : dict or None
-        Of the whole group, where its `zarr.json` is intact.
+        Attributes of the whole group; None if its `zarr.json` is damaged.
     identity : str, optional
-        `identity_of` the study that the results must be of, where it is known.
+        `identity_of` the study to which the files must belong, if it is known.
     arrays : dict
-        The `zarr.json` of every array for which it is intact, by name.
+        The undamaged `zarr.json` documents of the arrays, by name.
     finished : set of int
-        Chunks of which every file is what was written.
+        Chunks whose files are all undamaged.
     damage : list of Damage
     """
 
@@ -40,12 +40,12 @@ class Findings:
 
     @property
     def per_sample(self) -> list[dict[str, Any]]:
-        """Documents of the arrays with a value for each sample."""
+        """Documents of the arrays that have a value for each sample."""
         return [document for document in self.arrays.values() if document["dimension_names"][0] == "sample"]
 
     @property
     def chunk(self) -> int | None:
-        """How many samples a chunk has, if any document says so."""
+        """Number of samples in a chunk; None if no undamaged document contains it."""
         if self.attributes is not None:
             return int(self.attributes["chunk"])
         sizes = [document["chunk_grid"]["configuration"]["chunk_shape"][0] for document in self.per_sample]
@@ -53,17 +53,17 @@ class Findings:
 
     @property
     def samples(self) -> int | None:
-        """How many samples there are, if all arrays agree."""
+        """Number of samples; None if the arrays disagree."""
         counts = {int(document["shape"][0]) for document in self.per_sample}
         return counts.pop() if len(counts) == 1 else None
 
     def bounds(self, chunk: int) -> tuple[int, int]:
-        """First sample of a chunk, and the one behind its last."""
+        """Return the first sample of a chunk, and the sample after its last."""
         size, samples = self.chunk or 0, self.samples
         return chunk * size, (chunk + 1) * size if samples is None else min((chunk + 1) * size, samples)
 
-    def refuse_damage(self) -> None:
-        """A StudyError that names the damaged files and says how to repair them, if there are any."""
+    def check_undamaged(self) -> None:
+        """Raise a StudyError if files are damaged; it names them and says how to repair them."""
         if not self.damage:
             return
         samples = sum(last - first for first, last in map(self.bounds, damaged_chunks(self.damage)))
@@ -74,37 +74,39 @@ class Findings:
 
 
 def damaged_chunks(damage: Iterable[Damage]) -> list[int]:
-    """The chunks that have damaged files, in their order."""
+    """Return the chunks with damaged files, sorted."""
     return sorted({found.chunk for found in damage if found.chunk is not None})
 
 
 def repair_message(samples: int) -> str:
-    """What a run does about damaged files with so many samples."""
+    """Describe the repair by the next run, if the damaged files hold this number of samples."""
     if samples == 0:
         return "rbchain restores the damaged files and keeps all samples"
     return f"rbchain restores the damaged files and recomputes {samples:,} {'samples' if samples > 1 else 'sample'}"
 
 
 def damage_message(folder: Path, damage: list[Damage]) -> str:
-    """Which files are damaged, and how; of many the first ones."""
+    """Describe the first few damaged files."""
     named = "; ".join(f"{folder / found.file}: {found.reason}" for found in damage[:FILES_NAMED])
     more = len(damage) - FILES_NAMED
-    return f"{named}; and {more:,} more" if more > 0 else named
+    return f"{named}; and {more:,} more files" if more > 0 else named
 
 
 def inspect(folder: str | Path, identity: str | None = None) -> Findings:
-    """Read every file of the results in a folder, and compare it with its checksum.
+    """Compare every file of the results in a folder with its checksum.
 
-    `identity` is that of the study that the results should be of, used if they do not say so themselves.
+    If the group's own description is damaged, `identity` is that of the study to which the files must belong.
 
     Raises
     ------
     StudyError
-        If there are no results, or if an rbchain of another format wrote them.
+        If the folder contains no results, or results in another format.
     """
     found = Findings(Path(folder), identity)
     if not (found.folder / FOLDER).is_dir():
-        raise StudyError(f"{folder}: there are no results of a study")
+        raise StudyError(
+            f"{folder} contains no results of a study; expected the folder that `rbchain study run` was given as --out"
+        )
     _inspect_group(found)
     _inspect_arrays(found)
     _inspect_chunks(found)
@@ -113,39 +115,39 @@ def inspect(folder: str | Path, identity: str | None = None) -> Findings:
 
 def _inspect_group(found: Findings) -> None:
     try:
-        found.attributes = read_sealed(found.folder, document_of(""))["attributes"]
+        found.attributes = read_verified(found.folder, document_of(""))["attributes"]
     except DamagedFile as reason:
-        _refuse_without_checksums(found.folder)
+        _refuse_format_without_checksums(found.folder)
         found.damage.append(Damage(document_of(""), str(reason)))
         return
     if found.attributes["format"] != FORMAT:
         raise StudyError(
-            f"{found.folder}: the results have format {found.attributes['format']}; expected {FORMAT}, the format of "
-            "this version of rbchain"
+            f"{found.folder}: the results have format {found.attributes['format']}; expected format {FORMAT}. Read "
+            "them with the version of rbchain that wrote them, or run the study again into another folder"
         )
     found.identity = identity_of(found.attributes["study"])
 
 
-def _refuse_without_checksums(folder: Path) -> None:
+def _refuse_format_without_checksums(folder: Path) -> None:
     try:
         attributes = read_json(folder / document_of("")).get("attributes", {})
     except DamagedFile:
         return
     if attributes.get("format") == WITHOUT_CHECKSUMS:
         raise StudyError(
-            f"{folder}: an earlier version of rbchain wrote these results without checksums, so nobody can tell "
-            "whether they are damaged; run the study again into another folder"
+            f"{folder}: an earlier version of rbchain wrote these results without checksums, so damage cannot be "
+            "detected; run the study again into another folder"
         )
 
 
 def _inspect_arrays(found: Findings) -> None:
-    if found.attributes is None:  # which name the arrays
+    if found.attributes is None:  # they contain the names of the arrays
         names = sorted(path.name for path in (found.folder / FOLDER).iterdir() if path.is_dir())
     else:
         names = found.attributes["arrays"]
     for name in names:
         try:
-            document = read_sealed(found.folder, document_of(name))
+            document = read_verified(found.folder, document_of(name))
             _check_identity(found, document["attributes"])
         except DamagedFile as reason:
             found.damage.append(Damage(document_of(name), str(reason)))
@@ -154,8 +156,8 @@ def _inspect_arrays(found: Findings) -> None:
         for file, digest in document["attributes"].get("files", {}).items():
             _compare(found, file, digest, None)
     if not found.damage and found.samples is None:
-        shape = "the arrays have different numbers of samples, because a run was killed while it ended"
-        found.damage.append(Damage(FOLDER, shape))
+        disagreement = "the arrays have different numbers of samples, because a run was killed while it ended"
+        found.damage.append(Damage(FOLDER, disagreement))
 
 
 def _inspect_chunks(found: Findings) -> None:
@@ -166,7 +168,7 @@ def _inspect_chunks(found: Findings) -> None:
     for chunk in sorted(chunks):
         before = len(found.damage)
         try:
-            record = read_sealed(found.folder, record_of(chunk))
+            record = read_verified(found.folder, record_of(chunk))
             _check_identity(found, record)
             for file, digest in record["files"].items():
                 _compare(found, file, digest, chunk)
@@ -175,17 +177,17 @@ def _inspect_chunks(found: Findings) -> None:
         if len(found.damage) == before:
             found.finished.add(chunk)
         elif not ended and not (found.folder / record_of(chunk)).exists():
-            del found.damage[before:]  # a run that is at work has just dropped the chunk
+            del found.damage[before:]  # a running study has just removed the chunk
 
 
 def _check_identity(found: Findings, document: dict[str, Any]) -> None:
-    """DamagedFile if a document is of another study."""
+    """Raise DamagedFile if a document belongs to another study."""
     if found.identity not in (None, document["study_sha256"]):
         raise DamagedFile("the file belongs to another study")
 
 
 def _compare(found: Findings, file: str, digest: str, chunk: int | None) -> None:
-    """Note a file that is not what was written."""
+    """Record a file as damaged if its checksum differs."""
     try:
         if digest_of(found.folder / file) != digest:
             raise DamagedFile("the checksum does not match the contents")

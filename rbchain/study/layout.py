@@ -1,10 +1,10 @@
-"""The files of a folder of results: their names, and the arrays before any sample is computed.
+"""Layout of a folder of results: the names of the files, and the empty arrays.
 
-results.zarr/zarr.json            what the study is, and its statistics once all samples are done
-results.zarr/NAME/zarr.json       an array: shape, type, units
-results.zarr/NAME/c/CHUNK...      its values for the samples of one chunk
-checksums/CHUNK.json              the SHA-256 of these files; written last, once a chunk is finished
-log.jsonl                         a line for each run; not part of the results
+results.zarr/zarr.json            description of the study; statistics, once all samples are done
+results.zarr/NAME/zarr.json       description of an array: shape, type, units
+results.zarr/NAME/c/CHUNK...      values of the array for the samples of one chunk
+checksums/CHUNK.json              SHA-256 of the files of a chunk, written when the chunk is finished
+log.jsonl                         log of the runs; not part of the results
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from typing import Any
 
 import numpy as np
 
-from .checksums import digest_of, read_json, write_sealed
+from .checksums import digest_of, read_json, write_with_checksum
 from .outputs import NOT_RUN, Variable
 from .plan import Plan
 
 FOLDER, CHECKSUMS, LOCK = "results.zarr", "checksums", ".lock"
 FORMAT = 2
-WITHOUT_CHECKSUMS = 1  # the format that rbchain wrote before
+WITHOUT_CHECKSUMS = 1  # the format of earlier versions of rbchain
 
-#: Attributes that checks need and no reader of the results does.
+#: Attributes for the checks, hidden from readers of the results.
 OF_CHECKS = ("checksum", "study_sha256", "files", "arrays")
 
 
 def document_of(array: str) -> str:
-    """The name of an array's `zarr.json` within the folder; of the whole group's for ""."""
+    """Return the path of the `zarr.json` of an array within the folder, or of the whole group for ""."""
     return f"{FOLDER}/{array}/zarr.json" if array else f"{FOLDER}/zarr.json"
 
 
 def record_of(chunk: int) -> str:
-    """The name of the file with a chunk's checksums."""
+    """Return the path of the file with the checksums of a chunk."""
     return f"{CHECKSUMS}/{chunk}.json"
 
 
 def file_of(variable: Variable, chunk: int) -> str:
-    """The name of the file with a variable's values for the samples of a chunk."""
+    """Return the path of the file with the values of a variable for the samples of a chunk."""
     return f"{FOLDER}/{variable.name}/c/{chunk}" + "/0" * len(variable.dims)
 
 
 def identity_of(study: str) -> str:
-    """The SHA-256 of a study's description in JSON, whatever the order of its keys."""
+    """Return the SHA-256 of a study's description in JSON. It does not depend on the order of the keys."""
     return hashlib.sha256(json.dumps(json.loads(study), sort_keys=True).encode()).hexdigest()
 
 
 def lay_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) -> None:
-    """Write the arrays of a study into a folder: all samples not run, chunks of `chunk` samples."""
+    """Write the empty arrays of a study into a folder, in chunks of `chunk` samples."""
     import zarr
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
@@ -81,18 +81,18 @@ def lay_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) ->
             document["attributes"]["study_sha256"] = identity
         if name in [n for n, *_ in coordinates]:
             document["attributes"]["files"] = _files_of(folder, name)
-        write_sealed(folder, document_of(name), document)
+        write_with_checksum(folder, document_of(name), document)
 
 
 def _files_of(folder: Path, array: str) -> dict[str, str]:
-    """The files of an array's values, each with its SHA-256."""
+    """Return the files with the values of an array, and their SHA-256."""
     place = folder / FOLDER / array
     files = sorted(path for path in (place / "c").rglob("*") if path.is_file())
     return {str(path.relative_to(folder).as_posix()): digest_of(path) for path in files}
 
 
 def coordinates_of(plan: Plan) -> Iterator[tuple[str, str, np.ndarray, str]]:
-    """Labels along the axes, and what is measured there: name, axis, values, unit."""
+    """Yield the labels along the axes and their units: name, axis, values, unit."""
     model, events = plan.nominal.model, plan.nominal.events
     found: list[tuple[str, str, Any, str]] = [
         ("parameter", "parameter", plan.columns, ""),

@@ -1,4 +1,4 @@
-"""What a study keeps of each motion: one number, found from something over time."""
+"""Measures: numbers that a study computes from the motion of each sample."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,13 @@ from pydantic import model_validator
 from ..actions.wrenches import Force, Wrench
 from ..chain import Model
 from ..errors import StudyError
+from ..misspelt import did_you_mean
 from ..trajectory import Trajectory
 from .numbers import Described, real_numbers
 
-LONGEST_NAME = 200  # bytes: results are in a folder of that name
+LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
 
-#: What is asked of a series of numbers over time.
+#: Reductions of a series (samples, times) over time.
 OVER = {
     "final": lambda x: x[..., -1],
     "max": lambda x: x.max(-1),
@@ -26,31 +27,52 @@ OVER = {
 
 
 def extended(series: np.ndarray) -> np.ndarray:
-    """Series (samples, times) in which the last number goes on where a sample has ended."""
+    """Return the series (samples, times) with the last finite number repeated to the end of each sample."""
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
     times = np.minimum(np.arange(series.shape[-1]), last[:, None])
     return np.take_along_axis(series, times, -1)
 
 
 class Measure(Described):
-    """A number of each sample's motion.
+    """A number that a study computes from the motion of each sample.
 
     Parameters
     ----------
     name : str
-    quantity : what is measured
-        "distance": of `frame` (a body or fixed frame) from `target` (3,) m; "coordinate": x, y or z of a frame,
-        `axis`; "speed": of a frame's origin; "position", "velocity", "torque": of a `joint`, its `dof`;
-        "reaction_force", "reaction_moment": how large what the joint's bearing transmits is; "kinetic_energy",
-        "potential_energy", "energy"; "energy_drift": how far the energy has gone from its first value; or
-        "function".
-    over : "final", "max", "min", "mean" or "rms"
-        Over the times looked at, of which `Simulation.samples` says how many there are; after an event has stopped a
-        sample, it counts as staying as it was. "peak" is the largest magnitude.
-    function : callable(model, motion), or "module:name"
-        Numbers (samples,) or (samples, times) from the model of these samples and their `Trajectory`.
+        Name in the results.
+    quantity : str
+        * "distance" of the origin of `frame` from the point `target`, in m
+        * "coordinate" of the origin of `frame` along the world's `axis`, in m
+        * "speed" of the origin of `frame`, in m/s
+        * "position", "velocity", "torque" of `joint` (its degree of freedom `dof`): rad or m, rad/s or m/s, N m or N
+        * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
+        * "kinetic_energy", "potential_energy", "energy" of the mechanism, in J
+        * "energy_drift": the energy minus its initial value, in J
+        * "function": the result of `function`
+    over : "final", "max", "min", "mean", "rms" or "peak"
+        Reduction over the evaluated times (`Simulation.samples`): the final value (default), maximum, minimum, mean,
+        root mean square, or largest magnitude. If an event stops a sample, its state counts as constant afterwards.
+    frame : str
+        Name of a body or of a fixed frame.
+    joint : str
+        Name of a joint.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    axis : "x", "y" or "z"
+        Axis of a coordinate.
+    target : (3,) array, m
+        Point in world axes; the origin by default.
+    function : callable(model, motion) or str
+        A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
+        returns numbers (samples,), or (samples, times) to be reduced by `over`.
     unit : str
-        For the plots.
+        Unit that replaces the one above in results and plots.
+
+    Examples
+    --------
+    >>> from rbchain.study import Measure
+    >>> Measure(name="peak speed", quantity="speed", frame="link2", over="max").over
+    'max'
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"of": "quantity"}
@@ -81,11 +103,11 @@ class Measure(Described):
     unit: str = ""
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _check_keys(self) -> Self:
         if not re.fullmatch(r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*", self.name) or len(self.name.encode()) > LONGEST_NAME:
             raise ValueError(
-                f"name is {self.name!r}; expected the name of a folder: up to {LONGEST_NAME} bytes, no dot in front, "
-                "no slash, backslash or control character"
+                f"name is {self.name!r}; expected a name that a folder can have: up to {LONGEST_NAME} bytes, without "
+                "slashes, backslashes, control characters and a dot at the beginning"
             )
         for key, kinds in (
             ("frame", ("distance", "coordinate", "speed")),
@@ -93,12 +115,14 @@ class Measure(Described):
             ("function", ("function",)),
         ):
             if (getattr(self, key) is None) == (self.quantity in kinds):
-                found = "needs" if self.quantity in kinds else "has no use for"
-                raise ValueError(f"{self.quantity!r} {found} {key}")
+                wrong = f"is missing; the quantity {self.quantity!r} needs it"
+                if self.quantity not in kinds:
+                    wrong = f"is {getattr(self, key)!r}, but the quantity {self.quantity!r} does not use it; remove it"
+                raise ValueError(f"{key} {wrong}")
         return self
 
     def units_in(self, model: Model) -> str:
-        """As given, or what this is measured in."""
+        """Return the unit: the given one, or that of the quantity."""
         angular = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
         of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
         if self.quantity in of_joints:
@@ -113,29 +137,39 @@ class Measure(Described):
         return self.unit or of_others.get(self.quantity, "J" if "energy" in self.quantity else "")
 
     def check(self, model: Model, forces: Sequence[Force]) -> None:
-        """A StudyError where the model has not what this is of."""
+        """Raise a StudyError if the measure does not fit the model or the forces."""
         if self.frame is not None and self.frame not in (*model.body_names, *model.fixed_frames):
             names = [*model.body_names, *model.fixed_frames]
-            raise StudyError(f"frame is {self.frame!r}; expected a body or a fixed frame of {model.name!r}: {names}")
+            raise StudyError(
+                f"frame is {self.frame!r}; expected a body or a fixed frame of model {model.name!r}: {names}"
+                f"{did_you_mean(self.frame, names)}"
+            )
         if self.joint is not None:
             if self.joint not in model.joint_names:
-                raise StudyError(f"joint is {self.joint!r}; expected one of {list(model.joint_names)}")
+                raise StudyError(
+                    f"joint is {self.joint!r}; expected a joint of model {model.name!r}: {list(model.joint_names)}"
+                    f"{did_you_mean(self.joint, model.joint_names)}"
+                )
             count = np.diff([*model.velocity_index, model.nv])[model.joint_names.index(self.joint)]
             if not 0 <= self.dof < count:
-                raise StudyError(f"dof is {self.dof}; joint {self.joint!r} has {count}, counted from 0")
+                raise StudyError(
+                    f"dof is {self.dof}; expected a whole number from 0 to {count - 1}, because joint {self.joint!r} "
+                    f"has {count} degree{'s' if count > 1 else ''} of freedom"
+                )
         if self.quantity.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
             raise StudyError(
-                f"quantity is {self.quantity!r}; rbchain computes reactions only in air and without a Wrench"
+                f"quantity is {self.quantity!r}, but the study has bodies in water or a Wrench; rbchain computes "
+                "reactions only without them. Remove the measure, or the water and the wrenches"
             )
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:
-        """The number of each sample (samples,)."""
-        series = real_numbers("the result of its function", getattr(self, f"_{self.quantity}")(model, motion))
+        """Return the number of each sample (samples,)."""
+        series = real_numbers("the result of the function", getattr(self, f"_{self.quantity}")(model, motion))
         samples, times = motion.qd.shape[:2]
         if series.shape not in ((samples,), (samples, times)):
             raise StudyError(
-                f"its function returned shape {series.shape}; expected one number for each sample, ({samples},), or "
-                f"one for each sample and time, ({samples}, {times})"
+                f"the function returned an array of shape {series.shape}; expected ({samples},), one number for each "
+                f"sample, or ({samples}, {times}), one for each sample and time"
             )
         if series.ndim == 1:
             return series

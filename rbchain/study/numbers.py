@@ -1,50 +1,54 @@
-"""Numbers that a study is given: real ones. NumPy and pydantic drop masks and imaginary parts without an error."""
+"""The base class of all parts of a study's description. It refuses unknown keys and numbers that are not real."""
 
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from ..real_arrays import real_array
+from ..misspelt import did_you_mean
+from ..real_arrays import excerpt, real_array
 
 
 class Described(BaseModel):
-    """A part of a description, whose numbers are real."""
+    """A part of a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
-    #: Keys of earlier versions, each with its name of today.
+    #: Keys of earlier versions and their present names.
     renamed: ClassVar[Mapping[str, str]] = {}
 
     @model_validator(mode="before")
     @classmethod
-    def _real(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            for old in given.keys() & cls.renamed.keys():
+    def _check_keys_and_numbers(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        for name, value in given.items():
+            if name in cls.renamed:
                 raise ValueError(
-                    f"the key {old!r} is called {cls.renamed[old]!r} now; found {old} = {given[old]!r:.80}"
+                    f"the key {name!r} is now called {cls.renamed[name]!r}; found {name} = {excerpt(value, longest=80)}"
                 )
-            for name, value in given.items():
-                refuse_unreal(name, value)
-                is_flag = name in cls.model_fields and cls.model_fields[name].annotation is bool
-                if isinstance(value, bool | np.bool_) and not is_flag:
-                    raise ValueError(f"{name} is {value}; expected another kind of value")
+            if name not in cls.model_fields:
+                raise ValueError(
+                    f"unknown key {name!r}; expected one of {', '.join(cls.model_fields)}"
+                    f"{did_you_mean(str(name), cls.model_fields)}"
+                )
+            refuse_unreal(name, value)
+            if isinstance(value, bool | np.bool_) and cls.model_fields[name].annotation is not bool:
+                raise ValueError(f"{name} is {value}; expected a value other than true or false")
         return given
 
 
 def refuse_unreal(name: str, value: Any) -> None:
-    """A ValueError that names masked arrays and complex numbers, also within lists."""
-    if np.ma.isMaskedArray(value) or value is np.ma.masked:
-        raise ValueError(f"{name} is a masked array; expected real numbers without a mask")
-    if isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c":
-        raise ValueError(f"{name} is complex; expected real numbers")
+    """Raise a ValueError for a masked array or a complex number, also in a list: pydantic would drop a part of it."""
     if isinstance(value, list | tuple):
         for item in value:
             refuse_unreal(name, item)
+    elif isinstance(value, Number | np.ndarray | np.generic):
+        real_array(name, value, ValueError, truth_values=True)
 
 
 def real_numbers(name: str, values: Any) -> np.ndarray:
-    """An array of float64 of one's own with these values, in which truth values are 0 and 1; a ValueError otherwise."""
-    refuse_unreal(name, values)
+    """Return a new float64 array of these values, in which true is 1 and false is 0, or raise a ValueError."""
     return np.array(real_array(name, values, ValueError, truth_values=True))

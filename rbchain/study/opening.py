@@ -13,29 +13,53 @@ if TYPE_CHECKING:
 
 
 def open_dataset(folder: str | Path) -> xarray.Dataset:
-    """The results in a folder as an `xarray.Dataset`, whose values are read when they are looked at.
+    """Open the results in a folder as an `xarray.Dataset`. Values are read from disk on access.
 
-    Every file is compared with its checksum first, which takes about a second for 2 GB. Plain xarray opens
-    `results.zarr` too; it detects changed values, but reads those of a missing file as NaN or -1.
+    rbchain first compares every file with its checksum, which takes about a second for 2 GB. Plain xarray can open
+    `results.zarr` too. It detects changed values, but reads the values of a missing file as NaN or -1.
+
+    Parameters
+    ----------
+    folder : path
+        The folder that `Study.run` was given as `out`.
+
+    Returns
+    -------
+    xarray.Dataset
+        As from `Study.run`.
 
     Raises
     ------
     StudyError
-        If a file is damaged or missing: the message names it, and says how to repair the results.
+        If a file is damaged or missing. The message names the file, and how to repair the results.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     model=rb.Model.serial_chain(1), samples=4, simulate={"duration": 0.1},
+    ...     vary=[{"parameter": "q", "distribution": {"kind": "normal", "std": 0.1}}],
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = study.run(folder)
+    ...     rb.study.open_dataset(folder).sizes["sample"]
+    4
     """
-    inspect(folder).refuse_damage()
+    inspect(folder).check_undamaged()
     return dataset_in(Path(folder))
 
 
 def open_finished(folder: str | Path) -> tuple[xarray.Dataset, int]:
-    """The results up to the last sample that is done, and how many samples there are to be."""
-    found = inspect(folder)
-    found.refuse_damage()
-    done = max((found.bounds(chunk)[1] for chunk in found.finished), default=0)
-    return dataset_in(Path(folder)).isel(sample=slice(done)), found.samples or 0
+    """Open the results up to the last finished sample, and return the planned number of samples with them."""
+    findings = inspect(folder)
+    findings.check_undamaged()
+    done = max((findings.bounds(chunk)[1] for chunk in findings.finished), default=0)
+    return dataset_in(Path(folder)).isel(sample=slice(done)), findings.samples or 0
 
 
 def dataset_in(folder: Path) -> xarray.Dataset:
+    """Open the results in a folder without a check of the checksums."""
     import xarray
 
     found = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)

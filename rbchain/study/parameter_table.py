@@ -1,4 +1,4 @@
-"""The table of what may vary in a study: what has it, its components and units, and what a draw may do to it."""
+"""The table of parameters that a study can vary: their owners, components, units, and how a draw changes them."""
 
 from __future__ import annotations
 
@@ -11,32 +11,36 @@ BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive",
 
 @dataclass(frozen=True)
 class Parameter:
-    """A quantity that may vary.
+    """A quantity that can vary.
 
     Attributes
     ----------
     owner : str
-        What has one: each body, each degree of freedom, the model, a drive, or a wrench.
+        Whether each body, each degree of freedom, the model, a drive or a wrench has a value of its own.
     components : tuple of str
-        Names of its numbers; () where it is one number.
-    dimension : str, or two of them
-        As in `Units`: of all, or of a degree of freedom that turns and of one that slides. None: numbers in SI.
+        Names of its numbers; () if it is one number.
+    dimension : str or (str, str), optional
+        Dimension as in `Units`; for degrees of freedom that of a rotation and that of a translation. None if there is
+        no name for it: values are in SI units then.
     ways : tuple of str
-        In what ways a draw may change it: "set", "add", "multiply".
+        Possible effects of a draw on the model's own value: "set", "add", "multiply". The first one is the default.
+    note : str
+        Clarification that a study prints with the effects of a dispersion.
     """
 
     owner: str
     components: tuple[str, ...] = ()
     dimension: str | tuple[str, str] | None = None
     ways: tuple[str, ...] = ("set", "add", "multiply")
+    note: str = ""
 
 
 ANGLE = ("angle", "length")
 PARAMETERS = {
-    "mass": Parameter(BODY, dimension="mass"),
-    "mass_and_inertia": Parameter(BODY, dimension="mass"),
-    "cg": Parameter(BODY, XYZ, "length"),
-    "inertia": Parameter(BODY, STRAINS, ways=("add",)),
+    "mass": Parameter(BODY, dimension="mass", note='inertia tensors do not change; "mass_and_inertia" scales both'),
+    "mass_and_inertia": Parameter(BODY, dimension="mass", note="inertia tensors scale with the mass"),
+    "cg": Parameter(BODY, XYZ, "length", note="inertia tensors about the centre of mass do not change"),
+    "inertia": Parameter(BODY, STRAINS, ways=("add",), note="masses do not change"),
     "placement_translation": Parameter(BODY, XYZ, "length"),
     "placement_rotation": Parameter(BODY, XYZ, "angle", ways=("add",)),
     "volume": Parameter(BODY, dimension="volume"),
@@ -46,7 +50,7 @@ PARAMETERS = {
     "quadratic_damping": Parameter(BODY, ways=("multiply",)),
     "added_volume": Parameter(BODY, ways=("multiply",)),
     "added_mass": Parameter(BODY, ways=("multiply",)),
-    "payload": Parameter(BODY, dimension="mass", ways=("set",)),
+    "payload": Parameter(BODY, dimension="mass", ways=("set",), note="a point mass added to the body"),
     "axis": Parameter(DOF, XYZ, "angle", ways=("add",)),
     "pitch": Parameter(DOF),
     "rotor_inertia": Parameter(DOF),

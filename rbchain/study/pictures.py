@@ -1,4 +1,4 @@
-"""Pictures of a study's results, by matplotlib; `results.rbchain.plot(...)` in Python."""
+"""Plots of a study's results with matplotlib: `results.rbchain.plot(...)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..plots import draw_quantile_bands
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_POINTS = 20_000  # samples in a scatter plot and a rank correlation: more do not show
+MOST_POINTS = 20_000  # samples in a scatter plot; more would not be visible
 MOST_INFLUENTIAL = 4
 GROUPS = 20
 COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
@@ -22,26 +22,30 @@ COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
 
 @xarray.register_dataset_accessor("rbchain")
 class Results:
-    """What rbchain adds to the dataset of a study's results."""
+    """The accessor `rbchain` of an xarray Dataset with the results of a study."""
 
     def __init__(self, results: xarray.Dataset) -> None:
         self._results = results
 
     def plot(self, name: str | None = None, *, influences: bool = False) -> Figure:
-        """A matplotlib Figure of one output.
+        """Plot one output.
 
         Parameters
         ----------
         name : str, optional
-            A measure, for its distribution with median and quantiles; or "q" or "qd", where the motion was kept, for
-            median and bands of quantiles over time. The first measure, if not given.
+            Name of a measure, to plot its distribution with median and quantiles. Or "q" or "qd", if the motion was
+            stored, to plot median and quantile bands over time. The first measure by default.
         influences : bool
-            Of a measure, the parameters that explain most of its variance instead.
+            Whether to plot a measure against the parameters that explain most of its variance instead.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
 
         Raises
         ------
         StudyError
-            If there is no such output, or too little of it to draw.
+            If there is no such output, or too few different numbers.
 
         Examples
         --------
@@ -55,23 +59,37 @@ class Results:
         'samples'
         """
         measures = measures_of(self._results)
-        moving = [n for n in ("q", "qd") if n in self._results and "time" in self._results[n].dims]
-        name = name or next(iter([*measures, *moving]), None)
+        motions = [n for n in ("q", "qd") if n in self._results and "time" in self._results[n].dims]
+        name = name or next(iter([*measures, *motions]), None)
         statistics = json.loads(self._results.attrs.get("statistics", "null"))
         figure = None
         if name in measures:
             draw = (self._results, name)
             figure = draw_influences(*draw) if influences else draw_distribution(*draw, statistics)
-        elif name in moving and statistics:
+        elif name in motions and statistics:
             figure = draw_bands(self._results, name, statistics)
         if figure is None:
-            found = f"{name!r} of a study with {[*measures, *moving]}" if name else "a study without measures"
-            raise StudyError(f"nothing to plot of {found}; expected an output with numbers that differ")
+            raise StudyError(_why_nothing_to_plot(name, measures, motions, influences))
         return figure
 
 
+def _why_nothing_to_plot(name: str | None, measures: list[str], motions: list[str], influences: bool) -> str:
+    if name is None:
+        return "the study has no output to plot; add measures, or set motion = true in outputs"
+    if name in motions:
+        return f"{name!r} can be plotted when the study is finished; run it again to resume it"
+    if name not in measures:
+        return f"name is {name!r}; expected one of {[*measures, *motions]}"
+    if influences:
+        return (
+            f"the influences on {name!r} cannot be plotted; expected at least {2 * GROUPS} samples, and a parameter "
+            "that explains more than 0.5 % of the variance"
+        )
+    return f"{name!r} cannot be plotted; expected samples with a finite value"
+
+
 def measures_of(results: xarray.Dataset) -> list[str]:
-    """Names of the outputs that are one number of each sample."""
+    """Return the names of the outputs that have one number for each sample."""
     return [str(n) for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
 
 
@@ -83,7 +101,7 @@ def _axes(rows: int, columns: int, width: float = 9.0, height: float = 3.2) -> t
 
 
 def draw_distribution(results: xarray.Dataset, name: str, statistics: dict[str, Any] | None) -> Figure | None:
-    """A histogram, with median and quantiles."""
+    """Plot a histogram with median and quantiles."""
     if statistics:
         counts, edges = (np.array(statistics["of"][name][key], float) for key in ("histogram", "histogram_edges"))
     else:
@@ -94,9 +112,10 @@ def draw_distribution(results: xarray.Dataset, name: str, statistics: dict[str, 
     figure, (axes,) = _axes(1, 1)
     axes.stairs(counts, edges, fill=True, color=COLOURS["bar"])
     if statistics:
-        found = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
+        quantiles = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
         for level, style in ((0.05, ":"), (0.5, "-"), (0.95, ":")):
-            axes.axvline(found[level], color=COLOURS["line"], linestyle=style, label=f"{level:.0%}: {found[level]:.5g}")
+            label = f"{level:.0%}: {quantiles[level]:.5g}"
+            axes.axvline(quantiles[level], color=COLOURS["line"], linestyle=style, label=label)
         axes.legend(frameon=False)
     axes.set(xlabel=_label(results[name]), ylabel="samples")
     axes.spines[["top", "right"]].set_visible(False)
@@ -104,13 +123,13 @@ def draw_distribution(results: xarray.Dataset, name: str, statistics: dict[str, 
 
 
 def draw_influences(results: xarray.Dataset, name: str) -> Figure | None:
-    """The measure against the parameters that explain most of its variance, each alone."""
+    """Plot the measure against each of the parameters that explain most of its variance."""
     if "parameter" not in results.coords:
         return None
     step = max(1, results.sizes["sample"] // MOST_POINTS)
     values, drawn = results[name][::step].values, results.parameters[::step].values
-    there = np.isfinite(values)
-    values, drawn = values[there], drawn[there]
+    finite = np.isfinite(values)
+    values, drawn = values[finite], drawn[finite]
     if values.size < 2 * GROUPS or np.ptp(values) == 0:
         return None
     shares = {c: explained(drawn[:, c], values) for c in range(drawn.shape[1]) if np.ptp(drawn[:, c]) > 0}
@@ -128,9 +147,10 @@ def draw_influences(results: xarray.Dataset, name: str) -> Figure | None:
 
 
 def explained(parameter: np.ndarray, values: np.ndarray) -> float:
-    """The share of the variance of `values` that the parameter alone explains: the correlation ratio.
+    """Estimate the share of the variance of `values` that the parameter alone explains: the correlation ratio.
 
-    Samples are sorted by the parameter into GROUPS; what the means of groups of mere chance would vary by is taken off.
+    Samples are sorted by the parameter into groups. The variance that the means of random groups would have is
+    subtracted.
     """
     groups = np.array_split(values[np.argsort(parameter, kind="stable")], GROUPS)
     means, sizes = np.array([g.mean() for g in groups]), np.array([g.size for g in groups])
@@ -140,7 +160,7 @@ def explained(parameter: np.ndarray, values: np.ndarray) -> float:
 
 
 def draw_bands(results: xarray.Dataset, name: str, statistics: dict[str, Any]) -> Figure:
-    """Median and quantile bands of each coordinate over time."""
+    """Plot median and quantile bands of each coordinate over time."""
     variable, levels = results[name], statistics["levels"]
     quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
     labels, times = results[variable.dims[2]].values, results.time.values

@@ -1,23 +1,85 @@
-"""Errors that name the place in a study's description from which they come."""
+"""Error messages that name the place in a study's description."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from ..errors import RbchainError, StudyError
+from ..real_arrays import excerpt
 
 Result = TypeVar("Result")
 
+#: Expected values, for the types of pydantic's errors whose own text does not suit a TOML file.
+EXPECTED = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "is_instance_of"), "a table"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "string_type": "a string",
+    "path_type": "a file name",
+    "too_short": "at least one name",
+}
+BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+
+#: Parts of a place in pydantic's errors that name the tried type, and are no keys of the description.
+TYPES_TRIED = {
+    *("normal", "truncated_normal", "log_normal", "uniform", "triangular", "discrete", "multivariate_normal", "scipy"),
+    *("random", "latin_hypercube", "sobol", "factorial", "table"),
+    *("given", "ModelSource", "float", "str"),
+}
+
 
 def call_at(place: str, call: Callable[..., Result], *arguments: Any, **settings: Any) -> Result:
-    """Call a function; its errors become a StudyError that begins with the place in the description."""
+    """Call a function. Its errors become a StudyError that begins with the place in the description."""
     try:
         return call(*arguments, **settings)
     except ValidationError as error:
-        message = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-        raise StudyError(f"{place}: {message}") from None
+        raise StudyError(f"{place}: {message_of(error)}") from None
     except (RbchainError, ValueError, TypeError) as error:
         raise StudyError(f"{place}: {error}") from None
+
+
+def message_of(error: ValidationError) -> str:
+    """Return all problems of a validation: each with its place, what was found and what is expected."""
+    problems = error.errors()
+    # a table in the place of a Model is valid; report the problems inside it, if there are any
+    problems = [p for p in problems if p["type"] != "is_instance_of"] or problems
+    lines: dict[str, list[str]] = {}
+    for problem in problems:
+        place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_type(x))
+        place, text = place.lstrip("."), _text_of(problem)
+        key = place.rpartition(".")[2]
+        if text.startswith("expected "):  # several, if the value may have one of several types
+            found = f"{place or 'the study'} is {excerpt(problem['input'], longest=80)}; expected "
+            lines.setdefault(found, []).append(text.removeprefix("expected "))
+        elif key and text.startswith((f"{key} ", f"{key}.")):
+            lines[place + text.removeprefix(key)] = []
+        elif isinstance(problem["input"], Mapping) and text.partition(" ")[0] in problem["input"]:
+            lines[f"{place}.{text}".lstrip(".")] = []
+        else:
+            lines[f"{place}: {text}" if place else text] = []
+    return "; ".join(found + " or ".join(dict.fromkeys(expected)) for found, expected in lines.items())
+
+
+def _text_of(problem: Mapping[str, Any]) -> str:
+    """Return the text of one problem, without its place."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind == "missing":
+        return f"{problem['loc'][-1]} is missing; expected a value for this key"
+    if kind == "union_tag_invalid":
+        known = context["expected_tags"].removesuffix(", 'given'")
+        return f"kind is {context['tag']!r}; expected one of {known}"
+    if kind == "union_tag_not_found":
+        return f"kind is missing; expected it among the keys of {excerpt(problem['input'], longest=80)}"
+    if kind in EXPECTED:
+        return f"expected {EXPECTED[kind]}"
+    text = problem["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)
+    return text.replace("expected ", "expected a number ", 1) if kind in BOUNDS else text
+
+
+def _is_type(part: str | int) -> bool:
+    return isinstance(part, str) and (part in TYPES_TRIED or "[" in part)

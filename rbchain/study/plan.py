@@ -1,4 +1,4 @@
-"""Plan: a checked study. It draws the samples, simulates them and computes their outputs."""
+"""Plan: a study that is checked against its model. It draws samples, simulates them and computes their outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
-from ..real_arrays import FLOAT64
+from ..real_arrays import FLOAT64, excerpt
 from ..trajectory import Trajectory
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
@@ -24,7 +24,7 @@ from .description import Description, as_json
 from .designs import Table
 from .measures import Measure
 from .nominal import Nominal, nominal_of
-from .outputs import Variable, no_outputs_of, outputs_of, variables_of
+from .outputs import Variable, outputs_of, outputs_of_invalid_draws, variables_of
 from .places import call_at
 from .samples import Samples
 from .tables import read_design
@@ -32,16 +32,16 @@ from .tables import read_design
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All that a description comes to, once its files are read and its names are found. Can be pickled.
+    """A study whose files are read and whose names are resolved. Can be pickled.
 
     Attributes
     ----------
     measures : tuple of Measure
-        Those of the description, with functions in the place of their names.
+        The measures of the description, with their functions imported.
     variables : tuple of Variable
-        What is kept of every sample.
+        The outputs of each sample.
     table : array (samples, columns), optional
-        Values in the place of what a design draws: those of the samples from `table_start` on.
+        Drawn numbers that replace those of the design, of the samples from `table_start` on.
     """
 
     description: Description
@@ -54,16 +54,16 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the numbers that are drawn."""
+        """Names of the drawn numbers."""
         return tuple(column.name for column in self.drawn.columns)
 
     @property
     def units(self) -> tuple[str, ...]:
-        """What each of them is measured in."""
+        """Units of the drawn numbers, as in `Column`."""
         return tuple(column.unit for column in self.drawn.columns)
 
     def sizes(self) -> dict[str, int]:
-        """How long each axis behind that of the samples is."""
+        """Return the lengths of all axes after that of the samples."""
         return {
             "parameter": len(self.columns),
             "position": self.nominal.model.nq,
@@ -73,7 +73,7 @@ class Plan:
         }
 
     def bytes_per_sample(self) -> int:
-        """About what a sample takes in memory while it is computed: results, states at saved times, and parameters."""
+        """Estimate the memory for a sample while it is computed: results, states at saved times and parameters."""
         model = self.nominal.model
         of_states = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
         return self._kept_per_sample + of_states + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
@@ -84,30 +84,30 @@ class Plan:
         return sum(np.dtype(v.dtype).itemsize * math.prod(sizes[d] for d in v.dims) for v in self.variables)
 
     def stored_bytes(self) -> int:
-        """What the results of all samples take before they are compressed."""
+        """Return the size of the results of all samples before compression."""
         return self.description.samples * self._kept_per_sample
 
     # --- samples ------------------------------------------------------------------------------------------------------
 
     def draw(self, first: int, last: int) -> np.ndarray:
-        """What is drawn for the samples from `first` to before `last`, (last - first, columns)."""
+        """Return the drawn numbers (last - first, columns) of the samples from `first` to before `last`."""
         if self.table is not None:
             return self.table[first - self.table_start : last - self.table_start]
         if not self.columns:
-            return np.zeros((last - first, 0))  # for which no design has points
+            return np.zeros((last - first, 0))  # designs need a column
         seed, samples = self.description.seed, self.description.samples
         points = self.description.design.points(first, last, len(self.columns), seed, samples)  # type: ignore[union-attr]
         return self.drawn.values(points)
 
     def samples(self, values: np.ndarray) -> Samples:
-        """The samples with these draws (m, columns): their models, states and actions."""
+        """Return the samples with these draws (m, columns): their models, states, drives and forces."""
         samples = Samples(self.nominal, len(values))
         for draws in self.drawn.draws:
             samples.apply(draws.dispersion, draws.target, values[:, draws.columns])
         return samples
 
     def simulate(self, values: np.ndarray, save_at: npt.ArrayLike | None = None) -> tuple[Model, Trajectory]:
-        """Motions of the samples with these draws: their model, and their Trajectory."""
+        """Simulate the samples with these draws (m, columns); returns their model and their Trajectory."""
         samples = self.samples(values)
         many, simulate = samples.build(), self.nominal.simulation
         motion = many.simulate(
@@ -124,22 +124,22 @@ class Plan:
         return many, motion
 
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
-        """All outputs of the samples from `first` to before `last`, by name."""
+        """Compute all outputs of the samples from `first` to before `last`, by name."""
         lowest, highest = self.computed_range(first, last)
-        found = self.compute_values(self.draw(lowest, highest))
-        return {name: values[first - lowest : last - lowest] for name, values in found.items()}
+        outputs = self.compute_values(self.draw(lowest, highest))
+        return {name: values[first - lowest : last - lowest] for name, values in outputs.items()}
 
     def computed_range(self, first: int, last: int) -> tuple[int, int]:
-        """The range of samples to compute for these: two at least.
+        """Return the range of samples to compute for these samples: at least two.
 
-        A single sample would take the path of shared parameters, for which other code would be compiled.
+        A single sample would have shared parameters, for which rbchain compiles other machine code.
         """
         if last - first > 1 or self.description.samples == 1:
             return first, last
         return (first, last + 1) if last < self.description.samples else (first - 1, last)
 
     def compute_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """All outputs of the samples with these values (m, columns), by name."""
+        """Compute all outputs of the samples with these draws (m, columns), by name."""
         valid = np.isfinite(values).all(-1)
         if valid.all():
             try:
@@ -148,14 +148,14 @@ class Plan:
                 valid = self.valid(values)
                 if valid.all():
                     raise
-        found = no_outputs_of(self.variables, self.sizes(), values)
+        outputs = outputs_of_invalid_draws(self.variables, self.sizes(), values)
         if valid.any():
-            for name, of_valid in self.compute_values(values[valid]).items():
-                found[name][valid] = of_valid
-        return found
+            for name, outputs_of_valid in self.compute_values(values[valid]).items():
+                outputs[name][valid] = outputs_of_valid
+        return outputs
 
     def valid(self, values: np.ndarray) -> np.ndarray:
-        """Which of these draws (m, columns) give valid models and actions: (m,) of bool."""
+        """Return which of these draws (m, columns) give valid models, drives and forces: (m,) array of bool."""
         finite = np.isfinite(values).all(-1)
         if not finite.all():
             finite[finite] = self.valid(values[finite])
@@ -174,34 +174,34 @@ class Plan:
         return np.full(len(values), True)
 
     def part(self, first: int, last: int) -> Plan:
-        """As much of the plan as these samples need: a table's other rows need not go to who computes them."""
+        """Return the plan with only the rows of the table that these samples need, to send it to a worker."""
         if self.table is None:
             return self
         lowest, highest = self.computed_range(first, last)
         return replace(self, table=self.draw(lowest, highest), table_start=lowest)
 
     def as_json(self) -> dict[str, Any]:
-        """What the study is, as its store keeps it."""
-        found = as_json(self.description)
-        found |= {
+        """Return the description of the study for the store."""
+        document = as_json(self.description)
+        document |= {
             "model": as_json(self.nominal.model),
             "rbchain": version("rbchain"),
             "measures": as_json(self.measures),
         }
         if self.table is not None:
-            found["design"]["sha256"] = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
-        return found
+            document["design"]["sha256"] = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
+        return document
 
 
 def plan_of(description: Description, folder: str | Path = ".") -> Plan:
-    """The plan of a description, whose files are in the folder; a StudyError says what does not fit the model."""
+    """Return the plan of a description, whose files are in `folder`. A StudyError names what does not fit the model."""
     folder = Path(folder)
     nominal = nominal_of(description, folder)
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
         call_at(f"measures[{i}]", measure.check, nominal.model, nominal.forces)
-    measures = tuple(_ready(measure, i) for i, measure in enumerate(description.measures))
+    measures = tuple(_with_function(measure, i) for i, measure in enumerate(description.measures))
     drawn, table = columns_of(description, nominal), None
     if isinstance(description.design, Table):
         names = [column.name for column in drawn.columns]
@@ -212,18 +212,21 @@ def plan_of(description: Description, folder: str | Path = ".") -> Plan:
     return Plan(description, nominal, drawn, measures, variables, table)
 
 
-def _ready(measure: Measure, i: int) -> Measure:
-    """A measure whose function is one, found by its name if that is what was given."""
+def _with_function(measure: Measure, i: int) -> Measure:
+    """Return the measure with its function imported, if it is given by name."""
     function = measure.function
     if function is None or callable(function):
         return measure
     module, colon, name = str(function).partition(":")
     if not colon:
-        raise StudyError(f"measures[{i}].function is {function!r}; expected a function, or 'module:name'")
+        raise StudyError(f'measures[{i}].function is {function!r}; expected a function, or its place as "module:name"')
     try:
-        found = getattr(importlib.import_module(module), name)
+        imported = getattr(importlib.import_module(module), name)
     except (ValueError, ImportError, AttributeError) as error:
-        raise StudyError(f"measures[{i}].function is {function!r}, which cannot be imported: {error}") from None
-    if not callable(found):
-        raise StudyError(f"measures[{i}].function is {function!r}, which is {found!r}; expected a function")
-    return measure.model_copy(update={"function": found})
+        raise StudyError(
+            f'measures[{i}].function is {function!r}, which cannot be imported: {error}. Expected "module:name" of a '
+            "function; set PYTHONPATH if the module is in another folder"
+        ) from None
+    if not callable(imported):
+        raise StudyError(f"measures[{i}].function is {function!r}, which is {excerpt(imported)}; expected a function")
+    return measure.model_copy(update={"function": imported})

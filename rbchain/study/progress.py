@@ -25,7 +25,7 @@ def bar_of(description: Description) -> Iterator[Callable[[int, Statistics], Non
             nonlocal computed
             if not started:  # the first call counts the samples of earlier runs
                 started.append(time.perf_counter())
-                bar.advance(count, "done before" if bar.done + count == bar.total else "")
+                bar.advance(count, "finished before" if bar.done + count == bar.total else "")
                 return
             computed += count
             rate = computed / (time.perf_counter() - started[0])

@@ -1,4 +1,4 @@
-"""What computed the results, and when."""
+"""Provenance of results: versions, machine, command and git commit, and a log of all runs."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ LOG = "log.jsonl"
 
 
 def provenance() -> dict[str, Any]:
-    """What computed the results: versions, and the state of the git repository that the study was run in."""
+    """Return versions, machine, command, and the state of the git repository in the working directory."""
     packages = {}
     for name in ("rbchain", "numpy", "numba", "scipy", "zarr", "xarray"):
         try:
@@ -32,7 +32,7 @@ def provenance() -> dict[str, Any]:
 
 
 def _git_state() -> str:
-    """The commit, with a word where files differ from it; empty outside of a repository."""
+    """Return the commit, with a note if tracked files differ from it; empty outside of a repository."""
     try:
         commit, changed = (
             subprocess.run(["git", *asked], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
@@ -40,30 +40,30 @@ def _git_state() -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return commit + (", with changes" if changed else "")
+    return commit + (", with uncommitted changes" if changed else "")
 
 
 class Log:
-    """A line for every run in the folder's log: when, where, how far. It is no part of the results."""
+    """The log of the runs into a folder, one JSON object per line. It is not part of the results."""
 
     def __init__(self, folder: str | Path) -> None:
         self.path, self.started = Path(folder) / LOG, time.perf_counter()
 
     def study_file(self) -> Path | None:
-        """The file of the study that was run last into the folder; None where the log does not name one."""
+        """Return the file of the last study that ran into the folder; None if the log does not name one."""
         try:
             text = self.path.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
         lines: list[Any] = []
         for line in text.splitlines():
-            with contextlib.suppress(ValueError):  # a line of a run that was killed may be cut off
+            with contextlib.suppress(ValueError):  # the last line of a killed run may be incomplete
                 lines.append(json.loads(line))
         files = [line["file"] for line in lines if isinstance(line, dict) and line.get("file")]
         return self.path.parent / files[-1] if files else None
 
     def write(self, **entries: Any) -> None:
-        """Add a line."""
+        """Append a line with the time, the process and these entries."""
         stamp = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}
         line = (
             stamp | entries | {"seconds": round(time.perf_counter() - self.started, 3), "command": " ".join(sys.argv)}

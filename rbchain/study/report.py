@@ -1,4 +1,4 @@
-"""The report of a study: one HTML page that stands alone, and its pictures."""
+"""The report of a study: a self-contained HTML page, and its pictures."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ $sections
 
 
 def write_report(folder: str | Path) -> Path:
-    """Write `report.html` and `report/*.png` into a folder of results; returns the page's path.
+    """Write `report.html` and `report/*.png` into a folder of results; returns the path of the page.
 
-    Distributions of all measures, bands of quantiles over time where the motion was kept, each measure against the
-    parameters that explain most of its variance, and the samples that failed.
+    The report shows the distributions of all measures, each measure against the parameters that explain most of its
+    variance, quantile bands over time if the motion was stored, and the failed samples.
     """
     folder = Path(folder)
     results, samples = open_finished(folder)
     statistics = json.loads(results.attrs.get("statistics", "null"))
     pictures = {}
-    sections = [_about_failures(results)]
+    sections = [_failures(results), _dispersions(results)]
     for name in measures_of(results):
         pictures[f"distribution of {name}"] = draw_distribution(results, name, statistics)
         pictures[f"influences on {name}"] = draw_influences(results, name)
@@ -59,13 +59,13 @@ def write_report(folder: str | Path) -> Path:
     if statistics:
         sections.insert(0, _table(results, statistics))
     (folder / "report").mkdir(exist_ok=True)
-    drawn_ones = ((title, figure) for title, figure in pictures.items() if figure is not None)
-    for number, (title, figure) in enumerate(drawn_ones, 1):
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="png", dpi=110)
+    figures = ((title, figure) for title, figure in pictures.items() if figure is not None)
+    for number, (title, figure) in enumerate(figures, 1):
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=110)
         name = "".join(c if c.isalnum() else "_" for c in title)
-        (folder / "report" / f"{number}_{name}.png").write_bytes(drawn.getvalue())
-        code = base64.b64encode(drawn.getvalue()).decode()
+        (folder / "report" / f"{number}_{name}.png").write_bytes(png.getvalue())
+        code = base64.b64encode(png.getvalue()).decode()
         caption = html.escape(title)
         sections.append(f'<h2>{caption}</h2><img alt="{caption}" src="data:image/png;base64,{code}">')
     sections.append(_provenance(results))
@@ -83,16 +83,16 @@ def write_report(folder: str | Path) -> Path:
 def _summary(results: xarray.Dataset, samples: int, statistics: dict[str, Any] | None) -> str:
     if not statistics:
         done = int((results.status.values != NOT_RUN).sum())
-        return f"Not finished: {done:,} of {samples:,} samples are done."
+        return f"The study is not finished: {done:,} of {samples:,} samples are done."
     rate = statistics["failure_rate"]
     return (
-        f"{statistics['samples']:,} samples, of which {statistics['failures']:,} failed: {rate['estimate']:.3%} "
-        f"(95 % interval {rate['low']:.3%} to {rate['high']:.3%})."
+        f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
+        f"{rate['estimate']:.3%} (95 % confidence interval {rate['low']:.3%} to {rate['high']:.3%})."
     )
 
 
 def _table(results: xarray.Dataset, statistics: dict[str, Any]) -> str:
-    """Statistics of the measures and the final state."""
+    """Return the table of statistics of the measures and the final state."""
     rows = []
     levels = statistics["levels"]
     for name, of_one in statistics["of"].items():
@@ -106,23 +106,23 @@ def _table(results: xarray.Dataset, statistics: dict[str, Any]) -> str:
             numbers = [columns["mean"][0][i], None if deviation is None else deviation**0.5, columns["min"][0][i]]
             numbers += [columns["quantiles"][levels.index(p)][i] for p in (0.05, 0.5, 0.95)] + [columns["max"][0][i]]
             cells = "".join(f'<td class="number">{"" if x is None else f"{x:.5g}"}</td>' for x in numbers)
-            shown = html.escape(f"{name} {label}".strip())
-            rows.append(f"<tr><th>{shown}</th>{cells}<td>{html.escape(variable.attrs.get('units', ''))}</td></tr>")
-    head = "".join(f"<th>{x}</th>" for x in ("", "mean", "std", "min", "5 %", "median", "95 %", "max", ""))
+            title = html.escape(f"{name} {label}".strip())
+            rows.append(f"<tr><th>{title}</th>{cells}<td>{html.escape(variable.attrs.get('units', ''))}</td></tr>")
+    head = "".join(f"<th>{x}</th>" for x in ("output", "mean", "std", "min", "5 %", "median", "95 %", "max", "unit"))
     return f"<h2>Statistics</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _about_failures(results: xarray.Dataset) -> str:
-    """The samples that failed, with what was drawn for them."""
+def _failures(results: xarray.Dataset) -> str:
+    """Return the section on the failed samples and their draws."""
     status = results.status.values
     failed = np.flatnonzero(has_failed(status))
     if failed.size == 0:
-        return "<h2>Failures</h2><p>None.</p>"
+        return "<h2>Failures</h2><p>No sample failed.</p>"
     codes, counts = np.unique(status[failed], return_counts=True)
     kinds = "".join(f"<li>{n:,}: {html.escape(sentence(int(c)))}</li>" for c, n in zip(codes, counts, strict=True))
     names = results.parameter.values if "parameter" in results.coords else []
     shown = failed[:FAILURES_SHOWN]
-    head = "".join(f"<th>{html.escape(str(x))}</th>" for x in ("sample", "status", "end time, s", *names))
+    head = "".join(f"<th>{html.escape(str(x))}</th>" for x in ("sample", "status", "end time (s)", *names))
     drawn, ends = results.parameters[shown].values, results.end_time[shown].values
     rows = "".join(
         f'<tr><th>{k}</th><td class="number">{status[k]}</td><td class="number">{end:.4g}</td>'
@@ -130,18 +130,25 @@ def _about_failures(results: xarray.Dataset) -> str:
         + "</tr>"
         for k, end, values in zip(shown, ends, drawn, strict=True)
     )
-    more = f"<p>The first {len(shown)} of {failed.size:,}:</p>"
+    more = f"<p>First {len(shown)} of {failed.size:,} failed samples, with their drawn numbers:</p>"
     return f"<h2>Failures</h2><ul>{kinds}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
 
 
+def _dispersions(results: xarray.Dataset) -> str:
+    """Return the section on the dispersions and their effects."""
+    effects = json.loads(results.attrs["effects"])
+    items = "".join(f"<li>{html.escape(name)} changes: {html.escape(text)}</li>" for name, text in effects.items())
+    return f"<h2>Dispersions</h2>{f'<ul>{items}</ul>' if items else '<p>Nothing varies.</p>'}"
+
+
 def sentence(status: int) -> str:
-    """What a sample's status says."""
+    """Return the message of a status."""
     if status == NOT_RUN:
         return "The sample has not been computed."
-    return Status(status).sentence if status in set(Status) else f"Unknown status {status}."
+    return Status(status).sentence if status in set(Status) else f"The status {status} is unknown."
 
 
 def _provenance(results: xarray.Dataset) -> str:
-    """What was run, by what."""
-    origin = {key: json.loads(results.attrs[key]) for key in ("provenance", "effects", "study") if key in results.attrs}
-    return f"<h2>What was run</h2><pre>{html.escape(json.dumps(origin, indent=1))}</pre>"
+    """Return the section with the description of the study, and the versions that computed the results."""
+    origin = {key: json.loads(results.attrs[key]) for key in ("provenance", "study")}
+    return f"<h2>Provenance</h2><pre>{html.escape(json.dumps(origin, indent=1))}</pre>"

@@ -1,4 +1,4 @@
-"""Run a study: hand each chunk of samples to an executor, store its results and update the statistics."""
+"""Run a study: pass each chunk of samples to an executor, store its results and update the statistics."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from .store import InMemory, Store
 if TYPE_CHECKING:
     import numpy as np
 
-CHUNK = 4096  # samples: enough for all lanes and threads, and few enough for the caches
-MEMORY = 1 << 30  # bytes that chunks on their way may take
+CHUNK = 4096  # samples: enough for all lanes and threads, few enough for the caches
+MEMORY = 1 << 30  # default limit for the chunks in memory, in bytes
 
 
 def chunk_size(plan: Plan, memory: float) -> int:
-    """How many samples to compute at once: as many as memory allows for the chunks that are on their way."""
-    at_once = int(memory / (4 * plan.bytes_per_sample()))  # one computed, one stored, one waiting, and copies
+    """Return the largest chunk size for which the chunks in memory need at most `memory` bytes."""
+    at_once = int(memory / (4 * plan.bytes_per_sample()))  # one is computed, one stored, one waits; and copies
     if at_once < 1:
         raise StudyError(
-            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g}, for one sample"
+            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g} bytes, the need of one "
+            "sample"
         )
     return min(CHUNK, at_once, plan.description.samples)
 
@@ -36,10 +37,10 @@ def run(
     executor: Executor,
     progress: Callable[[int, Statistics], object] | None = None,
 ) -> Statistics:
-    """Compute what is missing in the store; returns the Statistics of all of it.
+    """Compute the samples that the store lacks; returns the Statistics of all samples.
 
-    This thread computes a chunk, or waits for it, while another one stores the chunk before. So Ctrl-C, which reaches
-    this thread only, does not wait for a computation.
+    This thread computes a chunk or waits for it, while another thread stores the previous one. Ctrl-C reaches this
+    thread only, so it does not wait for the computation of a chunk.
     """
     collector = _Collector(plan, store)
     if progress is not None:
@@ -56,24 +57,26 @@ def run(
                 progress(samples, collector.statistics)
 
     with ThreadPoolExecutor(1) as writer, contextlib.closing(computed):
-        while collector.ended is None and (found := next(computed, None)) is not None:
+        while collector.ended is None and (chunk_and_outputs := next(computed, None)) is not None:
             wait_for_writer()
-            written = writer.submit(collector.store_chunk, *found) if collector.ended is None else None
+            written = writer.submit(collector.store_chunk, *chunk_and_outputs) if collector.ended is None else None
         wait_for_writer()
     if collector.ended is not None:
         store.end_at(collector.ended)
     elif collector.next == store.chunks:
         collector.statistics.finish()
     else:
-        raise StudyError(f"chunk {collector.next} was not computed, though nothing failed; run the same command again")
+        raise StudyError(
+            f"the executor ended without an error before it computed chunk {collector.next}; run the same command again"
+        )
     return collector.statistics
 
 
 class _Collector:
-    """Stores chunks, and takes them into the statistics.
+    """Stores chunks and adds them to the statistics.
 
-    Statistics follow the samples in their order, for their sums, and the decision to stop, to be the same however the
-    chunks come in; a chunk that comes too early waits in the store.
+    Samples are added to the statistics in their order, so that the sums and the decision to stop do not depend on the
+    order of the chunks. A chunk that arrives early waits in the store.
     """
 
     def __init__(self, plan: Plan, store: Store | InMemory) -> None:
@@ -81,17 +84,17 @@ class _Collector:
         self.names = [variable.name for variable in plan.variables]
         self.enough = is_narrow_enough(plan.description.stop_when)
         self.next = 0
-        self.ended: int | None = None  # after so many samples, if that is enough
+        self.ended: int | None = None  # number of samples after which the study stopped early
 
     def store_chunk(self, chunk: int, outputs: dict[str, np.ndarray]) -> int:
-        """Store a chunk, and add it to the statistics once it is its turn; returns how many samples it has."""
+        """Store a chunk, and add it to the statistics if it is the next one; returns its number of samples."""
         self.store.write(chunk, outputs)
         self.add_finished(chunk, outputs)
         return len(outputs["status"])
 
     def add_finished(self, own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> None:
-        """Add all chunks that follow without a gap, until that is enough."""
+        """Add all stored chunks that follow without a gap, unless the study stops early before."""
         while self.ended is None and self.store.is_finished(self.next):
-            at_hand = outputs if self.next == own and outputs is not None else self.store.read(self.next, self.names)
-            self.ended = self.statistics.add(at_hand, self.enough)
+            added = outputs if self.next == own and outputs is not None else self.store.read(self.next, self.names)
+            self.ended = self.statistics.add(added, self.enough)
             self.next += 1

@@ -1,4 +1,4 @@
-"""Samples: the models, initial states and actions that the draws of a chunk give."""
+"""Samples: models, initial states, drives and forces of a range of samples, from their draws."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .targets import Target
 
 
 class Samples:
-    """A range of samples while draws are put into them: fields of the model, the initial state, and what acts."""
+    """A range of samples. `apply` changes fields of the model, initial states, drives or forces by a draw."""
 
     def __init__(self, nominal: Nominal, count: int) -> None:
         self.count = count
@@ -32,18 +32,18 @@ class Samples:
 
     @property
     def q(self) -> np.ndarray:
-        """Initial positions: of all that moves a free or spherical joint together, not one after the other."""
+        """Initial positions. Displacements of a free or spherical joint are integrated together."""
         return self.model.integrate(self._q, self._displacement) if self._displacement.any() else self._q
 
     def field(self, name: str) -> np.ndarray:
-        """A field of all samples, which may be written to."""
+        """Return a writable array of a model field for all samples."""
         if name not in self.fields:
-            of_one = getattr(self.model, name)
-            self.fields[name] = np.array(np.broadcast_to(of_one, (self.count, *of_one.shape)))
+            nominal = getattr(self.model, name)
+            self.fields[name] = np.array(np.broadcast_to(nominal, (self.count, *nominal.shape)))
         return self.fields[name]
 
     def build(self, only: int | None = None) -> Model:
-        """The model of all samples, or of one of them alone."""
+        """Build the model of all samples, or of one sample."""
         chosen = slice(None) if only is None else only
         many = self.model.vary(**{name: values[chosen] for name, values in self.fields.items()})
         for body, mass, point in self.payloads:
@@ -51,7 +51,7 @@ class Samples:
         return many
 
     def apply(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Put draws (count, components) into what `target` names."""
+        """Change the parameter of a target by draws (count, components)."""
         name, i = dispersion.parameter, target.index
         special = getattr(self, f"_apply_{name}", None)
         if special is not None:
@@ -68,15 +68,18 @@ class Samples:
             field[place] = changed(field[place], draws, dispersion.how)
 
     def _apply_mass_and_inertia(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Another mass of the same shape: the density changes, and the tensor with it."""
+        """Change the mass, and scale the inertia tensor by the same factor."""
         mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
         new = changed(mass[:, i], values[:, 0], dispersion.how)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a mass of zero, which is no sample's, is found later
+        with np.errstate(divide="ignore", invalid="ignore"):  # `build` reports invalid masses
             inertia[:, i] *= (new / mass[:, i])[:, None, None]
         mass[:, i] = new
 
     def _apply_inertia(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Stretch the body about its cg by exp(E / 2), E symmetric: no body can become one that cannot be."""
+        """Deform the mass distribution about the cg by x -> exp(E / 2) x, with the strain E.
+
+        The tensor of every strain is physically valid, because the second moments stay positive definite.
+        """
         inertia, i = self.field("inertia"), target.index
         strain = np.zeros((self.count, len(STRAINS)))
         strain[:, list(dispersion.component_indices)] = values
@@ -96,7 +99,7 @@ class Samples:
         axis[:, target.index] = (self._rotations(dispersion, values) @ axis[:, target.index, :, None])[..., 0]
 
     def _rotations(self, dispersion: Dispersion, values: np.ndarray) -> np.ndarray:
-        """Rotations by vectors (rad), of which some components are drawn."""
+        """Return rotation matrices of rotation vectors in rad; components that are not drawn are 0."""
         from scipy.spatial.transform import Rotation
 
         turn = np.zeros((self.count, 3))
@@ -110,7 +113,10 @@ class Samples:
         if dispersion.how == "add":
             self._displacement[:, target.index] += values[:, 0]
         elif self.model.kernel_model.dofs.in_quaternion_joint[target.index]:
-            raise StudyError(f"q of {target.name!r}: a free or spherical joint's is moved, how = 'add', and not set")
+            raise StudyError(
+                f"how is 'set' for q of {target.name!r}, a free or spherical joint; expected 'add', because its q "
+                "contains a quaternion"
+            )
         else:
             self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, target.index]] = values[:, 0]
             self._displacement[:, target.index] = 0.0
@@ -145,19 +151,19 @@ class Samples:
 
 
 def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:
-    """What becomes of a number."""
+    """Return a number changed by draws."""
     if how == "set":
         return np.broadcast_to(draws, old.shape)
     return old + draws if how == "add" else old * draws
 
 
 def other_moments(matrix: np.ndarray, share: float) -> np.ndarray:
-    """Second moments about the cg from a tensor of inertia (`share` of the trace: 1/2), or the reverse (1)."""
+    """Convert an inertia tensor to second moments about the cg (share of the trace 1/2), or the reverse (share 1)."""
     return share * np.trace(matrix, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - matrix
 
 
 def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
-    """A signal of each sample: the signal plus, times, or replaced by its draw."""
+    """Return a signal for each sample, changed by its draw."""
     signal = as_signal("signal", signal)
     if how == "set":
         return Signal.constant(draws)
@@ -171,5 +177,5 @@ def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
 
 
 def _three(components: ThreeSignals) -> tuple[SignalLike, ...]:
-    """Three signals, from these or from an array."""
+    """Return the three component signals of a sequence of three or of an array (..., 3)."""
     return tuple(components) if len(components) == 3 else tuple(np.moveaxis(np.asarray(components), -1, 0))

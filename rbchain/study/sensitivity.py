@@ -1,4 +1,4 @@
-"""How much each number that is drawn matters: Sobol's and Morris' indices, by SALib."""
+"""Sensitivity analysis: indices of Sobol and Morris for each drawn number, computed by SALib."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .study import Study
 
-LEVELS = 4  # of Morris' grid
+LEVELS = 4  # of the grid of Morris
 
 
 def indices(
@@ -31,69 +31,90 @@ def indices(
     out: str | Path | None = None,
     **settings: Any,
 ) -> xarray.Dataset:
-    """Indices of sensitivity of a measure.
+    """Compute the sensitivity of a measure to each drawn number.
 
     Parameters
     ----------
     study : Study
-        What it draws must be independent.
+        Its draws must be independent.
     measure : str
+        Name of the measure.
     method : "sobol" or "morris"
-        Sobol's first-order and total indices (Saltelli 2010; Jansen's total), from samples (d + 2) motions of d
-        numbers; or Morris' elementary effects, from samples (d + 1).
+        "sobol" computes first-order and total indices (Saltelli 2010, with Jansen's estimator of the total index), from
+        samples * (d + 2) motions for d drawn numbers. "morris" computes elementary effects, from samples * (d + 1)
+        motions.
     samples : int
-        For "sobol" best a power of 2.
+        Size of the design. Use a power of 2 for "sobol".
     out : path, optional
-        Folder of the motions' results, which can be gone on with.
+        Folder for the results of the motions. An interrupted run can be resumed from it.
     **settings
         As for `Study.run`.
 
     Returns
     -------
     xarray.Dataset
-        Along `parameter`: "S1" and "ST" with the half widths "S1_conf" and "ST_conf" of their 95 % intervals; or "mu",
-        "mu_star", "sigma" and "mu_star_conf", in the measure's unit per range of the parameter.
+        Along `parameter`. For "sobol" the indices "S1" and "ST", and the half widths "S1_conf" and "ST_conf" of their
+        95 % intervals. For "morris" "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range
+        of the parameter.
 
     Raises
     ------
     StudyError
-        If samples failed: there is no index without them.
+        If the draws are not independent, or if samples fail.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
+    ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
+    ...     measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link1", "axis": "y", "over": "min"}],
+    ... )
+    >>> study.sensitivity("lowest", samples=16).parameter.values.tolist()
+    ['q[link1]']
     """
     import xarray
 
     plan = study.plan
     if measure not in [m.name for m in study.description.measures]:
-        raise StudyError(f"measure is {measure!r}; there are {[m.name for m in study.description.measures]}")
+        known = [m.name for m in study.description.measures]
+        raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
     if plan.drawn.correlations or plan.table is not None:
-        raise StudyError("sensitivity needs independent draws; these are correlated, or come from a table")
+        raise StudyError(
+            "the draws of this study are correlated or come from a table, but a sensitivity analysis needs independent "
+            "draws; remove correlate, multivariate normal distributions and the table"
+        )
     if not plan.columns:
-        raise StudyError("nothing varies in this study")
+        raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
     samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > total_memory():
         raise StudyError(
-            f"samples is {samples:,}: the design takes {with_unit(needed)} of memory, and this machine has "
-            f"{with_unit(total_memory())}; choose fewer samples"
+            f"samples is {samples:,}: the design needs {with_unit(needed)} of memory, but this machine has "
+            f"{with_unit(total_memory())}; reduce samples"
         )
     sampled, analysed = _methods(method)
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
     points = sampled(problem, samples, study.description.seed)
-    # the ends of the unit interval, where a distribution may have no value, become quantiles near them
+    # distributions may be infinite at the ends of the unit interval; use quantiles near them instead
     inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
     results = study.of_plan(plan_of_values(plan, plan.drawn.values(inside))).run(out, **settings)
-    found = results[measure].values
-    failed = int(np.isnan(found).sum())
+    measured = results[measure].values
+    failed = int(np.isnan(measured).sum())
     if failed:
-        raise StudyError(f"{failed} of {found.size} samples gave no {measure!r}: there are no indices without them")
+        raise StudyError(
+            f"{failed} of {measured.size} samples failed or have no finite {measure!r}, but the indices need all "
+            "samples; narrow the distributions, or change the settings of simulate"
+        )
     names = {"S1", "ST", "S1_conf", "ST_conf", "mu", "mu_star", "sigma", "mu_star_conf"}
-    values = {k: np.asarray(v, float) for k, v in analysed(problem, points, found).items() if k in names}
-    variables = {name: ("parameter", of_all) for name, of_all in values.items()}
-    attributes = {"measure": measure, "method": method, "motions": found.size}
+    values = {k: np.asarray(v, float) for k, v in analysed(problem, points, measured).items() if k in names}
+    variables = {name: ("parameter", index) for name, index in values.items()}
+    attributes = {"measure": measure, "method": method, "motions": measured.size}
     return xarray.Dataset(variables, {"parameter": list(plan.columns)}, attributes)
 
 
 def plan_of_values(plan: Plan, values: np.ndarray) -> Plan:
-    """The plan of the samples with these values (samples, columns), in the place of what a design draws."""
+    """Return the plan with these values (samples, columns) in place of those of the design."""
     description = plan.description.model_copy(
         update={
             "samples": len(values),
@@ -106,7 +127,7 @@ def plan_of_values(plan: Plan, values: np.ndarray) -> Plan:
 
 
 def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """How a method samples the unit cube, and how it analyses what came of it."""
+    """Return the functions that sample the unit cube and analyse the results."""
     try:
         if method == "sobol":
             from SALib.analyze import sobol as analysis
@@ -126,6 +147,6 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             )
     except ImportError:
         raise ImportError(
-            "sensitivity needs the package SALib, which is missing: pip install 'rbchain[study]'"
+            "sensitivity analyses need the package SALib, which is missing: pip install 'rbchain[study]'"
         ) from None
     raise StudyError(f'method is {method!r}; expected "sobol" or "morris"')

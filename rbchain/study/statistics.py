@@ -1,4 +1,4 @@
-"""Statistics of what streams by: moments, extremes, and quantiles, in memory that does not grow with the samples."""
+"""Streaming statistics: moments, extremes and quantiles, in memory that does not grow with the number of samples."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .description import StopWhen
 from .outputs import has_failed
 from .plan import Plan
 
-BLOCK = 1024  # samples: what is added at once, so that no sum depends on how the samples came in chunks
-BINS = 8192  # of a quantile's histogram, or fewer where there are so many columns
-HISTOGRAM_BYTES, FEWEST_BINS = 1 << 27, 64  # of the counts of all columns together
+BLOCK = 1024  # samples added at once, for all chunk sizes, so that the sums do not depend on the chunks
+BINS = 8192  # of the histogram for quantiles, fewer if the study has many columns
+HISTOGRAM_BYTES, FEWEST_BINS = 1 << 27, 64  # limit for the counts of all columns together
 COLUMNS_AT_ONCE = 256
-LEAST_COUNT = 100  # of numbers that differ, before an interval of their mean says anything
-HALF_RANGE = 24.0  # of the transformed numbers: e^24 / 2 spreads, some 1e10
+LEAST_COUNT = 100  # fewest numbers for a confidence interval of their mean
+HALF_RANGE = 24.0  # of the transformed numbers: e^24 / 2 spreads, about 1e10
 
 
 class Moments:
-    """Count, mean, variance and extremes of columns of numbers, NaN left out.
+    """Count, mean, variance and extremes of columns of numbers, without NaN.
 
-    Blocks are merged as Chan, Golub and LeVeque (1979, "Updating formulae and a pairwise algorithm for computing sample
-    variances") do it, so that nothing cancels.
+    Blocks are merged by the formulas of Chan, Golub and LeVeque (1979, "Updating formulae and a pairwise algorithm for
+    computing sample variances"), which avoid cancellation.
     """
 
     def __init__(self, columns: int) -> None:
@@ -33,63 +33,63 @@ class Moments:
         self.least, self.greatest = np.full(columns, np.inf), np.full(columns, -np.inf)
 
     def add(self, block: np.ndarray) -> None:
-        """Take in a block (samples, columns)."""
-        with np.errstate(over="ignore", invalid="ignore"):  # where sums of huge numbers overflow, there is no moment
+        """Add a block (samples, columns)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # moments of huge numbers may overflow; they become null
             self._add(block)
 
     def _add(self, block: np.ndarray) -> None:
-        there = np.isfinite(block)
-        count = there.sum(0)
-        filled = np.where(there, block, 0.0)
+        finite = np.isfinite(block)
+        count = finite.sum(0)
+        filled = np.where(finite, block, 0.0)
         mean = filled.sum(0) / np.maximum(count, 1)
-        squares = np.where(there, (block - mean) ** 2, 0.0).sum(0)
+        squares = np.where(finite, (block - mean) ** 2, 0.0).sum(0)
         total = self.count + count
         step = mean - self.mean
         share = count / np.maximum(total, 1)
         self.mean = self.mean + step * share
         self.squares = self.squares + squares + step**2 * self.count * share
         self.count = total
-        self.least = np.minimum(self.least, np.where(there, block, np.inf).min(0, initial=np.inf))
-        self.greatest = np.maximum(self.greatest, np.where(there, block, -np.inf).max(0, initial=-np.inf))
+        self.least = np.minimum(self.least, np.where(finite, block, np.inf).min(0, initial=np.inf))
+        self.greatest = np.maximum(self.greatest, np.where(finite, block, -np.inf).max(0, initial=-np.inf))
 
     @property
     def variance(self) -> np.ndarray:
-        """Unbiased; NaN of fewer than two."""
+        """Unbiased variance; NaN for fewer than two numbers."""
         return np.where(self.count > 1, self.squares / np.maximum(self.count - 1, 1), np.nan)
 
     def half_width(self, confidence: float) -> np.ndarray:
-        """Half of the confidence interval of the mean, Student's."""
+        """Half of the width of the confidence interval of the mean (Student's t)."""
         quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(self.count - 1, 1))
         return np.where(self.count > 1, quantile * np.sqrt(self.variance / np.maximum(self.count, 1)), np.inf)
 
 
 class Quantiles:
-    """Quantiles of columns of numbers, NaN left out, from histograms whose bins grow away from the middle.
+    """Quantiles of columns of numbers, without NaN, from histograms whose bins are wider far from the middle.
 
-    The first block in which a column varies says where its middle m and its spread s are; then x falls into bins of
-    equal width in arcsinh((x - m) / s). Counts are whole numbers, so their sums do not depend on any order, and a
-    quantile is known to `error`: within half a bin, with 8192 bins 0.3 % of the spread near the middle, and 0.3 % of
-    the distance from it far away.
+    The first block in which a column varies determines its middle m and spread s. The bins have equal width in
+    arcsinh((x - m) / s). Counts are whole numbers, so their sums do not depend on the order. The error of a quantile is
+    half a bin at most. With 8192 bins this is 0.3 % of the spread near the middle, and 0.3 % of the distance from the
+    middle far from it.
     """
 
     def __init__(self, columns: int, bins: int = BINS) -> None:
         self.bins, self.width = bins, 2 * HALF_RANGE / bins
         self.counts = np.zeros((columns, bins), np.int64)
         self.middle, self.spread = np.zeros(columns), np.ones(columns)
-        # until a column varies: the one value that it has had, and how often
+        # as long as a column is constant: its value, and the count of this value
         self.varies = np.zeros(columns, bool)
         self.value, self.repeats = np.full(columns, np.nan), np.zeros(columns, np.int64)
 
     def add(self, block: np.ndarray) -> None:
-        """Take in a block (samples, columns)."""
+        """Add a block (samples, columns)."""
         for column in np.flatnonzero(~self.varies):
-            self._wait(column, block[:, column])
+            self._add_to_constant(column, block[:, column])
         for first in range(0, block.shape[1], COLUMNS_AT_ONCE):
             columns = np.arange(first, min(first + COLUMNS_AT_ONCE, block.shape[1]))
             self._count(columns[self.varies[columns]], block)
 
-    def _wait(self, column: int | np.integer, values: np.ndarray) -> None:
-        """Note the value of a column that has not varied yet; or, where it does, its middle and spread."""
+    def _add_to_constant(self, column: int | np.integer, values: np.ndarray) -> None:
+        """Add values to a constant column. If it varies now, determine its middle and spread."""
         values = values[np.isfinite(values)]
         if values.size == 0:
             return
@@ -110,40 +110,40 @@ class Quantiles:
         return np.clip((scaled + HALF_RANGE) / self.width, 0, self.bins - 1).astype(np.int64)
 
     def _count(self, columns: np.ndarray, block: np.ndarray) -> None:
-        """Count the numbers of these columns."""
+        """Count the numbers of these columns in their bins."""
         if columns.size == 0:
             return
         scaled = np.arcsinh((block[:, columns] - self.middle[columns]) / self.spread[columns])
-        there = np.isfinite(scaled)
-        flat = self._bin(np.where(there, scaled, 0.0)) + np.arange(columns.size) * self.bins
-        counts = np.bincount(flat[there], minlength=columns.size * self.bins)
+        finite = np.isfinite(scaled)
+        flat = self._bin(np.where(finite, scaled, 0.0)) + np.arange(columns.size) * self.bins
+        counts = np.bincount(flat[finite], minlength=columns.size * self.bins)
         self.counts[columns] += counts.reshape(columns.size, self.bins)
 
     def _value(self, scaled: np.ndarray) -> np.ndarray:
         return self.middle + self.spread * np.sinh(scaled)
 
     def quantile(self, p: float) -> tuple[np.ndarray, np.ndarray]:
-        """The p-quantile of each column, and how far it may be off: infinitely, where it is beyond all bins."""
+        """Return the p-quantile of each column and its largest error, which is infinite outside of the bins."""
         total = self.counts.sum(-1)
         bins = (self.counts.cumsum(-1) < np.ceil(p * total)[:, None]).sum(-1)
         bins = np.minimum(bins, self.bins - 1)
         scaled = (bins + 0.5) * self.width - HALF_RANGE
-        found = self._value(scaled)
+        quantiles = self._value(scaled)
         error = self.width / 2 * self.spread * np.cosh(np.abs(scaled) + self.width / 2)
-        error += 4 * np.finfo(float).eps * np.abs(found)  # of the sum itself
+        error += 4 * np.finfo(float).eps * np.abs(quantiles)  # round-off
         error[(bins == 0) | (bins == self.bins - 1)] = np.inf
         constant = np.where(self.repeats > 0, 0.0, np.nan)
-        return np.where(self.varies, found, self.value), np.where(self.varies, error, constant)
+        return np.where(self.varies, quantiles, self.value), np.where(self.varies, error, constant)
 
     def histogram(self, column: int, bins: int = 60) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of one column in `bins` equal bins that hold all of it, and their edges."""
+        """Return counts of a column in `bins` bins of equal width, and their edges. Outliers are in the outer bins."""
         if not self.varies[column]:
             value = self.value[column] if self.repeats[column] else 0.0
             return np.array([self.repeats[column]]), np.array([value - 0.5, value + 0.5])
         used = np.flatnonzero(self.counts[column])
         edges = self.middle[column] + self.spread[column] * np.sinh(np.arange(self.bins + 1) * self.width - HALF_RANGE)
         centers = (edges[used] + edges[used + 1]) / 2
-        # almost everything: what lies far out would leave no bins to the rest
+        # from the quantile 0.0005 to 0.9995, since outliers would make the bins too wide
         shares = self.counts[column, used].cumsum() / self.counts[column].sum()
         inner = np.flatnonzero((shares >= 0.0005) & (np.append(0.0, shares[:-1]) <= 0.9995))
         limits = edges[used[inner[0]]], edges[used[inner[-1]] + 1]
@@ -152,7 +152,7 @@ class Quantiles:
 
 
 def proportion_interval(failures: int, count: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's (1927) confidence interval of a probability, from how often something happened."""
+    """Return Wilson's (1927) confidence interval of a probability, from the number of failures."""
     if count == 0:
         return 0.0, 1.0
     interval = stats.binomtest(int(failures), int(count)).proportion_ci(confidence, method="wilson")
@@ -160,10 +160,10 @@ def proportion_interval(failures: int, count: int, confidence: float = 0.95) -> 
 
 
 class Statistics:
-    """Statistics of all outputs of a study, sample after sample.
+    """Statistics of all outputs of a study.
 
-    Samples are taken in blocks that begin at multiples of BLOCK, whatever chunks they come in: the same samples give
-    the same statistics to the last bit.
+    Samples are added in blocks that begin at multiples of BLOCK, for all chunk sizes. So the same samples give the same
+    statistics, bit for bit.
     """
 
     QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -181,7 +181,7 @@ class Statistics:
         self._waiting_count = 0
 
     def add(self, outputs: dict[str, np.ndarray], watch: Callable[[Statistics], bool] | None = None) -> int | None:
-        """Take in the outputs of the samples that come next; how many of all make `watch(self)` true, or None."""
+        """Add the outputs of the next samples. Return the number of samples at which `watch(self)` is true, or None."""
         self._waiting.append(outputs)
         self._waiting_count += len(outputs["status"])
         while self._waiting_count >= BLOCK:
@@ -191,7 +191,7 @@ class Statistics:
         return None
 
     def finish(self) -> None:
-        """Take in what is left of an unfinished block."""
+        """Add the samples of the last, incomplete block."""
         if self._waiting_count:
             self._take(self._waiting_count)
 
@@ -211,19 +211,19 @@ class Statistics:
                 self.quantiles[variable.name].add(columns)
 
     def failure_rate(self, confidence: float = 0.95) -> tuple[float, float, float]:
-        """The share of samples that failed, and its confidence interval."""
+        """Return the share of failed samples, and the ends of its confidence interval."""
         return self.failures / max(self.count, 1), *proportion_interval(self.failures, self.count, confidence)
 
     def summary(self) -> dict[str, dict[str, np.ndarray]]:
-        """Everything, as arrays by name: (statistics of `variable`, ...)."""
-        found = {}
+        """Return the statistics of each output as arrays, by name."""
+        summary = {}
         for variable in self.variables:
             name, shape = variable.name, self.shapes[variable.name]
             if 0 in shape:
                 continue
             moments, quantiles = self.moments[name], self.quantiles[name]
             levels = [quantiles.quantile(p) for p in self.QUANTILES]
-            found[name] = {
+            summary[name] = {
                 "count": moments.count.reshape(shape),
                 "mean": np.where(moments.count > 0, moments.mean, np.nan).reshape(shape),
                 "variance": moments.variance.reshape(shape),
@@ -234,11 +234,11 @@ class Statistics:
             }
             if shape == ():
                 counts, edges = quantiles.histogram(0)
-                found[name] |= {"histogram": counts.astype(np.int64), "histogram_edges": edges}
-        return found
+                summary[name] |= {"histogram": counts.astype(np.int64), "histogram_edges": edges}
+        return summary
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as JSON can hold it, None where there is no number."""
+        """Return all statistics for JSON, with None in place of NaN and infinity."""
         rate, low, high = self.failure_rate()
         return {
             "samples": self.count,
@@ -259,7 +259,7 @@ def _plain(values: np.ndarray) -> list[Any]:
 
 
 def is_narrow_enough(stop_when: StopWhen | None) -> Callable[[Statistics], bool] | None:
-    """Whether statistics allow to stop: a function of them, or None."""
+    """Return a function that tells whether the statistics fulfil the rule; None if there is no rule."""
     if stop_when is None:
         return None
 

@@ -1,7 +1,7 @@
 """Store: the results on disk, a Zarr group with one chunk for each chunk of the study.
 
-The checksums of a chunk's files are written last, and every file appears whole or not at all (it is renamed into its
-place). A chunk with checksums is finished, so a run that was killed leaves nothing to repair.
+Every file is written under another name and then renamed, so it is either complete or absent. The checksums of a chunk
+are written last and mark it as finished. So a killed run leaves no damaged results.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StudyError
-from .capacity import refuse_beyond_disk, refuse_beyond_memory
-from .checksums import Damage, digest_of, read_sealed, write_sealed
+from .capacity import check_disk, check_memory
+from .checksums import Damage, digest_of, read_verified, write_with_checksum
 from .inspection import Findings, damage_message, damaged_chunks, inspect, repair_message
 from .layout import CHECKSUMS, FOLDER, LOCK, coordinates_of, document_of, file_of, identity_of, record_of
 from .opening import dataset_in
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 
 
 class Chunked:
-    """Samples in chunks of `chunk`, the last of which may be shorter."""
+    """Samples in chunks of size `chunk`. The last chunk may be smaller."""
 
     samples: int
     chunk: int
     finished: set[int]
 
     def bounds(self, chunk: int) -> tuple[int, int]:
-        """First sample of a chunk, and the one behind its last."""
+        """Return the first sample of a chunk, and the sample after its last."""
         return chunk * self.chunk, min((chunk + 1) * self.chunk, self.samples)
 
     @property
     def chunks(self) -> int:
-        """How many there are."""
+        """Number of chunks."""
         return -(-self.samples // self.chunk)
 
 
 class Store(Chunked):
-    """The results of one study in a folder; made by `Store.create` or `Store.open`.
+    """The results of one study in a folder, from `Store.create` or `Store.open`.
 
     Attributes
     ----------
     finished : set of int
-        Chunks of which all results are there.
+        Chunks whose results are all stored.
     repaired : list of Damage
-        Files that were damaged when the store was opened, and were restored or are to be computed again.
+        Files that were damaged when the store was opened. They are restored, or their samples are computed again.
     """
 
     def __init__(self, folder: Path, plan: Plan, findings: Findings) -> None:
@@ -69,15 +69,15 @@ class Store(Chunked):
 
     @classmethod
     def exists(cls, folder: str | Path) -> bool:
-        """Whether there is one."""
+        """Tell whether a folder contains a store."""
         return (Path(folder) / FOLDER).is_dir()
 
     @classmethod
     def create(cls, folder: str | Path, plan: Plan, chunk: int, effects: dict[str, str]) -> Store:
-        """A new one, which appears in its folder once it is whole."""
+        """Create a store. It appears in the folder when it is complete."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        refuse_beyond_disk(plan, folder)
+        check_disk(plan, folder)
         shutil.rmtree(folder / CHECKSUMS, ignore_errors=True)
         with laid_out(folder, plan, chunk, attributes_of(plan, chunk, effects)) as unfinished:
             (folder / CHECKSUMS).mkdir()
@@ -86,17 +86,17 @@ class Store(Chunked):
 
     @classmethod
     def open(cls, folder: str | Path, plan: Plan, effects: dict[str, str]) -> Store:
-        """The one that is there, if it is of this very study, without its damaged files.
+        """Open the store of this study, and remove or restore its damaged files.
 
         Raises
         ------
         StudyError
-            If the results are of another study: the message names what differs.
+            If the results belong to another study. The message names the differences.
         """
         folder = Path(folder)
         findings = inspect(folder, identity_of(json.dumps(plan.as_json())))
         refuse_another_study(findings, plan)
-        for left in (*folder.glob("*.partial"), *(folder / FOLDER).rglob("*.partial")):  # of a write that was cut off
+        for left in (*folder.glob("*.partial"), *(folder / FOLDER).rglob("*.partial")):  # from an interrupted write
             left.unlink(missing_ok=True)
         (folder / CHECKSUMS).mkdir(exist_ok=True)
         drop(findings, plan)
@@ -107,12 +107,12 @@ class Store(Chunked):
         return cls(folder, plan, findings)
 
     def repair_message(self) -> str:
-        """Which files were damaged, and how many samples are lost with them."""
+        """Describe the damaged files and their repair."""
         lost = [last - first for first, last in map(self.bounds, damaged_chunks(self.repaired))]
         return f"{damage_message(self.folder, self.repaired)}; {repair_message(sum(lost))}"
 
     def is_finished(self, chunk: int) -> bool:
-        """Whether all results of a chunk are there."""
+        """Tell whether all results of a chunk are stored."""
         return chunk in self.finished
 
     def write(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
@@ -125,63 +125,65 @@ class Store(Chunked):
             self._array("status")[first:last] = outputs["status"]
             files = [file_of(variable, chunk) for variable in self.plan.variables if outputs[variable.name].size]
             digests = {file: digest_of(self.folder / file) for file in files}
-            write_sealed(self.folder, record_of(chunk), {"study_sha256": self.identity, "files": digests})
+            write_with_checksum(self.folder, record_of(chunk), {"study_sha256": self.identity, "files": digests})
         except OSError as error:
             raise StudyError(
-                f"{self.folder}: the results cannot be written ({error.strerror or error}); "
-                "once they can, run the same command again to resume"
+                f"{self.folder}: the results cannot be written ({error.strerror or error}). Once the cause is removed, "
+                "run the same command again to resume"
             ) from error
         self.finished.add(chunk)
 
     def _array(self, name: str) -> Any:
-        """An array that writes every chunk to a file, even one of fill values only: a missing file is damage."""
+        """Return an array that also writes chunks of fill values only, because a missing file counts as damage."""
         return self.group[name].with_config({"write_empty_chunks": True})
 
     def read(self, chunk: int, names: Sequence[str]) -> dict[str, np.ndarray]:
-        """Results of a finished chunk by name."""
+        """Read results of a finished chunk, by name."""
         first, last = self.bounds(chunk)
         return {name: self.group[name][first:last] for name in names}
 
     def end_at(self, samples: int) -> None:
-        """Make these all the samples there are: the study stopped early."""
+        """Reduce the store to this number of samples, because the study stopped early."""
         beyond = -(-samples // self.chunk)
         places = [self.folder / CHECKSUMS] + [self.folder / FOLDER / v.name / "c" for v in self.plan.variables]
         for path in [path for place in places if place.is_dir() for path in place.iterdir()]:
             if path.stem.isdecimal() and int(path.stem) >= beyond:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         for variable in self.plan.variables:
-            document = read_sealed(self.folder, document_of(variable.name))
+            document = read_verified(self.folder, document_of(variable.name))
             document["shape"][0] = samples
-            write_sealed(self.folder, document_of(variable.name), document)
+            write_with_checksum(self.folder, document_of(variable.name), document)
         self.samples = samples
 
     def write_statistics(self, statistics: Statistics) -> None:
-        """The last thing written: statistics of everything, and how many samples failed."""
+        """Write the statistics. They mark the study as finished."""
         change_attributes(self.folder, statistics=json.dumps(statistics.as_json()))
 
     def dataset(self) -> xarray.Dataset:
-        """The results as xarray has them: read when looked at."""
+        """Open the results with xarray. Values are read from disk on access."""
         return dataset_in(self.folder)
 
 
 @contextlib.contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Lock a folder of results, or raise a StudyError if another run has; the lock ends with its process."""
+    """Lock a folder of results, or raise a StudyError if another run has locked it. The lock ends with the process."""
     import fcntl
 
     with (Path(folder) / LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StudyError(f"{folder}: another run is at work on this study") from None
+            raise StudyError(
+                f"{folder}: another run is writing into this folder; wait until it ends, or choose another folder"
+            ) from None
         yield
 
 
 class InMemory(Chunked):
-    """Results in memory: what `Store` is, without a folder."""
+    """Results in memory, with the interface of `Store`."""
 
     def __init__(self, plan: Plan, chunk: int) -> None:
-        refuse_beyond_memory(plan)
+        check_memory(plan)
         sizes = plan.sizes()
         self.samples, self.chunk, self.finished = plan.description.samples, chunk, set()
         self.arrays = {v.name: np.empty((self.samples, *(sizes[d] for d in v.dims)), v.dtype) for v in plan.variables}
@@ -204,7 +206,7 @@ class InMemory(Chunked):
         self.samples = samples
 
     def dataset(self, plan: Plan, statistics: Statistics) -> xarray.Dataset:
-        """The results as xarray has them."""
+        """Return the results as an xarray Dataset."""
         import xarray
 
         variables = {

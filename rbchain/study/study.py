@@ -1,4 +1,4 @@
-"""Study: what a user calls. It hands its plan to `run`, which computes the samples chunk by chunk."""
+"""Study: the interface for users. It passes its plan to `run`, which computes the samples chunk by chunk."""
 
 from __future__ import annotations
 
@@ -35,23 +35,32 @@ EXECUTORS = ("local", "processes", "dask")
 
 
 class Study(SuggestsAttributes):
-    """A Monte Carlo study: a model, what varies and how, what to simulate, and what to keep.
+    """A Monte Carlo study: many samples of a model, with a distribution for each varied parameter.
 
     Parameters
     ----------
+    folder : path
+        Folder of the files that the description names (the working directory by default).
     **keys
-        What `study.toml` has: `model` (a Model, or a file), `samples`, `simulate` and optionally `name`, `seed`,
-        `design`, `vary`, `correlate`, `drives`, `forces`, `events`, `outputs`, `measures`, `stop_when`; each as a dict,
-        or as the object of `rbchain.study` that it stands for.
+        The keys of `study.toml`. Required: `model` (a Model, or a file), `samples`, `simulate`. Optional: `name`,
+        `seed`, `design`, `vary`, `correlate`, `drives`, `forces`, `events`, `outputs`, `measures`, `stop_when`. Each
+        value is a dict or the corresponding object of `rbchain.study`.
+
+    Attributes
+    ----------
+    description : Description
+        The checked keys.
+    effects : dict of str
+        The effect of each dispersion on the model, by the name of the dispersion.
 
     Raises
     ------
     StudyError
-        If the description is wrong, by itself or for this model: the message names the key.
+        If the description is wrong or does not fit the model. The message names the key.
 
     Examples
     --------
-    Where a rod of uncertain mass and friction swings in half a second:
+    Two links of uncertain mass and friction swing for half a second:
 
     >>> import rbchain as rb
     >>> from rbchain.study import Normal, Uniform
@@ -65,19 +74,29 @@ class Study(SuggestsAttributes):
     ...     simulate={"duration": 0.5, "method": "rk4", "step": 0.005},
     ...     measures=[{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
     ... )
+    >>> print(study.effects["friction"])
+    friction, static_friction of link1
     >>> results = study.run()
     >>> results.height.shape, results.parameter.values.tolist()
     ((500,), ['mass_and_inertia[link1]', 'mass_and_inertia[link2]', 'friction[link1]'])
     """
 
-    file: Path | None = None  # that it was read from
+    file: Path | None = None  # from which the study was read
 
     def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
         self._set_plan(plan_of(checked(keys), folder))
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
-        """The study that a TOML file describes; files that it names are beside it."""
+        """Read a study from a TOML file. The files that it names are relative to its folder.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import rbchain as rb
+        >>> rb.Study.read(Path(rb.__file__).parents[1] / "examples" / "cable.toml")
+        Study('a dropped cable', 1000 samples)
+        """
         description = read_description(path)
         try:
             study = cls.of_plan(plan_of(description, Path(path).parent))
@@ -88,19 +107,26 @@ class Study(SuggestsAttributes):
 
     @classmethod
     def of_results(cls, folder: str | Path) -> Study:
-        """The study whose results a folder holds, read from the file that its last run was given.
+        """Read the study whose results are in a folder, from the file that its last run used.
 
         Raises
         ------
         StudyError
-            If the folder holds no results, or the file of the study is not known or not found.
+            If the folder contains no results, or if the file of the study is unknown or missing.
         """
         if not Store.exists(folder):
-            raise StudyError(f"{folder}: there are no results to resume; `rbchain study run FILE` begins a study")
+            raise StudyError(
+                f"{folder} contains no results to resume; expected the folder of an earlier run. To start a study, run "
+                "`rbchain study run FILE --out FOLDER`"
+            )
         file = Log(folder).study_file()
         if file is not None and file.is_file():
             return cls.read(file)
-        missing = "its log names no file of the study" if file is None else f"there is no study file {file.resolve()}"
+        missing = (
+            "its log does not name the file of the study"
+            if file is None
+            else f"the file of the study, {file.resolve()}, does not exist"
+        )
         raise StudyError(
             f"{folder}: {missing}. Run `rbchain study run FILE --out {folder}`, or `Study.run(out={str(folder)!r})` "
             "for a study from Python"
@@ -108,13 +134,13 @@ class Study(SuggestsAttributes):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Study:
-        """The study of a plan that is made already."""
+        """Return the study of a plan."""
         study = cls.__new__(cls)
         cls._set_plan(study, plan)
         return study
 
     def _set_plan(self, plan: Plan) -> None:
-        """Check that every dispersion reaches the kernels: then no error is left that shows without a sample."""
+        """Determine the effects of all dispersions, which reports the last errors that need no simulation."""
         self.plan, self.description, self.effects = plan, plan.description, effects_of(plan)
 
     def __repr__(self) -> str:
@@ -131,39 +157,55 @@ class Study(SuggestsAttributes):
         memory: float = MEMORY,
         progress: Callable[[int, Statistics], object] | bool = False,
     ) -> xarray.Dataset:
-        """Simulate all samples, or those that a folder of results lacks.
+        """Simulate all samples, or those that are missing in a folder of results.
 
         Parameters
         ----------
         out : path, optional
-            Folder of the results; in memory only, if not given. Where there are results of this very study in it, the
-            run goes on with what is missing, and repairs damaged files.
+            Folder for the results. They stay in memory if it is not given. If the folder contains results of the same
+            study, the run adds the missing samples and repairs damaged files.
         executor : "local", "processes" or "dask"
-            In this process on all threads; in `workers` processes; or on the dask cluster of `scheduler`, an address or
-            a `distributed.Client`. The results are the same to the last bit.
+            Where to compute: in this process on all threads, in `workers` processes, or on the dask cluster of
+            `scheduler`. The results are the same, bit for bit.
+        workers : int, optional
+            Number of processes; one for each core by default.
+        scheduler : str or distributed.Client, optional
+            The dask scheduler, or its address.
         chunk : int, optional
-            Samples computed at once, if not as many as `memory` allows, up to 4096.
+            Samples computed at once; by default as many as `memory` allows, up to 4096.
         memory : float, bytes
-            What the chunks on their way may take, however many samples there are; statistics take up to 128 MB more.
+            Limit for the chunks in memory. Statistics need up to 128 MB more.
         progress : bool or function(count, statistics)
-            True shows a bar in a terminal or a notebook, and logs lines elsewhere. A function is called after
-            each chunk with how many samples that were, and what is known so far.
+            True shows a progress bar in a terminal or a notebook, and logs lines elsewhere. A function is called after
+            each chunk, with its number of samples and the statistics so far.
 
         Returns
         -------
         xarray.Dataset
-            Outputs by name along `sample`, with units; `attrs["statistics"]` has their statistics as JSON. `status`
-            says which failed, and `parameters` what was drawn.
+            All outputs by name along `sample`, with units. `status` contains the `rb.Status` of each sample,
+            `parameters` the drawn numbers, and `attrs["statistics"]` the statistics as JSON.
 
         Raises
         ------
         StudyError
-            If the folder holds another study: the message names what differs. If it cannot be written.
+            If the folder contains the results of another study (the message names the differences), or cannot be
+            written.
 
         Warns
         -----
         UserWarning
-            If files in the folder were damaged: the message names them. rbchain computes their samples again.
+            If files in the folder were damaged. The message names them. rbchain computes their samples again.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+        ... )
+        >>> results = study.run()
+        >>> results.q_final.shape, bool((results.status == rb.Status.DONE).all())
+        ((10, 1), True)
         """
         if progress is True:
             with bar_of(self.description) as advance:
@@ -202,11 +244,33 @@ class Study(SuggestsAttributes):
                 store.write_statistics(statistics)
                 log.write(event="finished", samples=statistics.count, failures=statistics.failures)
         except OSError as error:
-            raise StudyError(f"{out}: results cannot be written there ({error.strerror or error})") from error
+            raise StudyError(
+                f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose "
+                "another folder"
+            ) from error
         return store.dataset()
 
     def sample(self, k: int, save_at: npt.ArrayLike = 201) -> tuple[dict[str, float], Model, Trajectory]:
-        """Sample k alone, with all of its motion: {name: what was drawn}, its Model and its Trajectory.
+        """Simulate sample k alone, as in the study.
+
+        Parameters
+        ----------
+        k : int
+            Number of the sample, from 0.
+        save_at : int or (m,) array, s
+            Saved times, as for `Model.simulate`.
+
+        Returns
+        -------
+        drawn : dict of float
+            The drawn numbers by name.
+        model : Model
+        trajectory : Trajectory
+
+        Raises
+        ------
+        StudyError
+            If there is no sample k, or if its parameters are invalid.
 
         Examples
         --------
@@ -226,14 +290,32 @@ class Study(SuggestsAttributes):
             model = plan.samples(drawn).build(only=0)
         except ModelError as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
-        # beside another sample, as in the study, if one of its neighbours is valid
+        # together with a valid neighbour, because a batch of one sample runs other machine code than the study
         values = plan.draw(max(0, k - 4), min(samples, k + 5))
         beside = values[plan.valid(values) & (values != drawn).any(-1)][:1]
         _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 
     def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike = 101) -> Trajectory:
-        """The motions of `count` samples (at least 2) from the `first` on: `study.motions().view()`.
+        """Simulate some samples, for instance to look at them with `study.motions().view()`.
+
+        Parameters
+        ----------
+        count : int
+            Number of samples, at least 2.
+        first : int
+            Number of the first sample.
+        save_at : int or (m,) array, s
+            Saved times, as for `Model.simulate`.
+
+        Returns
+        -------
+        Trajectory
+
+        Raises
+        ------
+        StudyError
+            If one of the samples has invalid parameters.
 
         Examples
         --------
@@ -248,13 +330,14 @@ class Study(SuggestsAttributes):
         samples = self.description.samples
         first = whole_number("first", first, StudyError, least=0, most=max(0, samples - 2))
         if samples < 2:
-            raise StudyError("the study has 1 sample; expected at least 2, or sample(0) for that one")
+            raise StudyError("the study has 1 sample, but motions() needs at least 2; use sample(0) instead")
         count = min(whole_number("count", count, StudyError, least=2), samples - first)
         try:
             return self.plan.simulate(self.plan.draw(first, first + count), save_at)[1]
         except ModelError as error:
             raise StudyError(
-                f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}"
+                f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
+                "samples by first and count"
             ) from None
 
     def sensitivity(
@@ -265,14 +348,45 @@ class Study(SuggestsAttributes):
         out: str | Path | None = None,
         **settings: Any,
     ) -> xarray.Dataset:
-        """How much each number that is drawn matters to a measure: see `rbchain.study.sensitivity.indices`."""
+        """Compute the sensitivity of a measure to each drawn number: see `rbchain.study.sensitivity.indices`."""
         from .sensitivity import indices
 
         return indices(self, measure, method, samples, out, **settings)
 
 
 def run_study(file: str | Path, out: str | Path, **settings: Any) -> xarray.Dataset:
-    """Run the study that a file describes, or go on with it: `Study.read(file).run(out, ...)`."""
+    """Run or resume the study in a TOML file: `Study.read(file).run(out, ...)`.
+
+    Parameters
+    ----------
+    file : path
+        TOML file of the study.
+    out : path
+        Folder for the results.
+    **settings
+        As for `Study.run`.
+
+    Returns
+    -------
+    xarray.Dataset
+        As from `Study.run`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rbchain as rb
+    >>> lines = [
+    ...     "model = { serial_chain = { n = 1 } }",
+    ...     "samples = 10",
+    ...     "simulate = { duration = 1.0 }",
+    ...     'vary = [{ parameter = "q", distribution = { kind = "normal", std = "5 deg" } }]',
+    ... ]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "study.toml").write_text("\\n".join(lines))
+    ...     rb.run_study(Path(folder, "study.toml"), Path(folder, "results")).sizes["sample"]
+    10
+    """
     return Study.read(file).run(out, **settings)
 
 

@@ -1,4 +1,4 @@
-"""Designs that come from files."""
+"""Reading the values of a design from a table in a file."""
 
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,18 @@ from .numbers import real_numbers
 
 
 def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
-    """The values of `columns` in a file (CSV, Parquet, npz, npy), (samples, columns).
+    """Read `columns` of a table (CSV, Parquet, npz or npy file), (samples, columns).
 
     Raises
     ------
     StudyError
-        If there is no such file or column, if it has too few rows, or a number that is not finite.
+        If the file or a column is missing, has too few rows, or holds a value that is not a finite number.
     """
     if not path.is_file():
-        raise StudyError(f"design.file: there is no file {path.name!r} beside the study")
+        raise StudyError(
+            f"design.file is {path.name!r}, but {path.resolve()} does not exist; expected a path relative to the "
+            "folder of the study"
+        )
     try:
         table = _read(path, columns)
     except StudyError:
@@ -29,24 +32,34 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
         raise StudyError(f"design.file: {path.name} cannot be read: {error}") from None
     missing = [name for name in columns if name not in table]
     if missing:
-        raise StudyError(f"design.file: {path.name} has no column {missing[0]!r}; it has {list(table)}")
+        raise StudyError(
+            f"design.file: {path.name} has no column {missing[0]!r}; expected a column for each drawn number, "
+            f"{list(columns)}, and found {list(table)}"
+        )
     try:
         values = np.stack([_column(table, name) for name in columns], -1)
     except ValueError as error:
         raise StudyError(f"design.file: {path.name}: {error}") from None
     if len(values) < samples:
-        raise StudyError(f"design.file: {path.name} has {len(values)} rows; samples is {samples}")
-    bad = np.argwhere(~np.isfinite(values))
-    if bad.size:
-        raise StudyError(f"design.file: {path.name}: row {bad[0][0]} of {columns[bad[0][1]]!r} is not finite")
+        raise StudyError(
+            f"design.file: {path.name} has {len(values)} rows; expected at least {samples}, the number of samples. Add "
+            f"rows, or set samples = {len(values)}"
+        )
+    not_finite = np.argwhere(~np.isfinite(values))
+    if not_finite.size:
+        row, column = not_finite[0]
+        raise StudyError(
+            f"design.file: {path.name}: row {row} of column {columns[column]!r}, counted from 0, is "
+            f"{values[row, column]}; expected a finite number"
+        )
     return values[:samples]
 
 
 def _column(table: Mapping[str, Any], name: str) -> np.ndarray:
-    """The numbers of a column."""
+    """Return the numbers of a column."""
     values = real_numbers(f"column {name!r}", table[name])
     if values.ndim != 1:
-        raise ValueError(f"column {name!r} has shape {values.shape}; expected one number for each sample")
+        raise ValueError(f"column {name!r} has shape {values.shape}; expected (samples,), one number for each sample")
     return values
 
 
@@ -55,8 +68,8 @@ def _read(path: Path, columns: Sequence[str]) -> Mapping[str, Any]:
         values = np.load(path)
         if values.ndim != 2 or values.shape[1] != len(columns):
             raise StudyError(
-                f"design.file: {path.name} has shape {values.shape}; expected (samples, {len(columns)}), a column for "
-                f"each of {list(columns)}"
+                f"design.file: {path.name} has shape {values.shape}; expected (samples, {len(columns)}), one column "
+                f"for each drawn number: {list(columns)}"
             )
         return dict(zip(columns, values.T, strict=True))
     if path.suffix == ".npz":
@@ -66,5 +79,5 @@ def _read(path: Path, columns: Sequence[str]) -> Mapping[str, Any]:
     if path.suffix == ".parquet":
         return dict(pandas.read_parquet(path))
     if path.suffix != ".csv":
-        raise StudyError(f"design.file: {path.name}: expected .csv, .parquet, .npz or .npy")
+        raise StudyError(f"design.file is {path.name!r}; expected a file that ends in .csv, .parquet, .npz or .npy")
     return dict(pandas.read_csv(path))

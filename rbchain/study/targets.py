@@ -1,9 +1,9 @@
-"""The targets of a dispersion: the bodies, degrees of freedom, drives or wrenches whose parameter varies."""
+"""Targets of a dispersion: the bodies, degrees of freedom, drives or wrenches whose parameter varies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,7 +19,7 @@ from .parameter_table import BODY, DOF, MODEL, PARAMETERS, WRENCH
 
 @dataclass(frozen=True)
 class Target:
-    """One thing that a dispersion is of: its name, its place, and whether it is measured in angles."""
+    """A target of a dispersion: its name, its index, and whether positions are angles (else lengths)."""
 
     name: str
     index: int
@@ -27,11 +27,11 @@ class Target:
 
 
 def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> list[Target]:
-    """What the patterns name, in the model's order; a StudyError where one names nothing."""
+    """Return the targets that match the patterns, in the order of the model. Each pattern must match one."""
     known = _known(nominal, parameter)
     if PARAMETERS[parameter].owner == MODEL:
         if patterns != ("*",):
-            raise StudyError(f"{parameter} is of the whole model; found targets = {list(patterns)}")
+            raise StudyError(f"found {list(patterns)}, but {parameter!r} belongs to the whole model; remove targets")
         return known
     if parameter in ("mass", "mass_and_inertia"):
         known = [target for target in known if nominal.model.mass[target.index] > 0.0]
@@ -39,20 +39,23 @@ def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> l
     for pattern in patterns:
         matches = [target for target in known if fnmatchcase(target.name, pattern)]
         if not matches:
-            names = sorted({target.name for target in known}, key=[t.name for t in known].index)
-            raise StudyError(
-                f"{pattern!r} names no {PARAMETERS[parameter].owner} with a {parameter}; there are {names}"
+            owner, names = PARAMETERS[parameter].owner, list(dict.fromkeys(target.name for target in known))
+            expected = (
+                f"expected names, or patterns that match names, of {names}"
+                if names
+                else f"the study has no such {owner}"
             )
+            raise StudyError(f"{pattern!r} does not match any {owner} with the parameter {parameter!r}; {expected}")
         found += [target for target in matches if target not in found]
     return sorted(found, key=known.index)
 
 
 def _known(nominal: Nominal, parameter: str) -> list[Target]:
-    """Everything that has the parameter."""
+    """Return all possible targets of the parameter."""
     model, owner = nominal.model, PARAMETERS[parameter].owner
     if owner == MODEL:
         if parameter == "current" and not any(isinstance(force, Current) for force in nominal.forces):
-            raise StudyError("a current varies, but there is none: give forces a Current")
+            raise StudyError("the parameter 'current' varies, but the study has no current; add a Current to forces")
         return [Target(model.name, 0)]
     if owner == BODY:
         names = list(model.body_names)
@@ -66,19 +69,21 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
             Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
         ]
     if owner == WRENCH:
-        return _named([(f.frame, i, True) for i, f in enumerate(nominal.forces) if isinstance(f, Wrench)])
+        return _with_distinct_names([Target(f.frame, i) for i, f in enumerate(nominal.forces) if isinstance(f, Wrench)])
     kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
     driven = [(d, i) for i, d in enumerate(nominal.drives) if isinstance(d, kinds)]
-    turns = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] != "prismatic" for d, _ in driven]
-    return _named([(d.joint, i, turn) for (d, i), turn in zip(driven, turns, strict=True)])
+    types = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] for d, _ in driven]
+    return _with_distinct_names(
+        [Target(d.joint, i, kind != "prismatic") for (d, i), kind in zip(driven, types, strict=True)]
+    )
 
 
-def _named(things: Sequence[tuple[str, int, bool]]) -> list[Target]:
-    """Targets of which those with a name that was there before have their number behind it."""
-    names = [name for name, *_ in things]
+def _with_distinct_names(targets: Sequence[Target]) -> list[Target]:
+    """Return the targets with a number appended to a name that an earlier target has."""
+    names = [target.name for target in targets]
     numbers = [names[:i].count(name) for i, name in enumerate(names)]
     return [
-        Target(f"{name}.{number}" if number else name, index, turns)
-        for (name, index, turns), number in zip(things, numbers, strict=True)
+        replace(target, name=f"{target.name}.{number}") if number else target
+        for target, number in zip(targets, numbers, strict=True)
     ]

@@ -1,7 +1,8 @@
-"""Pictures that move: in the browser, as a page of their own, as films."""
+"""Viewer in the browser, films and pictures of mechanisms."""
 
 import importlib.util
 
 _missing = [name for name in ("viser", "trimesh", "matplotlib") if importlib.util.find_spec(name) is None]
 if _missing:
-    raise ImportError(f"pictures need the package {_missing[0]}, which is missing: pip install 'rbchain[view]'")
+    problem = f"the package {_missing[0]} is not installed"
+    raise ImportError(f"{problem}; the viewer, films and pictures need it: pip install 'rbchain[view]'")

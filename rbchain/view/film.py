@@ -1,4 +1,4 @@
-"""Films: a page that plays by itself, GIF and MP4, and pictures one by one."""
+"""Films of motions: HTML pages, GIF and MP4 files, and series of pictures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StateError
-from .painting import Painting
-from .scene import Scene, checked_layers, scene_at_rest, scene_of_motion
+from ..progress import Progress, progress
+from .painting import DPI, Painting
+from .scene import Scene, checked_layers, known_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
 from .viewer import server_of, stop
 
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from ..chain import Model
     from ..trajectory import Trajectory
 
-MOST_FRAMES = 20_000
-WRITERS = {".gif": "pillow", ".mp4": "ffmpeg"}
-ENDINGS = (".html", *WRITERS, ".png")
+MAX_FRAMES = 20_000
+ENDINGS = (".html", ".gif", ".mp4", ".png")
 
 
 def film(
@@ -36,7 +36,7 @@ def film(
     speed: float,
     size: tuple[int, int],
 ) -> list[Path]:
-    """Write a motion: see `Trajectory.film`."""
+    """Write a film of a motion: see `Trajectory.film`."""
     path, layers = Path(path), checked_layers(show)
     if path.suffix not in ENDINGS:
         raise StateError(f"{path}: expected .html, .gif, .mp4 or .png; found {path.suffix or 'no ending'}")
@@ -44,31 +44,34 @@ def film(
         if not 0.0 < value < np.inf:
             raise StateError(f"{name} is {value!r}; expected a positive number")
     frames = max(2, round(float(motion.t[-1] - motion.t[0]) / speed * fps) + 1)
-    if frames > MOST_FRAMES:
+    if frames > MAX_FRAMES:
         raise StateError(
-            f"the film would have {frames} frames; expected at most {MOST_FRAMES}: raise speed, or lower fps"
+            f"the film would have {frames} frames; expected at most {MAX_FRAMES}: raise speed or lower fps"
         )
-    scene = scene_of_motion(motion, sample, frames, reactions="reactions" in layers)
-    if path.suffix == ".html":
-        return _page(path, scene, layers, fps)
-    painting = Painting(scene, layers, size)
-    # an interrupted film must not look like a complete one: files appear under their names when all are written
-    with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}_") as folder:
-        unfinished = Path(folder) / path.name
-        if path.suffix == ".png":
-            written = _pictures(unfinished, painting, frames)
-        else:
-            written = _video(unfinished, painting, frames, fps)
-        return [file.replace(path.with_name(file.name)) for file in written]
+    scene = scene_of_motion(motion, sample, frames)
+    layers = known_layers(scene, layers)
+    with progress(f"Writing {path.name}", frames) as work:
+        if path.suffix == ".html":
+            return _page(path, scene, layers, fps, work)
+        painting = Painting(scene, layers, size)
+        # the files get their names only when all are complete, so that an interrupted film cannot be taken for one
+        with TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}_") as folder:
+            unfinished = Path(folder) / path.name
+            if path.suffix == ".png":
+                written = _pictures(unfinished, painting, work)
+            else:
+                written = _video(unfinished, painting, fps, work)
+            return [file.replace(path.with_name(file.name)) for file in written]
 
 
 def picture(model: Model, q: npt.ArrayLike | None, show: Sequence[str], size: tuple[int, int]) -> Figure:
-    """A figure of a model: see `Model.picture`."""
+    """Figure of a model: see `Model.picture`."""
     q = np.asarray(model.neutral() if q is None else q, np.float64)
-    return Painting(scene_at_rest(model, q), checked_layers(show), size).figure
+    scene = scene_at_rest(model, q)
+    return Painting(scene, known_layers(scene, checked_layers(show)), size).figure
 
 
-def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float) -> list[Path]:
+def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Progress) -> list[Path]:
     server = server_of("127.0.0.1", 0, scene.model.name)
     try:
         stage = Stage(server, scene, layers)
@@ -76,30 +79,36 @@ def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float) -> list[P
         for frame in range(scene.t.size):
             stage.show(frame)
             recorder.insert_sleep(1.0 / fps)
+            work.advance()
         path.write_text(recorder.as_html(), encoding="utf-8")
     finally:
         stop(server)
     return [path]
 
 
-def _pictures(path: Path, painting: Painting, frames: int) -> list[Path]:
-    written = [path.with_name(f"{path.stem}_{frame:04d}.png") for frame in range(frames)]
+def _pictures(path: Path, painting: Painting, work: Progress) -> list[Path]:
+    written = [path.with_name(f"{path.stem}_{frame:04d}.png") for frame in range(painting.scene.t.size)]
     for frame, file in enumerate(written):
         painting.show(frame)
         painting.figure.savefig(file)
+        work.advance()
     return written
 
 
-def _video(path: Path, painting: Painting, frames: int, fps: Any) -> list[Path]:
+def _video(path: Path, painting: Painting, fps: Any, work: Progress) -> list[Path]:
     import matplotlib as mpl
-    from matplotlib.animation import FuncAnimation
+    from matplotlib import animation
 
-    settings: Any = {}
+    settings: Any = {"savefig.bbox": None}  # frames of different sizes cannot be written
     if path.suffix == ".mp4":
-        import imageio_ffmpeg  # brings the program with it
+        import imageio_ffmpeg  # contains the program
 
         settings["animation.ffmpeg_path"] = imageio_ffmpeg.get_ffmpeg_exe()
     with mpl.rc_context(settings):
-        animation = FuncAnimation(painting.figure, painting.show, frames)
-        animation.save(path, writer=WRITERS[path.suffix], fps=fps)
+        writer = animation.PillowWriter(fps) if path.suffix == ".gif" else animation.FFMpegWriter(fps)
+        with writer.saving(painting.figure, path, DPI):
+            for frame in range(painting.scene.t.size):
+                painting.show(frame)
+                writer.grab_frame()
+                work.advance()
     return [path]

@@ -1,108 +1,107 @@
-"""A scene drawn by matplotlib, for films and pictures where there is no browser."""
+"""A scene drawn by matplotlib, for films and pictures without a browser."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from .camera import Camera
 from .scene import CENTER, GHOST, REACTION, TRAIL, Scene, tips_of
-from .shapes import ellipsoids_of, shapes_of
+from .shapes import SEGMENTS, Shape, ellipsoids_of, shapes_of
 
 DPI = 100
-LIGHT = np.array([0.35, -0.5, 0.8])
 AXES = ("#d04030", "#30a040", "#3060d0")
-ELEVATION, AZIMUTH = 22.0, -58.0  # of the viewer, degrees
-TO_EYE = np.array(
-    [
-        np.cos(np.radians(ELEVATION)) * np.cos(np.radians(AZIMUTH)),
-        np.cos(np.radians(ELEVATION)) * np.sin(np.radians(AZIMUTH)),
-        np.sin(np.radians(ELEVATION)),
-    ]
-)
-AMBIENT = 0.45  # how bright a surface is that turns away from the light
+GRID = "#d5d9de"
+LIGHT = np.array([-0.35, 0.75, 0.55])  # direction to the light: right, upwards and towards the camera
+AMBIENT = 0.45  # brightness of a surface that is turned away from the light
+MARGIN = 1.05
+HEAD = 0.2  # of an arrow, relative to its length
 
 
 class Painting:
-    """A matplotlib figure of a scene; `show` draws one of its frames."""
+    """A matplotlib figure of a scene; `show` draws one of its frames.
+
+    matplotlib's own 3D axes would draw the same picture, but several times slower.
+    """
 
     def __init__(self, scene: Scene, layers: Sequence[str], size: tuple[int, int]) -> None:
         from matplotlib.figure import Figure
 
         self.scene, self.layers = scene, layers
-        bodies = shapes_of(scene.model)
-        self.ball = scene.ball(bodies)
-        self.shapes = bodies if "bodies" in layers else []
-        self.shapes += ellipsoids_of(scene.model) if "ellipsoids" in layers else []
+        segments = self._segments(scene.camera((), layers), size)
+        bodies = shapes_of(scene.model, segments)
+        self.camera = scene.camera(bodies, layers)
+        shapes = bodies if "bodies" in layers else []
+        shapes = shapes + ellipsoids_of(scene.model) if "ellipsoids" in layers else shapes
+        self.surfaces = _Surfaces(shapes)
         self.figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI)
-        self.axes: Any = self.figure.add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
-        self._set_up()
+        self.axes: Any = self.figure.add_axes((0, 0, 1, 1))
+        self._set_up(size)
         self.drawn: list[Any] = []
         self.show(0)
 
     def show(self, frame: int) -> list[Any]:
-        """Draw a frame; returns what was drawn."""
+        """Draw a frame instead of the one before; return its artists."""
         for artist in self.drawn:
             artist.remove()
         self.drawn = [*self._ghosts(frame), *self._trails(frame), *self._bodies(frame), *self._marks(frame)]
         return self.drawn
 
-    def _set_up(self) -> None:
-        up = int(np.argmax(np.abs(self.scene.up)))
-        # a right-handed frame whose last axis points up: matplotlib looks along it
-        self.turn = np.roll(np.eye(3), 2 - up, axis=0) * (1.0 if self.scene.up[up] > 0.0 else -1.0)
-        if self.scene.up[up] < 0.0:
-            self.turn[0] *= -1.0  # a turn by half about the first axis, not a reflection
-        center, radius = self.ball
-        center = self.turn @ center
-        axes = self.axes
-        for set_limits, middle in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), center, strict=True):
-            set_limits(middle - 0.85 * radius, middle + 0.85 * radius)
-        axes.set_box_aspect((1, 1, 1), zoom=1.3)
-        axes.view_init(elev=ELEVATION, azim=AZIMUTH)
-        axes.set_axis_off()
-        step = 10.0 ** np.floor(np.log10(radius)) / 2
-        span = np.arange(-np.ceil(1.3 * radius / step), np.ceil(1.3 * radius / step) + 1) * step
-        for x in span:
-            for line in (([x, x], span[[0, -1]]), (span[[0, -1]], [x, x])):
-                axes.plot(*line, [0, 0], color="#d5d9de", linewidth=0.6, zorder=0, clip_on=False)
+    def _segments(self, camera: Camera, size: tuple[int, int]) -> int:
+        """Even number of segments whose outline is less than half a pixel off that of a round joint."""
+        pixels = 1.5 * self.scene.sizes.thickness * min(size) / (2 * camera.half_height)
+        return int(np.clip(2 * np.ceil(np.pi / 2 * np.sqrt(pixels)), 6, SEGMENTS))
 
-    def _turned(self, points: np.ndarray) -> np.ndarray:
-        return points @ self.turn.T
+    def _set_up(self, size: tuple[int, int]) -> None:
+        half = MARGIN * self.camera.half_height * np.array(size) / min(size)
+        self.axes.set(xlim=(-half[0], half[0]), ylim=(-half[1], half[1]))
+        self.axes.set_axis_off()
+        normal, center, cell, count = self.camera.grid
+        across = [axis for axis in range(3) if axis != normal]
+        offsets = np.arange(-count, count + 1) * cell
+        ends = np.tile(center, (2, offsets.size, 2, 1))
+        for lines, (fixed, free) in zip(ends, (across, across[::-1]), strict=True):
+            lines[:, :, fixed] += offsets[:, None]
+            lines[:, :, free] += offsets[[0, -1]]
+        self._add_lines(ends.reshape(-1, 2, 3), colors=GRID, linewidths=0.6, zorder=0)
+
+    def _add_lines(self, lines: np.ndarray, **style: Any) -> Any:
+        """Lines (lines, points, 3), without those that reach behind the camera."""
+        from matplotlib.collections import LineCollection
+
+        points, away = self.camera.project(lines)
+        visible = (away > 0.05 * self.camera.distance).all(axis=1)
+        return self.axes.add_collection(LineCollection(list(points[visible]), **style), autolim=False)
 
     def _bodies(self, frame: int) -> list[Any]:
-        """All triangles together, so that the near ones hide the far ones, each as bright as it faces the light."""
-        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+        """Draw the triangles from the farthest to the nearest, so that near ones hide far ones."""
+        from matplotlib.collections import PolyCollection
 
-        corners, of_shapes = [], []
-        for shape in self.shapes:
-            points = shape.vertices
-            if shape.body >= 0:
-                R, p = self.scene.rotation[0, frame, shape.body], self.scene.translation[0, frame, shape.body]
-                points = points @ R.T + p
-            of_shape = self._turned(points)[shape.faces]
-            normals = np.cross(of_shape[:, 1] - of_shape[:, 0], of_shape[:, 2] - of_shape[:, 0])
-            normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-            if (
-                shape.closed and shape.opacity >= 1.0
-            ):  # what turns its back on the viewer is hidden; sorting by depth may show it
-                seen = normals @ TO_EYE > -0.2
-                of_shape, normals = of_shape[seen], normals[seen]
-            bright = AMBIENT + (1 - AMBIENT) * np.clip(normals @ LIGHT / np.linalg.norm(LIGHT), 0.0, 1.0)
-            corners.append(of_shape)
-            of_shapes.append(np.column_stack([bright[:, None] * shape.colour, np.full(len(bright), shape.opacity)]))
-        if not corners:
+        if not len(self.surfaces.faces):
             return []
-        colours = np.concatenate(of_shapes)
-        # edges in the colours of their faces close the gaps between these, but would draw a net on what is transparent
-        edges = colours * [1.0, 1.0, 1.0, 0.0] * (colours[:, 3:] < 1.0) + colours * (colours[:, 3:] >= 1.0)
-        surface = Poly3DCollection(np.concatenate(corners), facecolors=colours, edgecolors=edges, linewidths=0.2)
-        surface.set_zorder(3)
-        return [self.axes.add_collection3d(surface)]
+        corners = self.surfaces.placed(self.scene.rotation[0, frame], self.scene.translation[0, frame])
+        points, away = self.camera.project(corners)
+        points, away = points[self.surfaces.faces], away[self.surfaces.faces]
+        sides = points[:, 1:] - points[:, :1]
+        faces_camera = sides[:, 0, 0] * sides[:, 1, 1] > sides[:, 0, 1] * sides[:, 1, 0]
+        seen = np.flatnonzero(faces_camera | self.surfaces.both_sides)
+        seen = seen[np.argsort(-away[seen].mean(axis=1), kind="stable")]
+        corners = corners[self.surfaces.faces[seen]]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+        to_light = LIGHT @ self.camera.axes / np.linalg.norm(LIGHT)
+        bright = AMBIENT + (1 - AMBIENT) * np.clip(normals @ to_light, 0.0, 1.0)
+        colours = self.surfaces.colours[seen] * np.column_stack([bright, bright, bright, np.ones(len(seen))])
+        # edges in the colours of their faces close the gaps between these, but would draw a net on transparent ones
+        edges = np.where(colours[:, 3:] < 1.0, [1.0, 1.0, 1.0, 0.0], 1.0) * colours
+        surface = PolyCollection(points[seen], facecolors=colours, edgecolors=edges, linewidths=0.2, zorder=3)
+        return [self.axes.add_collection(surface, autolim=False)]
 
     def _ghosts(self, frame: int) -> list[Any]:
-        """The others of the batch, as lines from joint to joint."""
-        from mpl_toolkits.mplot3d.art3d import Line3DCollection
-
+        """Draw the ghosts as lines from joint to joint."""
         if "ghosts" not in self.layers or len(self.scene.translation) == 1:
             return []
         at = self.scene.translation[1:, frame]
@@ -110,41 +109,63 @@ class Painting:
         pairs += [
             (at[:, i], at[:, i] + self.scene.rotation[1:, frame, i] @ point) for i, point in tips_of(self.scene.model)
         ]
-        lines = self._turned(np.stack([np.concatenate(ends) for ends in zip(*pairs, strict=True)], axis=1))
-        found = Line3DCollection(lines, colors=_hex(GHOST), linewidths=1.2, alpha=0.25, zorder=1)
-        return [self.axes.add_collection3d(found)]
+        lines = np.stack([np.concatenate(ends) for ends in zip(*pairs, strict=True)], axis=1)
+        return [self._add_lines(lines, colors=_hex(GHOST), linewidths=1.2, alpha=0.25, zorder=1)]
 
     def _trails(self, frame: int) -> list[Any]:
         if "trails" not in self.layers or frame == 0:
             return []
-        ways = self._turned(self.scene.trails[: frame + 1])
-        return [
-            line
-            for way in np.swapaxes(ways, 0, 1)
-            for line in self.axes.plot(*way.T, color=_hex(TRAIL), lw=1.4, zorder=2)
-        ]
+        paths = np.swapaxes(self.scene.trails[: frame + 1], 0, 1)
+        return [self._add_lines(paths, colors=_hex(TRAIL), linewidths=1.4, zorder=2)]
 
     def _marks(self, frame: int) -> list[Any]:
-        """Centres of mass, frames and reactions."""
+        """Draw centres of mass, frames and reactions."""
         drawn: list[Any] = []
-        radius = self.ball[1]
         if "centers" in self.layers:
             masses = self.scene.model.mass
             area = 70 * (masses / max(masses.max(), 1e-300)) ** (2 / 3)
-            at = self._turned(self.scene.centers(frame)).T
-            drawn.append(self.axes.scatter(*at, s=area, color=_hex(CENTER), depthshade=False, zorder=4))
+            points, _ = self.camera.project(self.scene.centers(frame))
+            drawn.append(self.axes.scatter(*points.T, s=area, color=_hex(CENTER), zorder=4))
         if "frames" in self.layers:
-            for origin, turn in zip(self.scene.translation[0, frame], self.scene.rotation[0, frame], strict=True):
-                for axis, colour in zip(turn.T, AXES, strict=True):
-                    ends = self._turned(np.array([origin, origin + 0.12 * radius * axis]))
-                    drawn += self.axes.plot(*ends.T, color=colour, lw=1.6, zorder=5)
-        if "reactions" in self.layers and self.scene.reactions is not None:
-            start, end = np.swapaxes(self._turned(self.scene.arrows(frame)), 0, 1)
-            way = (end - start).T
-            drawn.append(
-                self.axes.quiver(*start.T, *way, color=_hex(REACTION), lw=1.8, arrow_length_ratio=0.2, zorder=6)
-            )
+            origins, turns = self.scene.translation[0, frame][:, None], self.scene.rotation[0, frame]
+            ends = origins + 6.0 * self.scene.sizes.thickness * np.swapaxes(turns, 1, 2)
+            lines = np.stack([np.broadcast_to(origins, ends.shape), ends], axis=2)
+            drawn.append(self._add_lines(lines.reshape(-1, 2, 3), colors=AXES, linewidths=1.6, zorder=5))
+        if "reactions" in self.layers:
+            drawn.append(self._add_lines(self._outlines(frame), colors=_hex(REACTION), linewidths=1.6, zorder=6))
         return drawn
+
+    def _outlines(self, frame: int) -> np.ndarray:
+        """Arrows of the reactions as lines (n, 5, 3): shaft, and the two sides of a head that lies in the picture."""
+        start, end = np.swapaxes(self.scene.arrows(frame), 0, 1)
+        along = end - start
+        across = np.cross(along, self.camera.axes[2])
+        sides = [end + HEAD * (0.35 * sign * across - along) for sign in (1.0, -1.0)]
+        return np.stack([start, end, sides[0], end, sides[1]], axis=1)
+
+
+class _Surfaces:
+    """The triangles of all shapes in common arrays."""
+
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self.shapes = shapes
+        first = np.cumsum([0, *(len(shape.vertices) for shape in shapes)])
+        counts = [len(shape.faces) for shape in shapes]
+        no_faces = np.empty((0, 3), int)
+        self.faces = np.concatenate([no_faces, *(s.faces + k for s, k in zip(shapes, first, strict=False))])
+        self.colours = np.repeat(np.array([(*s.colour, s.opacity) for s in shapes]), counts, axis=0)
+        self.both_sides = np.repeat([not s.closed or s.opacity < 1.0 for s in shapes], counts)
+        self._places = [slice(*ends) for ends in pairwise(first)]
+        self._vertices = np.empty((first[-1], 3))
+
+    def placed(self, rotation: np.ndarray, translation: np.ndarray) -> np.ndarray:
+        """Vertices (V, 3) in world axes, of bodies with these poses."""
+        for shape, place in zip(self.shapes, self._places, strict=True):
+            if shape.body >= 0:
+                self._vertices[place] = shape.vertices @ rotation[shape.body].T + translation[shape.body]
+            else:
+                self._vertices[place] = shape.vertices
+        return self._vertices
 
 
 def _hex(colour: tuple[int, int, int]) -> str:

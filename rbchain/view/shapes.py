@@ -1,4 +1,4 @@
-"""What each body looks like, as triangles: its visuals, or stand-ins made from its joints and its inertia."""
+"""Triangle meshes of the bodies: their visuals, or simple solids derived from their joints and inertia."""
 
 from __future__ import annotations
 
@@ -6,36 +6,76 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .meshes import Mesh, ball, box, capsule, cylinder
 
 if TYPE_CHECKING:
     from ..chain import Model
     from ..model.pose import Pose
     from ..model.visual import Visual
 
-LINK, JOINT, STRUCTURE = (0.36, 0.55, 0.78), (0.95, 0.62, 0.22), (0.72, 0.74, 0.77)
-SEGMENTS = 20  # around a cylinder
-THINNEST = 0.02  # of the whole mechanism: stand-ins are no thinner
+LINK, JOINT, STRUCTURE, ELLIPSOID = (0.36, 0.55, 0.78), (0.95, 0.62, 0.22), (0.72, 0.74, 0.77), (0.85, 0.3, 0.35)
+SEGMENTS = 20
+THICKEST, THINNEST = 0.02, 0.003  # radius of a link, relative to the extent of the mechanism
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A triangle mesh fixed to a moving body (the world: -1): vertices (V, 3) in its frame, m, and faces (F, 3)."""
+    """A triangle mesh fixed to a body: vertices (V, 3) in the body's frame, m, and faces (F, 3).
+
+    `body` is -1 for shapes that are fixed to the world. `colour` is red, green and blue, from 0 to 1. The inside of a
+    `closed` mesh cannot be seen.
+    """
 
     body: int
     vertices: np.ndarray
     faces: np.ndarray
     colour: tuple[float, ...]
     opacity: float = 1.0
-    closed: bool = True  # has an inside, which nobody sees
+    closed: bool = True
 
 
-def shapes_of(model: Model) -> list[Shape]:
-    """The shapes of a model of one sample."""
-    from trimesh import creation
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of what is drawn of a mechanism, m."""
 
+    extent: float  # of the whole mechanism
+    thickness: float  # radius of links; frames, joints and arrows are multiples of it
+
+
+def sizes_of(model: Model) -> Sizes:
+    """Sizes that suit a model: its extent, and a thickness that suits both its extent and the length of its links.
+
+    The extent is the largest distance from the root of a tree along its joints to the ends of its bodies. For bodies
+    without length it is the size of the boxes that have their inertia.
+    """
+    lengths = np.linalg.norm(model.placement_translation, axis=1)
+    far = np.zeros(model.n_bodies)
+    for i, parent in enumerate(model.parent):
+        far[i] = lengths[i] + far[parent] if parent >= 0 else 0.0
+    ends = [np.linalg.norm(ends_of(model, i), axis=1) for i in range(model.n_bodies)]
+    extent = max(far[i] + ends[i].max(initial=0.0) for i in range(model.n_bodies))
+    heavy = np.flatnonzero(model.mass > 0.0)
+    if heavy.size:
+        diagonals = [np.linalg.norm(box_of_inertia(model.mass[i], model.inertia[i])[0]) for i in heavy]
+        extent = max(extent, float(np.average(diagonals, weights=model.mass[heavy])))
+    extent = float(extent) or 1.0
+    links = np.concatenate(ends)
+    thickness = THICKEST * extent if not links.size else 0.12 * links.mean()
+    return Sizes(extent, float(np.clip(thickness, THINNEST * extent, THICKEST * extent)))
+
+
+def shapes_of(model: Model, segments: int = SEGMENTS) -> list[Shape]:
+    """Shapes of the bodies of a model that is not a batch, with so many segments around round ones.
+
+    Warns
+    -----
+    UserWarning
+        If mesh files are missing or cannot be read.
+    """
     places: dict[str, tuple[int, Pose | None]] = {name: (i, None) for i, name in enumerate(model.body_names)}
     places |= {name: (frame.body, frame.pose) for name, frame in model.description.frames.items()}
     found: list[Shape] = []
@@ -43,135 +83,132 @@ def shapes_of(model: Model) -> list[Shape]:
     for name, visuals in model.visuals.items():
         body, pose = places[name]
         for visual in visuals:
-            mesh = _mesh_of(visual, creation, missing)
-            if mesh is not None:
-                placed = visual.pose if pose is None else pose @ visual.pose
-                colour = (*STRUCTURE, 1.0) if visual.colour is None else visual.colour
-                found.append(_shape(body, mesh, placed.rotation, placed.translation, colour[:3], colour[3]))
+            shape = _shape_of_visual(visual, body, pose, segments, missing)
+            if shape is not None:
+                found.append(shape)
     if missing:
         warnings.warn(f"model {model.name!r}: these meshes are not shown: {'; '.join(missing)}", stacklevel=2)
-    seen = {shape.body for shape in found}
+    seen, sizes = {shape.body for shape in found}, sizes_of(model)
     for i in range(model.n_bodies):
         if i not in seen:
-            found += _stand_ins(model, i, creation)
+            found += _substitutes(model, i, sizes, segments)
     return found
 
 
-def _shape(
-    body: int, mesh: Any, rotation: np.ndarray, translation: np.ndarray, colour: Sequence[float], opacity: float = 1.0
+def _placed(
+    body: int, mesh: Mesh, rotation: np.ndarray, translation: np.ndarray, colour: Sequence[float], opacity: float = 1.0
 ) -> Shape:
-    vertices = mesh.vertices @ rotation.T + translation
-    return Shape(body, vertices, np.asarray(mesh.faces), tuple(colour), float(opacity), bool(mesh.is_watertight))
+    vertices, faces = mesh
+    return Shape(body, vertices @ rotation.T + translation, faces, tuple(colour), opacity)
 
 
-def _mesh_of(visual: Visual, creation: Any, missing: list[str]) -> Any:
-    """A visual's triangles in its own frame; a file that cannot be read is added to `missing`."""
+def _shape_of_visual(visual: Visual, body: int, pose: Pose | None, segments: int, missing: list[str]) -> Shape | None:
+    """Shape of a visual; None for a mesh file that cannot be read, which is added to `missing`."""
+    mesh = (*_solid(visual, segments), True) if visual.shape != "mesh" else _from_file(visual, missing)
+    if mesh is None:
+        return None
+    vertices, faces, closed = mesh
+    placed = visual.pose if pose is None else pose @ visual.pose
+    *colour, opacity = (*STRUCTURE, 1.0) if visual.colour is None else visual.colour
+    vertices = vertices @ placed.rotation.T + placed.translation
+    return Shape(body, vertices, faces, tuple(colour), float(opacity), closed)
+
+
+def _solid(visual: Visual, segments: int) -> Mesh:
     size = visual.size
-    if visual.shape == "mesh":
-        return _from_file(visual, missing)
     if visual.shape == "box":
-        return creation.box(size)
+        return box(size)
     if visual.shape == "cylinder":
-        return creation.cylinder(radius=size[0], height=size[1], sections=2 * SEGMENTS)
+        return cylinder(size[0], size[1], segments)
     if visual.shape == "capsule":
-        return _capsule(creation, *size)
-    ball = creation.icosphere(subdivisions=2)
-    ball.apply_scale(size if visual.shape == "ellipsoid" else size * 3)
-    return ball
+        return capsule(size[0], size[1], segments)
+    vertices, faces = ball(segments)
+    return vertices * size, faces
 
 
-def _from_file(visual: Visual, missing: list[str]) -> Any:
-    import trimesh
+def _from_file(visual: Visual, missing: list[str]) -> tuple[np.ndarray, np.ndarray, bool] | None:
+    """Mesh of a file and whether it is closed."""
+    import trimesh  # slow to import, and needed for files only
 
     if not Path(visual.file).exists():
-        missing.append(f"{visual.file} is not there")
+        missing.append(f"{visual.file} does not exist")
         return None
     try:
         mesh = trimesh.load_mesh(visual.file)
         mesh.apply_scale(visual.size)
         if not len(mesh.faces):
             raise ValueError("no faces")
-        return mesh
-    except Exception:  # whatever a reader of some format meets: a picture is no reason to stop
+        return np.asarray(mesh.vertices), np.asarray(mesh.faces), bool(mesh.is_watertight)
+    except Exception:  # readers of many formats raise many types; one mesh must not prevent the picture
         missing.append(f"{visual.file} cannot be read")
         return None
 
 
-def _capsule(creation: Any, radius: float, length: float) -> Any:
-    mesh = creation.capsule(height=length, radius=radius, count=[SEGMENTS, SEGMENTS // 2])
-    mesh.vertices[:, 2] -= (mesh.vertices[:, 2].max() + mesh.vertices[:, 2].min()) / 2
-    return mesh
-
-
-def extent_of(model: Model) -> float:
-    """How far the mechanism reaches at most, m: along its joints and to its centres of mass."""
-    length = np.linalg.norm(model.placement_translation, axis=1)
-    far = np.zeros(model.n_bodies)
-    for i, parent in enumerate(model.parent):
-        far[i] = length[i] + (far[parent] if parent >= 0 else 0.0)
-    return float(max(np.max(far + 2 * np.linalg.norm(model.cg, axis=1)), 1e-3))
-
-
 def ends_of(model: Model, i: int) -> np.ndarray:
-    """Points in body i's frame that it reaches to: joints of its children, frames fixed to it, its rod's end."""
+    """Ends (m, 3) of body i in its frame, m: joints of its children, frames fixed to it, or the end of a rod.
+
+    The rod is twice as long as the distance to the centre of mass.
+    """
     children = model.placement_translation[model.parent == i]
     frames = [frame.pose.translation for frame in model.description.frames.values() if frame.body == i]
     points = np.array([*children, *frames]).reshape(-1, 3)
     if not points.any() and model.mass[i] > 0.0:
         points = 2.0 * model.cg[None, i]
-    return points[np.linalg.norm(points, axis=1) > 1e-9]
+    return points[points.any(axis=1)]
 
 
-def _stand_ins(model: Model, i: int, creation: Any) -> list[Shape]:
-    """Capsules from the body's joint to where it ends, a box of its inertia where there are none, and its joint."""
-    extent = extent_of(model)
-    thickness = THINNEST * extent
+def _substitutes(model: Model, i: int, sizes: Sizes, segments: int) -> list[Shape]:
+    """Shapes for a body without visuals: a capsule to each of its ends, or the box of its inertia, and its joint."""
+    thickness = sizes.thickness
+    ends = ends_of(model, i)
+    lengths = np.linalg.norm(ends, axis=1)
     found = []
-    for end in ends_of(model, i):
-        length = float(np.linalg.norm(end))
-        mesh = _capsule(creation, min(thickness, 0.25 * length), length)
-        found.append(_shape(i, mesh, _turn_of_z_to(end / length), end / 2, LINK))
+    for end, length in zip(ends, lengths, strict=True):
+        radius = min(thickness, max(0.25 * length, THINNEST * sizes.extent))
+        found.append(_placed(i, capsule(radius, length, segments), _rotation_of_z_to(end / length), end / 2, LINK))
     if not found and model.mass[i] > 0.0:
         edges, axes = box_of_inertia(model.mass[i], model.inertia[i])
-        mesh = creation.box(np.clip(edges, 2 * thickness, extent))
-        found.append(_shape(i, mesh, axes, model.cg[i], LINK))
-    first = model.velocity_index[i]
-    kind, axis = model.joint_types[i], model.axis[first]
-    size = 1.5 * thickness
+        found.append(_placed(i, box(np.clip(edges, 2 * thickness, sizes.extent)), axes, model.cg[i], LINK))
+    kind, axis = model.joint_types[i], model.axis[model.velocity_index[i]]
+    room = max(0.25 * lengths.max(), THINNEST * sizes.extent) if len(ends) else thickness
+    size = 1.5 * min(thickness, room)
     if kind in ("revolute", "screw"):
-        mesh = creation.cylinder(radius=size, height=2.2 * size, sections=2 * SEGMENTS)
+        mesh = cylinder(size, 2.2 * size, segments)
     elif kind == "prismatic":
-        mesh = creation.box((1.6 * size, 1.6 * size, 2.6 * size))
+        mesh = box((1.6 * size, 1.6 * size, 2.6 * size))
     elif kind == "free":
         return found
     else:
-        mesh = creation.icosphere(subdivisions=2, radius=size)
-    return [*found, _shape(i, mesh, _turn_of_z_to(axis), np.zeros(3), JOINT)]
+        vertices, faces = ball(segments)
+        mesh = vertices * size, faces
+    return [*found, _placed(i, mesh, _rotation_of_z_to(axis), np.zeros(3), JOINT)]
 
 
-def _turn_of_z_to(direction: np.ndarray) -> np.ndarray:
-    """A rotation that takes z to a unit vector."""
-    x = np.eye(3)[np.argmin(np.abs(direction))]
-    x = np.cross(direction, x)
+def _rotation_of_z_to(direction: np.ndarray) -> np.ndarray:
+    """Rotation matrix that takes z to a unit vector."""
+    x = np.cross(direction, np.eye(3)[np.argmin(np.abs(direction))])
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(direction, x), direction])
 
 
 def box_of_inertia(mass: float, inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (3,) of the even box that has this inertia (3, 3) about its centre, and its axes (3, 3), as columns."""
+    """Edges (3,), m, of the homogeneous box with an inertia tensor (3, 3) about its centre, and its axes as columns.
+
+    If no box has this tensor, edges that would be imaginary are zero.
+    """
     moments, axes = np.linalg.eigh(inertia)
     axes[:, 0] *= np.sign(np.linalg.det(axes))
     return np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / mass, 0.0)), axes
 
 
-def ellipsoids_of(model: Model) -> list[Shape]:
-    """Of every body with mass, the even ellipsoid that has its mass and inertia."""
-    from trimesh import creation
+def ellipsoids_of(model: Model, segments: int = SEGMENTS) -> list[Shape]:
+    """For each body with mass, the homogeneous ellipsoid that has its mass and inertia.
 
-    found, least = [], 1.3 * THINNEST * extent_of(model)
+    Its axes are at least somewhat thicker than the links and at most as long as the mechanism.
+    """
+    found, sizes, (vertices, faces) = [], sizes_of(model), ball(segments)
     for i in np.flatnonzero(model.mass > 0.0):
         edges, axes = box_of_inertia(model.mass[i], model.inertia[i])
-        ball = creation.icosphere(subdivisions=3)
-        ball.apply_scale(np.maximum(edges * np.sqrt(5.0 / 12.0), least))  # semi-axes^2 / 5 = edges^2 / 12
-        found.append(_shape(int(i), ball, axes, model.cg[i], (0.85, 0.3, 0.35), 0.45))
+        semi_axes = np.clip(edges * np.sqrt(5.0 / 12.0), 1.3 * sizes.thickness, sizes.extent / 2)
+        found.append(_placed(int(i), (vertices * semi_axes, faces), axes, model.cg[i], ELLIPSOID, 0.45))
     return found

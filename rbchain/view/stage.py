@@ -1,18 +1,25 @@
 """A scene as nodes of a viser server."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .scene import CENTER, GHOST, LAYERS, REACTION, TRAIL, Scene
-from .shapes import THINNEST, ellipsoids_of, extent_of, shapes_of
+from .camera import FIELD_OF_VIEW
+from .meshes import ball
+from .scene import CENTER, GHOST, REACTION, TRAIL, Scene
+from .shapes import ellipsoids_of, shapes_of
 
 GHOST_OPACITY = 0.08
 
 
 class Stage:
-    """Everything that a viewer or a film shows, on a `viser.ViserServer`; `show` moves it to a frame of the scene."""
+    """All that a viewer or an HTML film shows, on a `viser.ViserServer`; `show` moves it to a frame of the scene.
+
+    The nodes of a layer are added when the layer is first visible.
+    """
 
     def __init__(self, server: Any, scene: Scene, layers: Sequence[str]) -> None:
         self.server, self.scene = server, scene
@@ -20,20 +27,37 @@ class Stage:
         self._build()
 
     def _build(self) -> None:
-        self.size = extent_of(self.scene.model)
-        self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
-        self.reactions: Any = None
-        self.shapes = shapes_of(self.scene.model)
-        self._set_up()
-        self._add_bodies()
-        self._add_ghosts()
-        self._add_marks()
-        for name in self.layers:
-            self.set_visible(name, name in self.visible)
+        scene = self.scene
+        self.shapes = shapes_of(scene.model)
+        self._frame, self._shown = 0, scene
+        self.nodes: list[Any] = []
+        self.layers: dict[str, list[Any]] = {}
+        self._add: dict[str, Callable[[], list[Any]]] = {
+            "bodies": self._add_bodies,
+            "frames": self._add_frames,
+            "centers": self._add_centers,
+            "ellipsoids": self._add_ellipsoids,
+            "reactions": self._add_reactions,
+        }
+        if len(scene.translation) > 1:
+            self._add["ghosts"] = self._add_ghosts
+        if len(scene.t) > 1:
+            self._add["trails"] = self._add_trails
+        with self.server.atomic():
+            self._set_up()
+            add_frame = self.server.scene.add_frame
+            self.nodes = [add_frame(f"/bodies/{i}", show_axes=False) for i in range(scene.model.n_bodies)]
+            for name in self.visible & set(self._add):
+                self.layers[name] = self._add[name]()
         self.show(0)
 
+    @property
+    def available(self) -> set[str]:
+        """Layers that there are: no ghosts without a batch, no trails without a motion."""
+        return set(self._add)
+
     def replace(self, scene: Scene) -> None:
-        """Show another scene, of the same mechanism or of one with other lengths, masses and shapes."""
+        """Show another scene, whose model may have other lengths, masses and shapes."""
         same = scene.model is self.scene.model
         self.scene = scene
         if not same:
@@ -41,55 +65,69 @@ class Stage:
             self._build()
 
     def set_visible(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer."""
+        """Show or hide a layer. Raises StateError if reactions are not known."""
+        if visible and layer not in self.layers:
+            self.layers[layer] = self._add[layer]()
+            self._move(layer)
         (self.visible.add if visible else self.visible.discard)(layer)
-        for handle in self.layers[layer]:
+        for handle in self.layers.get(layer, ()):
             handle.visible = visible
 
     def show(self, frame: int, scene: Scene | None = None) -> None:
-        """Everything where it is in a frame of the scene, or of another one; ghosts stay where that has none."""
-        scene = self.scene if scene is None else scene
+        """Move everything to a frame of the scene, or of another one; ghosts stay if that one has none."""
+        self._frame, self._shown = frame, self.scene if scene is None else scene
         with self.server.atomic():
             for i, node in enumerate(self.nodes):
-                node.position, node.wxyz = scene.translation[0, frame, i], scene.quaternion[0, frame, i]
-            for i, handle in self.ghosts if len(scene.translation) > 1 else ():
+                node.position = self._shown.translation[0, frame, i]
+                node.wxyz = self._shown.quaternion[0, frame, i]
+            for layer in self.visible & set(self.layers):
+                self._move(layer)
+
+    def _move(self, layer: str) -> None:
+        """Move the nodes of a layer that are not children of the bodies' nodes."""
+        scene, frame = self._shown, self._frame
+        if layer == "ghosts" and len(scene.translation) > 1:
+            for i, handle in self.ghosts:
                 handle.batched_positions = scene.translation[1:, frame, i].astype(np.float32)
                 handle.batched_wxyzs = scene.quaternion[1:, frame, i].astype(np.float32)
-            self.centers.batched_positions = scene.centers(frame).astype(np.float32)
+        elif layer == "centers":
+            self.layers["centers"][0].batched_positions = scene.centers(frame).astype(np.float32)
+        elif layer == "frames":
             origins, turns = scene.axes(frame)
-            self.frames.batched_positions, self.frames.batched_wxyzs = (x.astype(np.float32) for x in (origins, turns))
-            if len(scene.t) > 1:
-                for handle, way in zip(self.layers["trails"], np.swapaxes(scene.trails, 0, 1), strict=True):
-                    handle.points = _segments(way, frame)
-            if self.reactions is not None and scene.reactions is not None:
-                self.reactions.points = scene.arrows(frame).astype(np.float32)
+            handle = self.layers["frames"][0]
+            handle.batched_positions, handle.batched_wxyzs = (x.astype(np.float32) for x in (origins, turns))
+        elif layer == "trails" and len(scene.t) > 1:
+            for handle, path in zip(self.layers["trails"], np.swapaxes(scene.trails, 0, 1), strict=True):
+                handle.points = _segments(path, frame)
+        elif layer == "reactions":
+            self.layers["reactions"][0].points = scene.arrows(frame).astype(np.float32)
 
     def _set_up(self) -> None:
-        scene, view = self.server.scene, self.scene
-        center, radius = view.ball(self.shapes)
-        up = view.up
-        scene.set_up_direction(up)
-        across = np.eye(3)[np.argmin(np.abs(up))]
-        aside = np.cross(up, across) / np.linalg.norm(np.cross(up, across))
-        direction = 0.8 * aside + 0.9 * np.cross(aside, up) + 0.45 * up
-        camera = self.server.initial_camera
-        camera.position, camera.look_at = center + 1.5 * radius * direction / np.linalg.norm(direction), center
-        camera.up = up
-        plane = ("yz", "xz", "xy")[np.argmax(np.abs(up))]
-        cell = 10.0 ** np.floor(np.log10(1.5 * radius))
-        width = float(np.ceil(4 * radius / cell) * cell)
-        scene.add_grid(
-            "/grid", width, width, plane=plane, cell_size=cell / 2, section_size=cell, section_color=(205, 208, 212)
-        )
-        self.world = scene.add_frame("/world", axes_length=0.15 * self.size, axes_radius=0.006 * self.size)
-
-    def _add_bodies(self) -> None:
         scene = self.server.scene
-        self.nodes = [scene.add_frame(f"/bodies/{i}", show_axes=False) for i in range(self.scene.model.n_bodies)]
+        view = self.scene.camera(self.shapes, tuple(self.visible))
+        scene.set_up_direction(view.up)
+        camera = self.server.initial_camera
+        camera.position, camera.look_at, camera.up = view.position, view.center, view.up
+        camera.fov, camera.near, camera.far = FIELD_OF_VIEW, 0.01 * view.radius, 100.0 * view.radius
+        normal, center, cell, count = view.grid
+        scene.add_grid(
+            "/grid",
+            2 * count * cell,
+            2 * count * cell,
+            plane=("yz", "xz", "xy")[normal],
+            position=center,
+            cell_size=cell,
+            section_size=2 * cell,
+            section_color=(205, 208, 212),
+            fade_distance=25.0 * view.radius,
+        )
+
+    def _add_bodies(self) -> list[Any]:
+        added = []
         for k, shape in enumerate(self.shapes):
             parent = f"/bodies/{shape.body}" if shape.body >= 0 else "/base"
-            self.layers["bodies"].append(
-                scene.add_mesh_simple(
+            added.append(
+                self.server.scene.add_mesh_simple(
                     f"{parent}/{k}",
                     shape.vertices.astype(np.float32),
                     shape.faces,
@@ -98,10 +136,13 @@ class Stage:
                     side="double",
                 )
             )
-        self.layers["ellipsoids"] = [
-            scene.add_mesh_simple(
+        return added
+
+    def _add_ellipsoids(self) -> list[Any]:
+        return [
+            self.server.scene.add_mesh_simple(
                 f"/bodies/{shape.body}/ellipsoid",
-                shape.vertices,
+                shape.vertices.astype(np.float32),
                 shape.faces,
                 color=_bytes(shape.colour),
                 opacity=shape.opacity,
@@ -109,11 +150,9 @@ class Stage:
             for shape in ellipsoids_of(self.scene.model)
         ]
 
-    def _add_ghosts(self) -> None:
-        self.ghosts = []
+    def _add_ghosts(self) -> list[Any]:
         count = len(self.scene.translation) - 1
-        if not count:
-            return
+        self.ghosts = []
         for k, shape in enumerate(self.shapes):
             if shape.body < 0:
                 continue
@@ -129,52 +168,57 @@ class Stage:
                 receive_shadow=False,
             )
             self.ghosts.append((shape.body, handle))
-        self.layers["ghosts"] = [handle for _, handle in self.ghosts]
+        return [handle for _, handle in self.ghosts]
 
-    def _add_marks(self) -> None:
-        """Centres of mass, frames, trails, and reactions."""
-        scene, view, size = self.server.scene, self.scene, self.size
-        from trimesh import creation
-
-        model = view.model
-        ball = creation.icosphere(subdivisions=2)
-        radii = THINNEST * size * (0.4 + np.cbrt(model.mass / max(model.mass.max(), 1e-300)))
-        self.centers = scene.add_batched_meshes_simple(
+    def _add_centers(self) -> list[Any]:
+        model = self.scene.model
+        vertices, faces = ball(12)
+        radii = self.scene.sizes.thickness * (0.4 + np.cbrt(model.mass / max(model.mass.max(), 1e-300)))
+        handle = self.server.scene.add_batched_meshes_simple(
             "/centers",
-            ball.vertices.astype(np.float32),
-            ball.faces,
+            vertices.astype(np.float32),
+            faces,
             batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (model.n_bodies, 1)),
-            batched_positions=view.centers(0),
+            batched_positions=self._shown.centers(self._frame),
             batched_scales=radii,
             batched_colors=CENTER,
         )
-        origins, turns = view.axes(0)
-        self.frames = scene.add_batched_axes(
-            "/frames", turns, origins, axes_length=0.12 * size, axes_radius=0.25 * THINNEST * size
+        return [handle]
+
+    def _add_frames(self) -> list[Any]:
+        thickness = self.scene.sizes.thickness
+        origins, turns = self._shown.axes(self._frame)
+        scene = self.server.scene
+        frames = scene.add_batched_axes(
+            "/frames", turns, origins, axes_length=6.0 * thickness, axes_radius=0.25 * thickness
         )
-        if len(view.t) > 1:
-            self.layers["trails"] = [
-                scene.add_line_segments(f"/trails/{tip}", _segments(way, 0), TRAIL, thickness=0.25 * THINNEST * size)
-                for tip, way in enumerate(np.swapaxes(view.trails, 0, 1))
-            ]
-        self.layers |= {"centers": [self.centers], "frames": [self.frames, self.world]}
-        if view.reactions is not None:
-            self.reactions = scene.add_arrows(
-                "/reactions",
-                view.arrows(0),
-                REACTION,
-                shaft_radius=0.4 * THINNEST * size,
-                head_radius=THINNEST * size,
-                head_length=2 * THINNEST * size,
-            )
-            self.layers["reactions"] = [self.reactions]
+        return [frames, scene.add_frame("/world", axes_length=7.5 * thickness, axes_radius=0.3 * thickness)]
+
+    def _add_trails(self) -> list[Any]:
+        thickness = 0.25 * self.scene.sizes.thickness
+        return [
+            self.server.scene.add_line_segments(f"/trails/{tip}", _segments(path, 0), TRAIL, thickness=thickness)
+            for tip, path in enumerate(np.swapaxes(self.scene.trails, 0, 1))
+        ]
+
+    def _add_reactions(self) -> list[Any]:
+        thickness = self.scene.sizes.thickness
+        handle = self.server.scene.add_arrows(
+            "/reactions",
+            self._shown.arrows(self._frame),
+            REACTION,
+            shaft_radius=0.4 * thickness,
+            head_radius=thickness,
+            head_length=2 * thickness,
+        )
+        return [handle]
 
 
 def _bytes(colour: Sequence[float]) -> tuple[int, ...]:
     return tuple(round(255 * channel) for channel in colour)
 
 
-def _segments(way: np.ndarray, frame: int) -> np.ndarray:
-    """The way (frames, 3) up to a frame, as segments (at least one, if of no length)."""
-    points = way[: max(frame, 1) + 1] if frame else np.repeat(way[:1], 2, axis=0)
+def _segments(path: np.ndarray, frame: int) -> np.ndarray:
+    """Path (frames, 3) up to a frame, as segments; at least one, which may have no length."""
+    points = path[: max(frame, 1) + 1] if frame else np.repeat(path[:1], 2, axis=0)
     return np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)

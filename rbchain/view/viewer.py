@@ -1,4 +1,4 @@
-"""The viewer: a page in the browser that plays a motion, or poses a model by hand."""
+"""Viewer: a web page that plays a motion, or poses a model with sliders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import numpy.typing as npt
 import viser
 
 from ..errors import StateError
-from .scene import LAYERS, Scene, checked_layers, number_of, scene_at_rest, scene_of_motion
+from ..progress import progress
+from .scene import LAYERS, Scene, checked_layers, known_layers, number_of, scene_at_rest, scene_of_motion
 from .stage import Stage
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 FRAMES_PER_SECOND = 30
-FEWEST, MOST = 90, 900  # frames of a motion, however short or long it is
+MIN_FRAMES, MAX_FRAMES = 90, 900  # of a motion
 LABELS = {"centers": "centres of mass", "ellipsoids": "inertia ellipsoids", "reactions": "joint reactions"}
 
 
 def server_of(host: str, port: int, title: str) -> viser.ViserServer:
-    """A viser server without words of its own."""
-    with redirect_stdout(io.StringIO()):  # its own announcement, which `verbose` does not stop
+    """Start a viser server that prints nothing."""
+    with redirect_stdout(io.StringIO()):  # viser prints its address even if `verbose` is false
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
@@ -36,15 +37,20 @@ def server_of(host: str, port: int, title: str) -> viser.ViserServer:
 
 
 def stop(server: viser.ViserServer) -> None:
-    """Stop a server, without words of its own."""
+    """Stop a server; viser prints nothing."""
     with redirect_stdout(io.StringIO()):
         server.stop()
 
 
 class Viewer:
-    """A page in the browser at `url`, until `close` or the end of the program.
+    """A web page at `url`, available until `close` is called or the program ends.
 
-    Made by `Model.view` and `Trajectory.view`.
+    `Model.view` and `Trajectory.view` return it.
+
+    Attributes
+    ----------
+    url : str
+        Address of the page.
     """
 
     def __init__(
@@ -62,28 +68,30 @@ class Viewer:
         self._model, self._sample = model, sample
         self._motion: Any = motion
         layers = checked_layers(show)
-        q = np.asarray(model.neutral() if q is None else q, np.float64)
-        scene = scene_at_rest(model, q) if motion is None else self._scene_of_sample()
-        self._server = server_of(host, port, model.name)
-        try:
-            self._stage = Stage(self._server, scene, layers)
-            self._add_controls(layers)
-        except BaseException:
-            stop(self._server)
-            raise
+        with progress(f"Preparing the viewer of {model.name}"):
+            q = np.asarray(model.neutral() if q is None else q, np.float64)
+            scene = scene_at_rest(model, q) if motion is None else self._scene_of_sample()
+            layers = known_layers(scene, layers)
+            self._server = server_of(host, port, model.name)
+            try:
+                self._stage = Stage(self._server, scene, layers)
+                self._add_controls(layers)
+            except BaseException:
+                stop(self._server)
+                raise
         self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self._server.get_port()}"
         if motion is not None:
             threading.Thread(target=self._play, daemon=True).start()
 
     def wait(self) -> None:
-        """Return when the viewer is closed, or the program is interrupted (Ctrl-C)."""
+        """Wait until the viewer is closed or the user presses Ctrl-C."""
         try:
             self._closed.wait()
         except KeyboardInterrupt:
             self.close()
 
     def close(self) -> None:
-        """Take the page down."""
+        """Stop the server of the page."""
         if not self._closed.is_set():
             self._closed.set()
             with self._lock:
@@ -94,8 +102,8 @@ class Viewer:
 
     def _scene_of_sample(self) -> Scene:
         duration = self._motion.t[-1] - self._motion.t[0]
-        frames = int(np.clip(FRAMES_PER_SECOND * duration, FEWEST, MOST)) if duration > 0.0 else 1
-        return scene_of_motion(self._motion, self._sample, frames, reactions=True)
+        frames = int(np.clip(FRAMES_PER_SECOND * duration, MIN_FRAMES, MAX_FRAMES)) if duration > 0.0 else 1
+        return scene_of_motion(self._motion, self._sample, frames)
 
     # --- controls -----------------------------------------------------------------------------------------------------
 
@@ -105,14 +113,24 @@ class Viewer:
             self._add_playback(gui)
         with gui.add_folder("Show"):
             for name in LAYERS:
-                if self._stage.layers.get(name):
+                if name in self._stage.available:
                     box = gui.add_checkbox(LABELS.get(name, name), initial_value=name in layers)
-                    box.on_update(lambda event, name=name: self._stage.set_visible(name, event.target.value))
+                    box.on_update(lambda event, name=name: self._set_visible(name, event.target.value))
+            self._problem = gui.add_markdown("")
         with gui.add_folder("Joints"):
             self._sliders = [self._add_slider(gui, i) for i in range(self._model.nv)]
             gui.add_button("To neutral").on_click(lambda _: self._pose(np.zeros(self._model.nv)))
         self._seen = self._stage.scene.q[0]
         self._show_on_sliders(self._seen)
+
+    def _set_visible(self, layer: str, visible: bool) -> None:
+        """Show or hide a layer; if it cannot be shown, the page says why."""
+        with self._lock:
+            try:
+                self._stage.set_visible(layer, visible)
+                self._problem.content = ""
+            except StateError as error:
+                self._problem.content = str(error)
 
     def _add_playback(self, gui: Any) -> None:
         t = self._stage.scene.t
@@ -128,7 +146,6 @@ class Viewer:
                 number, last = number_of(self._sample, self._motion.status.shape), self._motion.status.size - 1
                 sample = gui.add_number("sample", number, min=0, max=last, step=1)
                 sample.on_update(lambda event: self._to_sample(int(event.target.value)))
-            self._words = gui.add_markdown("")
         self._now = float(t[0])
         self._playing.on_update(lambda event: self._show_on_sliders(self._seen))
         self._time.on_update(lambda event: event.client is not None and self._to_time(event.target.value))  # type: ignore[func-returns-value]
@@ -136,11 +153,11 @@ class Viewer:
     def _add_slider(self, gui: Any, i: int) -> Any:
         model = self._model
         turns = model.dof_types[i] != "prismatic"
-        span = np.pi if turns else self._stage.size
+        span = np.pi if turns else self._stage.scene.sizes.extent
         lower, upper = model.position_limits[i].tolist()
         lower = lower if np.isfinite(lower) else min(-span, upper - span)
         upper = upper if np.isfinite(upper) else max(span, lower + span)
-        upper = max(upper, lower + 1e-6)  # a slider needs some way to go
+        upper = max(upper, lower + 1e-6)  # the range of a slider cannot be empty
         unit = "rad" if turns else "m"
         slider = gui.add_slider(
             f"{model.velocity_labels[i]} ({unit})",
@@ -153,20 +170,20 @@ class Viewer:
         return slider
 
     def _turn(self, i: int, value: float) -> None:
-        """Move one degree of freedom by hand; the others stay where they are seen."""
+        """Move one degree of freedom; the others keep the positions that are shown."""
         with self._lock:
             model = self._stage.scene.model
-            way = model.difference(model.neutral()[None], self._seen[None])[0]
-            way[i] = value
-            self._pose(way)
+            offset = model.difference(model.neutral()[None], self._seen[None])[0]
+            offset[i] = value
+            self._pose(offset)
 
-    def _pose(self, way: npt.ArrayLike) -> None:
-        """Pose the sample by hand, a way (nv,) from its neutral positions; a motion pauses, ghosts stay."""
+    def _pose(self, offset: npt.ArrayLike) -> None:
+        """Pose the sample at an offset (nv,) from its neutral positions. This pauses a motion; ghosts stay."""
         with self._lock:
             if self._motion is not None:
                 self._playing.value = False
             model = self._stage.scene.model
-            q = model.integrate(model.neutral()[None], np.asarray(way, np.float64)[None])[0]
+            q = model.integrate(model.neutral()[None], np.asarray(offset, np.float64)[None])[0]
             self._stage.show(0, scene_at_rest(model, q))
             self._seen = q
             self._show_on_sliders(q)
@@ -198,17 +215,17 @@ class Viewer:
     def _to_sample(self, sample: int) -> None:
         with self._lock:
             try:
-                scene = scene_of_motion(self._motion, sample, self._stage.scene.t.size, reactions=True)
+                scene = scene_of_motion(self._motion, sample, self._stage.scene.t.size)
             except StateError as error:
-                self._words.content = str(error)
+                self._problem.content = str(error)
                 return
-            self._words.content = ""
+            self._problem.content = ""
             self._stage.replace(scene)
             self._show_at(self._now)
             self._show_on_sliders(self._seen)
 
     def _play(self) -> None:
-        """Move on as the clock does, over and over."""
+        """Play the motion in real time, again and again."""
         last = time.perf_counter()
         while not self._closed.wait(1.0 / FRAMES_PER_SECOND):
             now = time.perf_counter()

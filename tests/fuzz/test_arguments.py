@@ -26,13 +26,13 @@ OF_ANY_NUMBER = calls(list(ARGUMENTS), [*BATCHES, (0,), (2, 0)])
 
 @cases(percent=10)
 @given(OF_ANY_NUMBER, st.data())
-def test_layouts_and_types_of_memory_change_no_bit(call, data):
+def test_memory_layout_and_type_change_no_bit(call, data):
     check_layouts(call, data)
 
 
 @cases(percent=10)
 @given(ANY_CALL, st.data())
-def test_what_is_no_array_of_real_numbers_is_refused_by_name(call, data):
+def test_arguments_that_are_no_real_arrays_are_refused_by_name(call, data):
     check_refusal(call, data.draw(arguments_of(call)), data)
 
 

@@ -19,7 +19,7 @@ SEVERAL = [(2,), (7,), (8,), (9,), (16,), (17,), (33,), (3, 5)]
 
 @cases(percent=5)
 @given(calls(QUANTITIES, [(), (1,), *SEVERAL, (0,), (3, 0)]), st.data())
-def test_layouts_and_types_of_memory_change_no_bit(call, data):
+def test_memory_layout_and_type_change_no_bit(call, data):
     check_layouts(call, data)
 
 
@@ -31,11 +31,11 @@ def test_out_holds_the_result_or_is_refused(call, data):
 
 @cases(percent=8, ends=("finite", "not finite"))
 @given(calls(QUANTITIES, SEVERAL), st.data())
-def test_extreme_values_stay_in_their_sample(call, data):
+def test_extreme_values_do_not_change_other_samples(call, data):
     check_extreme_values(call, data.draw(arguments_of(call)), data)
 
 
 @cases(percent=4)
 @given(calls(("forward_dynamics", "mass_matrix", "body_poses"), [(1,), (7,), (9,)]), st.data())
-def test_angles_of_any_size_are_those_within_a_turn(call, data):
+def test_angles_of_any_size_are_reduced_to_one_turn(call, data):
     check_angles(call, data)

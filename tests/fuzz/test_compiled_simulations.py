@@ -26,7 +26,7 @@ def models(draw, most=4):
 
 @cases(percent=6)
 @given(models(), st.sampled_from([(2,), (7,), (9,), (17,), (3, 5)]), st.data())
-def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch, data):
+def test_every_sample_ends_with_a_status_and_does_not_change_others(model, batch, data):
     clean = motions(data.draw, model, batch, DURATION, steps=500)
     if not (clean.settings["drives"] or clean.settings["forces"] or clean.settings["events"]):
         clean.settings["events"] = [never_of(model)]  # the type of arguments for which the steppers are compiled
@@ -40,7 +40,7 @@ def never_of(model):
 
 @cases(percent=4)
 @given(trees(most=4, dry=True), st.integers(-3, 2), st.sampled_from([1e-4, 1e-7, 1e-10]), st.booleans())
-def test_a_tree_without_drives_or_friction_keeps_its_energy(tree, speed, rtol, hangs):
+def test_a_tree_without_drives_or_friction_conserves_energy(tree, speed, rtol, hangs):
     """Each step adds an error that the step control allows; the exact motion keeps the energy thereafter."""
     bodies = tuple(body._replace(has_passive_forces=False) for body in tree.bodies)
     model, words = built(tree._replace(bodies=bodies))

@@ -101,7 +101,7 @@ def write(folder, name, text):
 
 @cases(percent=3, ends=("refused", "compared"))
 @given(mutated(URDF))
-def test_a_mutated_urdf_is_refused_or_read_as_pinocchio_reads_it(tmp_path, text):
+def test_a_mutated_urdf_is_refused_or_agrees_with_pinocchio(tmp_path, text):
     path = write(tmp_path, "arm.urdf", text)
     model, warned = loaded(path)
     if model is None:
@@ -129,7 +129,7 @@ def test_a_mutated_urdf_is_refused_or_read_as_pinocchio_reads_it(tmp_path, text)
 
 @cases(percent=3, ends=("refused", "compared"))
 @given(mutated(MJCF))
-def test_a_mutated_mjcf_is_refused_or_moves_as_mujoco_has_it(tmp_path, text):
+def test_a_mutated_mjcf_is_refused_or_agrees_with_mujoco(tmp_path, text):
     path = write(tmp_path, "arm.xml", text)
     model, warned = loaded(path)
     if model is None or model.bodies_without_inertia:
@@ -150,7 +150,7 @@ def test_a_mutated_mjcf_is_refused_or_moves_as_mujoco_has_it(tmp_path, text):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(expected).max()), err_msg=text)
 
 
-def test_a_mutated_toml_is_refused_or_survives_its_own_round_trip(tmp_path):
+def test_a_mutated_toml_is_refused_or_unchanged_after_saving_and_loading(tmp_path):
     """What was read is written and read again to the bit."""
     original = toml_of_an_arm(tmp_path)
 

@@ -41,7 +41,7 @@ IN_UNITS = (
 
 @cases(percent=10, ends=("refused", "computed"))
 @given(trees())
-def test_a_tree_proves_its_own_dynamics_or_names_the_bodies_that_nothing_resists(tree):
+def test_a_tree_satisfies_its_dynamics_or_names_the_bodies_without_inertia(tree):
     model, words = built(tree)
     state = random_state(model, (2,), tree.seed)
     q, qd, tau, wrenches = state.q, state.qd, state.tau, state.wrenches
@@ -107,7 +107,7 @@ def refusal(call, given):
 
 @cases(percent=8, ends=("another layout", "refused", "taken"))
 @given(st.sampled_from(sorted(set(ENTRIES) - {"UserForces: parameters"})), st.data())
-def test_numbers_are_taken_in_any_layout_or_refused_by_name(entry, data):
+def test_numbers_are_accepted_in_any_layout_or_refused_by_name(entry, data):
     """In another layout of memory, as another number, or as something that is no array of numbers."""
     call, name, good = ENTRIES[entry]
     good = np.asarray(good, float)
@@ -154,7 +154,7 @@ JUNK = {
 
 @cases(percent=6, ends=("refused", "saved"))
 @given(trees(most=3), st.sampled_from(ADDED), st.sampled_from(sorted(JUNK)), st.data())
-def test_what_a_body_cannot_have_is_refused_and_the_rest_survives_a_file(tree, argument, what, data):
+def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, what, data):
     """The file of rbchain's own keeps every bit, so a value that was misread would show."""
     builder = rb.ModelBuilder(fluid_density=1000.0 * tree.in_water)
     given = arguments_of_bodies(tree)

@@ -30,7 +30,7 @@ def models(draw):
 
 @cases(percent=5)
 @given(models(), st.sampled_from([(), (2,), (1, 3)]), st.sampled_from([np.float64, np.float32]), st.data())
-def test_every_sample_ends_in_a_status_and_leaves_the_others_alone(model, batch, dtype, data):
+def test_every_sample_ends_with_a_status_and_does_not_change_others(model, batch, dtype, data):
     if batch and data.draw(st.booleans(), label="samples differ"):
         model = model.vary(mass=model.mass * np.random.default_rng(0).uniform(0.5, 2.0, (*batch, model.n_bodies)))
     clean = motions(data.draw, model, batch, DURATION, steps=20, dtype=dtype)
@@ -63,7 +63,7 @@ SETTINGS = ("duration", "save_at", "step", "rtol", "atol", "max_steps", "method"
 
 @cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from([(), (2,)]), st.sampled_from(SETTINGS), st.sampled_from(NUMBERS), st.data())
-def test_a_setting_is_refused_by_its_name_or_every_sample_ends_in_a_status(model, batch, name, number, data):
+def test_a_setting_is_refused_by_name_or_every_sample_ends_with_a_status(model, batch, name, number, data):
     motion = motions(data.draw, model, batch, DURATION, steps=20)
     motion = motion._replace(settings=motion.settings | {name: number})
     try:
@@ -87,7 +87,7 @@ def with_a_number(draw, what, acting):
 
 @cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from([(), (2,)]), st.sampled_from(("drives", "forces", "events")), st.data())
-def test_numbers_of_what_acts_are_refused_or_every_sample_ends_in_a_status(model, batch, what, data):
+def test_numbers_of_actions_are_refused_or_every_sample_ends_with_a_status(model, batch, what, data):
     motion = motions(data.draw, model, batch, DURATION, steps=20)
     assume(motion.settings[what])
     try:
@@ -108,7 +108,7 @@ VARIED = ("mass", "cg", "inertia", "placement_translation", "axis", "rotor_inert
 
 @cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from(VARIED), st.sampled_from(HAZARDS), st.integers(0, 2), st.data())
-def test_a_parameter_of_one_sample_is_refused_or_leaves_the_others_alone(model, name, number, sample, data):
+def test_a_parameter_of_one_sample_is_refused_or_does_not_change_others(model, name, number, sample, data):
     values = np.repeat(getattr(model, name)[None], 3, 0)
     entry = tuple(data.draw(st.integers(0, size - 1), label="entry") for size in values.shape[1:])
     changed = values.copy()

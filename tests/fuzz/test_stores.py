@@ -32,7 +32,7 @@ def results(tmp_path_factory):
 
 @cases(percent=2, ends=("damaged",))
 @given(data=st.data())
-def test_a_damaged_file_is_named_whichever_it_is(results, data):
+def test_every_damaged_file_is_named(results, data):
     folder, files = results
     file = data.draw(st.sampled_from(files), label="file")
     original = file.read_bytes()
@@ -54,7 +54,7 @@ def test_a_damaged_file_is_named_whichever_it_is(results, data):
 
 @cases(percent=1)
 @given(data=st.data())
-def test_a_missing_file_is_named_whichever_it_is(results, data):
+def test_every_missing_file_is_named(results, data):
     folder, files = results
     file = data.draw(st.sampled_from(files), label="file")
     away = folder / "away"

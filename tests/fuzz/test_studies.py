@@ -62,7 +62,7 @@ target = [0.1, 0.2, 0.0]
 """
 
 
-def test_a_mutated_study_is_refused_or_every_sample_ends_in_a_status(tmp_path):
+def test_a_mutated_study_is_refused_or_every_sample_ends_with_a_status(tmp_path):
     rb.save(rb.Model.serial_chain(2), tmp_path / "arm.toml")
     count = 0
 

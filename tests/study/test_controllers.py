@@ -28,7 +28,7 @@ def save_lift(path, mass):
     ("words", "known"),
     [("", MASS), (', model = "nominal"', MASS), (', model = "heavy.toml"', 5.0), (', model = "true"', None)],
 )
-def test_an_unknown_payload_leaves_the_error_that_statics_predict(words, known, tmp_path):
+def test_a_payload_unknown_to_the_controller_causes_the_static_error(words, known, tmp_path):
     """(mass + payload - the mass that the controller knows) g / kp, and none if it knows the payload."""
     save_lift(tmp_path / "lift.toml", MASS)
     save_lift(tmp_path / "heavy.toml", 5.0)
@@ -43,14 +43,14 @@ def test_an_unknown_payload_leaves_the_error_that_statics_predict(words, known, 
     np.testing.assert_allclose(motion.q[..., -1, 0], results.q_final.values[7, 0], rtol=0, atol=1e-12)
 
 
-def test_a_study_names_a_controllers_model_that_is_not_there(tmp_path):
+def test_a_missing_controller_model_is_named(tmp_path):
     save_lift(tmp_path / "lift.toml", MASS)
     (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', model = "lost.toml"'))
     with pytest.raises(rb.StudyError, match=r"drives: PID of joint 'lift': model is 'lost.toml'"):
         rb.Study.read(tmp_path / "study.toml")
 
 
-def test_a_study_with_another_controllers_model_is_another_study(tmp_path):
+def test_a_study_with_another_controller_model_is_not_resumed(tmp_path):
     """A store is not continued if what its controllers know has changed."""
     save_lift(tmp_path / "lift.toml", MASS)
     save_lift(tmp_path / "known.toml", MASS)

@@ -92,7 +92,7 @@ def check_named(folder, name, capsys):
 
 
 def check_repaired(folder, name, whole, computed, lost=None):
-    """A run names the file too, computes its samples alone, and ends in what was there before."""
+    """A run names the file too, computes only its samples, and restores the results."""
     del computed[:]
     with pytest.warns(UserWarning, match=f"{name}: .* rbchain restores the damaged files"):
         results = study().run(folder)
@@ -101,7 +101,7 @@ def check_repaired(folder, name, whole, computed, lost=None):
     assert results.identical(whole[2])
 
 
-def test_every_flipped_bit_is_named_or_harmless_and_repaired(folder, whole, computed, capsys):
+def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, computed, capsys):
     rng, names = np.random.default_rng(0), sorted(whole[1])
     harmless = 0
     for name in names:
@@ -131,7 +131,7 @@ def same_json(first, second):
         return False
 
 
-def test_plain_xarray_reads_no_plausible_number_for_a_missing_chunk(folder, whole):
+def test_xarray_reads_fill_values_for_a_missing_chunk(folder, whole):
     for name in [name for name in whole[1] if name.startswith("results.zarr") and chunk_of(name) == [4]]:
         (folder / name).unlink()
     found = xarray.open_zarr(folder / "results.zarr", consolidated=False)
@@ -140,7 +140,7 @@ def test_plain_xarray_reads_no_plausible_number_for_a_missing_chunk(folder, whol
         assert np.isnan(lost).all() if lost.dtype.kind == "f" else (lost == -1).all()
 
 
-def test_every_cut_or_missing_file_is_named_and_repaired(folder, whole, computed, capsys):
+def test_every_truncated_or_missing_file_is_named_and_repaired(folder, whole, computed, capsys):
     rng = np.random.default_rng(1)
     for name, content in sorted(whole[1].items()):
         for kept in (content[: rng.choice(len(content))], None):
@@ -162,7 +162,7 @@ def test_every_cut_or_missing_file_is_named_and_repaired(folder, whole, computed
         ("checksums/0.json", "checksums/1.json"),
     ],
 )
-def test_files_that_changed_places_are_named_and_repaired(first, second, folder, whole, computed, capsys):
+def test_swapped_files_are_named_and_repaired(first, second, folder, whole, computed, capsys):
     (folder / first).write_bytes(whole[1][second])
     (folder / second).write_bytes(whole[1][first])
     assert cli.main(["study", "status", str(folder)]) == output.EXIT_REFUSED
@@ -173,7 +173,7 @@ def test_files_that_changed_places_are_named_and_repaired(first, second, folder,
 
 
 @pytest.mark.parametrize("place", ["results.zarr/height", "results.zarr/position", "checksums"])
-def test_a_folder_that_is_missing_is_repaired(place, folder, whole, computed):
+def test_a_missing_folder_is_repaired(place, folder, whole, computed):
     shutil.rmtree(folder / place)
     with pytest.raises(rb.StudyError, match="the file is missing"):
         open_dataset(folder)
@@ -181,7 +181,7 @@ def test_a_folder_that_is_missing_is_repaired(place, folder, whole, computed):
     check_repaired(folder, name, whole, computed, lost=[] if place.endswith("position") else [0, 4, 8])
 
 
-def test_a_chunk_of_another_study_is_not_taken(folder, whole, computed, tmp_path):
+def test_a_chunk_of_another_study_is_not_accepted(folder, whole, computed, tmp_path):
     study(seed=1).run(tmp_path / "other", chunk=CHUNK)
     other = files_of(tmp_path / "other")
     for name in other:
@@ -190,10 +190,12 @@ def test_a_chunk_of_another_study_is_not_taken(folder, whole, computed, tmp_path
     check_repaired(folder, "checksums/1.json", whole, computed)
 
 
-def test_results_without_a_description_are_those_of_no_study(folder, whole):
+def test_results_without_a_description_are_refused(folder, whole):
     """Once `zarr.json` is lost, the arrays still say of which study they are."""
     (folder / "results.zarr" / "zarr.json").unlink()
-    with pytest.raises(rb.StudyError, match=r"zarr.json is damaged, and no other file shows that the results are of"):
+    with pytest.raises(
+        rb.StudyError, match=r"zarr.json is damaged, and no other file shows that the results belong to"
+    ):
         study(seed=1).run(folder)
     for path in (folder / "results.zarr").rglob("zarr.json"):
         path.unlink()
@@ -253,7 +255,7 @@ def test_statistics_after_a_repair_are_those_of_all_samples(tmp_path):
     assert files_of(tmp_path) == before
 
 
-def test_a_study_that_stopped_early_is_repaired_to_the_same_end(tmp_path, computed):
+def test_a_repaired_study_stops_early_at_the_same_sample(tmp_path, computed):
     stop = {"measure": "height", "half_width": 0.002}
     given = study(samples=20_000, outputs={"motion": False}, stop_when=stop)
     expected = given.run(tmp_path, chunk=400).load()
@@ -267,7 +269,7 @@ def test_a_study_that_stopped_early_is_repaired_to_the_same_end(tmp_path, comput
         assert files_of(tmp_path) == before
 
 
-def test_a_run_that_was_killed_while_it_ended_is_no_loss(tmp_path, computed):
+def test_a_run_killed_while_it_finishes_can_be_resumed(tmp_path, computed):
     """Some arrays have the samples that were planned, the others those that were enough."""
     stop = {"measure": "height", "half_width": 0.002}
     given = study(samples=20_000, outputs={"motion": False}, stop_when=stop)

@@ -24,7 +24,7 @@ DESIGNS = [Random(), LatinHypercube(), Sobol(), Factorial(levels=4)]
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.kind)
-def test_sample_k_is_sample_k_however_it_is_asked_for(design):
+def test_sample_k_does_not_depend_on_the_range_that_is_drawn(design):
     samples, columns = 64, 3
     whole = design.points(0, samples, columns, 5, samples)
     assert ((whole > 0.0) & (whole < 1.0)).all()
@@ -37,7 +37,7 @@ def test_another_seed_gives_other_samples(design):
     assert not np.array_equal(design.points(0, 8, 2, 1, 8), design.points(0, 8, 2, 2, 8))
 
 
-def test_random_numbers_pass_for_uniform_and_independent():
+def test_random_numbers_are_uniform_and_independent():
     u = uniforms(3, 0, 0, 20_000, 6)
     assert all(stats.kstest(column, "uniform").pvalue > 1e-3 for column in u.T)
     between = np.corrcoef(np.concatenate([u, np.roll(u, 1, 0)], 1).T)
@@ -47,7 +47,7 @@ def test_random_numbers_pass_for_uniform_and_independent():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 64, 1000, 4097])
-def test_permuted_is_a_permutation_and_each_column_has_its_own(n):
+def test_permuted_gives_each_column_its_own_permutation(n):
     first, second = (permuted(np.arange(n), n, 7, column) for column in (0, 1))
     assert np.array_equal(np.sort(first), np.arange(n))
     assert n < 64 or np.abs(np.corrcoef(first, second)[0, 1]) < 5 / np.sqrt(n)
@@ -59,7 +59,7 @@ def test_a_latin_hypercube_has_one_sample_in_every_stratum():
     assert all(np.array_equal(np.sort((column * 500).astype(int)), np.arange(500)) for column in points.T)
 
 
-def test_a_sobol_design_is_scipys():
+def test_a_sobol_design_agrees_with_scipy():
     expected = qmc.Sobol(3, rng=np.random.default_rng(9)).random(128)
     assert np.array_equal(Sobol().points(0, 128, 3, 9, 128), expected)
 
@@ -81,13 +81,13 @@ DISTRIBUTIONS = [
 
 
 @pytest.mark.parametrize(("distribution", "expected"), DISTRIBUTIONS, ids=lambda x: getattr(x, "kind", ""))
-def test_draws_have_the_distribution_asked_for(distribution, expected):
+def test_draws_follow_the_requested_distribution(distribution, expected):
     draws = distribution.ppf(uniforms(1, 0, 0, 5000, 1)[:, 0])
     assert stats.kstest(draws, expected.cdf).pvalue > 1e-3
     assert np.allclose(distribution.ppf(np.array([0.1, 0.5, 0.9])), expected.ppf([0.1, 0.5, 0.9]), rtol=1e-14)
 
 
-def test_discrete_values_come_as_often_as_they_should():
+def test_discrete_values_occur_with_their_probabilities():
     u = uniforms(2, 0, 0, 40_000, 1)[:, 0]
     draws = Discrete(values=[1.0, 5.0, 7.0], probabilities=[0.2, 0.5, 0.3]).ppf(u)
     found = [np.mean(draws == value) for value in (1.0, 5.0, 7.0)]
@@ -101,7 +101,7 @@ def plan_of(model, vary, **keys):
     return plans.plan_of(checked(given | keys))
 
 
-def test_a_covariance_is_that_of_the_draws(arm):
+def test_draws_have_the_requested_covariance(arm):
     covariance = np.array([[4e-4, 1e-4, 0.0], [1e-4, 1e-4, -2e-5], [0.0, -2e-5, 1e-4]])
     dispersion = {
         "parameter": "cg",
@@ -117,13 +117,15 @@ def test_a_covariance_is_that_of_the_draws(arm):
     assert (np.abs(draws.mean(0) - [0.1, 0.0, -0.2]) < 5 * deviations / 200).all()
 
 
-def test_a_correlation_between_dispersions_leaves_each_its_own_distribution(arm):
+def test_correlated_dispersions_keep_their_own_distributions(arm):
     vary = [
         {"parameter": "mass", "targets": "link1", "how": "multiply", "distribution": Normal(mean=1.0, std=0.1)},
         {"parameter": "damping", "targets": "link1", "distribution": stats.expon(scale=0.1)},
     ]
     correlate = [{"parameters": ["mass", "damping[link1]"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
-    with pytest.raises(StudyError, match=r"correlate\[0\].parameters: 'mass' is not drawn; there are .*mass\[link1\]"):
+    with pytest.raises(
+        StudyError, match=r"correlate\[0\].parameters: 'mass' is not a drawn number; expected names of .*mass\[link1\]"
+    ):
         plan_of(arm, vary, correlate=correlate)
     correlate[0]["parameters"][0] = "mass[link1]"
     draws = plan_of(arm, vary, correlate=correlate, samples=20_000).draw(0, 20_000)
@@ -132,7 +134,7 @@ def test_a_correlation_between_dispersions_leaves_each_its_own_distribution(arm)
     assert stats.kstest(draws[:, 1], stats.expon(scale=0.1).cdf).pvalue > 1e-3
 
 
-def test_draws_do_not_depend_on_the_chunk_by_a_bit(arm):
+def test_no_bit_of_a_draw_depends_on_the_chunk(arm):
     """Of every distribution, and of numbers that hang together: which a matrix product would add up as it likes."""
     bodies = [f"cg[link{i}].{c}" for i in (1, 2) for c in "xyz"]
     matrix = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
@@ -153,14 +155,14 @@ def test_draws_do_not_depend_on_the_chunk_by_a_bit(arm):
         assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
-def test_any_object_that_has_quantiles_will_do(arm):
+def test_any_object_with_quantiles_is_a_distribution(arm):
     histogram = stats.rv_histogram(np.histogram([1.0, 2.0, 2.5, 4.0], bins=4))
     plan = plan_of(arm, [{"parameter": "damping", "targets": "link1", "distribution": histogram}])
     assert np.allclose(plan.drawn.values(np.array([[0.25]])), histogram.ppf(0.25))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "npy"])
-def test_a_table_of_the_users_own_is_taken_as_it_is(ending, tmp_path, arm):
+def test_a_user_table_is_used_unchanged(ending, tmp_path, arm):
     import pandas
 
     table = pandas.DataFrame({"mass[link1]": [1.0, 2.0, 3.0], "mass[link2]": [4.0, 5.0, 6.5], "more": [0, 0, 0]})
@@ -183,7 +185,7 @@ def test_a_table_of_the_users_own_is_taken_as_it_is(ending, tmp_path, arm):
     plan = plans.plan_of(checked(given), tmp_path)
     assert np.array_equal(plan.draw(0, 3), table.iloc[:, :2])
     assert np.array_equal(plan.draw(1, 2), table.iloc[1:2, :2])
-    with pytest.raises(StudyError, match="3 rows; samples is 4"):
+    with pytest.raises(StudyError, match="3 rows; expected at least 4, the number of samples"):
         plans.plan_of(checked(given | {"samples": 4}), tmp_path)
     path.write_bytes(b"" if ending == "npy" else b"PK nothing")
     with pytest.raises(StudyError, match=f"design.file: design.{ending} (cannot be read|has no column)"):

@@ -1,4 +1,7 @@
-"""Every parameter that may vary reaches the chains as it says, and no body becomes one that cannot be."""
+"""Every parameter of a study has the effect on the samples that its description states, and bodies stay valid."""
+
+import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from scipy.spatial.transform import Rotation
 import rbchain as rb
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
+from rbchain.study import Dispersion
 from rbchain.study import plan as plans
 from rbchain.study.description import checked
 from rbchain.study.effects import effects_of
@@ -73,7 +77,7 @@ def of(model, parameter):
 
 
 def changed_chains(plan, count=6):
-    """The chains of the first samples, and what was drawn for them."""
+    """Return the first samples and their draws."""
     values = plan.draw(0, count)
     return plan.samples(values), values
 
@@ -81,10 +85,10 @@ def changed_chains(plan, count=6):
 @pytest.mark.parametrize(
     ("parameter", "how"), [(name, how) for name, parameter in PARAMETERS.items() for how in parameter.ways]
 )
-def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
+def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, how):
     model = mechanism()
     if parameter == "q" and how == "set":
-        with pytest.raises(StudyError, match="is moved, how = 'add', and not set"):
+        with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
             effects_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
     chosen = model.joint_names[0] if parameter == "q" else of(model, parameter)
     small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
@@ -104,10 +108,10 @@ def test_every_parameter_reaches_the_kernels_and_says_where(parameter, how):
         "mass_and_inertia": "mass, inertia",
     }
     in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),)
-    assert words.get(parameter, "drives and wrenches" if parameter in in_actions else ":") in reached[parameter]
+    assert words.get(parameter, "drives and wrenches" if parameter in in_actions else " of ") in reached[parameter]
 
 
-def test_another_mass_is_another_density():
+def test_mass_and_inertia_scale_together():
     model = mechanism()
     plan = plan_of({"parameter": "mass_and_inertia", "how": "multiply", "distribution": stats.uniform(0.5, 1.0)}, model)
     chains, values = changed_chains(plan)
@@ -116,7 +120,7 @@ def test_another_mass_is_another_density():
     assert np.allclose(many.inertia, model.inertia * values[..., None, None], rtol=1e-14)
 
 
-def test_another_mass_alone_leaves_the_tensor(arm):
+def test_varying_mass_alone_does_not_change_the_tensor(arm):
     plan = plan_of({"parameter": "mass", "how": "multiply", "distribution": stats.uniform(0.9, 0.2)}, arm)
     chains, values = changed_chains(plan)
     many = chains.build()
@@ -124,7 +128,7 @@ def test_another_mass_alone_leaves_the_tensor(arm):
     assert np.array_equal(np.broadcast_to(many.inertia, (6, 2, 3, 3)), np.broadcast_to(arm.inertia, (6, 2, 3, 3)))
 
 
-def test_a_stretched_body_is_one_that_can_be_and_is_the_body_stretched():
+def test_a_perturbed_inertia_is_that_of_the_stretched_body():
     """The second moments of a cloud of points, each moved to exp(E / 2) x, give the tensor."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3)) * [0.1, 0.2, 0.3]
@@ -144,7 +148,7 @@ def test_a_stretched_body_is_one_that_can_be_and_is_the_body_stretched():
         assert moments[0] + moments[1] >= moments[2] * (1 - 1e-12)
 
 
-def test_a_misaligned_axis_is_turned_by_the_vector_that_was_drawn():
+def test_a_misaligned_axis_is_rotated_by_the_drawn_vector():
     model = rb.Model.serial_chain(2)
     dispersion = {"parameter": "axis", "components": ["x", "y"], "distribution": {"kind": "normal", "std": "2 deg"}}
     chains, values = changed_chains(plan_of(dispersion, model))
@@ -153,7 +157,7 @@ def test_a_misaligned_axis_is_turned_by_the_vector_that_was_drawn():
     assert 0.5 < np.degrees(np.abs(values)).mean() < 4
 
 
-def test_a_misplaced_joint_is_turned_and_moved():
+def test_a_misplaced_joint_is_rotated_and_translated():
     model = rb.Model.serial_chain(2)
     dispersions = [
         {"parameter": "placement_rotation", "targets": "link2", "distribution": stats.norm(0, 0.1)},
@@ -167,7 +171,7 @@ def test_a_misplaced_joint_is_turned_and_moved():
     assert np.array_equal(many.placement_translation[:, 0], np.broadcast_to(model.placement_translation[0], (6, 3)))
 
 
-def test_a_payload_is_the_models_own(arm):
+def test_a_payload_equals_with_payload(arm):
     dispersion = {
         "parameter": "payload",
         "targets": "link2",
@@ -180,7 +184,7 @@ def test_a_payload_is_the_models_own(arm):
     assert np.array_equal(chains.build().mass, expected.mass)
 
 
-def test_initial_states_are_set_or_moved_along_the_joints():
+def test_initial_states_are_set_or_displaced_along_the_joints():
     model = mechanism()
     q, _ = model.random_state(np.random.default_rng(0))
     dispersion = {"parameter": "q", "how": "add", "distribution": stats.norm(0, 0.1)}
@@ -193,7 +197,7 @@ def test_initial_states_are_set_or_moved_along_the_joints():
     assert np.array_equal(np.delete(chains.q, at, 1), np.broadcast_to(np.delete(q, at), (6, q.size - 1)))
 
 
-def test_gains_references_and_wrenches_are_those_of_each_chain():
+def test_gains_references_and_wrenches_may_vary_per_sample():
     model = mechanism()
     vary = [
         {"parameter": "kp", "how": "multiply", "distribution": stats.uniform(0.5, 1)},
@@ -209,7 +213,7 @@ def test_gains_references_and_wrenches_are_those_of_each_chain():
     assert np.allclose(chains.forces[1].velocity[0](0.0), 0.1 * values[:, 3], rtol=1e-15)
 
 
-def test_what_is_shared_has_one_draw_and_what_is_not_has_its_own(arm):
+def test_a_shared_dispersion_has_one_draw_for_all_targets(arm):
     own = {"parameter": "damping", "distribution": stats.uniform(0, 1)}
     plan = plan_of(own, arm)
     assert plan.columns == ("damping[link1]", "damping[link2]")
@@ -219,14 +223,26 @@ def test_what_is_shared_has_one_draw_and_what_is_not_has_its_own(arm):
     assert np.array_equal(chains.build().damping, np.repeat(values, 2, 1))
 
 
-def test_a_dispersion_that_reaches_nothing_is_refused(arm):
-    """Both links are free of friction, whatever it is multiplied by."""
+def test_a_dispersion_without_effect_is_refused(arm):
+    """Neither link has friction, so a factor has no effect."""
     plan = plan_of({"parameter": "friction", "how": "multiply", "distribution": stats.uniform(0.5, 1)}, arm)
-    with pytest.raises(StudyError, match=r"vary\[0\].*'friction' changes nothing"):
+    with pytest.raises(StudyError, match=r"vary\[0\]: 'friction' has no effect on the model"):
         effects_of(plan)
 
 
-def test_chains_without_dispersions_are_the_model(arm):
+def test_effects_on_many_bodies_name_the_first_and_the_last():
+    plan = plan_of({"parameter": "damping", "distribution": stats.uniform(0, 1)}, rb.Model.serial_chain(20))
+    expected = "damping of link1, link2, link3, link4, link5, link6, link7, ..., link20 (20 bodies)"
+    assert effects_of(plan) == {"damping": expected}
+
+
+def test_every_parameter_is_documented():
+    """`Dispersion` lists all parameters, but for the other fields of `PassiveForces`, which it mentions together."""
+    named = set(re.findall(r'"(\w+)"', Dispersion.__doc__))
+    assert set(PARAMETERS) - named <= {field.name for field in dataclasses.fields(rb.PassiveForces)}
+
+
+def test_samples_without_dispersions_equal_the_model(arm):
     chains = Samples(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm).nominal, 3)
     assert chains.build().batch_shape == ()
     assert np.array_equal(chains.q, np.zeros((3, 2)))

@@ -47,7 +47,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_study_whose_file_is_gone_is_not_resumed(folder, capsys):
+def test_a_study_whose_file_is_missing_is_not_resumed(folder, capsys):
     """The results and the file may move together; where there is no file, the message says what to do."""
     (folder / "begun").mkdir()
     (folder / "study.toml").rename(folder / "begun" / "study.toml")
@@ -57,18 +57,24 @@ def test_a_study_whose_file_is_gone_is_not_resumed(folder, capsys):
     (folder / "moved" / "study.toml").unlink()
     capsys.readouterr()
     assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_REFUSED
-    assert re.search(r"there is no study file .*study.toml. Run .rbchain study run FILE --out", capsys.readouterr().err)
+    assert re.search(
+        r"the file of the study, .*study.toml, does not exist. Run .rbchain study run FILE --out",
+        capsys.readouterr().err,
+    )
     (folder / "moved" / "study" / "log.jsonl").unlink()
     assert cli.main(["study", "resume", str(folder / "moved" / "study")]) == output.EXIT_REFUSED
-    assert "its log names no file of the study" in capsys.readouterr().err
+    assert "its log does not name the file of the study" in capsys.readouterr().err
 
 
-def test_a_study_from_the_command_line(folder, capsys):
+def test_the_command_line_runs_a_study(folder, capsys):
     file, out = str(folder / "study.toml"), str(folder / "out")
     assert cli.main(["study", "resume", out]) == output.EXIT_REFUSED
-    assert "there are no results to resume" in capsys.readouterr().err
+    assert "out contains no results to resume" in capsys.readouterr().err
     assert cli.main(["study", "run", file, "--out", out, "--chunk", "100"]) == output.EXIT_SOME_FAILED
     said = capsys.readouterr().out
+    listed = " ".join(re.sub("[^ -~]", " ", said).split())
+    assert 'mass mass of link1, link2 (inertia tensors do not change; "mass_and_inertia" scales both)' in listed
+    assert "stiffness stiffness of link1" in listed
     assert re.search(r"300 samples, (\d+) failed", said)
     assert "height" in said
     failed = int(re.search(r"300 samples, (\d+) failed", said)[1])
@@ -83,8 +89,9 @@ def test_a_study_from_the_command_line(folder, capsys):
     assert five["drawn"][0] in (0.9, 1.0, 1.1)
     assert cli.main(["study", "report", out]) == output.EXIT_OK
     page = (folder / "out" / "report.html").read_text()
+    assert "mass changes: mass of link1, link2 (inertia tensors do not change;" in page
     assert "two &lt;links&gt;" in page
-    assert f"{failed} failed" in page
+    assert f"{failed} of 300 samples failed" in page
     assert "The step is too long" in page or "not finite" in page
     # it stands alone: nothing is fetched from anywhere
     assert not re.search(r"(src|href)=\"(?!data:)", page)
@@ -98,7 +105,7 @@ def test_a_study_from_the_command_line(folder, capsys):
     assert cli.main(["study", "report", str(folder / "nowhere")]) == output.EXIT_REFUSED
 
 
-def test_sensitivity_from_the_command_line(folder, capsys):
+def test_the_command_line_prints_sensitivities(folder, capsys):
     text = STUDY.replace("[1, 1e9]", "[1, 2]")
     (folder / "study.toml").write_text(text)
     arguments = ["study", "sensitivity", str(folder / "study.toml"), "--out", str(folder / "out"), "--samples", "16"]
@@ -108,7 +115,7 @@ def test_sensitivity_from_the_command_line(folder, capsys):
     assert cli.main([*arguments, "--method", "morris", "--measure", "none"]) == output.EXIT_REFUSED
 
 
-def test_the_share_of_variance_that_is_explained_is_that_of_the_closed_form():
+def test_the_explained_share_of_variance_agrees_with_the_closed_form():
     """Of y = x^2 + e, whose two terms are independent: var(x^2) / (var(x^2) + var(e)), which no correlation sees."""
     rng = np.random.default_rng(0)
     x, e = rng.uniform(-1, 1, 40_000), rng.normal(0, 0.2, 40_000)
@@ -131,7 +138,7 @@ def small_study(**more):
 def test_results_are_plotted():
     results = small_study(outputs={"motion": True}).run()
     assert [a.get_ylabel() for a in results.rbchain.plot().axes] == ["q link1"]
-    with pytest.raises(rb.StudyError, match=r"nothing to plot of 'speed' of a study with \['q', 'qd'\]"):
+    with pytest.raises(rb.StudyError, match=r"name is 'speed'; expected one of \['q', 'qd'\]"):
         results.rbchain.plot("speed")
     results = small_study(measures=[{"name": "push", "quantity": "kinetic_energy", "over": "max"}]).run()
     assert results.rbchain.plot("push").axes[0].get_ylabel() == "samples"
@@ -139,7 +146,7 @@ def test_results_are_plotted():
     assert axes.get_xlabel() == "q[link1]"
 
 
-def test_motions_of_samples_are_those_of_the_study():
+def test_plotted_motions_are_those_of_the_samples():
     study = small_study(outputs={"motion": True})
     results, motion = study.run(), study.motions(7, first=20, save_at=5)
     np.testing.assert_array_equal(motion.q, results.q[20:27])
@@ -147,7 +154,7 @@ def test_motions_of_samples_are_those_of_the_study():
         study.motions(5, first=60)
 
 
-def test_a_bar_shows_how_far_a_study_is(caplog):
+def test_a_progress_bar_is_shown(caplog):
     caplog.set_level("INFO", "rbchain")
     results = small_study().run(progress=True)
     assert results.sizes["sample"] == 60

@@ -1,4 +1,4 @@
-"""Statistics of a stream: against NumPy's of all of it, against closed forms, and whatever the chunks."""
+"""Streaming statistics against those of NumPy and closed forms, for all chunk sizes."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def streamed(values, chunk, status=None):
     return statistics
 
 
-def test_statistics_do_not_depend_on_the_chunks_by_a_bit():
+def test_no_bit_of_the_statistics_depends_on_the_chunks():
     values = np.random.default_rng(0).normal(size=5000)
     values[::97] = np.nan
     whole = streamed(values, 5000).as_json()
@@ -40,7 +40,7 @@ def test_statistics_do_not_depend_on_the_chunks_by_a_bit():
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])
-def test_moments_agree_with_two_passes_over_all(offset):
+def test_moments_agree_with_a_two_pass_calculation(offset):
     values = offset + np.random.default_rng(1).normal(size=10_000)
     moments = streamed(values, 999).moments["x"]
     assert moments.count[0] == 10_000
@@ -50,7 +50,7 @@ def test_moments_agree_with_two_passes_over_all(offset):
     assert (moments.least[0], moments.greatest[0]) == (values.min(), values.max())
 
 
-def test_what_is_not_finite_is_left_out():
+def test_nonfinite_values_are_left_out():
     values = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
     moments = Moments(2)
     moments.add(values)
@@ -91,7 +91,7 @@ def test_a_constant_is_its_own_quantile():
     assert abs(found[0] - 7.5) <= error[0] <= 1e-12
 
 
-def test_a_histogram_counts_everything():
+def test_a_histogram_counts_every_value():
     values = np.random.default_rng(3).normal(size=3000)
     counts, edges = streamed(values, 700).quantiles["x"].histogram(0)
     assert counts.sum() == 3000
@@ -104,7 +104,7 @@ def test_a_histogram_counts_everything():
 
 
 @pytest.mark.parametrize("before", [0.0, np.nan, 7.0])
-def test_quantiles_of_what_varies_late_are_within_their_error(before):
+def test_quantiles_of_late_varying_values_are_within_their_error(before):
     """The first blocks say nothing of where the numbers will be."""
     late = np.random.default_rng(5).uniform(0.1, 0.6, 9000)
     values = np.concatenate([np.full(3000, before), late])
@@ -115,21 +115,21 @@ def test_quantiles_of_what_varies_late_are_within_their_error(before):
         assert abs(found - ordered[int(np.ceil(p * ordered.size)) - 1]) <= error < 0.05
 
 
-def test_beyond_all_bins_the_error_is_infinite():
+def test_the_quantile_error_beyond_all_bins_is_infinite():
     values = np.concatenate([np.random.default_rng(6).normal(size=2000), np.full(1000, 1e30)])
     found, error = streamed(values, 500).quantiles["x"].quantile(0.9)
     assert np.isinf(error[0])
     assert found[0] > 1e8
 
 
-def test_the_interval_of_the_mean_is_students():
+def test_the_interval_of_the_mean_agrees_with_student():
     values = np.random.default_rng(4).normal(size=50)
     half = streamed(values, 50).moments["x"].half_width(0.9)[0]
     expected = stats.t.interval(0.9, 49, values.mean(), stats.sem(values))
     assert abs(2 * half / (expected[1] - expected[0]) - 1) < 1e-12
 
 
-def test_the_failure_rates_interval_is_wilsons():
+def test_the_interval_of_the_failure_rate_agrees_with_wilson():
     """Newcombe (1998), Statistics in Medicine 17, table I: 15 of 148 gives 0.0624 to 0.1605 by the score method."""
     low, high = proportion_interval(15, 148)
     assert (round(low, 4), round(high, 4)) == (0.0624, 0.1605)

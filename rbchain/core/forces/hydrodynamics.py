@@ -163,13 +163,13 @@ def energy_in_water(i, model, position, v, work, k):
 
 @kernel
 def subtract_drag_in_current(i, model, actions, f, work, k):
-    """Return f less the drag; in a current, also refer f of the body of dof i to the motion relative to the water.
+    """Return f minus the drag; in a current, also refer f of the body of dof i to the motion relative to the water.
 
     With the velocity w of the water and u = v - (0, w):
 
         f + A c + u x* A u - v x* A v - (displaced mass) w' - drag(u),  c = (0, omega x w - w')
 
-    c is the acceleration relative to the water less that relative to the world. Reads R and V.
+    c is the acceleration relative to the water minus that relative to the world. Reads R and V.
     """
     if model.body[i] < 0:
         return f

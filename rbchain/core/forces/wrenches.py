@@ -18,7 +18,7 @@ WRENCH_WORLD_AXES, WRENCH_BODY_AXES = 0, 1
 
 @kernel
 def subtract_wrenches_over_time(i, model, actions, f, work, k):
-    """Return f less the drag and the wrenches over time on the body of dof i, at its joint origin (reads R and V)."""
+    """Return f minus the drag and the wrenches over time on the body of dof i, at its joint origin (reads R and V)."""
     if actions.settings[SETTING_EXTERNAL_FORCES] == 0:
         return f
     f = subtract_drag(i, model, actions, f, work, k)
