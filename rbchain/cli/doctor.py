@@ -116,9 +116,8 @@ def _cache_state() -> str:
     current = _current(folder)
     size = sum(file.stat().st_size for file in files)
     state = "" if os.access(_existing(folder), os.W_OK) else "; not writable, so machine code is not kept"
-    return (
-        f"{folder}: {len(files)} files, {size / 1e6:.1f} MB, {len(current)} for this process{state} (set by NUMBA_CACHE_DIR)"
-    )
+    count = f"{len(files)} files, {size / 1e6:.1f} MB, {len(current)} for this process"
+    return f"{folder}: {count}{state} (set by NUMBA_CACHE_DIR)"
 
 
 def _existing(folder: Path) -> Path:
