@@ -120,7 +120,8 @@ def sentences(paragraph):
         starts.append((len(text), number))
         text += line.strip() + " "
     blank = CODE.sub(lambda match: "Q" + "_" * (len(match[0]) - 1), text)
-    blank = LINK.sub(lambda match: match[1].rjust(len(match[0])), blank)
+    for _ in range(2):  # a link may contain a picture
+        blank = LINK.sub(lambda match: match[1].rjust(len(match[0])), blank)
     begin = 0
     for end in [*(match.end() for match in SENTENCE_END.finditer(blank)), len(blank)]:
         if end < len(blank) and ABBREVIATIONS.search(blank[begin:end].strip()):

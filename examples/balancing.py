@@ -1,6 +1,6 @@
-"""A pole on a cart, balanced by a linear-quadratic regulator from the exact derivatives of the dynamics.
+"""Balance a pole on a cart with a linear-quadratic regulator, computed from the exact derivatives of the dynamics.
 
-Twelve carts start ever further from upright. Writes balancing.png.
+Twelve carts start with different tilts of the pole. Writes balancing.png.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.linalg import solve_continuous_are
 
 import rbchain as rb
 
-MOTOR = 12.0  # N at most
+MOTOR = 12.0  # N, largest force of the motor
 
 builder = rb.ModelBuilder(name="cart and pole")
 builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
@@ -27,9 +27,9 @@ print("gains:", gains[0].round(3), " poles:", np.linalg.eigvals(A - B @ gains).r
 
 
 def regulate(t, q, qd, K, out):
-    """Push the cart by -K x, as far as the motor can."""
-    push = K[0] * q[0] + K[1] * q[1] + K[2] * qd[0] + K[3] * qd[1]
-    out[0] -= min(max(push, -K[4]), K[4])
+    """Apply the force -K x to the cart, limited by the motor."""
+    force = K[0] * q[0] + K[1] * q[1] + K[2] * qd[0] + K[3] * qd[1]
+    out[0] -= min(max(force, -K[4]), K[4])
 
 
 tilts = np.linspace(0.1, 1.3, 12)
@@ -38,7 +38,7 @@ motion = cart.simulate(
     start, 0 * start, 4.0, method="rk4", step=0.02, save_at=101, drives=[rb.UserForces(regulate, [*gains[0], MOTOR])]
 )
 stands = np.abs(motion.q[:, -1, 1]) < 0.05
-print(f"{stands.sum()} of 12 stand after 4 s: those that began within {tilts[stands].max():.2f} rad of upright")
+print(f"{stands.sum()} of 12 poles are upright after 4 s, with initial tilts up to {tilts[stands].max():.2f} rad")
 
 figure = Figure(figsize=(7, 3.5), layout="constrained")
 axes = figure.subplots()

@@ -1,6 +1,7 @@
-"""What are the masses of an arm? Found from noisy motor torques of a motion, by the regressor.
+"""Identify the inertial parameters of an arm from noisy actuator torques, with the regressor.
 
-Only combinations of the inertial parameters show in a motion; these are the base parameters. Writes identification.png.
+Only certain linear combinations of the inertial parameters, the base parameters, can be identified from a motion.
+Writes identification.png.
 """
 
 import numpy as np
@@ -23,14 +24,14 @@ measured = clean + rng.normal(0.0, NOISE, clean.shape)
 
 Y = arm.inverse_dynamics_regressor(q, qd, qdd).reshape(-1, 10 * arm.n_bodies)[:, base.columns]
 found, *_ = np.linalg.lstsq(Y, measured.ravel(), rcond=None)
-spread = NOISE * np.sqrt(np.diag(np.linalg.inv(Y.T @ Y)))  # what least squares can know
+spread = NOISE * np.sqrt(np.diag(np.linalg.inv(Y.T @ Y)))  # standard deviations of the estimates
 for name, value, estimate, sigma in zip(base.names, true, found, spread, strict=True):
-    print(f"{name:45s} {value:+.5f}   found {estimate:+.5f} +- {sigma:.5f}")
+    print(f"{name:45s} {value:+.5f}   estimate {estimate:+.5f} +- {sigma:.5f}")
 print(f"the largest error is {np.abs((found - true) / spread).max():.1f} standard deviations")
 
 figure = Figure(figsize=(7, 3.5), layout="constrained")
 axes = figure.subplots()
 axes.plot(t, measured, ".", ms=2, color="0.6")
 axes.plot(t, (Y @ found).reshape(measured.shape), lw=1.2)
-axes.set(xlabel="t (s)", ylabel="motor torque (N m)")
+axes.set(xlabel="t (s)", ylabel="actuator torque (N m)")
 figure.savefig("identification.png")

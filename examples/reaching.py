@@ -1,4 +1,4 @@
-"""Inverse kinematics of a batch: forty arms reach for forty points, by damped least squares on the Jacobian.
+"""Solve the inverse kinematics of forty arms by damped least squares with the Jacobian.
 
 Writes reaching.png.
 """
@@ -16,18 +16,18 @@ distance, direction = rng.uniform(0.5, 1.5, ARMS), rng.uniform(-np.pi, np.pi, AR
 targets = distance[:, None] * np.stack([np.cos(direction), np.sin(direction)], axis=-1)
 q = np.stack([direction, *np.full((3, ARMS), 0.3)], axis=-1)
 
-rounds = 0
+iterations = 0
 while True:
     poses = arm.frame_poses(q, "link4")
     tips = poses.translation + poses.rotation @ TIP
     error = targets - tips[:, :2]
-    if np.abs(error).max() < 1e-10 or rounds == 50:
+    if np.abs(error).max() < 1e-10 or iterations == 50:
         break
-    rounds += 1
+    iterations += 1
     J = arm.jacobian(q, "link4", point=TIP)[:, :2]
-    weight = DAMPING * (error**2).sum(-1)[:, None, None] * np.eye(2)  # none once it is there
+    weight = DAMPING * (error**2).sum(-1)[:, None, None] * np.eye(2)  # vanishes at the target
     q = q + (np.swapaxes(J, 1, 2) @ np.linalg.solve(J @ np.swapaxes(J, 1, 2) + weight, error[..., None]))[..., 0]
-print(f"{ARMS} arms reach their points to {np.abs(error).max():.0e} m in {rounds} rounds")
+print(f"{ARMS} arms, {iterations} iterations: largest error {np.abs(error).max():.0e} m")
 
 figure = Figure(figsize=(5, 5), layout="constrained")
 axes = figure.subplots()

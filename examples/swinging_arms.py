@@ -1,4 +1,4 @@
-"""Fifty Puma arms, known to five per cent of their masses, let go together: where they are, and a film of them.
+"""Simulate fifty Puma arms whose masses are known to 5 %, and write a film of their motions.
 
 Writes swinging_arms.png, and swinging_arms.html, which plays in any browser.
 """
@@ -13,7 +13,7 @@ import rbchain as rb
 ARMS = 50
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the measured inertia of link 3, see the README
+    warnings.simplefilter("ignore")  # about the measured inertia of link 3, see the README
     arm = rb.load(Path(__file__).parent / "puma560.urdf")
 masses = arm.mass * np.random.default_rng(0).uniform(0.95, 1.05, (ARMS, arm.n_bodies))
 arms = arm.vary(mass=masses)
@@ -21,6 +21,6 @@ start = np.tile([0.3, -0.8, 0.6, 0.2, 0.4, 0.0], (ARMS, 1))
 motion = arms.simulate(start, np.zeros_like(start), 1.0, rtol=1e-6, save_at=31)
 
 tool = arms.frame_poses(motion.q, "tool0").translation
-print(f"after {motion.t[-1]:.1f} s the tools are {np.ptp(tool[:, -1], axis=0).round(3)} m apart along x, y and z")
+print(f"range of the tool positions after {motion.t[-1]:.1f} s: {np.ptp(tool[:, -1], axis=0).round(3)} m")
 motion.film("swinging_arms.html", fps=15)
 motion.plot("states").savefig("swinging_arms.png")

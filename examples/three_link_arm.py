@@ -1,4 +1,7 @@
-"""The three-link arm of the classical manipulator calculator, in air: M, C, g, J, and a hand that pushes."""
+"""Compute M, C, g and J of the three-link arm of a manipulator calculator, and hold it against an external force.
+
+Writes three_link_arm.png.
+"""
 
 import numpy as np
 
@@ -18,10 +21,10 @@ np.set_printoptions(precision=4, suppress=True)
 print("M =", arm.mass_matrix(q), "C =", arm.coriolis_matrix(q, qd), "g =", arm.gravity_forces(q), sep="\n")
 
 J = arm.jacobian(q, "end_effector")
-push = np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0])  # N and N m on the hand, in world axes
-held = arm.gravity_forces(q) - J.T @ push
-print("motors that hold it with 5 N pushing the hand up:", held)
-print("and so the accelerations:", arm.forward_dynamics(q, 0 * q, held + J.T @ push))
-print("friction at these velocities:", arm.passive_forces(q, qd))
+wrench = np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0])  # N and N m at the end effector, in world axes
+held = arm.gravity_forces(q) - J.T @ wrench
+print("actuator torques that hold the arm against 5 N upward at the end effector (N m):", held)
+print("accelerations with these torques (rad/s^2):", arm.forward_dynamics(q, 0 * q, held + J.T @ wrench))
+print("friction torques at the velocities qd (N m):", arm.passive_forces(q, qd))
 
 arm.picture(q, show=("bodies", "centers", "frames", "reactions")).savefig("three_link_arm.png")

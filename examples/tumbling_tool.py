@@ -1,6 +1,6 @@
-"""The effect of Dzhanibekov: a T-handle in free fall, turned about its middle axis, flips over and over.
+"""Simulate the Dzhanibekov effect: a T-handle in free fall that spins about its intermediate axis flips periodically.
 
-Its angular momentum stands still in space all the while, which is the check. Writes tumbling_tool.png.
+The angular momentum is constant, which checks the result. Writes tumbling_tool.png.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ flips = int((np.diff(np.sign(spin[:, 1])) != 0).sum())
 momentum = tool.momentum(motion.q, motion.qd)[:, 3:]
 drift = np.abs(momentum - momentum[0]).max() / np.linalg.norm(momentum[0])
 print(f"moments of inertia {np.linalg.eigvalsh(tool.inertia[0])} kg m^2")
-print(f"{flips} flips in 5 s; the angular momentum stands still to {drift:.0e} of its length")
+print(f"{flips} flips in 5 s; relative change of the angular momentum: {drift:.0e}")
 
 figure = Figure(figsize=(8, 3.5), layout="constrained")
 axes = figure.subplots()

@@ -1,4 +1,7 @@
-"""The two-link arm of the classical underwater-manipulator calculator: M, C, g and J, in air and in water."""
+"""Compute M, C, g and J of the two-link arm of an underwater-manipulator calculator, in air and in water.
+
+Writes two_link_arm.png.
+"""
 
 import numpy as np
 
@@ -20,9 +23,9 @@ for place, density in (("in air", 0.0), ("in water", 1000.0)):
     ):
         print(f"  {name} =", np.array2string(value, precision=4, suppress_small=True, prefix="  M = "))
     motion = arm.simulate(q, qd, duration=1.0, forces=[tool_wrench])
-    print(f"  after 1 s under gravity, friction and 2 N down at the tool: {np.rad2deg(motion.q[-1]).round(3)} degrees")
+    print(f"  positions after 1 s with 2 N downward at the end effector: {np.rad2deg(motion.q[-1]).round(3)} degrees")
 
 moved = from_dh([link, link], base_rotation=turn(0, np.pi / 2), base_coordinates=(1, 2, 3, 0, 0, np.pi / 2))
-print("the tool with the base elsewhere:", moved.frame_poses(q, "end_effector").translation.round(4))
+print("position of the end effector with another base (m):", moved.frame_poses(q, "end_effector").translation.round(4))
 
 arm.picture(q, show=("bodies", "ellipsoids", "frames")).savefig("two_link_arm.png")

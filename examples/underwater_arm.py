@@ -1,6 +1,7 @@
-"""How well an underwater arm holds still in a current that nobody knows: a Monte Carlo study from Python.
+"""Run a Monte Carlo study of an underwater arm that holds its position in an unknown current.
 
-Three cylinders of aluminium, each joint held by a PID motor, in a random current with random density of the water.
+The arm has three aluminium cylinders, and a PID controller at each joint. The current and the density of the water
+vary.
 
     python examples/underwater_arm.py [samples]
 """
@@ -17,10 +18,10 @@ RADIUS, LENGTH = 0.05, 0.6
 
 
 def arm():
-    """A shoulder that turns about the vertical, and two elbows that bend."""
+    """Build an arm with a vertical shoulder axis and two horizontal elbow axes."""
     builder = rb.ModelBuilder(name="underwater arm", gravity=(0, 0, -9.81), fluid_density=1025.0)
     along = {"axis": (1, 0, 0), "cg": (LENGTH / 2, 0, 0)}
-    mass = 1.7 * 1025.0 * np.pi * RADIUS**2 * LENGTH  # hollow: 1.7 times what the water weighs that it displaces
+    mass = 1.7 * 1025.0 * np.pi * RADIUS**2 * LENGTH  # hollow: 1.7 times the mass of the displaced water
     water = rb.Immersion.cylinder(RADIUS, LENGTH, axis=(1, 0, 0), center=(LENGTH / 2, 0, 0), drag=1.1)
     for i, axis in enumerate([(0, 0, 1), (0, 1, 0), (0, 1, 0)]):
         builder.add_body(
@@ -35,11 +36,11 @@ def arm():
 
 
 def study(samples=2000):
-    """The study of the arm, whose second elbow should stay where it starts."""
+    """Describe the study; the measure is the drift of the second elbow from its initial position."""
     model, q = arm(), np.array([0.3, 0.4, -0.8])
     elbow = model.body_poses(q).translation[2]
     return rb.Study(
-        name="an arm that holds still in a current",
+        name="underwater arm in a current",
         model=model,
         samples=samples,
         seed=3,
@@ -60,11 +61,11 @@ def study(samples=2000):
 
 
 def main(samples=2000):
-    """Run it, and say what came of it."""
+    """Run the study, print the drift and draw its distribution."""
     results = study(samples).run()
     low, median, high = np.nanquantile(results.drift, [0.05, 0.5, 0.95])
-    print(f"the elbow drifts by {median:.3f} m, in 90 % of the samples by {low:.3f} to {high:.3f} m")
-    print(f"{int((results.status != rb.Status.DONE).sum())} of {results.sizes['sample']} failed")
+    print(f"drift of the elbow: median {median:.3f} m, 5 % and 95 % quantiles {low:.3f} and {high:.3f} m")
+    print(f"{int((results.status != rb.Status.DONE).sum())} of {results.sizes['sample']} samples failed")
     figure = Figure(figsize=(5, 3.5), layout="constrained")
     axes = figure.subplots()
     axes.hist(results.drift, bins=40, color="#1f5a99")

@@ -1,6 +1,6 @@
-"""Chaos: when does a double pendulum first flip over, started from rest at 60 x 60 pairs of angles?
+"""Compute the time until a double pendulum first flips over, for 60 x 60 pairs of initial angles.
 
-One call moves all of them, each until its own second link has turned over. Writes when_pendulums_flip.png.
+All pendulums start at rest, and one call simulates all of them for 6 s. Writes when_pendulums_flip.png.
 """
 
 import numpy as np
@@ -18,9 +18,9 @@ pendulum = builder.build()
 
 angles = np.linspace(-3.0, 3.0, ACROSS)
 first, second = np.meshgrid(angles, angles, indexing="ij")
-q = np.stack([first, second - first], axis=-1)  # the second joint counts from the first link
+q = np.stack([first, second - first], axis=-1)  # the angle of the second joint is relative to the first link
 motion = pendulum.simulate(q, np.zeros_like(q), SECONDS, method="rk4", step=0.01, save_at=301)
-turned = np.abs(motion.q.sum(-1)) > np.pi  # the lower link's own angle
+turned = np.abs(motion.q.sum(-1)) > np.pi  # the absolute angle of the lower link
 flip = np.where(turned.any(-1), motion.t[turned.argmax(-1)], np.nan)
 print(f"{np.isfinite(flip).mean():.0%} of {flip.size} pendulums flip over within {SECONDS:.0f} s")
 
@@ -28,5 +28,5 @@ figure = Figure(figsize=(5.5, 4.5), layout="constrained")
 axes = figure.subplots()
 picture = axes.imshow(flip.T, origin="lower", extent=(-3, 3, -3, 3), cmap="viridis")
 axes.set(xlabel="upper link (rad from hanging)", ylabel="lower link (rad)")
-figure.colorbar(picture, label="first flip (s); white: none")
+figure.colorbar(picture, label="time of the first flip (s); white: no flip")
 figure.savefig("when_pendulums_flip.png")
