@@ -135,7 +135,8 @@ update_stiffness_and_damping = choose(_has_actions, store_stiffness_and_damping,
 def exceeds_stability_limit(block, h, lane):
     """Whether h lambda of any dof exceeds the stability limit, with lambda from its stiffness, damping and 1 / D.
 
-    Each dof is checked alone, with its articulated inertia D; coupling between dofs can only increase |lambda|.
+    Each dof is checked alone, with its articulated inertia D. Coupling between dofs can increase |lambda|, so a step
+    that passes this check may still be unstable.
     """
     joints = block.loads.actions.joints
     for i in range(block.qd.shape[0]):
