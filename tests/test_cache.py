@@ -1,4 +1,4 @@
-"""The cache of compiled code: whatever happens to its files, results are right, and what it cost is said."""
+"""The cache of machine code: damaged or missing files never change a result, and each one is reported."""
 
 import os
 import shutil

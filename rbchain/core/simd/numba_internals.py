@@ -191,7 +191,7 @@ class MachineCodeCache(FunctionCache):
             try:
                 content = machine_code.unpacked(key, file.read_bytes())
                 found = self._impl.rebuild(target_context, content)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             except Exception as error:  # also what unpickling makes of a file that another program has written
                 is_known = isinstance(error, machine_code.UnusableFile)
