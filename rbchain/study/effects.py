@@ -48,7 +48,9 @@ def effects_of(plan: Plan) -> dict[str, str]:
             except RbchainError as error:
                 invalid = error
         if not effects and invalid is not None:
-            raise StudyError(f"vary[{i}]: all draws of {dispersion.name!r} are invalid, for example: {invalid}")
+            raise StudyError(
+                f"vary[{i}]: no valid draw of {dispersion.name!r} changes the model. The last error was: {invalid}"
+            )
         if not effects:
             raise StudyError(
                 f"vary[{i}]: {dispersion.name!r} has no effect on the model; expected draws that change it. If how is "

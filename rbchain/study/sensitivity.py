@@ -78,6 +78,8 @@ def indices(
     plan = study.plan
     if measure not in [m.name for m in study.description.measures]:
         known = [m.name for m in study.description.measures]
+        if not known:
+            raise StudyError("the study has no measures, but a sensitivity analysis needs one; add measures")
         raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
     if plan.drawn.correlations or plan.table is not None:
         raise StudyError(

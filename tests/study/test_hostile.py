@@ -146,6 +146,66 @@ WRONG = {
         'samples = 10\nevents = [{ joint = "link1", of = "velocity", most = 3 }]',
         r"events\[0\]: Event has no most, of; most is now called max_records; of is now called quantity; it has",
     ),
+    "a number with a unit where there is none": (
+        "duration = 0.1",
+        'duration = "2 s"',
+        "simulate.duration is '2 s'; expected a number, without quotes or a unit",
+    ),
+    "a distribution without kind": (
+        'kind = "normal", ',
+        "",
+        r"vary\[0\].distribution.kind is missing; expected a value",
+    ),
+    "a distribution that is a string": (
+        'distribution = { kind = "normal", mean = "100 g", std = 0.01 }',
+        'distribution = "normal"',
+        r"vary\[0\].distribution is 'normal'; expected a table of keys and values",
+    ),
+    "a table in place of a list": (
+        "[[vary]]",
+        "[vary]",
+        r"vary is .*; expected a list of tables; write \[\[vary\]\] in",
+    ),
+    "a point of two coordinates": (
+        'parameter = "mass"',
+        'parameter = "payload"\npoint = [0, 1]',
+        r"vary\[0\].point is \[0, 1\]; expected more than 2 values",
+    ),
+    "a point of four coordinates": (
+        'parameter = "mass"',
+        'parameter = "payload"\npoint = [0, 1, 2, 3]',
+        r"vary\[0\].point is \[0, 1, 2, 3\]; expected at most 3 values",
+    ),
+    "components of a scalar": (
+        'parameter = "mass"',
+        'parameter = "mass"\ncomponents = "x"',
+        r"vary\[0\].components is \['x'\]; expected no components for parameter 'mass'",
+    ),
+    "a repeated component": (
+        'parameter = "mass"',
+        'parameter = "cg"\ncomponents = ["x", "x"]',
+        r"vary\[0\].components is \['x', 'x'\]; expected some of \['x', 'y', 'z'\], each once, for parameter 'cg'",
+    ),
+    "an empty list of targets": (
+        'parameter = "mass"',
+        'parameter = "mass"\ntargets = []',
+        r"vary\[0\].targets is \[\]; expected at least one name",
+    ),
+    "a misspelt body": (
+        'frame = "link2"',
+        'frame = "Link2"',
+        r"measures\[0\]: frame is 'Link2'; .*; did you mean link2\?",
+    ),
+    "a measure without frame": (
+        'frame = "link2"',
+        "",
+        r"measures\[0\]: frame is missing; the quantity 'coordinate' needs it",
+    ),
+    "a measure with an unused key": (
+        'axis = "y"',
+        'axis = "y"\njoint = "link1"',
+        r"measures\[0\].joint is 'link1', but the quantity 'coordinate' does not use it; remove it",
+    ),
     "a number of too many digits": ("samples = 10", "samples = 1" + 5000 * "0", "the file is not valid TOML: .*4300"),
     "a huge number": (
         "duration = 0.1",
@@ -295,10 +355,13 @@ WRONG_FOR_THE_MODEL = [
     ),
     (vary("mass", {"kind": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\[0\].distribution: mass is '5 deg'"),
     (vary("kp"), r"vary\[0\].targets: '\*' does not match any drive with the parameter 'kp'"),
-    (vary("pitch"), r"vary\[0\]: all draws of 'pitch' are invalid, .*: pitch cannot vary: no joint is a screw"),
+    (
+        vary("pitch"),
+        r"vary\[0\]: no valid draw of 'pitch' changes the model. .*: pitch cannot vary: no joint is a screw",
+    ),
     (
         vary("mass", {"kind": "uniform", "low": -2.0, "high": -1.0}),
-        r"vary\[0\]: all draws of 'mass' are invalid, .*: body 'link1'.*mass is -1",
+        r"vary\[0\]: no valid draw of 'mass' changes the model. .*: body 'link1'.*mass is -1",
     ),
     (vary("friction", how="multiply"), r"vary\[0\]: 'friction' has no effect on the model"),
     (
