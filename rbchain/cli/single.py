@@ -187,7 +187,7 @@ def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
             "prismatic",
             "screw",
             "planar",
-        ):  # a planar joint rotates about its last axis
+        ):  # planar: the last of three axes is that of the rotation
             joint += ", axis ({})".format(" ".join(f"{x:.4g}" for x in model.axis[k + 2 * (kind == "planar")]))
         if kind == "screw":
             joint += f", pitch {model.pitch[k]:.4g} m/rad"
