@@ -1,4 +1,4 @@
-"""Every quantity for every shape of batch, both precisions, and chains that differ."""
+"""Every quantity for every shape of batch, both precisions, and varied models."""
 
 import inspect
 
@@ -52,7 +52,7 @@ def test_one_argument_in_float64_makes_the_result_float64(quantity):
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_shared_arguments_broadcast_over_the_samples(quantity):
-    """Arguments without the batch's axes: all but the last of each quantity, then all but the first."""
+    """All arguments but the last have no batch axes, then all but the first."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (6,))
     arrays = [name for name in ARGUMENTS[quantity].split() if isinstance(getattr(state, name), np.ndarray)]
@@ -127,7 +127,7 @@ def varied_and_built():
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_each_sample_of_a_varied_model_equals_a_model_built_with_its_parameters(varied_and_built, quantity, dtype):
-    """With one state of each chain and with several."""
+    """With one state per sample and with several."""
     many, models = varied_and_built
     fine = random_state(many, (4, 2))
     state = fine if dtype is np.float64 else single(fine)
@@ -178,7 +178,7 @@ def disturbed(model, state, size, copies):
 @pytest.mark.parametrize("name", ["every_joint_tree", "arm7"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
-    """Its error is that of a model and a state off by some roundings: nv times what one of each does."""
+    """The error allowed is nv times the effect of one rounding error in the model and one in the state."""
     model, eps = mechanism(name), np.finfo(np.float32).eps
     coarse = single(random_state(model, (4,)))
     fine = map_state(lambda x: x if x.dtype == bool else x.astype(float), coarse)
@@ -194,7 +194,7 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
 
 
 def test_power_accepts_wrenches_of_any_type_and_layout():
-    """It multiplied them as they came: objects stayed objects, and float64 wrenches met velocities of float32."""
+    """Wrenches may be objects, or float64 beside velocities in float32."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (3,))
     q, qd, tau, wrenches = (getattr(single(state), name) for name in ("q", "qd", "tau", "wrenches"))
@@ -210,7 +210,7 @@ def test_power_accepts_wrenches_of_any_type_and_layout():
 
 @pytest.mark.parametrize("quantity", ["gravity_forces", "center_of_mass", "solve_mass_matrix", "bias_forces"])
 def test_float32_in_any_container_gives_float32(quantity):
-    """Velocities or accelerations that are zero because they are not given have the precision of those that are."""
+    """Velocities or accelerations that are not given are zeros in the precision of the given arguments."""
     model = mechanism("every_joint_tree")
     state = single(random_state(model, (3,)))
     (expected,) = computed(model, quantity, state)

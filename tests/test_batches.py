@@ -1,4 +1,4 @@
-"""Batches: shapes, precisions, parameters of each chain, and bits that depend on nothing but the chain."""
+"""Batches: shapes, precisions, parameters per sample, and bits that depend only on the sample."""
 
 import os
 import pickle
@@ -145,7 +145,7 @@ SUBSETS = [
 @pytest.mark.parametrize("fields", SUBSETS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_each_sample_of_a_varied_model_equals_the_model_with_its_parameters(fields, dtype):
-    """To the bit: shared and own parameters go through the same operations."""
+    """The results are bit-identical, because shared and own parameters go through the same operations."""
     model = mechanism("mixed_tree")
     values = varied_fields(model, 11)
     values = {name: values[name] for name in fields or values}
@@ -202,7 +202,7 @@ def test_a_pickled_model_computes_the_same_bits():
 
 
 def test_renumbering_the_bodies_does_not_change_the_motion():
-    """The same star of arms numbered arm by arm and level by level."""
+    """A star of arms is numbered arm by arm, and level by level."""
     by_arm = random_tree(20, [-1, 0, 1, 0, 3, 0, 5])
     order = [0, 1, 3, 5, 2, 4, 6]
     parents = [-1, 0, 0, 0, 1, 2, 3]
@@ -244,7 +244,7 @@ def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
     ("dtype", "batch", "varies"), [(np.float64, (), False), (np.float32, (9,), False), (np.float64, (9,), True)]
 )
 def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monkeypatch):
-    """What stands around the working memory is still there afterwards."""
+    """The memory around the working arrays is unchanged."""
     model = mechanism("every_joint_tree")
     if varies:
         model = model.vary(mass=np.random.default_rng(0).uniform(1, 2, (9, model.n_bodies)))
@@ -269,7 +269,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
 @pytest.mark.parametrize("chains", [8192, 8195])
 @pytest.mark.parametrize("offset", [0, 1])
 def test_results_written_with_streaming_stores_equal_those_of_small_batches(chains, offset):
-    """Where the result lies on the boundaries that this takes, and where it does not."""
+    """The memory of the result is aligned for these stores, or not."""
     model = Model.serial_chain(8)
     q, _ = model.random_state(np.random.default_rng(0), chains)
     memory = np.empty(chains * 64 + 16)
@@ -297,7 +297,7 @@ def test_frame_poses_keep_the_precision_and_pass_nan(frame):
 
 
 def test_a_varied_model_accepts_several_states_per_sample():
-    """Such as those of its own trajectory."""
+    """An example are the saved states of a trajectory."""
     many = mechanism("arm7").vary(mass=np.random.default_rng(0).uniform(1, 2, (5, 7)))
     q, qd, tau = states(many, (5, 4, 2))
     kinetic, potential = many.energy(q, qd)

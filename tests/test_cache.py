@@ -1,4 +1,4 @@
-"""The cache of compiled code: whatever happens to its files, results are right, and what it cost is said."""
+"""The cache of compiled code: results are correct whatever happens to its files, and problems are reported."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def compiled_code(cache):
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """A cache that two processes fill at once, each with its own build of the same driver."""
+    """Fill a cache from two processes at once, each with its own build of the same driver."""
     folder = tmp_path_factory.mktemp("cache")
     together = [started(folder, dtype) for dtype in ("float64", "float32")]
     (double, _), (single, _) = (finished(process) for process in together)
@@ -98,7 +98,7 @@ ENERGY = "import rbchain as rb; print(rb.Model.serial_chain(1).energy([0.3], [1.
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
-    """A copy of rbchain, and a function that computes an energy with it, all of whose compiled code is kept."""
+    """Return a copy of rbchain, and a function that computes an energy with it and counts the cached builds."""
     folder = tmp_path_factory.mktemp("copied")
     package = folder / "rbchain"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -118,7 +118,7 @@ def test_the_kernels_are_in_six_packages():
 
 
 def test_a_driver_is_compiled_again_when_a_kernel_of_any_package_changes(copied):
-    """Numba alone looks at the driver's own file only, and would go on using the old kernel."""
+    """Numba itself checks only the file of the driver, and would continue to use the old kernel."""
     package, potential = copied
     value, builds = potential()
     assert potential() == (value, builds)
@@ -152,7 +152,7 @@ if __name__ == "__main__":
 
 
 def test_child_processes_compute_the_results_of_their_parent(cache, tmp_path):
-    """Though a forked child has none of the parent's threads, which had work before."""
+    """A forked child has none of the threads that its parent has used before."""
     script = tmp_path / "children.py"
     script.write_text(CHILDREN)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache[0]), "PYTHONPATH": str(ROOT)}
@@ -168,7 +168,7 @@ motion = rod.simulate([[0.0]], [[0.0]], 0.01, method="rk4", step=0.01, drives=[r
 
 
 def test_a_function_redefined_under_the_same_name_is_used():
-    """A function of the same name, in the same session, as notebooks have it."""
+    """As in a notebook whose cell is changed and run again."""
     code = "import rbchain as rb\nrod = rb.Model.serial_chain(1, gravity=(0, 0, 0))\n"
     for force in ("1.0", "2.0"):
         code += CELL.format(force=force) + "print(round(float(motion.qd[0, -1, 0]), 3))\n"

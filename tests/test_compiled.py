@@ -1,4 +1,4 @@
-"""The sweeps called from a user's own compiled code: the same numbers as the model's methods, and no Python."""
+"""Sweeps called from compiled user code give the numbers of the model's methods and do not call Python."""
 
 import re
 
@@ -83,7 +83,7 @@ def test_a_wrench_of_a_block_is_force_before_moment():
 
 
 def test_compiled_user_code_with_sweeps_does_not_call_python():
-    """Nothing that the compiler emitted for the function itself (its wrapper for Python apart) is Python's own."""
+    """Except for its wrapper, the machine code of the function contains no call of Python's API."""
     block = compiled.block_of(mixed())
     n = block.qd.shape[0]
     squares, J, energies = np.zeros((2, n, n, 1)), np.zeros((6, n, 1)), np.zeros((2, 1))

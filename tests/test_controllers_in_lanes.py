@@ -1,4 +1,4 @@
-"""The controllers' model in compiled lanes: torques are those of that model, the motion that of the mechanism."""
+"""Controller models in compiled lanes: torques follow from the controller model, the motion from the mechanism."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def part_of(model, part):
 
 
 def test_a_controller_model_varied_by_equal_values_acts_like_the_shared_model():
-    """Compiled code then holds both models in the form of varied ones."""
+    """Compiled code then treats both models as varied."""
     q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
     same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))
     found = []

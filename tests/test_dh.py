@@ -1,4 +1,4 @@
-"""Denavit and Hartenberg's tables, and the classical calculator's two arms against formulas of their own."""
+"""Denavit-Hartenberg tables: frames, and two arms compared with independent formulas."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_two_link_arm_has_the_matrices_of_the_textbook(density):
 
 
 def test_moving_the_base_of_a_two_link_arm_only_changes_the_direction_of_gravity():
-    """What a base does to the arm: gravity in other axes; nothing where it only moves or turns about the vertical."""
+    """Translation and rotation about the vertical change nothing; other rotations change the direction of gravity."""
     q = np.array([0.4, -0.8])
     here, there = two_link(), two_link(base_coordinates=(1, 2, 3, 0, 0, 0.9))
     np.testing.assert_allclose(there.gravity_forces(q), here.gravity_forces(q), atol=1e-14)
@@ -90,7 +90,7 @@ def test_moving_the_base_of_a_two_link_arm_only_changes_the_direction_of_gravity
 
 
 def test_three_link_arm_has_the_matrices_of_an_independent_sum():
-    """M and g from velocities of the centres that are differences of the table's own products, to fourth order."""
+    """M and g follow from fourth-order differences of the products of the table's matrices."""
     l1, l2, l3 = 0.75, 1.0, 1.0
     rows = [(0.0, np.pi / 2, l1), (l2, 0.0, 0.0), (l3, 0.0, 0.0)]
     centers, masses = [(0, -l1 / 2, 0), (-l2 / 2, 0, 0), (-l3 / 2, 0, 0)], (0.75, 1.0, 1.0)
@@ -171,7 +171,7 @@ def test_an_inertia_object_equals_mass_cg_and_tensor(convention):
 
 
 def test_motor_friction_agrees_with_the_toolbox():
-    """`test_friction` of its tests: B = 3, G = 2, Tc = [2, -1] at 1 to 4 rad/s; the reverse by its formula."""
+    """The toolbox's `test_friction` (B = 3, G = 2, Tc = [2, -1]), and its formula for the other direction."""
     link = DHLink(
         0, 0, 2, mass=1, inertia=(1, 1, 1), gear_ratio=2, motor_viscous_friction=3, motor_coulomb_friction=(2, -1)
     )
@@ -181,7 +181,7 @@ def test_motor_friction_agrees_with_the_toolbox():
 
 
 def test_a_gear_scales_the_parameters_of_the_motor():
-    """Inertia and viscous friction by its square, dry friction by its size; the joint's own viscous friction adds."""
+    """Inertia and viscous friction scale with the square of the ratio, dry friction with its magnitude."""
     motor = {"rotor_inertia": 2e-4, "motor_viscous_friction": 3e-3, "friction": 0.5}
     links = [
         DHLink(1, 0, 0, mass=1, gear_ratio=-60, motor_coulomb_friction=0.1, **motor),

@@ -1,4 +1,4 @@
-"""Drives, forces, events and signals: what cannot be is refused in words that say what and where."""
+"""Drives, forces, events and signals: invalid ones are refused by name, and valid ones follow closed forms."""
 
 import numpy as np
 import pytest
@@ -254,7 +254,7 @@ def test_a_joint_cannot_have_both_a_drive_and_a_constant_force():
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3), (3, 2)])
 @pytest.mark.parametrize("shape", [(3,), (2,), (2, 3), (3, 2), (1,)])
 def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
-    """But that gains, values and parameters may also be those of the last axes of the batch, as in NumPy."""
+    """Gains, values and parameters may also have only the last axes of the batch, as in NumPy's broadcasting."""
     model, numbers = slider(), np.full(shape, 0.5)
     as_numpy = batch == np.broadcast_shapes(batch, shape) if shape[-1:] in ((1,), batch[-1:]) else False
     of_chains = [
@@ -329,7 +329,7 @@ def test_a_table_that_begins_too_late_is_refused():
 
 
 def test_a_bernstein_polynomial_is_converted_or_refused():
-    """It is 1 throughout; its coefficients as those of powers would be 1 + t."""
+    """It is constant, 1; read as powers, its coefficients would mean 1 + t."""
     from scipy.interpolate import BPoly
 
     drives = [rb.PrescribedForce("slide", BPoly([[1.0], [1.0]], [0.0, 1.0]))]
@@ -407,7 +407,7 @@ def test_a_linear_table_is_constant_beyond_its_ends():
 
 
 def test_a_number_acts_as_a_constant_signal():
-    """A force of 3 N on 2 kg, as a number, an array of each chain's, a constant, a polynomial and a flat table."""
+    """A force of 3 N on 2 kg, given as a number, an array per sample, a constant, a polynomial and a table."""
     model = slider()
     for value in (3.0, 3, np.float32(3), np.full(2, 3.0), rb.Signal.constant(3.0), rb.Signal.polynomial([3.0, 0.0])):
         motion = simulate(model, (2,), drives=[rb.PrescribedForce("slide", value)])
@@ -490,14 +490,14 @@ def test_an_invalid_event_is_refused_with_its_argument(event, parts):
 
 
 def test_an_event_may_watch_the_velocity_of_a_free_joint():
-    """A hull that falls for 1 s passes 5 m/s downwards on its way."""
+    """A hull that falls for 1 s passes a downward velocity of 5 m/s."""
     motion = simulate(tree(), events=[rb.Event("water", value=-5.0, quantity="velocity", dof=2)])
     assert motion.status == 4
     np.testing.assert_allclose(motion.events[0].t[0], 5 / 9.81, rtol=1e-9)
 
 
 def test_an_event_in_time_is_found_in_a_slow_motion():
-    """The trial Euler step of a slow chain is long: 1 m at 1 mm/s makes it 10 s."""
+    """The trial Euler step of a slow motion is long: 10 s for 1 m at 1 mm/s."""
 
     def alarm(t, q, qd, parameters, out):
         out[0] = t - 1.0
@@ -535,7 +535,7 @@ def test_each_event_has_its_own_max_records():
 
 
 def test_saved_times_do_not_change_an_implicit_motion():
-    """Steps of 1/8 s whatever is saved; times and their differences are exact, so the bits are the same."""
+    """With steps of 1/8 s, times and their differences are exact, so that the states are bit-identical."""
     drives = [rb.PrescribedForce("slide", rb.Signal.sines(3.0, 5.0, 0.3))]
     ends = [
         slider(damping=1.0).simulate([1.0], [0.1], 1.0, method="implicit", step=0.125, drives=drives, save_at=m).q[-1]
@@ -552,7 +552,7 @@ def test_an_empty_batch_accepts_values_per_sample():
 
 @pytest.mark.quick
 def test_varied_samples_have_their_own_actuator_forces_and_accelerations():
-    """A mass on a damper under a constant force, at two times: of each chain at each time m a = F - d v."""
+    """For a mass on a damper under a constant force, m a = F - d v in each sample at each time."""
     mass, damping = np.array([[1.0], [2.0], [4.0]]), np.array([[0.5], [1.5], [2.5]])
     model = slider().vary(mass=mass, damping=damping)
     force = np.array([1.0, 2.0, 3.0])
@@ -566,7 +566,7 @@ def test_varied_samples_have_their_own_actuator_forces_and_accelerations():
     "settings", [{"rtol": 1e-6}, {"method": "rk4", "step": 0.1}, {"method": "implicit", "step": 0.1}]
 )
 def test_varied_samples_move_like_single_models(settings):
-    """To the bit as one of a batch, and as a model and a state without batch axes."""
+    """Bit-identical to a batch of one, and to a model and a state without batch axes."""
     damping, stiffness, q = (np.array([[a], [b], [c]]) for a, b, c in ((0.5, 1.0, 4.0), (3.0, 9.0, 30.0), (1, 2, 3)))
     limits = {"upper_limit": np.array([[0.5], [1.5], [9.0]]), "limit_stiffness": np.full((3, 1), 10.0)}
     fields = {"damping": damping, "stiffness": stiffness, **limits}

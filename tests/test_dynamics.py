@@ -111,7 +111,7 @@ def test_mass_matrix_and_energy_agree_with_mujoco(name):
 
 
 def test_mechanisms_compared_with_mujoco_include_free_bases_balls_and_motors():
-    """The models it takes have them all, and so the tests above compare them."""
+    """The tests above compare them in the models that MuJoCo supports."""
     taken = [mechanism(name) for name in IN_MUJOCO]
     kinds = {kind for model in taken for kind in model.joint_types}
     assert kinds >= {"revolute", "prismatic", "free", "spherical", "planar", "universal"}
@@ -144,7 +144,7 @@ def test_kinetic_energy_agrees_with_the_mass_matrix(model):
 
 
 def test_forward_dynamics_is_the_inverse_of_inverse_dynamics(model):
-    """Forward dynamics of the inverse dynamics' forces gives the accelerations back, to the problem's condition."""
+    """The error grows with the condition number of the problem."""
     q, qd, qdd = random_states(model, (20,))
     wrenches = random_wrenches(model, (20,))
     tau = model.inverse_dynamics(q, qd, qdd, wrenches)
@@ -158,7 +158,7 @@ def test_forward_dynamics_is_the_inverse_of_inverse_dynamics(model):
 
 
 def test_forces_balance_on_every_body(model):
-    """The residual is rounding: eps times the forces that meet on a body, times the joints they come through."""
+    """The residual is round-off: at most eps times the forces on a body times the number of joints."""
     q, qd, tau = random_states(model, (50,))
     wrenches = random_wrenches(model, (50,))
     residual = model.force_balance_residual(q, qd, tau, wrenches)
@@ -180,7 +180,7 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("mutation", ["", *MUTATIONS.values()], ids=["none", *MUTATIONS])
 def test_the_force_balance_residual_detects_a_wrong_solution(mutation):
-    """Each ingredient of the articulated-body sweeps, wrong by a thousandth in plain Python, shows in the residual."""
+    """An error of 0.1 % in any intermediate result of the articulated-body algorithm appears in the residual."""
     script = f"""
 import numpy as np
 from rbchain.core.algorithms import aba
@@ -216,7 +216,7 @@ def test_float32_agrees_with_float64_to_its_own_precision(name):
 
 
 def test_a_single_state_agrees_with_the_batch_to_rounding(model):
-    """One chain goes in one lane, a batch in several: the same operations, fused or not as the compiler likes."""
+    """A single state uses one lane and a batch several. The compiler may fuse the same operations differently."""
     q, qd, tau = random_states(model, (8,))
     batch = model.forward_dynamics(q, qd, tau)
     peer = peers.to_pinocchio(model)
@@ -228,7 +228,7 @@ def test_a_single_state_agrees_with_the_batch_to_rounding(model):
 
 @pytest.mark.parametrize("kinds", [("revolute",), ("revolute", "screw", "prismatic")])
 def test_a_thousand_links_satisfy_newton_and_euler(kinds):
-    """The accelerations put back into the equations at 40 digits leave a residual of rounding size."""
+    """The residual of the accelerations in the equations at 40 digits is of the order of round-off."""
     model = random_tree(11, range(-1, 999), kinds)
     q, qd, tau = random_states(model, ())
     qdd = model.forward_dynamics(q, qd, tau)
@@ -240,7 +240,7 @@ def test_a_thousand_links_satisfy_newton_and_euler(kinds):
 
 
 def test_accelerations_are_bit_identical_far_from_the_origin():
-    """A chain 10 km out falls as it does at home: its quantities refer to its own joints."""
+    """An arm falls identically 10 km away, because all quantities refer to its own joints."""
 
     def arm(distance):
         builder = rb.ModelBuilder()

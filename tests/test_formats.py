@@ -1,4 +1,4 @@
-"""URDF that is written: judged by the readers."""
+"""Saved URDF files, read by rbchain and other readers."""
 
 import numpy as np
 import pinocchio as pin
@@ -74,7 +74,7 @@ def test_limits_and_visuals_of_a_urdf_are_kept(tmp_path):
 
 
 def test_a_saved_urdf_has_limits_for_every_slide_and_motor(tmp_path):
-    """As other readers demand; what is unlimited comes back so, and what is limited on one side only too."""
+    """Other readers require limits. Unlimited joints and one-sided limits are the same after loading."""
     builder = rb.ModelBuilder()
     builder.add_body("rail", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     only_upper = rb.JointLimits(upper=0.5, effort=30.0)

@@ -1,4 +1,4 @@
-"""Generated functions: compiled, imported and run, against the model they were generated from."""
+"""Generated functions are compiled, imported and run, and agree with the model that they were generated from."""
 
 import ctypes
 import shutil
@@ -77,7 +77,7 @@ def test_generated_matlab_agrees_with_the_model(name, tmp_path):
 
 
 def test_constants_are_folded_and_nothing_is_computed_twice():
-    """A planar chain has no use for most of what a spatial one multiplies."""
+    """A planar mechanism needs few of the multiplications of a spatial one."""
     source = rb.Model.serial_chain(3).generate(["mass_matrix"], "c")
     lines = [line.split(" = ")[1] for line in source.splitlines() if line.strip().startswith("const double t")]
     assert len(lines) == len(set(lines))

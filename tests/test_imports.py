@@ -1,4 +1,4 @@
-"""What is imported when: nothing heavy until it is used, and what is missing is named."""
+"""Imports: large packages are imported only when used, and missing ones are named."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Mass properties, judged by closed forms and by sums over point masses that integrate the shapes exactly."""
+"""Mass properties, compared with closed forms and with sums over point masses that integrate the shapes exactly."""
 
 import numpy as np
 import pytest
@@ -301,6 +301,6 @@ def test_a_zero_axis_is_refused(shape, axis):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("given", [{"mass": -1.0}, {"density": -1.0}, {"mass": np.nan}, {"density": np.nan}])
 def test_a_negative_or_missing_mass_is_refused(shape, given):
-    """Whether the shape or the builder refuses it is left open."""
+    """The shape or the builder may refuse it."""
     with pytest.raises(rb.ModelError):
         rb.ModelBuilder().add_body("bob", joint=rb.Revolute(), inertia=shape(**given))

@@ -1,4 +1,4 @@
-"""States go from Pinocchio's order of the joints into rbchain's and back."""
+"""States are reordered from Pinocchio's order of the joints to rbchain's and back."""
 
 import numpy as np
 import pinocchio as pin
@@ -90,7 +90,7 @@ def test_the_two_orders_of_the_test_models_differ():
 
 
 def test_the_entries_of_a_joint_stay_together():
-    """Each entry carries a number of its own through an order that is drawn at random."""
+    """Each entry has its own number and is reordered by a random order of the joints."""
     model = mechanism("every_joint_tree")
     ends_q, ends_v = [*model.position_index[1:], model.nq], [*model.velocity_index[1:], model.nv]
     order = np.random.default_rng(0).permutation(model.n_bodies)

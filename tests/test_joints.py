@@ -1,4 +1,4 @@
-"""Joints of several degrees of freedom: what their positions and velocities mean, and how they move in time."""
+"""Joints of several degrees of freedom: the meaning of their positions and velocities, and their motion."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_the_degrees_of_freedom_are_described():
 
 
 def test_a_planar_joint_slides_in_the_plane_normal_to_its_axis():
-    """Along right-handed directions, which for z are x and y."""
+    """The directions are right-handed; for the axis z they are x and y."""
     rng = np.random.default_rng(0)
     for axis in (*rng.normal(size=(20, 3)), (0, 0, -1), (1, 0, 0), (0, -1, 0), (1e-9, 0, -1)):
         builder = rb.ModelBuilder()
@@ -168,7 +168,7 @@ TURNS = [
 @pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize("name", ["every_joint_tree", "ball_chain"])
 def test_integrate_agrees_with_the_exponential(name, turn):
-    """Against 40 digits; the quaternion is continued, so that small moves are small."""
+    """Compared with 40 digits. The sign of the quaternion is continuous."""
     model = mechanism(name)
     rng = np.random.default_rng(1)
     q, v = model.random_state(rng, 3)
@@ -225,7 +225,7 @@ def test_the_sign_of_a_quaternion_does_not_matter():
 
 @pytest.mark.parametrize("name", FLOATING)
 def test_integrate_and_difference_agree_with_pinocchio(name):
-    """To 1e-11: Pinocchio's own are off by some 1e-12 for turns of a thousandth."""
+    """To 1e-11, because Pinocchio's own error is about 1e-12 for rotations of 1e-3 rad."""
     model = mechanism(name)
     peer = peers.to_pinocchio(model)
     rng = np.random.default_rng(4)
@@ -339,7 +339,7 @@ def two_bodies(first, rng):
 
 
 def test_a_spherical_joint_moves_like_three_hinges():
-    """Same orientation, angular velocity and moment: the same accelerations of both bodies."""
+    """The same orientation, angular velocity and moment give the same accelerations of both bodies."""
     gimbal = rb.Composite([rb.Revolute((1, 0, 0)), rb.Revolute((0, 1, 0)), rb.Revolute((0, 0, 1))])
     for seed in range(10):
         ball, hinges = (two_bodies(joint, np.random.default_rng(seed)) for joint in (rb.Spherical(), gimbal))
@@ -358,7 +358,7 @@ def test_a_spherical_joint_moves_like_three_hinges():
 
 
 def test_a_free_joint_moves_like_three_slides_and_a_ball():
-    """Its linear velocity and force are in the body's axes, the slides' in those of the placement."""
+    """Its linear velocity and force are in body axes, those of the slides in the axes of the placement."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         free = two_bodies(rb.Free(), np.random.default_rng(seed))
@@ -384,7 +384,7 @@ def test_a_free_joint_moves_like_three_slides_and_a_ball():
 
 
 def test_a_free_body_obeys_newton_and_euler():
-    """In body axes about its origin: m (dv + w x v + dw x c + w x (w x c)) = f + m g, J dw + ... = n + m c x g."""
+    """In body axes about the origin, m (dv + w x v + dw x c + w x (w x c)) = f + m g and J dw + ... = n + m c x g."""
     model = mechanism("free_body")
     state = random_state(model, (20,))
     qdd = model.forward_dynamics(state.q, state.qd, state.tau, state.wrenches)
@@ -406,7 +406,7 @@ def test_a_free_body_obeys_newton_and_euler():
 
 
 def test_armature_of_a_free_joint_resists_its_rotation():
-    """A rotor per degree of freedom; MuJoCo has those of the turning too."""
+    """Each degree of freedom has a rotor; MuJoCo supports those of the rotation."""
     rng = np.random.default_rng(0)
     builder = rb.ModelBuilder()
     rotors = np.array([0, 0, 0, 0.1, 0.2, 0.3])
@@ -510,7 +510,7 @@ def test_the_jacobian_of_the_ground_relative_to_a_body_is_the_negative(with_tool
 
 
 def test_bodies_merged_by_a_fixed_joint_give_the_same_quantities():
-    """Merged by hand or by the builder."""
+    """The bodies are merged by hand or by the builder."""
     rng = np.random.default_rng(0)
     tree = random_tree(30, BREADTH_FIRST[:4], ("free", "spherical", "universal", "planar"))
     extra, pose = random_inertia(rng), rb.Pose(rng.normal(size=3), random_rotation(rng))

@@ -1,4 +1,4 @@
-"""Bodies whose motion no inertia resists: named where they arise, refused where forces would have to move them."""
+"""Bodies without inertia are named when they are built, and refused where their accelerations are undetermined."""
 
 import itertools
 
@@ -145,7 +145,7 @@ def scaled(H):
 
 @pytest.mark.parametrize("case", SINGULAR)
 def test_a_mechanism_that_is_singular_in_all_positions_is_detected_when_built(case):
-    """The mass matrix says so too, in positions of which none went into the judgement."""
+    """The mass matrix is singular in other positions than those that the builder checks."""
     bodies, settings, names = SINGULAR[case]
     with pytest.warns(UserWarning, match=r"no mass, inertia or rotor resists the motion of .*Give these bodies a mass"):
         model = built(*bodies, **settings)
@@ -268,7 +268,7 @@ def hinges(without):
     "name", [name for name in NEEDS_INERTIA if name not in ("simulate", "forward_dynamics of generated source")]
 )
 def test_round_off_is_not_mistaken_for_inertia(name):
-    """In the kernels, what many hinges without inertia leave of each other's is round-off of no known size."""
+    """Many hinges without inertia leave round-off of unknown size in the kernels."""
     models, q, qd = [hinges(without) for without in ([], WITHOUT)], *hinges([]).random_state(0, SAMPLES)
     sound, found = (np.stack(NEEDS_INERTIA[name](model, q, qd)) for model in models)
     axis = found.shape.index(SAMPLES)
@@ -303,7 +303,7 @@ def test_prescribed_accelerations_need_no_inertia():
 
 
 def test_damping_of_other_samples_does_not_move_a_sample_without_damping():
-    """An implicit step moves links without inertia if something resists them, and no others."""
+    """An implicit step moves links without inertia only if a passive force resists them."""
     links = [
         (f"link{i}", f"link{i - 1}" if i else None, rb.Revolute((i % 2, 0, 1 - i % 2)), BALL if i == 0 else None)
         for i in range(6)
@@ -366,7 +366,7 @@ def test_a_prescribed_motion_needs_no_inertia():
 
 
 def test_an_implicit_step_needs_no_inertia_where_there_is_damping():
-    """A pointer without mass that a damper holds back turns with tau / damping, in the limit of short steps."""
+    """A massless pointer with a damper moves at tau / damping in the limit of short steps."""
     with pytest.warns(UserWarning, match="no mass, inertia or rotor"):
         model = built(("pointer", None, rb.Revolute(), None, {"passive": rb.PassiveForces(damping=2.0)}))
     motion = model.simulate([[0.0]], [[0.0]], 1.0, method="implicit", step=1e-3, tau=1.0)
@@ -405,7 +405,7 @@ def test_a_file_with_an_unphysical_inertia_gives_a_warning_with_the_reason(tmp_p
 
 
 def test_a_file_with_a_tiny_negative_moment_is_accepted_with_a_warning(tmp_path):
-    """As the iCub's: zero that has been through a calculation."""
+    """The iCub has such moments: zeros with round-off."""
     path = tmp_path / "r.urdf"
     path.write_text(LINK.format(-5e-20, -5e-20).replace('iyy="1"', 'iyy="0"'))
     with pytest.warns(UserWarning, match=r"the inertia of \['arm'\] has a negative principal moment"):
@@ -415,7 +415,7 @@ def test_a_file_with_a_tiny_negative_moment_is_accepted_with_a_warning(tmp_path)
 
 @pytest.mark.parametrize("length", [1.0, 2.0**-23])
 def test_the_detection_of_missing_inertia_does_not_depend_on_scale(length):
-    """Slides were moved by metres: of a mechanism of 100 nm, inertias so far away were taken for round-off."""
+    """The check must scale with the mechanism; for one of 100 nm, displacements by metres would hide its inertias."""
     rng, builder = np.random.default_rng(0), rb.ModelBuilder()
     for i, joint in enumerate((rb.Revolute(), rb.Revolute((0, 1, 0)), rb.Revolute((1, 0, 0)), rb.Free())):
         own = random_inertia(rng)

@@ -1,4 +1,4 @@
-"""MJCF that is read: judged by MuJoCo's own dynamics."""
+"""MJCF files, compared with MuJoCo's own dynamics."""
 
 import re
 from importlib.util import find_spec

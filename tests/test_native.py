@@ -1,4 +1,4 @@
-"""rbchain's own files: whatever is written is read again to the last bit, and what is wrong is named."""
+"""rbchain's own files: loading returns what was saved to the last bit, and errors are named."""
 
 import dataclasses
 
@@ -116,7 +116,7 @@ def test_a_robot_is_bit_identical_after_saving_and_loading(tmp_path):
 
 
 def test_drives_are_unchanged_after_saving_and_loading(tmp_path):
-    """To the bit, also numbers of NumPy's, a second degree of freedom, and a signal that ends."""
+    """To the bit, including NumPy scalars, a second degree of freedom and a signal with an end."""
     builder = rb.ModelBuilder()
     for i in range(4):
         inertia = rb.Inertia.rod(0.5, mass=1.0, cg=(0.25, 0, 0))
@@ -232,7 +232,7 @@ def test_visuals_use_the_units_of_the_file_and_mesh_paths_relative_to_it(tmp_pat
     ],
 )
 def test_an_integer_beyond_float64_is_refused_with_its_file_and_key(tmp_path, old, new, message, digits):
-    """Of more than 4300 digits, Python reads none: then it is the file that is named."""
+    """Python refuses to read more than 4300 digits; then the message names the file."""
     with pytest.raises(rb.RbchainError, match=message if digits < 4300 else "model.toml: not TOML: .*4300 digits"):
         read(tmp_path, ARM.replace(old, new.format("1" + "0" * (digits - 1)), 1))
 

@@ -1,4 +1,4 @@
-"""How models look in notebooks: well-formed, complete, and with no name that could be taken for markup."""
+"""Models in notebooks: the markup is well-formed and complete, and names are escaped."""
 
 import numpy as np
 from lxml import etree

@@ -1,4 +1,4 @@
-"""Wherever numbers enter a model or its drives, a mask, an imaginary part or a number beyond float64 is refused."""
+"""All functions that accept numbers refuse masks, imaginary parts and numbers beyond float64."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The same kernels as plain Python, as one number at a time, and in lanes of every width: hold them to each other."""
+"""The same kernels agree in plain Python, on single numbers and in lanes of every width."""
 
 import json
 import os
@@ -111,7 +111,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 
 
 def computed(script, **environment):
-    """What a new process with these environment variables computes."""
+    """Run a script in a new process with these environment variables and return its results."""
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | environment,

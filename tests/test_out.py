@@ -1,4 +1,4 @@
-"""`out=`: the array for the result, for every quantity; and arguments that NumPy would read with a loss."""
+"""The `out` argument of every quantity, and arguments that NumPy would convert with a loss."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_an_unsuitable_out_is_refused(quantity):
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_an_out_that_shares_memory_with_an_argument_is_refused(quantity):
-    """Results are written while arguments of other samples are still to be read."""
+    """Results are written before the arguments of other samples are read."""
     model = mechanism("every_joint_tree")
     state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
     for argument in arrays_of(quantity):

@@ -1,4 +1,4 @@
-"""The ports of `benchmarks/ports` that this machine can build, and rbchain: the same numbers from other hands."""
+"""The programs in `benchmarks/ports` that this machine can build agree with rbchain."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Progress messages: bars in terminals and notebooks, log lines elsewhere, silence where it is asked for."""
+"""Progress messages: bars in terminals and notebooks, log lines elsewhere, and none on request."""
 
 import logging
 import os

@@ -182,7 +182,7 @@ def test_inertia_of_the_hand_agrees_with_the_toolbox(puma, q, expected):
     ],
 )  # fmt: skip
 def test_coriolis_matrices_agree_with_the_toolbox(puma, q, qd, expected):
-    """Both are of Christoffel's symbols; at QN the row sums that the toolbox prints as 0.0000 hide up to 4e-5."""
+    """Both use Christoffel symbols. At QN, row sums that the toolbox prints as 0.0000 are up to 4e-5."""
     np.testing.assert_allclose(puma.coriolis_matrix(q, qd), expected, **PRINTED)
 
 
@@ -221,7 +221,7 @@ def test_torques_without_gravity_and_under_a_wrench_agree_with_the_toolbox(puma)
     ],
 )
 def test_accelerations_agree_with_the_toolbox_for_matlab(puma, q, qd, held, expected):
-    """Under the torques for velocities and accelerations held[1] at positions held[0]."""
+    """The torques are those for velocities and accelerations held[1] at positions held[0]."""
     tau = torques(puma, held[0], held[1], held[1])
     np.testing.assert_allclose(accelerations(puma, q, qd, tau), expected, **PRINTED)
 
@@ -351,7 +351,7 @@ def test_gravity_forces_agree_with_armstrong(stanford):
 
 
 def test_rotor_inertias_agree_with_armstrongs_measurements():
-    """Rotors and gears are those of the toolbox's Puma after Armstrong (`mdl_puma560akb`)."""
+    """The rotors and gears are those of the toolbox's model `mdl_puma560akb`."""
     rotors = [291e-6, 409e-6, 299e-6, 35e-6, 35e-6, 35e-6]
     gears = [-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686]
     links = [

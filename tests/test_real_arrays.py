@@ -1,4 +1,4 @@
-"""Numbers become arrays without a loss, or are refused by name."""
+"""Values are converted to arrays without loss, or refused by name."""
 
 from decimal import Decimal
 from fractions import Fraction

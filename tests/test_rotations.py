@@ -1,4 +1,4 @@
-"""Rotations are exact to round-off, however they are given; what is close to one becomes the nearest."""
+"""Rotations are exact to round-off, and matrices close to a rotation become the nearest rotation."""
 
 from fractions import Fraction
 from itertools import product
@@ -58,7 +58,7 @@ def test_the_quarter_turns_of_a_quaternion_are_exact(length):
 
 
 def test_a_quaternion_becomes_its_rotation_to_round_off():
-    """Four products, their sums and a quotient round an entry by no more than 7 units of EPS / 2."""
+    """The round-off of an entry is at most 7 units of EPS / 2: four products, their sums and a quotient."""
     rng = np.random.default_rng(0)
     for quaternion in rng.normal(size=(500, 4)) * 10.0 ** rng.uniform(-5, 5, (500, 1)):
         assert off(rb.Pose(rotation=quaternion).rotation, matrix_of(quaternion)) <= 3.5 * EPS
@@ -116,7 +116,7 @@ def test_a_matrix_within_round_off_of_a_rotation_is_kept_unchanged():
 
 
 def test_a_chain_of_fixed_frames_is_bit_identical_after_saving_and_loading(tmp_path):
-    """Products of a hundred rotations drift by a hundred round-offs, unless each is made a rotation again."""
+    """The product of a hundred rotations drifts, unless each product is projected to a rotation."""
     rng = np.random.default_rng(4)
     builder, parent = rb.ModelBuilder(), "arm"
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.box((0.3, 0.2, 0.1), mass=1.0))

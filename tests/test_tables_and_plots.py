@@ -1,4 +1,4 @@
-"""Motions as tables of other packages, and as pictures: everything is there, under its name and with its unit."""
+"""Motions as tables of other packages and as plots: complete, with names and units."""
 
 import numpy as np
 import pandas

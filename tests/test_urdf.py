@@ -1,4 +1,4 @@
-"""URDF files: read as Pinocchio reads them, and refused in a sentence when they are not what they claim to be."""
+"""URDF files: read like in Pinocchio, and refused with a clear message if they are invalid."""
 
 import pickle
 import re
@@ -136,7 +136,7 @@ def test_a_urdf_may_be_given_as_text_or_path(write):
 
 
 def test_a_chain_of_two_thousand_links_loads(write):
-    """Nothing recurses link by link."""
+    """No function recurses over the links."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     links = "".join(f'<link name="l{i}">{inertial}</link>' for i in range(2001))
     joints = "".join(
@@ -252,7 +252,7 @@ NUMBERS = {
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999"])
 @pytest.mark.parametrize(("sound", "spoilt"), NUMBERS.values(), ids=NUMBERS)
 def test_a_nonfinite_number_is_refused_with_its_link_or_joint(write, sound, spoilt, bad):
-    """With the file's name, or the name of the link or joint."""
+    """The message names the file, the link or the joint."""
     with pytest.raises((rb.FileFormatError, rb.ModelError), match=r"sample\.urdf|'arm'|'hinge'"):
         rb.load(write(changed(sound, spoilt.format(bad))))
 
@@ -270,7 +270,7 @@ def test_a_negative_mass_is_refused_with_the_name_of_the_link(write):
 
 
 def test_entities_are_not_expanded_in_memory(write):
-    """A billion laughs would be 8 GB; refusing it takes next to nothing."""
+    """The expanded "billion laughs" file would be 8 GB; the refusal needs little memory."""
     path = write(BILLION_LAUGHS)
     tracemalloc.start()
     with pytest.raises(rb.FileFormatError):
@@ -334,7 +334,7 @@ def test_ignored_mimic_joints_are_named(write):
 
 @pytest.mark.parametrize("missing", ["hing", "", "ape"])
 def test_a_mimic_of_an_unknown_joint_is_refused(write, missing):
-    """Or of the joint itself."""
+    """A joint cannot mimic itself either."""
     with pytest.raises(
         rb.FileFormatError, match=f"sample.urdf: joint 'ape' mimics joint '{missing}'; expected another"
     ):
@@ -406,7 +406,7 @@ LOADABLE = [name for name in FILES if name not in NOTHING_MOVES | NO_URDF | MIMI
 
 
 def load_published(name):
-    """The model; what rbchain warns of in real robots is checked on the samples above."""
+    """Load a robot. The tests above check the warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return rb.load(ROBOTS / name)
@@ -504,7 +504,7 @@ ROUNDINGS = 4 * 8
 
 @pytest.mark.parametrize("name", LOADABLE)
 def test_dynamics_of_a_published_robot_agree_with_pinocchio(name):
-    """Both engines and both readers round; the equations of motion carry that to the result by the mass matrix."""
+    """The error allowed follows from the round-off of both readers and engines and the inverse of the mass matrix."""
     model = load_published(name)
     engine = Engine(ROBOTS / name, model)
     n = model.nv

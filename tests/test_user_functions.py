@@ -1,4 +1,4 @@
-"""Functions of the user: what fails in them is reported, and harms no other sample."""
+"""User functions: exceptions in them are reported and do not change other samples."""
 
 import pickle
 
@@ -109,7 +109,7 @@ def test_on_failure_raise_raises_an_error_with_the_same_message(settings):
 
 
 def test_exceptions_in_object_mode_are_reported():
-    """They leave Python's own error indicator behind, which compiled code does not see."""
+    """They set Python's error indicator, which compiled code does not check."""
 
     @numba.njit
     def looks_up(t, q, qd, parameters, out):
@@ -150,7 +150,7 @@ def test_an_exception_at_the_start_ends_the_sample_at_the_start():
 
 
 def test_torques_are_nan_at_saved_states_for_which_the_function_raises():
-    """It was called at other times, and did not raise there."""
+    """The function was called at other times, at which it did not raise."""
 
     def not_there(t, q, qd, parameters, out):
         if t == 0.15:
@@ -181,7 +181,7 @@ def slider(**passive):
 
 
 def test_a_user_function_receives_only_times_and_states_of_its_sample():
-    """Also while other lanes take their next samples, one after the other."""
+    """Also while other lanes start their next samples."""
     stop = rb.Event("slide", value=np.linspace(0.2, 0.95, 64))
     start = np.zeros((64, 1)), np.ones((64, 1))
     drives = [rb.UserForces(off_its_solution)]
@@ -197,7 +197,7 @@ def beyond(t, q, qd, parameters, out):
 
 @STEPPERS
 def test_events_of_a_step_that_fails_are_not_recorded(settings):
-    """The first event would happen at 0.52, in a step in which the function of the second raises."""
+    """The first event would occur at 0.52, in a step in which the function of the second raises."""
     events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond)]
     settings = settings and settings | {"step": 0.25}
     motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings)

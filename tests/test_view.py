@@ -45,7 +45,7 @@ def swing():
 
 
 def swing_of(chains):
-    """Double pendulums: few for the browser, which draws without a graphics card."""
+    """Simulate double pendulums. The browser draws without a graphics card, so that they must be few."""
     q = 0.5 * np.random.default_rng(0).standard_normal((chains, 2))
     return rb.Model.serial_chain(2).simulate(q, np.zeros((chains, 2)), 1.0, save_at=31)
 
@@ -59,7 +59,7 @@ def opened(browser, url, offline=False):
 
 
 def pixels(page):
-    """The picture itself, without controls: (height, width, 3), 0 to 1."""
+    """Return the picture without controls: (height, width, 3), 0 to 1."""
     clip = {"x": 0, "y": 150, "width": 470, "height": 240}
     return matplotlib_image.imread(io.BytesIO(page.screenshot(clip=clip)))[..., :3]
 
@@ -72,7 +72,7 @@ def wait_until(condition):
 
 
 def coloured(picture):
-    """How many pixels have a colour, as bodies do and the grid does not."""
+    """Count the coloured pixels: bodies have a colour and the grid has none."""
     return int((np.ptp(picture, axis=-1) > 0.15).sum())
 
 
@@ -166,7 +166,7 @@ def test_a_model_with_every_joint_type_can_be_drawn():
 
 
 def test_interpolation_of_a_steady_spin_is_exact():
-    """About a principal axis a free body turns steadily, and a cubic of a straight line is that line."""
+    """A free body spins steadily about a principal axis, and cubic interpolation of a straight line is exact."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("top", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.2, 0.3), mass=1.0))
     motion = builder.build().simulate([[0, 0, 0, 0, 0, 0, 1.0]], [[0.1, 0, 0, 0, 0, 2.0]], 1.0, save_at=3)
@@ -177,7 +177,7 @@ def test_interpolation_of_a_steady_spin_is_exact():
 
 
 def test_interpolation_of_a_swing_converges_with_fourth_order():
-    """The error falls with the fourth power of the time between saved states."""
+    """The error decreases with the fourth power of the time between saved states."""
     rod = rb.Model.serial_chain(1)
     exact = rod.simulate([[0.0]], [[0.0]], 1.0, save_at=801, rtol=1e-12, atol=1e-14)
     errors = []
@@ -244,7 +244,7 @@ def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
 
 
 def test_a_picture_contains_all_shapes_of_a_mechanism():
-    """The edges of the picture stay empty, though the visuals reach far beyond joints and centres of mass."""
+    """The edges of the picture stay empty, although the visuals extend far beyond joints and centres of mass."""
     builder = rb.ModelBuilder()
     looks = [rb.Visual("box", (0.1, 0.1, 4.0), rb.Pose((0, 0, 2.0)), colour=(1, 0, 0))]
     builder.add_body("pole", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, 0.1)), visuals=looks)
@@ -276,7 +276,7 @@ def test_sliders_cover_the_joint_limits(limits):
 
 
 def test_a_short_motion_plays():
-    """Its clock is finer than what its slider shows."""
+    """Its clock has a finer resolution than its slider."""
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[3.0]], 0.004, method="rk4", step=1e-3, save_at=5)
     viewer = motion.view(port=0)
     try:

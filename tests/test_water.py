@@ -1,4 +1,4 @@
-"""Bodies in water: against Kirchhoff's equations written out anew, sums over Jacobians, and Lamb's figures."""
+"""Bodies in water: compared with Kirchhoff's equations, sums over Jacobians, and Lamb's values."""
 
 import dataclasses
 
@@ -82,7 +82,7 @@ def test_mass_matrix_is_the_sum_of_all_added_masses(kinds):
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_water_forces_satisfy_kirchhoffs_equations_for_each_body(kinds):
-    """Bias and gravity forces less those in air: cross terms of A v in body axes, and buoyancy at its centre."""
+    """Bias and gravity forces minus those in air are the cross terms of A v in body axes and the buoyancy."""
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
     added = model.added_mass + model.fluid_density * model.added_volume
@@ -124,7 +124,7 @@ def test_inverse_dynamics_in_water_is_the_sum_of_its_terms(kinds):
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_the_rate_of_the_mass_matrix_in_water_agrees_with_the_coriolis_matrix(kinds):
-    """dH/dt = C + C^T, so that dH/dt - 2 C is skew-symmetric; the difference of fourth order errs by h^4."""
+    """dH/dt = C + C^T, so that dH/dt - 2 C is skew-symmetric. The error of the fourth-order difference is O(h^4)."""
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
     H = [model.mass_matrix(model.integrate(q, s * 1e-3 * qd)) for s in (-2, -1, 1, 2)]
@@ -204,7 +204,7 @@ def test_a_sinking_sphere_follows_the_closed_form():
 @pytest.mark.parametrize("density", [2500.0, 300.0])
 @pytest.mark.parametrize("axis", range(3))
 def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, density):
-    """Without drag it falls with (weight - buoyancy) / (m + k displaced mass); k from Lamb's integral by quadrature."""
+    """Without drag, its acceleration is (weight - buoyancy) / (m + k displaced mass), with k from Lamb's integral."""
     semi_axes, gravity = np.array([0.3, 0.2, 0.1]), -9.81 * np.eye(3)[axis]
     builder = rb.ModelBuilder(gravity=gravity, fluid_density=1000.0)
     volume = 4 / 3 * np.pi * semi_axes.prod()
@@ -222,7 +222,7 @@ def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, d
 
 
 def test_a_body_drifting_with_the_current_keeps_its_velocity():
-    """A body of the water's density, without weight, in a current that changes: it moves as the water would."""
+    """A neutrally buoyant body without gravity moves like the water in a changing current."""
     model = ball(density=1000.0, drag=1.0).vary(gravity=(0, 0, 0))
     wave = rb.Signal.sines(0.3, 2.0, phase=0.4)
     start = np.array([0.5, wave(0.0), 0, 0, 0, 0.2])
@@ -235,7 +235,7 @@ def test_a_body_drifting_with_the_current_keeps_its_velocity():
 
 
 def test_a_steady_current_is_equivalent_to_a_moving_frame():
-    """Galilei: seen from the current, the body moves as in still water."""
+    """By Galilean invariance, the body moves relative to the current as in still water."""
     model = immersed_tree(("free",), seed=5)
     model = rb.Model(dataclasses.replace(model.description, gravity=np.zeros(3)))
     q, qd, _ = (x[0] for x in state(model))
@@ -291,7 +291,7 @@ def test_zero_fluid_density_means_air():
 
 @pytest.mark.parametrize("field", ["fluid_density", "volume", "linear_damping", "strip_drag", "mass", "inertia", "cg"])
 def test_samples_with_different_water_parameters_equal_single_models(field):
-    """Whichever comes first: also one that is dry, or has nothing that the water could act on."""
+    """The first sample may be in air, or have no field on which water acts."""
     model = immersed_tree(KINDS["one_dof_tree"])
     q, qd, qdd = (x[:2] for x in state(model))
     own = np.stack([0.0 * getattr(model, field) if field not in ("mass", "inertia") else getattr(model, field)] * 2)

@@ -1,4 +1,4 @@
-"""An Inertia is taken wherever mass, centre of mass and tensor of a body are, and means the same."""
+"""An Inertia may replace mass, centre of mass and tensor everywhere, and has the same meaning."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_payloads_per_sample_may_be_a_list_of_inertias():
 
 
 def test_a_payload_equals_a_fixed_body():
-    """Against the builder, which joins the bodies by itself."""
+    """Compared with the builder, which merges fixed bodies."""
     load, pose = random_inertia(RNG), rb.Pose((0.1, 0.2, 0.3), random_rotation(RNG))
     rod = rb.Inertia.rod(1.0, mass=2.0)
     models = []

@@ -1,4 +1,4 @@
-"""Worlds put together in other units, of named materials, from meshes: against closed forms and exact factors."""
+"""Units, materials and meshes of a ModelBuilder, compared with closed forms and exact factors."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Simulations in compiled lanes: statuses, neighbours, energy. Two steppers are compiled, as for other tests."""
+"""Simulations in compiled lanes: statuses, other samples, energy. Two steppers are compiled, as in other tests."""
 
 from types import SimpleNamespace
 
@@ -41,7 +41,7 @@ def never_of(model):
 @cases(percent=4)
 @given(trees(most=4, dry=True), st.integers(-3, 2), st.sampled_from([1e-4, 1e-7, 1e-10]), st.booleans())
 def test_a_tree_without_drives_or_friction_conserves_energy(tree, speed, rtol, hangs):
-    """Each step adds an error that the step control allows; the exact motion keeps the energy thereafter."""
+    """The error allowed in the energy is the sum of the errors that the step control allows in each step."""
     bodies = tuple(body._replace(has_passive_forces=False) for body in tree.bodies)
     model, words = built(tree._replace(bodies=bodies))
     assume(not words)

@@ -1,4 +1,4 @@
-"""Random trees, their parameters, and the numbers that enter them."""
+"""Random trees, their parameters, and the numbers passed to a builder."""
 
 import inspect
 import re
@@ -108,7 +108,7 @@ def refusal(call, given):
 @cases(percent=8, ends=("another layout", "refused", "taken"))
 @given(st.sampled_from(sorted(set(ENTRIES) - {"UserForces: parameters"})), st.data())
 def test_numbers_are_accepted_in_any_layout_or_refused_by_name(entry, data):
-    """In another layout of memory, as another number, or as something that is no array of numbers."""
+    """Given in another memory layout, as another number, or as something that is not an array of numbers."""
     call, name, good = ENTRIES[entry]
     good = np.asarray(good, float)
     kind = data.draw(st.sampled_from(("layout", "number", "no array")))
@@ -155,7 +155,7 @@ JUNK = {
 @cases(percent=6, ends=("refused", "saved"))
 @given(trees(most=3), st.sampled_from(ADDED), st.sampled_from(sorted(JUNK)), st.data())
 def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, what, data):
-    """The file of rbchain's own keeps every bit, so a value that was misread would show."""
+    """rbchain's own file format keeps every bit, so that a misread value would be detected."""
     builder = rb.ModelBuilder(fluid_density=1000.0 * tree.in_water)
     given = arguments_of_bodies(tree)
     i = data.draw(st.integers(0, len(given) - 1), label="body")

@@ -1,4 +1,4 @@
-"""Damaged results: every changed, cut, missing or misplaced file is named, and the next run repairs it, bit for bit."""
+"""Damaged results: every changed, truncated, missing or swapped file is named, and the next run repairs it."""
 
 import json
 import shutil
@@ -191,7 +191,7 @@ def test_a_chunk_of_another_study_is_not_accepted(folder, whole, computed, tmp_p
 
 
 def test_results_without_a_description_are_refused(folder, whole):
-    """Once `zarr.json` is lost, the arrays still say of which study they are."""
+    """Even without `zarr.json`, the arrays record the study that they belong to."""
     (folder / "results.zarr" / "zarr.json").unlink()
     with pytest.raises(
         rb.StudyError, match=r"zarr.json is damaged, and no other file shows that the results belong to"
@@ -204,7 +204,7 @@ def test_results_without_a_description_are_refused(folder, whole):
 
 
 def test_results_without_checksums_are_refused(folder, capsys):
-    """As an earlier version wrote them."""
+    """An earlier version wrote no checksums."""
     path = folder / "results.zarr" / "zarr.json"
     document = json.loads(path.read_text())
     document["attributes"] = {"format": 1} | {k: document["attributes"][k] for k in ("chunk", "study", "samples")}
@@ -243,7 +243,7 @@ def test_damage_in_an_unfinished_study_is_named_and_repaired(whole, computed, tm
 
 
 def test_statistics_after_a_repair_are_those_of_all_samples(tmp_path):
-    """Samples are added in blocks of 1024, which no chunk of 400 begins with."""
+    """Samples are added in blocks of 1024, which do not coincide with chunks of 400."""
     given = study(samples=3000, outputs={"motion": False})
     expected = given.run(tmp_path, chunk=400).load()
     before = files_of(tmp_path)
@@ -270,7 +270,7 @@ def test_a_repaired_study_stops_early_at_the_same_sample(tmp_path, computed):
 
 
 def test_a_run_killed_while_it_finishes_can_be_resumed(tmp_path, computed):
-    """Some arrays have the samples that were planned, the others those that were enough."""
+    """Some arrays have the planned number of samples, others the number at which the study stopped."""
     stop = {"measure": "height", "half_width": 0.002}
     given = study(samples=20_000, outputs={"motion": False}, stop_when=stop)
     given.run(tmp_path / "ended", chunk=400)

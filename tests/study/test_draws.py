@@ -1,4 +1,4 @@
-"""Designs and distributions: sample k is sample k, and has the distribution that was asked for."""
+"""Designs and distributions: sample k is reproducible and follows the requested distribution."""
 
 import numpy as np
 import pytest
@@ -135,7 +135,7 @@ def test_correlated_dispersions_keep_their_own_distributions(arm):
 
 
 def test_no_bit_of_a_draw_depends_on_the_chunk(arm):
-    """Of every distribution, and of numbers that hang together: which a matrix product would add up as it likes."""
+    """For every distribution and for correlated numbers, for which a matrix product has no fixed order of summation."""
     bodies = [f"cg[link{i}].{c}" for i in (1, 2) for c in "xyz"]
     matrix = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
     vary = [{"parameter": "cg", "how": "add", "distribution": Normal(std=0.01)}] + [

@@ -1,4 +1,4 @@
-"""Descriptions that are wrong, and places that cannot be written: refused in words that name the key."""
+"""Invalid descriptions and folders are refused with a message that names the key."""
 
 import errno
 import json
@@ -521,7 +521,7 @@ def test_a_distribution_with_infinite_values_is_refused(distribution, arm):
 
 @pytest.mark.parametrize("odd", [np.inf, np.nan])
 def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
-    """Between the quantiles that are looked at before: the other samples are the same to the last bit."""
+    """The infinite values lie between the quantiles checked in advance; other samples keep their bits."""
     finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
     infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
     expected, found = (study(arm, **vary("damping", d, targets="link1")).run() for d in (finite, infinite))
@@ -589,7 +589,7 @@ def scaled(factor):
 
 
 def test_a_function_that_has_changed_is_refused(arm, tmp_path, monkeypatch):
-    """What a function does is part of the study: its code, what it closes over, what stands behind its name."""
+    """The code, closure and globals of a function are part of the study."""
     for place, before, after in (
         ("names", lambda m, t: t.q[..., 0], lambda m, t: t.qd[..., 0]),
         ("closure", scaled(1.0), scaled(2.0)),

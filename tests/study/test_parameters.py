@@ -129,7 +129,7 @@ def test_varying_mass_alone_does_not_change_the_tensor(arm):
 
 
 def test_a_perturbed_inertia_is_that_of_the_stretched_body():
-    """The second moments of a cloud of points, each moved to exp(E / 2) x, give the tensor."""
+    """The tensor follows from the second moments of points that are moved to exp(E / 2) x."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3)) * [0.1, 0.2, 0.3]
     points -= points.mean(0)

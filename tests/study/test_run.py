@@ -1,4 +1,4 @@
-"""Running studies: the same bits however they are run, interrupted, and gone on with; and closed forms."""
+"""Running studies: bits that do not depend on how they are run or interrupted, and closed forms."""
 
 import json
 import multiprocessing
@@ -304,7 +304,7 @@ def test_a_study_stops_early_at_the_same_sample_for_any_chunk(arm, tmp_path):
 
 
 def test_a_failed_sample_is_recorded_and_the_study_continues(arm):
-    """Springs too stiff for the step, and masses below zero: of some samples only."""
+    """Some samples have springs that are too stiff for the step, or negative masses."""
     vary = [
         {"parameter": "stiffness", "targets": "link1", "distribution": {"kind": "discrete", "values": [1.0, 1e9]}},
         {
@@ -358,7 +358,7 @@ def test_a_study_without_dispersions_runs(arm, tmp_path):
 
 
 def test_a_study_does_not_stop_early_on_equal_samples(arm):
-    """An interval of no width says nothing where nothing has varied yet."""
+    """A confidence interval of zero width means only that no value has varied yet."""
     stop = {"measure": "rare", "half_width": 1e-9}
     measures = [{"name": "rare", "quantity": "function", "function": lambda model, motion: np.zeros(len(motion.q))}]
     results = swinging(arm, samples=3000, measures=measures, stop_when=stop).run()
@@ -366,7 +366,7 @@ def test_a_study_does_not_stop_early_on_equal_samples(arm):
 
 
 def test_a_chunk_of_nan_is_stored_and_checked_like_any_other(arm, tmp_path):
-    """An event that never happens has no time in any sample; the file of these NaN is there and has a checksum."""
+    """An event that never occurs has NaN as its time in all samples; their file is written and has a checksum."""
     study = swinging(arm, samples=20, events=[rb.Event("link1", value=100.0)])
     results = study.run(tmp_path, chunk=10).load()
     assert np.isnan(results.event_time).all()
@@ -380,7 +380,7 @@ def test_a_chunk_of_nan_is_stored_and_checked_like_any_other(arm, tmp_path):
 
 
 def test_samples_stopped_by_an_event_keep_their_final_state(rod):
-    """The rod falls from level to upright: the state at the event is the final one, and no failure."""
+    """The rod falls from horizontal to vertical. The state at the event is the final state."""
     study = rb.Study(
         model=rod,
         samples=20,
@@ -401,7 +401,7 @@ def test_samples_stopped_by_an_event_keep_their_final_state(rod):
 
 
 def test_a_pendulum_of_random_length_has_the_mean_period_of_its_closed_form():
-    """A point mass on a string: a quarter of the period is K(sin(a / 2)) sqrt(l / g)."""
+    """For a point mass on a string, a quarter of the period is K(sin(a / 2)) sqrt(l / g)."""
     point = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, cg=(1.0, 0, 0)), gravity=(10.0, 0, 0))
     lengths = stats.uniform(0.8, 0.4)
     study = rb.Study(
@@ -425,7 +425,7 @@ def test_a_pendulum_of_random_length_has_the_mean_period_of_its_closed_form():
 
 
 def test_a_linear_oscillator_has_the_variance_of_its_closed_form():
-    """x(t) = x0 cos(w t): the variance of x0 times cos^2, and stratified samples come nearer to it."""
+    """x(t) = x0 cos(w t) has the variance of x0 times cos^2; stratified samples are closer to it."""
     spring = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=(0.5, 0.5, 0.5)), gravity=(0, 0, 0))
     spring = spring.vary(stiffness=[8.0])
     given = {
@@ -474,7 +474,7 @@ def test_memory_is_bounded_by_the_chunk(arm):
 
 
 def test_the_store_is_created_completely_or_not_at_all(arm, tmp_path, monkeypatch):
-    """A run that is cut off while it makes its store leaves none."""
+    """A run that is interrupted while it creates its store leaves no store."""
 
     def cut_off(*arguments, **settings):
         raise KeyboardInterrupt

@@ -105,7 +105,7 @@ def test_a_histogram_counts_every_value():
 
 @pytest.mark.parametrize("before", [0.0, np.nan, 7.0])
 def test_quantiles_of_late_varying_values_are_within_their_error(before):
-    """The first blocks say nothing of where the numbers will be."""
+    """The first blocks do not show the range of later numbers."""
     late = np.random.default_rng(5).uniform(0.1, 0.6, 9000)
     values = np.concatenate([np.full(3000, before), late])
     quantiles = streamed(values, 1000).quantiles["x"]
