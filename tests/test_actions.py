@@ -906,7 +906,7 @@ def test_the_implicit_method_converges_with_first_order():
 
 
 def test_the_implicit_method_is_stable_for_any_stiffness():
-    """Damping, springs, gains and stops are a million times too stiff for an explicit step; all motions come to rest."""
+    """Damping, springs, gains and stops are a million times too stiff for an explicit step; all come to rest."""
     wild = {"damping": 1e6, "stiffness": 1e9, "limit_stiffness": 1e9, "upper_limit": 0.01, "friction": 1e5}
     motion = slider(**wild).simulate(
         columns(1.0, 0.0, -0.5), columns(0.0, 10.0, 3.0), 20.0, drives=[rb.PID("slide", 0.0, kp=1e8, kd=1e5)],

@@ -110,7 +110,7 @@ def test_the_derivative_with_respect_to_position_is_the_slope_along_integrate(tr
 
 
 def test_the_derivative_with_respect_to_velocity_is_the_slope(trees):
-    """Forces are quadratic in the velocities, so that differences are exact; C qd is half of the derivative times qd."""
+    """Forces are quadratic in the velocities, so differences are exact; C qd is half of the derivative times qd."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd

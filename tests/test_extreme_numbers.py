@@ -91,7 +91,7 @@ def test_dimensions_with_an_overflowing_inertia_are_refused_by_name(what, value)
 
 
 def test_the_added_inertia_of_a_thin_disc_agrees_with_lamb():
-    """It is 16 / 45 density a^5 (Lamb 1932, section 102). Thinner discs are refused, because round-off grows in them."""
+    """It is 16 / 45 density a^5 (Lamb 1932, section 102). Thinner discs are refused because of round-off."""
     disc = rb.Immersion.ellipsoid((1.0, 1.0, 1e-6))
     np.testing.assert_allclose(disc.added_volume.diagonal()[3:], [16 / 45, 16 / 45, 0.0], rtol=3e-6)
     assert np.isfinite(rb.Immersion.ellipsoid((1e44, 2e45, 1e50)).added_volume).all()

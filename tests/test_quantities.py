@@ -312,7 +312,7 @@ def test_power_is_the_rate_of_the_energy(trees):
 
 
 def test_hybrid_dynamics_agrees_with_forward_and_inverse_dynamics(trees):
-    """With shared masks and masks per sample. Unused inputs are NaN. Full and empty masks give the two special cases."""
+    """With shared masks and masks per sample. Unused inputs are NaN. Full and empty masks are special cases."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
         tau = model.inverse_dynamics(q, qd, qdd, wrenches)
