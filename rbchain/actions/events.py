@@ -46,7 +46,7 @@ class Event:
     >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     >>> motion = rod.simulate([[0.0]], [[2.0]], 1.0, method="rk4", step=0.03, events=[rb.Event("link1", value=1.0)])
     >>> float(motion.events[0].t[0, 0].round(9)), motion.message
-    (0.5, '1 of 1: An event ended the motion.')
+    (0.5, '1 of 1: An event ended the simulation.')
     """
 
     joint: str | None = None
