@@ -89,7 +89,7 @@ class ModelBuilder(SuggestsAttributes):
         self.nonphysical_inertia = nonphysical_inertia
         self.fluid_density = float(numbers(fluid_density, "fluid_density", ()))
         if self.fluid_density < 0.0:
-            raise ModelError(f"fluid_density is {self.fluid_density} kg/m^3; expected zero or more")
+            raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
         self._bodies: dict[str, _Body] = {}
         self._nonphysical: list[str] = []
         self._negative_moments: list[str] = []
@@ -149,8 +149,10 @@ class ModelBuilder(SuggestsAttributes):
         joint_name = name if joint_name is None else joint_name
         self._check_names(name, parent, joint_name)
         if not isinstance(joint, JOINTS):
-            expected = ", ".join(kind.__name__ for kind in JOINTS)
-            raise ModelError(f"body {name!r}: joint is {joint!r}; expected one of {expected}")
+            kinds = ", ".join(kind.__name__ for kind in JOINTS)
+            raise ModelError(
+                f"body {name!r}: joint is {joint!r}; expected an instance of {kinds}, such as Revolute(axis=(0, 0, 1))"
+            )
         placement = Pose() if placement is None else placement
         inertia = MASSLESS if inertia is None else inertia
         if not isinstance(placement, Pose) or placement.translation.shape != (3,):
@@ -315,7 +317,7 @@ class ModelBuilder(SuggestsAttributes):
         self._warn_of_nonphysical_inertia()
         if not moving:
             raise ModelError(
-                f"model {self.name!r} has no body that moves: all its joints are fixed; expected at least one that is not"
+                f"model {self.name!r} has no moving body: all its joints are fixed; expected at least one other joint"
             )
         names = [name for name, _ in moving]
         bodies = [self._bodies[name] for name in names]
@@ -358,7 +360,7 @@ class ModelBuilder(SuggestsAttributes):
         if self._negative_moments:
             warnings.warn(
                 f"model {self.name!r}: the inertia of {self._negative_moments} has a negative principal moment. It is "
-                "used unchanged: the kinetic energy may be negative, and accelerations may be wrong or NaN. Correct the "
+                "used unchanged, so that kinetic energies may be negative and accelerations wrong or NaN. Correct the "
                 "inertia",
                 stacklevel=3,
             )

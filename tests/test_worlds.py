@@ -122,14 +122,14 @@ def test_quantities_of_any_pint_registry_are_converted():
 @pytest.mark.parametrize(
     "value, dimension, sentence",
     [
-        ("30 cm", "mass", "mass is '30 cm'; expected a mass such as kg"),
-        ("5 kg", "force", "force is '5 kg'; expected a force such as N"),
-        ("3 lbf", "inertia", "inertia is '3 lbf'; expected an inertia such as kg m.2"),
-        ("30", "length", "length is '30'; expected a length such as m"),
-        ("30", "angle", "angle is '30'; expected an angle such as rad"),
+        ("30 cm", "mass", "mass is '30 cm'; expected a mass such as '1 kg'"),
+        ("5 kg", "force", "force is '5 kg'; expected a force such as '1 N'"),
+        ("3 lbf", "inertia", "inertia is '3 lbf'; expected an inertia such as '1 kg m.2'"),
+        ("30", "length", "length is '30'; expected a length such as '1 m'"),
+        ("30", "angle", "angle is '30'; expected an angle such as '1 rad'"),
         ("30 %", "angle", "angle is '30 %'"),
         ("3 m/m", "angle", "angle is '3 m/m'"),
-        ("3 foos", "length", "length is '3 foos'; expected a length such as m"),
+        ("3 foos", "length", "length is '3 foos'; expected a length such as '1 m'"),
         ("cm", "length", "length is 'cm'"),
         ("", "length", "length is ''"),
         ("1 + 2 m", "length", "length is '1 . 2 m'"),
@@ -138,7 +138,7 @@ def test_quantities_of_any_pint_registry_are_converted():
         ("1e999 m", "length", "length is inf; expected finite numbers"),
         ("20 degC", "length", "length is '20 degC'"),
         (["30 cm", "2 kg"], "length", "length is '2 kg'"),
-        (pint.Quantity(3.0, "s"), "mass", "mass is '3.0 second'; expected a mass such as kg"),
+        (pint.Quantity(3.0, "s"), "mass", "mass is '3.0 second'; expected a mass such as '1 kg'"),
         (pint.Quantity(3.0, ""), "angle", "angle is '3.0 dimensionless'"),
         (None, "mass", "mass is None; expected real numbers"),
         (np.inf, "mass", "mass is inf; expected finite numbers"),
@@ -152,7 +152,7 @@ def test_values_of_the_wrong_dimension_are_refused_by_name(value, dimension, sen
 
 
 def test_an_unknown_system_of_units_is_refused():
-    with pytest.raises(rb.ModelError, match="units are 'mks'; expected one of SI, mm-kg-s"):
+    with pytest.raises(rb.ModelError, match="units is 'mks'; expected one of SI, mm-kg-s"):
         Units("mks")
     with pytest.raises(rb.ModelError, match="degrees is 'no'; expected True or False"):
         Units("SI", degrees="no")

@@ -47,7 +47,7 @@ WRONG = {
     ),
     "a missing key": ("samples = 10", "", "samples is missing; expected a value for this key"),
     "no samples": ("samples = 10", "samples = 0", "samples is 0; expected a number greater than or equal to 1"),
-    "a wrong unit": ('"100 g"', '"100 mm"', r"vary\[0\].distribution: mass is '100 mm'; expected a mass such as kg"),
+    "a wrong unit": ('"100 g"', '"100 mm"', r"vary\[0\].distribution: mass is '100 mm'; expected .* such as '1 kg'"),
     "a unit where there is none": (
         'distribution = { kind = "normal", mean = "100 g", std = 0.01 }',
         'how = "multiply"\ndistribution = { kind = "normal", mean = "100 %", std = 0.01 }',
