@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .errors import StateError
 from .model.description import Description
-from .model.flatten import Dofs
+from .model.topology import Dofs
 from .real_arrays import FLOAT32, FLOAT64, excerpt, real_array
 
 POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv

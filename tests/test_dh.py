@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.io.dh import DHLink, base_pose, from_dh, turn
+from rbchain.io.dh import DHLink, base_pose, from_dh, rotation_about
 from tests.mechanisms import random_inertia
 
 pytestmark = pytest.mark.plain_python
@@ -15,7 +15,7 @@ RNG, ZERO = np.random.default_rng(0), np.zeros(4)
 
 def screw(axis, angle, along):
     T = np.eye(4)
-    T[:3, :3] = turn(axis, angle)
+    T[:3, :3] = rotation_about(axis, angle)
     T[axis, 3] = along
     return T
 
@@ -26,10 +26,10 @@ def test_frames_are_products_of_the_matrices_of_the_table(convention):
     kinds = ["revolute", "prismatic", "revolute", "prismatic"]
     links = [DHLink(*row, joint=kind, mass=1.0) for row, kind in zip(rows, kinds, strict=True)]
     eta, q = RNG.normal(size=6), RNG.normal(size=4)
-    base_rotation = turn(0, 0.7)
+    base_rotation = rotation_about(0, 0.7)
     chain = from_dh(links, convention=convention, base_rotation=base_rotation, base_coordinates=eta)
     T = np.eye(4)
-    T[:3, :3] = turn(2, eta[5]) @ turn(1, eta[4]) @ turn(0, eta[3]) @ base_rotation
+    T[:3, :3] = rotation_about(2, eta[5]) @ rotation_about(1, eta[4]) @ rotation_about(0, eta[3]) @ base_rotation
     T[:3, 3] = eta[:3]
     for i, ((a, alpha, d, theta), kind) in enumerate(zip(rows, kinds, strict=True)):
         turned, moved = (q[i], 0.0) if kind == "revolute" else (0.0, q[i])
@@ -43,7 +43,7 @@ def test_frames_are_products_of_the_matrices_of_the_table(convention):
 
 def two_link(density=0.0, **settings):
     link = DHLink(a=1.0, alpha=0.0, d=0.0, mass=1.0, cg=(-0.5, 0, 0), radius=0.1, length=1.0, friction=0.5)
-    return from_dh([link, link], base_rotation=turn(0, np.pi / 2), fluid_density=density, **settings)
+    return from_dh([link, link], base_rotation=rotation_about(0, np.pi / 2), fluid_density=density, **settings)
 
 
 @pytest.mark.parametrize("density", [0.0, 1000.0])
@@ -140,10 +140,14 @@ def test_three_link_arm_has_the_matrices_of_an_independent_sum():
         ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), mass=1)]], {}, "link 1: inertia is an Inertia, and mass 1"),
         ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), cg=(1, 0, 0))]], {}, "link 1: .*Leave out mass and cg"),
         ([[DHLink(1, 0, 0, mass=1, friction=-1)]], {}, "link 1: friction is -1.0 .*expected zero or more"),
-        ([[DHLink(1, 0, 0, mass=1, friction=1, motor_viscous_friction=-1)]], {}, "motor_viscous_friction -1.0"),
+        (
+            [[DHLink(1, 0, 0, mass=1, friction=1, motor_viscous_friction=-1)]],
+            {},
+            "motor_viscous_friction is -1.0; expected zero or more",
+        ),
         ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=-1)]], {}, "link 1: motor_coulomb_friction is -1.0"),
-        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 1))]], {}, "negative direction, zero or less"),
-        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(-1, -1))]], {}, "positive direction, zero or more"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 1))]], {}, "and zero or less for negative velocities"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(-1, -1))]], {}, "zero or more for positive velocities"),
         ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 0, -1))]], {}, "motor_coulomb_friction is"),
         ([[DHLink(1, 0, 0, mass=1, gear_ratio=np.inf)]], {}, "link 1: gear_ratio is inf; expected finite"),
         ([[DHLink(1, 0, 0, mass=1, rotor_inertia=-1)]], {}, "'link1': rotor_inertia is"),

@@ -115,13 +115,13 @@ def test_names_without_coordinates_are_skipped():
 @pytest.mark.parametrize(
     ("names", "counts", "message"),
     [
-        (["link1"], None, r"missing: \['link2'\]; expected each of \['link1', 'link2'\] once"),
-        (["link1", "link2", "hand"], None, r"unknown: \['hand'\]; expected"),
-        (["link1", "link2", "link1"], None, r"repeated: \['link1'\]; expected"),
-        (["link1", "hand"], [1, 1], r"missing: \['link2'\]; unknown: \['hand'\]; expected"),
+        (["link1"], None, r"missing: \['link2'\]\); expected each of \['link1', 'link2'\] once"),
+        (["link1", "link2", "hand"], None, r"\(unknown: \['hand'\]\); expected"),
+        (["link1", "link2", "link1"], None, r"\(repeated: \['link1'\]\); expected"),
+        (["link1", "hand"], [1, 1], r"missing: \['link2'\]; unknown: \['hand'\]\); expected"),
         (["link1", "link2"], [1, 0], r"missing: \['link2'\]"),
-        (["link1", "link2"], [1, 2], r"joint 'link2' has 2 positions there; expected 1, as here. Replace the cosine"),
-        (["link1", "link2"], [1], "there are 1 counts for 2 names"),
+        (["link1", "link2"], [1, 2], r"counts: joint 'link2' has 2 positions in the other order; expected 1, as in"),
+        (["link1", "link2"], [1], "counts has 1 entries and names has 2; expected one count for each joint"),
         ([], None, r"missing: \['link1', 'link2'\]"),
     ],
 )

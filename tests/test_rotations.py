@@ -99,7 +99,7 @@ def test_matrices_of_samples_become_the_nearest_rotations():
     ],
 )
 def test_a_matrix_that_is_not_a_rotation_is_refused(wrong):
-    with pytest.raises(rb.ModelError, match=r"rotation is .*; expected a rotation matrix, orthogonal to 1e-06"):
+    with pytest.raises(rb.ModelError, match=r"rotation is .*; expected a rotation matrix, orthogonal to within 1e-06"):
         rb.Pose(rotation=wrong)
     with pytest.raises(rb.ModelError, match=r"'b1' of sample 2: placement_rotation is .*; expected a rotation matrix"):
         many = np.tile(np.eye(3), (4, 2, 1, 1))

@@ -59,13 +59,13 @@ def test_a_payload_equals_a_fixed_body():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "there is no mass"),
-        ({"cg": (1, 0, 0)}, "there is no mass"),
+        ({}, "the mass is missing; expected mass="),
+        ({"cg": (1, 0, 0)}, "the mass is missing; expected mass="),
         ({"mass": rb.Inertia(1.0)}, "mass is an Inertia"),
         ({"mass": rb.Inertia(1.0), "inertia": (1, 1, 1)}, "mass is an Inertia"),
-        ({"mass": 1.0, "inertia": rb.Inertia(1.0)}, "mass or cg is given besides"),
-        ({"cg": (1, 0, 0), "inertia": rb.Inertia(1.0)}, "mass or cg is given besides"),
-        ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "mass or cg is given besides"),
+        ({"mass": 1.0, "inertia": rb.Inertia(1.0)}, "but mass or cg is given as well"),
+        ({"cg": (1, 0, 0), "inertia": rb.Inertia(1.0)}, "but mass or cg is given as well"),
+        ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "but mass or cg is given as well"),
     ],
 )
 def test_a_payload_given_twice_is_refused(given, sentence):

@@ -144,7 +144,7 @@ class Immersion:
         Examples
         --------
         >>> import rbchain as rb
-        >>> rb.Immersion.cylinder(0.1, 2.0).volume.round(6)
+        >>> round(rb.Immersion.cylinder(0.1, 2.0).volume, 6)
         0.062832
         """
         radius, length = positive(radius, "radius"), positive(length, "length")
@@ -171,7 +171,7 @@ class Immersion:
         Examples
         --------
         >>> import rbchain as rb
-        >>> rb.Immersion.sphere(0.1).volume.round(6)
+        >>> round(rb.Immersion.sphere(0.1).volume, 6)
         0.004189
         """
         volume = 4 / 3 * np.pi * positive(radius, "radius") ** 3

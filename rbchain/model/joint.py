@@ -162,11 +162,11 @@ class Free:
 
     Notes
     -----
-    q = [x, y, z, qx, qy, qz, qw] is the position of the body's origin (m) and the orientation of the body (unit
-    quaternion) in the placement frame. qd = [linear (m/s), angular (rad/s)] is the velocity of the body's origin
-    relative to the parent in body axes; qdd is its time derivative. tau = [force (N), moment about the origin (N m)]
-    is in body axes. Pinocchio's free-flyer has the same conventions. MuJoCo has the linear velocity in world axes, and
-    its quaternion begins with w.
+    The position q = [x, y, z, qx, qy, qz, qw] consists of the body's origin (m) and its orientation (unit quaternion)
+    in the placement frame. The velocity qd = [linear (m/s), angular (rad/s)] is that of the body's origin relative to
+    the parent, in body axes, and qdd is its time derivative. The joint force tau = [force (N), moment about the origin
+    (N m)] is in body axes. Pinocchio's free-flyer has the same conventions. MuJoCo has the linear velocity in world
+    axes, and its quaternion begins with w.
 
     Examples
     --------
@@ -191,9 +191,10 @@ class Spherical:
 
     Notes
     -----
-    q = [qx, qy, qz, qw] is the orientation of the body (unit quaternion) in the placement frame. qd is the angular
-    velocity relative to the parent (rad/s), qdd its time derivative, and tau the moment (N m), all in body axes.
-    Pinocchio and MuJoCo have the same conventions, except that MuJoCo's quaternion begins with w.
+    The position q = [qx, qy, qz, qw] is the orientation of the body (unit quaternion) in the placement frame. The
+    velocity qd is the angular velocity relative to the parent (rad/s), qdd is its time derivative, and tau is the
+    moment (N m), all in body axes. Pinocchio and MuJoCo have the same conventions, except that MuJoCo's quaternion
+    begins with w.
 
     Examples
     --------

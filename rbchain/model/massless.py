@@ -16,7 +16,8 @@ import numpy as np
 
 from ..core.algorithms.aba import ROUND_OFF_FACTOR
 from .description import VARIABLE_FIELDS, Description, is_in_water
-from .flatten import Dofs, added_matrices, dofs_of
+from .parameters import added_matrices
+from .topology import Dofs, dofs_of
 
 NOISE = ROUND_OFF_FACTOR * np.finfo(np.float64).eps
 RANDOM_POSITIONS = 2  # a single one may be close to a singular position of a valid mechanism

@@ -1,4 +1,4 @@
-"""Join a rigid payload to one body: the masses, centres of mass and tensors for `Model.with_payload`."""
+"""Join a payload to one body: masses, centres of mass and inertia tensors for `Model.with_payload`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def fields_with_payload(
             f"payload on {name!r}: this frame is fixed to the world; expected a moving body or a frame fixed to one"
         )
     R = frame.pose.rotation
-    load, center, tensor = _payload_arrays(f"payload on {name!r}", mass, cg, inertia)
+    payload, center, tensor = _payload_arrays(f"payload on {name!r}", mass, cg, inertia)
     arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
     own_mass, own_cg = description.mass[..., frame.body], description.cg[..., frame.body, :]
-    total = own_mass + load
-    moment = own_mass[..., None] * own_cg + load[..., None] * arm
+    total = own_mass + payload
+    moment = own_mass[..., None] * own_cg + payload[..., None] * arm
     center = np.where(total[..., None] > 0.0, moment / np.where(total > 0.0, total, 1.0)[..., None], arm)
     about_center = (
         description.inertia[..., frame.body, :, :]
         + tensor_of_point(own_mass, own_cg - center)
         + tensor
-        + tensor_of_point(load, arm - center)
+        + tensor_of_point(payload, arm - center)
     )
     return {
         "mass": _replaced(description.mass, frame.body, total, 1),

@@ -246,9 +246,7 @@ def _pint() -> Any:
     try:
         import pint
     except ImportError:
-        raise ImportError(
-            "units need the package pint, which is not installed; run: pip install 'rbchain[units]'"
-        ) from None
+        raise ImportError("units need the package pint, which is missing: pip install 'rbchain[units]'") from None
     return pint
 
 

@@ -13,9 +13,9 @@ from ..errors import ModelError
 from ..real_arrays import real_array
 from . import validation
 from .description import VARIABLE_FIELDS, Description
-from .flatten import Dofs
 from .inertia import as_arrays
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
+from .topology import Dofs
 
 NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arguments import FLOAT32, copied_to
-from ..model.flatten import POSING_CODES
 from ..model.joint_order import index_arrays
+from ..model.topology import POSING_CODES
 from .attributes import Attributes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import RbchainError, StudyError
-from ..model.flatten import COLUMNS, WATER_COLUMNS
+from ..model.parameters import COLUMNS, WATER_COLUMNS
 from ..real_arrays import FLOAT64
 from .description import Dispersion
 from .nominal import Nominal
