@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .actions.drives import ONE_JOINT, OneJointDrive
 from .chain import Model
 from .errors import ModelError
-from .misspelt import SuggestsAttributes
+from .misspelt import SuggestsAttributes, suggestion
 from .model import validation
 from .model.description import Description, Frame, water_of
 from .model.immersion import Immersion
@@ -23,6 +23,7 @@ from .model.massless import remedies
 from .model.passive import PASSIVE_FIELDS, PassiveForces
 from .model.pose import Pose, numbers, vector3
 from .model.visual import Visual
+from .real_arrays import excerpt
 
 MASSLESS = Inertia(0.0)
 
@@ -156,7 +157,9 @@ class ModelBuilder(SuggestsAttributes):
         placement = Pose() if placement is None else placement
         inertia = MASSLESS if inertia is None else inertia
         if not isinstance(placement, Pose) or placement.translation.shape != (3,):
-            raise ModelError(f"body {name!r}: placement is {placement!r}; expected a single Pose")
+            raise ModelError(
+                f"body {name!r}: placement is {placement!r}; expected one Pose, such as Pose(translation=(0, 0, 1))"
+            )
         self._expect(name, "inertia", inertia, Inertia)
         validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
         self._check_inertia(name, inertia)
@@ -177,7 +180,7 @@ class ModelBuilder(SuggestsAttributes):
         self._expect(name, "limits", limits, JointLimits)
         ranges = limits.of_dofs(name, joint)
         if not isinstance(visuals, (list, tuple)):
-            raise ModelError(f"body {name!r}: visuals is {visuals!r}; expected a list of Visual")
+            raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
         for visual in visuals:
             self._expect(name, "an element of visuals", visual, Visual)
         self._bodies[name] = _Body(
@@ -260,6 +263,7 @@ class ModelBuilder(SuggestsAttributes):
         if drive.joint not in joints:
             raise ModelError(
                 f"drive: its joint is {drive.joint!r}; expected a joint that was added before: one of {joints}"
+                f"{suggestion(drive.joint, joints)}"
             )
         body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
         if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
@@ -391,8 +395,8 @@ class ModelBuilder(SuggestsAttributes):
             if parent is not None and parent not in self._bodies:
                 others = [other for other in self._bodies if other != name]
                 raise ModelError(
-                    f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected one of {others}, "
-                    "or None for the world"
+                    f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
+                    f"world, or one of {others}{suggestion(parent, others)}"
                 )
             if parent is not None and parent not in seen:
                 if self._is_in_cycle(name):

@@ -12,11 +12,11 @@ from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from .errors import ModelError, StateError
 from .lock_free import cached_property
 from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
-from .model.parameters import batch_shape_of
-from .model.topology import dofs_of, topology_of
 from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
+from .model.parameters import batch_shape_of
 from .model.pose import Pose, vector3
 from .model.precision import parameters_and_variation
+from .model.topology import dofs_of, topology_of
 from .real_arrays import excerpt
 
 

@@ -79,7 +79,7 @@ def in_order(words, *parts):
         ({"lower_limit": np.inf, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
         ({"upper_limit": 1.0}, "limit_stiffness", "more than zero, because the joint has a lower_limit or upper_limit"),
         ({"lower_limit": -1.0}, "limit_stiffness", "more than zero, because the joint has a lower_limit or"),
-        ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "at least friction, or zero"),
+        ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "at least friction, which is 2.0, or zero"),
     ],
 )
 def test_invalid_passive_forces_are_refused_with_body_and_field(given, field, expected):

@@ -139,6 +139,6 @@ def test_a_parent_must_be_the_name_of_a_body(parent):
 def test_a_name_that_cannot_be_encoded_is_refused_by_save(tmp_path):
     builder = rb.ModelBuilder()
     builder.add_body("half a pair \ud800", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    with pytest.raises(rb.FileFormatError, match=r"arm\.toml: a name contains .*UTF-8"):
+    with pytest.raises(rb.FileFormatError, match=r"arm\.toml: a name in the model contains .*UTF-8"):
         rb.save(builder.build(), tmp_path / "arm.toml")
     assert not (tmp_path / "arm.toml").exists()

@@ -187,9 +187,13 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
     ("old", "new", "message"),
     [
         ("rbchain 1", "rbchain 9", "format is 'rbchain 9'; expected the line: format = .rbchain 1."),
-        ("mass =", "mas =", "body 'upper' has no key 'mas'; did you mean mass.; the keys are name, parent"),
-        ('"revolute"', '"hinge"', "body 'upper': the kind of the joint is 'hinge'; expected one of revolute"),
-        ("axis", "axes", "body 'upper': Revolute has no key 'axes'; did you mean axis.; the keys are axis"),
+        ("mass =", "mas =", "body 'upper' has the unknown key 'mas'; expected name, parent, .*; did you mean mass.$"),
+        (
+            '"revolute"',
+            '"hinge"',
+            "body 'upper': the kind of the joint is 'hinge'; expected joint = .* one of revolute",
+        ),
+        ("axis", "axes", "body 'upper': Revolute has the unknown key 'axes'; .* did you mean axis.$"),
         ("axis = [0, 0, 1]", "axis = [0, 0, 0]", r"joint 'upper': axis is \[0.0, 0.0, 0.0\]; expected a non-zero"),
         ("mass = 2.0", "mass = -2.0", "body 'upper': mass is -2.0"),
         ("[[body]]", "[body]", "expected tables"),
@@ -197,14 +201,14 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
         (
             "mass = 2.0",
             'mass = 2.0\nparent = "elbow"',
-            "parent is 'elbow', which is not a body of the model; expected one of",
+            "parent is 'elbow', which is not a body of the model; expected None for the world",
         ),
         (
             "mass = 2.0",
             "mass = 2.0\npassive = { damp = 1.0 }",
-            "body 'upper': PassiveForces has no key 'damp'; did you mean damping",
+            "body 'upper': PassiveForces has the unknown key 'damp'; .*; did you mean damping.$",
         ),
-        ('"revolute"', '"screw"', "body 'upper': Screw needs the keys pitch, which are missing"),
+        ('"revolute"', '"screw"', "body 'upper': required keys of Screw are missing: pitch"),
         ('format = "rbchain 1"', "", "the key format is missing; expected the line: format = .rbchain 1."),
         ("format", "= format", "the file is not valid TOML"),
     ],
@@ -220,7 +224,7 @@ def test_a_varied_model_cannot_be_saved(tmp_path):
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
-    with pytest.raises(rb.FileFormatError, match=r"the name ends in \.step; expected \.toml or \.urdf"):
+    with pytest.raises(rb.FileFormatError, match=r"the name ends in '\.step'; expected '\.toml' or '\.urdf'"):
         rb.save(rb.Model.serial_chain(2), tmp_path / "model.step")
 
 
@@ -232,7 +236,7 @@ def test_visuals_use_the_units_of_the_file_and_mesh_paths_relative_to_it(tmp_pat
     np.testing.assert_allclose(box.size, (0.2, 0.1, 0.1))
     np.testing.assert_allclose(box.pose.translation, (0.1, 0, 0))
     assert mesh.file == str(tmp_path / "arm.stl")
-    with pytest.raises(rb.FileFormatError, match="body 'upper': visual has no key 'pose'; the keys are shape"):
+    with pytest.raises(rb.FileFormatError, match="body 'upper': visual has the unknown key 'pose'; expected shape"):
         read(tmp_path, ARM + 'visual = [{ shape = "sphere", size = [1], pose = {} }]')
 
 

@@ -339,7 +339,7 @@ def test_a_mesh_that_is_not_closed_is_refused(saved, spoil, sentence, ending):
         ("mesh.obj", b"v 0 0 0\nv 1 0 0\n", "mesh"),
         ("mesh.obj", b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "some coordinates are NaN or infinite"),
         ("mesh.obj", b"v 0 0 0\nv 1 0 0\nf 1 2 7\n", "cannot be read"),
-        ("mesh.ply", b"ply\n", "the name ends in .ply; expected a mesh that ends in .stl or .obj"),
+        ("mesh.ply", b"ply\n", "the name ends in '.ply'; expected a mesh, '.stl' or '.obj'"),
     ],
 )
 def test_files_without_a_mesh_are_refused(tmp_path, name, text, sentence):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
+from ..misspelt import SuggestsAttributes
 from .signals import SignalLike
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ ControllerModel: TypeAlias = Union[str, "Model"]
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedForce:
+class PrescribedForce(SuggestsAttributes):
     """A motor that gives a force over time.
 
     Parameters
@@ -46,7 +47,7 @@ class PrescribedForce:
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedAcceleration:
+class PrescribedAcceleration(SuggestsAttributes):
     """A motor that gives whatever force an acceleration over time (rad/s^2, m/s^2) takes: `Trajectory.tau` tells."""
 
     joint: str
@@ -55,7 +56,7 @@ class PrescribedAcceleration:
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedVelocity:
+class PrescribedVelocity(SuggestsAttributes):
     """A motor that forces a velocity over time (rad/s, m/s), from the start on, whatever the initial state says.
 
     Its acceleration is the signal's exact derivative: a signal that jumps has none.
@@ -67,7 +68,7 @@ class PrescribedVelocity:
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedPosition:
+class PrescribedPosition(SuggestsAttributes):
     """A motor that forces a position over time (rad, m), from the start on, whatever the initial state says.
 
     Velocity and acceleration are the signal's exact derivatives: one with kinks, such as a linear table, is refused.
@@ -79,7 +80,7 @@ class PrescribedPosition:
 
 
 @dataclass(frozen=True, eq=False)
-class PID:
+class PID(SuggestsAttributes):
     """A motor that follows a reference: kp e + ki (integral of e) + kd de/dt with e = reference - q.
 
     Parameters
@@ -120,7 +121,7 @@ class PID:
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque:
+class ComputedTorque(SuggestsAttributes):
     """A motor whose force follows from a model: qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e).
 
     The controller uses `model`, as for `PID`, and the torques of the other actuators; it does not know friction,
@@ -140,7 +141,7 @@ class ComputedTorque:
 
 
 @dataclass(frozen=True, eq=False)
-class UserForces:
+class UserForces(SuggestsAttributes):
     """Joint forces from a function of the user's own, added to what the drives give.
 
     Parameters

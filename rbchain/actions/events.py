@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..misspelt import SuggestsAttributes
+
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class Event(SuggestsAttributes):
     """A joint passes a value, or a function of the state changes its sign.
 
     Parameters
@@ -61,7 +63,7 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class EventRecord:
+class EventRecord(SuggestsAttributes):
     """When an event happened.
 
     Attributes

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StateError
+from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Signal:
+class Signal(SuggestsAttributes):
     """A number over time: a polynomial, a table of polynomial pieces, or either plus sines.
 
     Made by `Signal.constant`, `Signal.polynomial`, `Signal.sines` or `Signal.table`; wherever a signal is expected, a

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StateError
+from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 from .signals import Signal, ThreeSignals, three_signals
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench:
+class Wrench(SuggestsAttributes):
     """A force and a moment on a body, over time.
 
     Parameters
@@ -54,7 +55,7 @@ class Wrench:
 
 
 @dataclass(frozen=True, eq=False)
-class Current:
+class Current(SuggestsAttributes):
     """The velocity of the water, the same everywhere, over time.
 
     Parameters

@@ -80,7 +80,7 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
 
         return load_mjcf(path, nonphysical_inertia)
     raise FileFormatError(
-        f"{path}: the name ends in {path.suffix or 'no suffix'}; expected .urdf, .xml (MJCF) or .toml"
+        f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'"
     )
 
 
@@ -132,7 +132,7 @@ def save(model: Model, path: str | Path) -> None:
 
         text = urdf_of(model)
     else:
-        raise FileFormatError(f"{path}: the name ends in {path.suffix or 'no suffix'}; expected .toml or .urdf")
+        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.toml' or '.urdf'")
     try:
         content = text.encode()
     except UnicodeEncodeError as error:

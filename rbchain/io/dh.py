@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from ..model import validation
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
@@ -23,7 +24,7 @@ JOINTS: dict[str, type[Revolute | Prismatic]] = {"revolute": Revolute, "prismati
 
 
 @dataclass(frozen=True, eq=False)
-class DHLink:
+class DHLink(SuggestsAttributes):
     """A row of a Denavit-Hartenberg table, with the properties of the link, the joint and the motor.
 
     The friction of the motor is given at its shaft, as B and Tc in Corke's Robotics Toolbox. At the joint it is a

@@ -130,7 +130,7 @@ def _triangles(path: Path) -> np.ndarray:
     """Read the corners (triangles, 3, 3) of all triangles in a file."""
     if path.suffix.lower() not in ENDINGS:
         raise FileFormatError(
-            f"{path}: the name ends in {path.suffix or 'no suffix'}; expected a mesh, {' or '.join(ENDINGS)}"
+            f"{path}: the name ends in {path.suffix!r}; expected a mesh, {' or '.join(map(repr, ENDINGS))}"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")

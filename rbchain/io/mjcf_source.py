@@ -29,7 +29,7 @@ class Source:
                 f"{path}: MJCF files need the package mujoco, which is missing: pip install 'rbchain[mjcf]'"
             )
         if not path.exists():
-            raise FileNotFoundError(path)
+            raise FileNotFoundError(f"{path}: no such file")
         try:
             self.model: Any = mujoco.MjModel.from_xml_path(str(path))
             self.model.names.decode()

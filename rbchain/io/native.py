@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -62,7 +62,7 @@ from ..real_arrays import excerpt
 Part = TypeVar("Part")
 
 FORMAT = "rbchain 1"
-KINDS: dict[str, Callable[..., AnyJoint]] = {joint.kind: joint for joint in JOINTS}
+KINDS: dict[str, type[AnyJoint]] = {joint.kind: joint for joint in JOINTS}
 MODEL_KEYS = (
     "format",
     "name",
@@ -204,13 +204,13 @@ def _expect_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> 
     unknown = sorted(set(given) - set(known))
     if unknown:
         meant = suggestion(unknown[0], known)
-        raise FileFormatError(f"{where} has no key {unknown[0]!r}{meant}; the keys are {', '.join(known)}")
+        raise FileFormatError(f"{where} has the unknown key {unknown[0]!r}; expected {', '.join(known)}{meant}")
 
 
 def _tables(given: Mapping[str, Any], key: str) -> list[Any]:
     tables = given.get(key, [])
     if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
-        raise FileFormatError(f"{key} is {excerpt(tables)}; expected tables that begin with [[{key}]]")
+        raise FileFormatError(f"{key} is {excerpt(tables)}; expected a list of tables, each written as [[{key}]]")
     return tables
 
 
@@ -227,7 +227,7 @@ def _made(where: str, kind: type[Part], given: Mapping[str, Any]) -> Part:
     _expect_keys(f"{where}: {kind.__name__}", given, [field.name for field in known])
     missing = [field.name for field in known if _is_required(field) and field.name not in given]
     if missing:
-        raise FileFormatError(f"{where}: {kind.__name__} needs the keys {', '.join(missing)}, which are missing")
+        raise FileFormatError(f"{where}: required keys of {kind.__name__} are missing: {', '.join(missing)}")
     try:
         return kind(**given)
     except TypeError as error:  # a value of a wrong type, such as a list as the shape of a visual
@@ -242,8 +242,8 @@ def _joint(where: str, given: Mapping[str, Any]) -> AnyJoint:
     given = dict(given)
     kind = given.pop("kind", None)
     if kind not in KINDS:
-        found = "joint is missing or has no kind" if kind is None else f"the kind of the joint is {kind!r}"
-        raise FileFormatError(f"{where}: {found}; expected one of {', '.join(KINDS)}")
+        found = "the kind of the joint is missing" if kind is None else f"the kind of the joint is {kind!r}"
+        raise FileFormatError(f"{where}: {found}; expected joint = {{ kind = ... }} with one of {', '.join(KINDS)}")
     if kind == Composite.kind:
         return _made(where, Composite, {"joints": [_joint(where, part) for part in given.get("joints", [])]})
     return _made(where, KINDS[kind], given)

@@ -102,7 +102,8 @@ def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
     roots = sorted(links - set(parents))
     if len(roots) != 1:
         raise FileFormatError(
-            f"{path}: {len(roots)} links have no parent joint ({roots}); expected exactly one, the root link"
+            f"{path}: {len(roots)} links have no parent joint ({roots}); expected exactly one, the root link. Connect "
+            "the others with joints"
         )
     reached, waiting = set(), roots[:]
     while waiting:
@@ -203,8 +204,9 @@ def _check_numbers(path: Path, owner: Any, element: Any) -> None:
             except (AttributeError, ValueError):
                 numbers = []
             if len(numbers) != count or not np.isfinite(numbers).all():
-                where = f"{path}: {owner.tag} {owner.get('name')!r}: <{child.tag}> {attribute}"
-                raise FileFormatError(f"{where} is {text!r}; expected {count} finite number{'s' * (count > 1)}")
+                where = f"{path}: {owner.tag} {owner.get('name')!r}: the attribute {attribute} of <{child.tag}>"
+                found = "is missing" if text is None else f"is {text!r}"
+                raise FileFormatError(f"{where} {found}; expected {count} finite number{'s' * (count > 1)}")
 
 
 def _joint(joint: Joint) -> AnyJoint:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .joint import axes_along
 from .pose import Array, Pose, asymmetry, numbers, positive, unit_axis, vector3
 
@@ -35,7 +36,7 @@ def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Immersion:
+class Immersion(SuggestsAttributes):
     """Buoyancy, added mass and drag of a body in a fluid at rest or in a current.
 
     The density of the fluid is that of the model. All matrices refer to `frame`, with linear components before angular
@@ -261,8 +262,7 @@ class Immersion:
         """
         if self.has_drag and other.has_drag:
             raise ModelError(
-                "it has drag and is fixed to a body with drag; expected drag on only one of bodies that are fixed to "
-                "each other"
+                "this body and a body fixed to it both have drag; expected drag in only one of their Immersions"
             )
         one, two = (self, other) if self.has_drag else (other, self)
         volume = one.volume + two.volume

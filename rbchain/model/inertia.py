@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .materials import density_of
 from .pose import LARGEST, Array, Pose, asymmetry, numbers, positive, rotation_matrix, unit_axis, vector3
 
@@ -38,7 +39,7 @@ def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class Inertia(SuggestsAttributes):
     """Mass properties of a rigid body.
 
     Parameters

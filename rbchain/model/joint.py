@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .pose import Array, normalized, numbers, vector3
 
 X, Y, Z = np.eye(3)
@@ -32,7 +33,7 @@ def _direction(axis: npt.ArrayLike) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Revolute:
+class Revolute(SuggestsAttributes):
     """Revolute joint: rotates about `axis` by q.
 
     Parameters
@@ -63,7 +64,7 @@ class Revolute:
 
 
 @dataclass(frozen=True, eq=False)
-class Prismatic:
+class Prismatic(SuggestsAttributes):
     """Prismatic joint: translates along `axis` by q.
 
     Parameters
@@ -94,7 +95,7 @@ class Prismatic:
 
 
 @dataclass(frozen=True, eq=False)
-class Screw:
+class Screw(SuggestsAttributes):
     """Screw joint: rotates about `axis` by q and translates along it by `pitch` q.
 
     Parameters
@@ -138,7 +139,7 @@ class Screw:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(SuggestsAttributes):
     """Fixed joint: the body is merged into its parent body, and its name becomes the name of a frame.
 
     Examples
@@ -157,7 +158,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Free:
+class Free(SuggestsAttributes):
     """Free joint: six degrees of freedom.
 
     Notes
@@ -186,7 +187,7 @@ class Free:
 
 
 @dataclass(frozen=True)
-class Spherical:
+class Spherical(SuggestsAttributes):
     """Spherical joint (ball joint): rotates about any axis through the origin; three degrees of freedom.
 
     Notes
@@ -208,7 +209,7 @@ class Spherical:
 
 
 @dataclass(frozen=True, eq=False)
-class Composite:
+class Composite(SuggestsAttributes):
     """Composite joint: joints with one degree of freedom in series at the same point.
 
     Parameters
@@ -253,7 +254,7 @@ class Composite:
 
 
 @dataclass(frozen=True, eq=False)
-class Universal:
+class Universal(SuggestsAttributes):
     """Universal joint: rotates about `first`, and then about `second` in the rotated frame.
 
     Parameters
@@ -286,7 +287,7 @@ class Universal:
 
 
 @dataclass(frozen=True, eq=False)
-class Planar:
+class Planar(SuggestsAttributes):
     """Planar joint: translates in the plane normal to `axis`, and then rotates about `axis`.
 
     Parameters

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .joint import AnyJoint
 from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class JointLimits:
+class JointLimits(SuggestsAttributes):
     """Limits of a joint, as in robot description files.
 
     rbchain stores them for planners, viewers and files but does not enforce them. Use the stops of `PassiveForces` to

@@ -1,6 +1,7 @@
 """Densities of common materials."""
 
 from ..errors import ModelError
+from ..misspelt import suggestion
 from .pose import positive
 
 #: Densities in kg/m^3 at room temperature: rounded typical values of engineering handbooks, such as Shigley's
@@ -94,7 +95,8 @@ def density_of(material: str | float) -> float:
     if isinstance(material, str):
         density = _BY_NAME.get(_plain(material))
         if density is None:
-            raise ModelError(f"material is {material!r}; expected a density in kg/m^3, or one of {_names()}")
+            meant = suggestion(material, [*DENSITIES, *ALIASES])
+            raise ModelError(f"material is {material!r}; expected a density in kg/m^3, or one of {_names()}{meant}")
         return density
     try:
         return positive(material, "density")

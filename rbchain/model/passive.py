@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .joint import AnyJoint
 from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class PassiveForces:
+class PassiveForces(SuggestsAttributes):
     """Passive forces of a joint: springs, damping, friction and stops.
 
     At the position q and the velocity v, the passive force is the sum of
@@ -135,23 +136,28 @@ def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None
         if field in ABOVE_ZERO:
             refuse(names, value <= 0.0, field, value, "expected more than zero")
     lower, upper = found["lower_limit"], found["upper_limit"]
-    refuse(names, lower >= upper, "lower_limit", lower, "expected less than upper_limit")
+    refuse(names, lower >= upper, "lower_limit", lower, "expected less than upper_limit, which is {}", upper)
     limited = (lower > -np.inf) | (upper < np.inf)
     without_stiffness = limited & (found["limit_stiffness"] == 0.0)
     expected = "expected more than zero, because the joint has a lower_limit or upper_limit"
     refuse(names, without_stiffness, "limit_stiffness", found["limit_stiffness"], expected)
     lower_than_sliding = (found["static_friction"] > 0.0) & (found["static_friction"] < found["friction"])
-    expected = "expected at least friction, or zero for no Stribeck effect"
-    refuse(names, lower_than_sliding, "static_friction", found["static_friction"], expected)
+    expected = "expected at least friction, which is {}, or zero for no Stribeck effect"
+    refuse(names, lower_than_sliding, "static_friction", found["static_friction"], expected, found["friction"])
     driving = np.abs(found["friction_asymmetry"]) > found["friction"]
-    expected = "expected an absolute value of at most friction; otherwise friction would accelerate the joint"
-    refuse(names, driving, "friction_asymmetry", found["friction_asymmetry"], expected)
+    expected = "expected an absolute value of at most friction, which is {}. Otherwise friction would drive the joint"
+    refuse(names, driving, "friction_asymmetry", found["friction_asymmetry"], expected, found["friction"])
 
 
-def refuse(names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str) -> None:
-    """Raise a ModelError for the first degree of freedom (and sample) for which `bad` (..., nv) is true."""
+def refuse(
+    names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str, bound: npt.ArrayLike = 0.0
+) -> None:
+    """Raise a ModelError for the first degree of freedom (and sample) for which `bad` (..., nv) is true.
+
+    The value of `bound` (..., nv) there is inserted into the text `expected`.
+    """
     if np.any(bad):
         *sample, dof = (int(i) for i in np.argwhere(bad)[0])
         where = f" of sample {sample[0] if len(sample) == 1 else tuple(sample)}" if sample else ""
-        value = np.broadcast_to(values, np.shape(bad))[(*sample, dof)]
-        raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected}")
+        value, limit = (np.broadcast_to(x, np.shape(bad))[(*sample, dof)] for x in (values, bound))
+        raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected.format(limit)}")

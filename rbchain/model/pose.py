@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 
 #: Largest error of a given rotation matrix, as entries of R R^T - 1. The nearest rotation replaces the matrix.
@@ -40,7 +41,8 @@ def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = Non
     """Copy real numbers to an array; raise a ModelError that names them as `what` if they are invalid."""
     found = np.array(real_array(what, value, ModelError))
     if shape is not None and found.shape != shape:
-        raise ModelError(f"{what} has shape {found.shape}; expected {shape or 'a single number'}")
+        description = f"has shape {found.shape}" if found.shape else f"is the single number {found}"
+        raise ModelError(f"{what} {description}; expected {f'shape {shape}' if shape else 'a single number'}")
     if finite and not np.isfinite(found).all():
         raise ModelError(f"{what} is {found.tolist()}; expected finite numbers")
     return found
@@ -93,7 +95,10 @@ def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
         ]
         return nearest_rotation(np.array(matrix) / (xx + yy + zz + ww))
     if found.shape != (3, 3):
-        raise ModelError(f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]")
+        raise ModelError(
+            f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]. Convert Euler "
+            "angles to one of them"
+        )
     if not is_rotation(found):
         raise ModelError(
             f"rotation is {found.tolist()}; expected a rotation matrix, orthogonal to within {NEARLY_ORTHOGONAL:g} and "
@@ -150,7 +155,7 @@ def _exponent(vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Pose:
+class Pose(SuggestsAttributes):
     """Position and orientation of a frame in an outer frame.
 
     A point p in the frame has the outer coordinates ``rotation @ p + translation``. Poses that rbchain returns may be

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .pose import numbers
 
 #: SI unit of each quantity; angles are in radians.
@@ -74,7 +75,7 @@ UNIT = r"(?:°|[^\W\d]\w*)(?:\s*(?:\^|\*\*)\s*-?\d)?"
 MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({UNIT}(?:(?:\s*[*/·]\s*|\s+){UNIT})*)\s*")
 
 
-class Units:
+class Units(SuggestsAttributes):
     """A system of units, with methods that convert its numbers to SI.
 
     Parameters

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .pose import Made, Pose, numbers
 
 #: Number of lengths that define the size of each shape.
@@ -15,7 +16,7 @@ SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "me
 
 
 @dataclass(frozen=True, eq=False)
-class Visual:
+class Visual(SuggestsAttributes):
     """A shape fixed to a body, for pictures.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..core.algorithms.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .attributes import Attributes
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
@@ -19,7 +20,7 @@ NOTHING_NEW = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class BaseParameters:
+class BaseParameters(SuggestsAttributes):
     """The combinations of inertial parameters that the motion depends on.
 
     Attributes
