@@ -196,7 +196,7 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
         ("axis", "axes", "body 'upper': Revolute has the unknown key 'axes'; .* did you mean axis.$"),
         ("axis = [0, 0, 1]", "axis = [0, 0, 0]", r"joint 'upper': axis is \[0.0, 0.0, 0.0\]; expected a non-zero"),
         ("mass = 2.0", "mass = -2.0", "body 'upper': mass is -2.0"),
-        ("[[body]]", "[body]", "expected tables"),
+        ("[[body]]", "[body]", r"body is .*; expected a list of tables, each written as \[\[body\]\]"),
         ("mass = 2.0", 'mass = "2 m"', "mass is '2 m'; expected a mass"),
         (
             "mass = 2.0",
