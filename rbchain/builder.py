@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .actions.drives import ONE_JOINT, OneJointDrive
 from .chain import Model
 from .errors import ModelError
-from .misspelt import SuggestsAttributes, suggestion
+from .misspelt import SuggestsAttributes, did_you_mean
 from .model import validation
 from .model.description import Description, Frame, water_of
 from .model.immersion import Immersion
@@ -263,7 +263,7 @@ class ModelBuilder(SuggestsAttributes):
         if drive.joint not in joints:
             raise ModelError(
                 f"drive: its joint is {drive.joint!r}; expected a joint that was added before: one of {joints}"
-                f"{suggestion(drive.joint, joints)}"
+                f"{did_you_mean(drive.joint, joints)}"
             )
         body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
         if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
@@ -396,7 +396,7 @@ class ModelBuilder(SuggestsAttributes):
                 others = [other for other in self._bodies if other != name]
                 raise ModelError(
                     f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
-                    f"world, or one of {others}{suggestion(parent, others)}"
+                    f"world, or one of {others}{did_you_mean(parent, others)}"
                 )
             if parent is not None and parent not in seen:
                 if self._is_in_cycle(name):

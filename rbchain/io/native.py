@@ -48,7 +48,7 @@ from ..actions.tables import DRIVES, action_of
 from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import FileFormatError, ModelError, StateError
-from ..misspelt import suggestion
+from ..misspelt import did_you_mean
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
@@ -203,7 +203,7 @@ def _has_text(value: Any) -> bool:
 def _expect_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
-        meant = suggestion(unknown[0], known)
+        meant = did_you_mean(unknown[0], known)
         raise FileFormatError(f"{where} has the unknown key {unknown[0]!r}; expected {', '.join(known)}{meant}")
 
 

@@ -1,7 +1,7 @@
 """Densities of common materials."""
 
 from ..errors import ModelError
-from ..misspelt import suggestion
+from ..misspelt import did_you_mean
 from .pose import positive
 
 #: Densities in kg/m^3 at room temperature: rounded typical values of engineering handbooks, such as Shigley's
@@ -95,7 +95,7 @@ def density_of(material: str | float) -> float:
     if isinstance(material, str):
         density = _BY_NAME.get(_plain(material))
         if density is None:
-            meant = suggestion(material, [*DENSITIES, *ALIASES])
+            meant = did_you_mean(material, [*DENSITIES, *ALIASES])
             raise ModelError(f"material is {material!r}; expected a density in kg/m^3, or one of {_names()}{meant}")
         return density
     try:
