@@ -79,9 +79,7 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
         from .mjcf import load_mjcf
 
         return load_mjcf(path, nonphysical_inertia)
-    raise FileFormatError(
-        f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'"
-    )
+    raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'")
 
 
 def save(model: Model, path: str | Path) -> None:
