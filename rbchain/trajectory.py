@@ -168,16 +168,24 @@ class Trajectory(SuggestsAttributes):
             motors,
         )
 
-    def plot(self, what: str = "states") -> Figure:
-        """A matplotlib Figure of the motion (extra `plots`).
+    def plot(self, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
+        """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
 
         Parameters
         ----------
         what : str
-            "states", every position and velocity over time; "energy", kinetic, potential and total, and how the total
-            changes; "phase", velocities against positions; "steps", how many steps the samples took, how long they
-            were, and how many were rejected. More than 20 samples are drawn as their median and bands of quantiles (in
-            "phase", 20 of them).
+            "states": positions and velocities over time; "energy": kinetic, potential and total energy, and the change
+            of the total; "phase": velocities against positions; "steps": histograms of accepted steps, mean step size
+            and rejected steps. More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20
+            of them.
+        joints : sequence of str, optional
+            Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
+            than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
+
+        Raises
+        ------
+        StateError
+            If `what` is not one of these, or a name in `joints` is not that of a moving joint.
 
         Examples
         --------
@@ -186,10 +194,12 @@ class Trajectory(SuggestsAttributes):
         >>> figure = motion.plot("energy")  # .savefig("energy.png"), or seen in a notebook
         >>> len(figure.axes)
         4
+        >>> [axes.get_ylabel() for axes in motion.plot("states", joints=["link2"]).axes]
+        ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
         """
         from .plots import draw_motion
 
-        return draw_motion(self, what)
+        return draw_motion(self, what, joints)
 
     def view(
         self,
