@@ -27,7 +27,7 @@ OF_JOINTS = ("states", "phase")
 
 def draw_motion(motion: Trajectory, what: str, joints: Sequence[str] | None) -> Figure:
     """Figure of a motion: see `Trajectory.plot`."""
-    drawings = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
+    drawings: dict[str, Any] = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
     if what not in drawings:
         raise StateError(f"what is {what!r}; expected one of {', '.join(drawings)}")
     if joints is not None and what not in OF_JOINTS:
