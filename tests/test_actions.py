@@ -31,12 +31,12 @@ def slider(**passive):
 
 
 def arm():
-    """Three joints of as many kinds under gravity, placed anyhow."""
+    """Three joints of different types under gravity, with random placements."""
     return random_tree(31, [-1, 0, 1], ("revolute", "screw", "universal"))
 
 
 def floater(stops=True):
-    """A hull that floats, with an elastic arm whose hand is turned and a fin of two axes; all have friction."""
+    """A floating hull with an elastic arm, a rotated hand and a fin of two axes; all joints have friction."""
     rng = np.random.default_rng(5)
     builder = rb.ModelBuilder(gravity=(0.3, -1.0, -9.81))
     drag = rb.PassiveForces(damping=(0.5, 0.6, 0.7, 0.1, 0.2, 0.3))
@@ -77,7 +77,7 @@ def start(model, n, seed=0):
 
 
 def columns(*numbers):
-    """Initial states of one coordinate, one for each chain."""
+    """Initial states of one coordinate, one per sample."""
     return np.array(numbers, float)[:, None]
 
 
@@ -87,7 +87,7 @@ def linear_motion(A, x0, times):
 
 
 def reference_motion(rate, y0, times, **settings):
-    """By Hairer's DOP853 in SciPy, (times, states)."""
+    """The solution of SciPy's DOP853, (times, states)."""
     settings = {"rtol": 1e-12, "atol": 1e-13} | settings
     return solve_ivp(rate, (0, times[-1]), y0, method="DOP853", t_eval=times, **settings).y.T
 
@@ -211,7 +211,7 @@ def test_asymmetric_friction_follows_the_stribeck_curve_in_every_precision_and_b
     np.testing.assert_allclose(each, np.where(odd, expected, without), rtol=1e-14, atol=0)
     single = model.passive_forces(q.astype(np.float32), v.astype(np.float32))
     assert single.dtype == np.float32
-    # the friction that is left of 1 - 1 is rounding of 1
+    # friction that cancels leaves the round-off of 1
     np.testing.assert_allclose(single, expected, rtol=4e-6, atol=2e-6)
 
 
@@ -245,9 +245,9 @@ def test_a_stop_without_damping_returns_the_kinetic_energy():
         after = inside - np.pi / w
         in_stop = limit[i] + v[i] / w * np.sin(w * inside)
         expected = np.where(inside < 0, v[i] * times, np.where(after < 0, in_stop, limit[i] - v[i] * after))
-        here = (v[i] * after < 1.0) & (-v[i] * after < 1.0)  # before it meets the other end
+        here = (v[i] * after < 1.0) & (-v[i] * after < 1.0)  # before it reaches the other end
         assert (after[here] > 0).any()
-        # each meeting of the stop bends the force within a step, whose error the controller sees
+        # at each contact the force has a kink within a step, whose error the step control detects
         np.testing.assert_allclose(motion.q[i, here, 0], expected[here], rtol=0, atol=1e-8)
 
 
@@ -260,7 +260,7 @@ def test_a_hunt_crossley_stop_dissipates_the_predicted_energy():
     way = np.abs(v) / d - np.log1p(d * np.abs(v)) / d**2
     out = [brentq(lambda u, g=g: u / d - np.log1p(d * u) / d**2 - g, -1 / d + 1e-12, -1e-9, xtol=1e-15) for g in way]
     assert (motion.events[0].count >= 2).all()
-    # the stop bends the force within the step in which they happen
+    # the force has a kink within the step of the contact
     np.testing.assert_allclose(motion.events[0].qd[:, 0, 0], v, rtol=0, atol=1e-8)
     np.testing.assert_allclose(motion.events[0].qd[:, 1, 0], np.sign(v) * out, rtol=0, atol=1e-8)
 
@@ -298,7 +298,7 @@ def test_prescribed_joints_follow_their_signals_and_report_their_forces(settings
     motion = model.simulate(q0, qd0, 0.8, drives=drives, save_at=9, **settings)
     assert motion.success
     hull, fin, arm_at = 5, 7, 6
-    # where it is told to be from the start on, to the last bit; and the accelerations are the exact derivatives
+    # at the prescribed position to the last bit, with the exact derivatives as accelerations
     assert np.array_equal(motion.q[..., 7], wave(0, 0.1)(motion.t))
     assert np.array_equal(motion.qd[..., arm_at], wave(0)(motion.t, 1))
     assert np.array_equal(motion.qd[..., hull], table(motion.t))
@@ -502,11 +502,11 @@ def test_computed_torque_does_not_compensate_disturbances(disturbance):
 
 KNOTS = np.array([-0.2, 0.1, 0.45, 0.7, 1.5])
 VALUES = np.random.default_rng(8).normal(size=(3, 5))
-PIECES = np.random.default_rng(9).normal(size=(3, 4, 3))  # parabolas that do not meet
+PIECES = np.random.default_rng(9).normal(size=(3, 4, 3))  # parabolas with jumps between them
 
 
 def antiderivatives(kind, i):
-    """Integral from 0 of the signal of chain i, by formulas of NumPy's and SciPy's."""
+    """The integral from 0 of the signal of sample i, by NumPy and SciPy."""
     if kind == "polynomial":
         return np.polynomial.Polynomial(VALUES[i]).integ()
     if kind == "sines":
@@ -522,7 +522,7 @@ def antiderivatives(kind, i):
 
 
 def signal_of(kind, of):
-    """The signal of one chain, or of all: `of` picks from the first axis of VALUES."""
+    """The signal of one sample, or of all: `of` selects from the first axis of VALUES."""
     return {
         "polynomial": lambda: rb.Signal.polynomial(VALUES[of]),
         "sines": lambda: rb.Signal.sines(VALUES[of][..., :2], [3.0, 7.0], VALUES[of][..., 2:4], VALUES[of][..., 4]),
@@ -541,7 +541,7 @@ def test_the_momentum_is_the_integral_of_a_force_of_any_signal_type(kind, of):
     )
     for i in range(3):
         momentum = antiderivatives(kind, i if of == slice(None) else of)(times)
-        # a step that a jump falls in errs by its length times the jump: the controller makes it short
+        # the error of a step that contains a jump is its length times the jump, so the step control makes it short
         np.testing.assert_allclose(MASS * motion.qd[i, :, 0], momentum, rtol=0, atol=1e-8)
     expected = (rb.Signal.pieces(signal) if kind == "scipy" else signal)(times)
     np.testing.assert_allclose(motion.tau[..., 0], np.broadcast_to(expected, (3, 16)), rtol=0, atol=1e-13)
@@ -583,7 +583,7 @@ def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
 
 
 def all_wrenches():
-    """On bodies and frames, in world and body axes, shared and of each of three chains, and what they are in numbers.
+    """Wrenches on bodies and frames, in world and body axes, shared and per sample, and their values.
 
     Of each: body or frame, axes, force (3, times, 3), moment, and point in that frame.
     """
@@ -630,12 +630,12 @@ def test_wrenches_over_time_agree_with_inverse_dynamics(settings):
     motion = model.simulate(*start(model, 3), 0.5, forces=wrenches, save_at=6, **settings)
     total = wrenches_on_bodies(model, motion, numbers)
     passive = model.passive_forces(motion.q, motion.qd)
-    # the joint forces that stand for the wrenches do their work in a unit velocity of each
+    # the joint forces equivalent to the wrenches have their power at unit velocities
     shares = [(model.body_velocities(motion.q, unit) * total).sum((-2, -1)) for unit in np.eye(model.nv)]
     needed = model.inverse_dynamics(motion.q, motion.qd, motion.qdd) - np.stack(shares, -1)
     assert not motion.tau.any()
     np.testing.assert_allclose(passive, needed, rtol=0, atol=1e-11 * np.abs(total).max())
-    # and what is accelerated so goes there: the next velocities are its integral, by central differences
+    # the velocities are integrals of the accelerations, by central differences
     near = model.simulate(*start(model, 3), 0.5, forces=wrenches, save_at=[0.2 - 1e-4, 0.2, 0.2 + 1e-4], **TIGHT)
     slope = (near.qd[:, 2] - near.qd[:, 0]) / 2e-4
     np.testing.assert_allclose(slope, near.qdd[:, 1], rtol=0, atol=1e-5 * np.abs(slope).max())
@@ -644,7 +644,7 @@ def test_wrenches_over_time_agree_with_inverse_dynamics(settings):
 def test_the_energy_changes_by_the_work_of_drives_friction_springs_and_wrenches():
     """The work is integrated by Gauss-Legendre quadrature over saved times."""
     model, (wrenches, numbers) = floater(stops=False), all_wrenches()
-    model = model.vary(friction_velocity=np.full(9, 2.0), stribeck_velocity=np.full(9, 2.0))  # smooth enough for that
+    model = model.vary(friction_velocity=np.full(9, 2.0), stribeck_velocity=np.full(9, 2.0))  # smooth enough
     drives = [
         rb.PID("arm", wave(0), kp=5.0, kd=0.5, ki=1.0),
         rb.PrescribedVelocity("fin", wave(1)),
@@ -691,7 +691,7 @@ def test_a_user_force_acts_like_the_equivalent_drive(settings):
     ours = [rb.PID(model.joint_names[0], rb.Signal.sines(a[:, None], w[:, None]), kp=kp, kd=kd), other]
     q, qd = start(model, 3)
     theirs = [rb.UserForces(follow, parameters), other]
-    # what `follow` does to the last joint, as a spring that pushes away
+    # the spring with negative stiffness that is equivalent to `follow`
     away = model.vary(stiffness=[0, 0, 0, -0.5])
     one = away.simulate(q, qd, 0.5, tau=tau, drives=ours, save_at=4, **settings)
     two = model.simulate(q, qd, 0.5, tau=tau, drives=theirs, save_at=4, **settings)
@@ -822,7 +822,7 @@ def test_events_after_the_end_of_a_motion_are_not_recorded(settings):
     counts = [event.count.tolist() for event in motion.events]
     assert counts == [[1, 0, 1, 0], [0, 1, 0, 1], [1] * 4, [0] * 4]
     np.testing.assert_allclose(motion.events[2].t[:, 0], (near - 1e-7) / 0.5, rtol=0, atol=1e-10)
-    # the time saved just then may be either
+    # at the end itself, the saved state may be either
     before, after = (motion.t < near[:, None] / 0.5 - 1e-9), (motion.t > near[:, None] / 0.5 + 1e-9)
     assert np.isfinite(motion.q[before]).all()
     assert np.isnan(motion.q[after]).all()
@@ -848,7 +848,7 @@ def test_stopped_samples_keep_their_trajectory_and_do_not_change_others(settings
     assert np.isnan(cut.q[after]).all()
     assert np.isnan(cut.qd[after]).all()
     assert np.array_equal(cut.events[-1].t[:, 0], whole.events[-1].t[:, 0], equal_nan=True)
-    # in the step of the event itself a state at its very end is interpolated instead: equal but for rounding
+    # in the step of the event, a state at the end of the step is interpolated: equal up to round-off
     np.testing.assert_allclose(cut.q[~after], whole.q[~after], rtol=0, atol=1e-14)
 
 
@@ -965,7 +965,7 @@ def test_a_sample_too_stiff_for_rk4_does_not_change_others():
 
 
 def everything(n, of=slice(None)):
-    """All kinds of actions on a floater, with numbers of each of n chains: of those picked by `of`."""
+    """All types of actions on the floater, with values per sample for n samples; `of` selects samples."""
     rng = np.random.default_rng(11)
     a, b, c, d, e = rng.uniform(0.5, 1.5, size=(5, n))[:, of]
     knots, points = rng.normal(size=(n, 5))[of], rng.normal(size=(n, 3))[of]

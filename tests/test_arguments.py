@@ -67,7 +67,7 @@ def test_shared_arguments_broadcast_over_the_samples(quantity):
 
 
 def varied(model, chains, seed=0):
-    """New values of all fields, different in every chain; a free or spherical joint's axes are its own."""
+    """Return new values of all fields, different in every sample. Axes of free and spherical joints cannot vary."""
     rng = np.random.default_rng(seed)
     n, dofs = model.n_bodies, model.nv
     bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
@@ -93,7 +93,7 @@ def varied(model, chains, seed=0):
 
 
 def built(model, values):
-    """A model of the same kind from the builder, with these values of its fields."""
+    """Build a model of the same structure with these values of its fields."""
     one_dof = {"revolute": rb.Revolute, "prismatic": rb.Prismatic}
     builder = rb.ModelBuilder(gravity=values["gravity"])
     ends = [*model.velocity_index[1:], model.nv]
@@ -118,7 +118,7 @@ def built(model, values):
 
 @pytest.fixture(scope="module")
 def varied_and_built():
-    """A model whose chains differ in everything, and a model of each chain from the builder."""
+    """Return a model whose samples differ in all fields, and a model of each sample from the builder."""
     model = mechanism("every_joint_tree")
     values = varied(model, 4)
     return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(4)]
@@ -151,7 +151,7 @@ def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity
     values = {name: v[: np.prod(batch)].reshape(*batch, *v.shape[1:]) for name, v in varied(model, 6).items()}
     shared = random_state(model, ())
     found = computed(model.vary(**values), quantity, shared)
-    # moving positions takes no parameters of the chains
+    # integrate uses no parameters of the samples
     own = () if quantity in ("integrate", "difference") else batch
     assert [x.shape for x in found] == [own + shape for shape in shapes(model, quantity)]
     if own == (2, 3):
@@ -161,7 +161,7 @@ def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity
 
 
 def disturbed(model, state, size, copies):
-    """The model and a state of each chain with all their numbers off by up to this much of themselves."""
+    """Return the model and a state per sample with all numbers perturbed by up to this relative error."""
     rng = np.random.default_rng(5)
 
     def off(x):
@@ -188,7 +188,7 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
     for x, y, z in zip(found, exact, around, strict=True):
         assert x.dtype == np.float32
         allowed = ROUNDINGS * model.nv * np.abs(z.reshape(12, 4, -1) - y.reshape(4, -1)).max((0, 2))
-        if quantity == "force_balance_residual":  # zero but for rounding
+        if quantity == "force_balance_residual":  # zero except for round-off
             allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
         assert_within(x, y, allowed)
 

@@ -12,7 +12,7 @@ from .quantities import ARGUMENTS, arrays_of, chains_of, computed, map_state, ra
 
 pytestmark = pytest.mark.plain_python
 POSITIONS = ("q", "q1")
-# Names of the arguments where a state's own names are others.
+# Argument names that differ from the names of the state's arrays.
 NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}
 
 
@@ -105,7 +105,7 @@ def test_arguments_that_are_no_real_arrays_are_refused_by_name(quantity):
         value = getattr(state, argument)
         for wrong in (value + 1j, value.astype(str), None, value.tolist()[:1] + [[0.0]]):
             if argument == "wrenches" and wrong is None:
-                continue  # there may be none
+                continue  # wrenches are optional
             words = refusal(model, quantity, with_argument(state, argument, wrong))
             assert re.match(rf"{name_of(quantity, argument)}\b", words), words
 

@@ -111,7 +111,7 @@ def test_a_wrong_shape_is_refused_with_the_shapes_found_and_expected(arguments, 
 
 
 def varied_fields(model, chains, seed=0):
-    """New values of every field, different in every chain."""
+    """New values of every field, different in every sample."""
     rng = np.random.default_rng(seed)
     n = model.n_bodies
     bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
@@ -157,10 +157,10 @@ def test_each_sample_of_a_varied_model_equals_the_model_with_its_parameters(fiel
     poses, (kinetic, potential) = many.body_poses(q), many.energy(q, qd)
     for c in range(11):
         one = model.vary(**{name: value[c] for name, value in values.items()})
-        pair = np.array([c, c])  # two of them, for the batch's path
+        pair = np.array([c, c])  # two samples, to use the code for batches
         assert np.array_equal(qdd[c], one.forward_dynamics(q[pair], qd[pair], tau[pair])[0])
         assert np.array_equal(torques[c], one.inverse_dynamics(q[pair], qd[pair], tau[pair])[0])
-        # but for turning back to the body's own axes, which is done with one number for all lanes where they share it
+        # except for the rotation to body axes, which uses one scalar for all lanes if they share it
         rotation = one.body_poses(q[pair]).rotation[0]
         np.testing.assert_allclose(poses.rotation[c], rotation, rtol=0, atol=8 * np.finfo(dtype).eps)
         assert np.array_equal([kinetic[c], potential[c]], np.array(one.energy(q[pair], qd[pair]))[:, 0])
@@ -219,7 +219,7 @@ def test_renumbering_the_bodies_does_not_change_the_motion():
     q, qd, tau = states(by_arm, (20,))
     found = by_level.forward_dynamics(q[:, order], qd[:, order], tau[:, order])
     expected = by_arm.forward_dynamics(q, qd, tau)[:, order]
-    # siblings add up in another order, nothing else: a few roundings of well-conditioned numbers
+    # only the order of the sums over siblings differs: a few rounding errors of well-conditioned numbers
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -234,12 +234,12 @@ def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
     qdd = model.forward_dynamics(q, qd, tau)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # the inputs are there already: what is allocated is the result and the working memory
+    # the inputs exist already, so only the result and the working memory are allocated
     assert peak <= qdd.nbytes + 4e6
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-# Each of the three choices with each other one: all eight would compile every quantity twice as often.
+# All pairs of the three choices; all eight combinations would compile every quantity twice as often.
 @pytest.mark.parametrize(
     ("dtype", "batch", "varies"), [(np.float64, (), False), (np.float32, (9,), False), (np.float64, (9,), True)]
 )
@@ -258,7 +258,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
 
     monkeypatch.setattr(KernelModel, "new_memory", between_guards)
     state = random_state(model, batch)
-    # a copy has no memory from before
+    # a copy has no working memory yet
     computed(pickle.loads(pickle.dumps(model)), quantity, state if dtype is np.float64 else single(state))
     assert guarded or quantity in ("integrate", "difference")
     for memory in guarded:

@@ -19,7 +19,7 @@ GRAVITY = (0.3, -9.7, 1.1)
 
 
 def rotation_about(axis, angle):
-    """Rodrigues' formula, on its own."""
+    """Rodrigues' formula, independent of the package."""
     x, y, z = np.asarray(axis, float) / np.linalg.norm(axis)
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
@@ -55,7 +55,7 @@ def joint_of(body, stretch=1.0):
 
 
 def described(bodies, parent):
-    """The mechanism as the oracle reads it."""
+    """The mechanism in the form that the oracle expects."""
     stacked = {name: np.array([getattr(body, name) for body in bodies]) for name in ("axis", "pitch", "mass", "cg")}
     return SimpleNamespace(
         parent=np.array(parent),
@@ -89,7 +89,7 @@ def built(bodies, parent, stretch=1.0):
 
 
 def assert_accelerations_are_right(model, reference, q, qd, tau):
-    """Forward dynamics against 40 digits, to what rounding of the equations of motion allows."""
+    """Compare forward dynamics with 40 digits; the error allowed follows from round-off in the equations of motion."""
     found = model.forward_dynamics(q, qd, tau)
     H = newton_euler.mass_matrix(reference, q).astype(float)
     bias = newton_euler.bias_forces(reference, q, qd).astype(float)
@@ -101,7 +101,7 @@ def assert_accelerations_are_right(model, reference, q, qd, tau):
 
 
 def assert_same_mechanism(one, other):
-    """Two models move alike, body by body."""
+    """Check that two models have the same motion of each body."""
     rng = np.random.default_rng(5)
     q, qd, tau = rng.uniform(-1, 1, (3, 4, one.nq))
     a, b = one.forward_dynamics(q, qd, tau), other.forward_dynamics(q, qd, tau)
@@ -340,7 +340,7 @@ def test_a_singular_sample_does_not_change_a_bit_of_others():
 
 
 class TwoBodies:
-    """An arm with a ball fixed to it at a pose, and the arithmetic of the whole done by hand."""
+    """Return an arm with a ball fixed to it at a pose, and the mass properties of both computed by hand."""
 
     arm = rb.Inertia(1.5, (0.1, 0.2, -0.4), (0.05, 0.06, 0.07))
     ball = rb.Inertia(0.5, (0.3, -0.1, 0.2), (0.02, 0.002, 0.001, 0.025, -0.002, 0.03))
@@ -819,7 +819,7 @@ def test_an_invalid_gravity_is_refused(gravity):
 
 
 def varied_values():
-    """Sound values of every field, for five chains of three links."""
+    """Valid values of every field, for five samples of three links."""
     rng = np.random.default_rng(13)
     tensors = np.array([[random_body(rng, "revolute").inertia for _ in range(3)] for _ in range(5)])
     return {

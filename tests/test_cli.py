@@ -44,7 +44,7 @@ def run(capsys, monkeypatch):
     def run(*arguments):
         try:
             code = cli.main([str(argument) for argument in arguments])
-        except SystemExit as leaving:  # argparse leaves so
+        except SystemExit as leaving:  # argparse exits in this way
             code = leaving.code
         return code, *capsys.readouterr()
 

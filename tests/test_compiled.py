@@ -19,7 +19,7 @@ def mixed():
 
 @compiled.driver
 def everything(block, k, H, C, J, energies, composite, scratch, body):
-    """Each documented sweep once."""
+    """Call each documented sweep once."""
     compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
     compiled.mass_matrix(block.model, block.q, H, composite, block.work, k)
     compiled.coriolis_matrix(block.model, block.q, block.qd, C, scratch, block.work, k)
@@ -58,7 +58,7 @@ def test_sweeps_called_from_user_code_agree_with_the_methods_of_the_model(regist
         (np.moveaxis(J, -1, 0), model.jacobian(q, model.body_names[-1], (0.1, 0.2, 0.3))),
         (energies.T, np.stack(model.energy(q, qd), -1)),
     ]
-    # a few roundings differ between one lane and several; forces found again from accelerations suffer their condition
+    # one lane and several differ by round-off; recomputed forces also by the condition number of the accelerations
     condition = np.linalg.cond(model.mass_matrix(q)).max()
     for found, value in expected:
         assert np.abs(found - value).max() <= 64 * n * np.finfo(float).eps * condition * np.abs(value).max()

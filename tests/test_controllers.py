@@ -117,7 +117,7 @@ def test_nominal_returns_the_model_before_it_was_varied():
     assert many.nominal.mass.tolist() == arm.mass.tolist()
     assert many.of_sample(1).nominal.mass.tolist() == arm.mass.tolist()
     assert many.nominal.nominal is many.nominal
-    # what all samples share is known, in whatever order it is given
+    # shared changes are known to the controller, in any order of the calls
     moon, masses = (0, -1.6, 0), [[1.0, 1.0], [2.0, 2.0]]
     for model in (
         arm.vary(mass=masses).vary(gravity=moon),

@@ -32,11 +32,11 @@ def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mec
     wanted = KP * (REFERENCE - motion.q) - KD * motion.qd
     torques = known.inverse_dynamics(motion.q, motion.qd, wanted)
     moved = mechanism.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    # both pass through the same sums of the masses' forces, about ten per link
+    # both compute the same sums of forces, about ten per link
     allowed = 200 * np.finfo(float).eps * np.abs(torques).max()
     np.testing.assert_allclose(motion.tau, torques, rtol=0, atol=allowed)
     np.testing.assert_allclose(motion.tau, moved, rtol=0, atol=allowed)
-    # neither the other lanes nor the place in the batch change a bit
+    # neither the other lanes nor the index in the batch change a bit
     part = slice(5, 8)
     known = part_of(controller, part)
     drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=known) for name in arm().joint_names]
@@ -46,7 +46,7 @@ def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mec
 
 
 def part_of(model, part):
-    """The model of some of the samples."""
+    """Return the model of some of the samples."""
     if isinstance(model, str) or not model.batch_shape:
         return model
     return arm().vary(mass=model.mass[part], gravity=model.gravity[part])

@@ -13,7 +13,7 @@ SMALL = ["double_pendulum", "coordinate_tree", "small_floating_tree"]
 
 
 def sizes_of_derivatives(model, state, sizes):
-    """What the terms of dtau/dq, dtau/dqd and dtau/dqdd amount to."""
+    """Return the magnitudes of the terms of dtau/dq, dtau/dqd and dtau/dqdd."""
     return sizes.force, 2 * sizes.inertia * sizes.rate, sizes.inertia
 
 
@@ -76,8 +76,8 @@ def test_derivatives_of_accelerations_agree_with_pinocchio(model):
         by_q, by_qd, H = (np.linalg.norm(x, 2) for x in peer.inverse_dynamics_derivatives(q, qd, qdd))
         inverse = np.linalg.norm(np.linalg.inv(peer.mass_matrix(q)), 2)
         force = H * np.linalg.norm(qdd) + np.linalg.norm(peer.bias_forces(q, qd)) + np.linalg.norm(tau)
-        by_qd += H * np.linalg.norm(qd)  # its terms, should they cancel
-        # H^-1 times: the rounding of what it is applied to; its own, by its condition; that of qdd in dtau/dq
+        by_qd += H * np.linalg.norm(qd)  # the sum of its terms, which may cancel
+        # round-off of the argument of H^-1, of H^-1 by its condition number, and of qdd in dtau/dq
         off = 2 * model.nv * EPS * inverse
         condition = inverse * H
         bounds = (off * (by_q * condition + H * inverse * force), off * by_qd * condition, off * condition)

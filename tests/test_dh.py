@@ -58,12 +58,12 @@ def test_two_link_arm_has_the_matrices_of_the_textbook(density):
     turning = (3 * 0.01 + 1.0) / 12 + displaced / 12
     across, along = 1.0 + displaced, 1.0 + (0.1 if density else 0.0)
     c2, s2, c1, c12 = np.cos(q[1]), np.sin(q[1]), np.cos(q[0]), np.cos(q.sum())
-    # velocity of the second centre in its own axes: along (s2 w1), across (c2 w1 + (w1 + w2) / 2)
+    # velocity of the second centre in link axes: s2 w1 along the link, c2 w1 + (w1 + w2) / 2 across it
     m22 = across / 4 + turning
     m12 = across * (c2 / 2 + 0.25) + turning
     m11 = across / 4 + turning + along * s2**2 + across * (c2 + 0.5) ** 2 + turning
     np.testing.assert_allclose(arm.mass_matrix(q), [[m11, m12], [m12, m22]], rtol=1e-13)
-    # Christoffel's symbols from dM/dq2
+    # Christoffel symbols from dM/dq2
     d11 = 2 * along * s2 * c2 - 2 * across * (c2 + 0.5) * s2
     d12 = -across * s2 / 2
     C = [[d11 / 2 * qd[1], d11 / 2 * qd[0] + d12 * qd[1]], [-d11 / 2 * qd[0], 0.0]]

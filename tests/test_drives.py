@@ -32,7 +32,7 @@ def slider(**passive):
 
 
 def simulate(model, batch=(), duration=1.0, **actions):
-    """A short motion of a tree from rest, for what it refuses."""
+    """Simulate a short motion of a tree from rest."""
     q = np.zeros((*batch, model.nq))
     for kind, at in zip(model.joint_types, model.position_index, strict=True):
         if kind in ("free", "spherical"):
@@ -86,7 +86,7 @@ def test_invalid_passive_forces_are_refused_with_body_and_field(given, field, ex
     with pytest.raises(rb.ModelError) as refused:
         slider(**given)
     assert in_order(str(refused.value), "'slide'", field, expected), refused.value
-    # and so where one of many chains has them, in the second degree of freedom of the wrist
+    # and also if only one sample has them, in the second degree of freedom of the wrist
     model = tree()
     i = model.velocity_index[1] + 1
     fields = {name: np.tile(getattr(model, name), (4, 1)) for name in given}
@@ -360,7 +360,7 @@ def test_sines_have_the_derivatives_of_their_closed_form():
     for order, expected in enumerate(closed):
         offset = 0.25 if order == 0 else 0.0
         np.testing.assert_allclose(signal(TIMES, order), offset + expected.sum(-1), rtol=0, atol=1e-12)
-    # complex step, past rounding: Im s(t + ih) / h with h = 1e-20
+    # complex step without round-off: Im s(t + ih) / h with h = 1e-20
     stepped = (a * np.sin(w * (TIMES + 1e-20j)[:, None] + phase)).sum(-1).imag / 1e-20
     np.testing.assert_allclose(signal(TIMES, 1), stepped, rtol=0, atol=1e-12)
 
@@ -385,7 +385,7 @@ def test_a_cubic_table_agrees_with_the_spline_of_scipy(order):
     inside = np.array([0.0, 0.2, 0.5, 0.65, 1.7, 2.4999])
     spline = CubicSpline(times, values, axis=-1)
     expected = spline(inside, order)
-    along_first = CubicSpline(times, values.T)  # (5, 3): the batch behind
+    along_first = CubicSpline(times, values.T)  # (5, 3): the axis of the batch comes last
     for signal in (rb.Signal.table(times, values), rb.Signal.pieces(spline), rb.Signal.pieces(along_first)):
         assert signal.batch_shape == (3,)
         assert signal.end == 2.5
@@ -448,7 +448,7 @@ def test_an_invalid_wrench_is_refused_with_its_body(wrench, parts):
 def test_a_wrench_on_an_unknown_body_is_refused():
     words = refusal(rb.ModelError, forces=[rb.Wrench("keel")])
     assert in_order(words, "'keel'", "'hull'"), words
-    # not one alone: a list
+    # a single event instead of a list
     assert "list" in refusal(forces=rb.Wrench("hull"))
 
 

@@ -31,12 +31,12 @@ STATES = 100
 
 
 def forward_condition(H, h, tau, qdd):
-    """How much relative errors of H, h and tau grow in qdd = H^-1 (tau - h) (Higham 2002, theorem 7.2)."""
+    """Amplification of relative errors of H, h and tau in qdd = H^-1 (tau - h) (Higham 2002, theorem 7.2)."""
     return np.linalg.norm(np.linalg.inv(H), 2) * (np.linalg.norm(H, 2) * norm(qdd) + norm(h) + norm(tau)) / norm(qdd)
 
 
 def inverse_condition(H, h, qdd, tau):
-    """How much the terms of tau = H qdd + h cancel in it."""
+    """Cancellation of the terms of tau = H qdd + h."""
     return (np.linalg.norm(H, 2) * norm(qdd) + norm(h)) / norm(tau)
 
 
@@ -66,7 +66,7 @@ def check_against_peer(model, peer):
     wrenches = random_wrenches(model, (STATES,))
     qdd = model.forward_dynamics(q, qd, tau, wrenches)
     torques = model.inverse_dynamics(q, qd, tau, wrenches)
-    # all that goes through the joints, of which the bias forces are what is along their axes
+    # the joint reactions, whose components along the axes are the bias forces
     carried = model.joint_reactions(q, qd, np.zeros(model.nv), wrenches)
     for s in range(STATES):
         H, h = peer.mass_matrix(q[s]), carried[s]
@@ -210,7 +210,7 @@ def test_float32_agrees_with_float64_to_its_own_precision(name):
         exact = peer.forward_dynamics(q64, qd64, tau64)
         assert norm(qdd[s] - exact) <= model.nv * eps * forward_condition(H, h, tau64, exact) * norm(exact)
         needed = peer.inverse_dynamics(q64, qd64, tau64)
-        # parameters are rounded to float32 too, each with its share of the forces
+        # the parameters are rounded to float32 too, which changes the forces in proportion
         bound = 2 * model.nv * eps * max(1.0, inverse_condition(H, h, tau64, needed))
         assert norm(torques[s] - needed) <= bound * norm(needed)
 
@@ -233,7 +233,7 @@ def test_a_thousand_links_satisfy_newton_and_euler(kinds):
     q, qd, tau = random_states(model, ())
     qdd = model.forward_dynamics(q, qd, tau)
     left = newton_euler.residual(model, q, qd, qdd, tau)
-    # backward error: what the terms of one equation amount to, each body carrying all that hang on it
+    # backward error: the magnitude of the terms of one equation, in which each body carries its subtree
     inertial = np.array(newton_euler.residual(model, q, np.zeros(1000), qdd, np.zeros(1000)), float)
     bias = np.array(newton_euler.residual(model, q, qd, np.zeros(1000), np.zeros(1000)), float)
     assert norm(left) <= 1000 * EPS * (norm(inertial) + norm(bias) + norm(tau))

@@ -25,14 +25,14 @@ def test_a_sample_with_nonfinite_input_is_nan_and_does_not_change_others(quantit
         for chain in (0, 10, 18):
             spoilt = getattr(state, argument).copy()
             spoilt[chain] = bad
-            if argument in POSITIONS and np.isinf(bad):  # an infinite quaternion is refused, as one of another length
+            if argument in POSITIONS and np.isinf(bad):  # an infinite quaternion is refused
                 keep = in_quaternions(model)
                 spoilt[chain, keep] = getattr(state, argument)[chain, keep]
             found = computed(model, quantity, with_argument(state, argument, spoilt))
             assert any(not np.isfinite(x[chain]).all() for x in found), argument
             for x, y in zip(found, whole, strict=True):
                 assert np.array_equal(np.delete(x, chain, 0), np.delete(y, chain, 0)), argument
-                # what is left is what is the same for every state
+                # finite entries are those that are equal for all states
                 left = np.isfinite(x[chain])
                 assert np.array_equal(x[chain][left], y[chain][left]), argument
 
@@ -109,7 +109,7 @@ def test_a_thin_rod_that_turns_about_its_axis_is_singular_in_every_orientation(j
 
 
 def escapes(t, q, qd, parameters, out):
-    """A force that lets a unit mass reach infinity in finite time: x'' = 100 x^3."""
+    """A force with which a unit mass reaches infinity in finite time: x'' = 100 x^3."""
     out[0] = parameters[0] * q[0] ** 3
 
 
@@ -126,7 +126,7 @@ def test_a_failed_sample_reports_its_last_valid_time_and_state(settings):
     motion = builder.build().simulate(*start, 0.3, drives=drives, events=[stop], save_at=times, **settings)
     assert motion.status[0] in (rb.Status.STEP_UNDERFLOW, rb.Status.NOT_FINITE)
     assert motion.status[1:].tolist() == [rb.Status.DONE, rb.Status.STOPPED]
-    # RK4 passes the singularity by some of its steps before its numbers overflow
+    # RK4 steps beyond the singularity before its numbers overflow
     assert 0.99 * escape < motion.end_time[0] < escape + (0.02 if settings else 1e-6)
     assert np.isfinite([motion.end_q[0], motion.end_qd[0]]).all()
     saved = times <= motion.end_time[0]

@@ -12,7 +12,7 @@ EPS = np.finfo(float).eps
 
 
 def assert_close(found, expected):
-    """The same mechanism, numbers to the bit, rotations to rounding."""
+    """Check that two mechanisms are equal: numbers to the bit, rotations to round-off."""
     assert (found.body_names, found.joint_types, found.dof_types) == (
         expected.body_names,
         expected.joint_types,

@@ -22,7 +22,7 @@ ARGUMENTS = {"coriolis_matrix": "q qd", "forward_dynamics": "q qd tau"}
 
 
 def cases(model):
-    """Each function's name, its arguments for a few states, what the model says, and how large rounding may be."""
+    """Yield each function's name, its arguments for a few states, the model's result, and the round-off allowed."""
     rng = np.random.default_rng(0)
     q, qd = model.random_state(rng, 3)
     of = {"q": q, "qd": qd, "tau": rng.normal(size=qd.shape)}
@@ -31,7 +31,7 @@ def cases(model):
         more = (model.body_names[-1],) if name == "jacobian" else ()
         expected = getattr(model, name)(*arguments, *more)
         growth = np.linalg.cond(model.mass_matrix(q)).max() if name == "forward_dynamics" else 1.0
-        # the same operations in almost the same order: some roundings per body of the largest terms
+        # the same operations in almost the same order: a few rounding errors per body of the largest terms
         yield name, arguments, expected, 64 * model.nv * growth * 2.2e-16 * max(1.0, np.abs(expected).max())
 
 

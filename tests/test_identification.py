@@ -76,7 +76,7 @@ def test_the_rate_of_the_energy_regressors_is_the_power_of_the_force_regressor()
     )
     power = np.einsum("...i,...ij", qd, model.inverse_dynamics_regressor(q, qd, qdd))
     rate = (after - before) / (2 * step)
-    # frequencies of some 10 rad / s: (10 step)^2 of it, and the energies' roundings over the step
+    # for frequencies of about 10 rad/s: a relative error of (10 step)^2, and round-off of the energies over the step
     np.testing.assert_allclose(rate, power, rtol=0, atol=1e-5 * np.abs(power).max())
 
 

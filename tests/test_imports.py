@@ -11,7 +11,7 @@ import pytest
 
 import rbchain
 
-#: What each use may bring with it; nothing else of the heavy packages.
+#: The large packages that each use may import.
 HEAVY = ("numba", "scipy", "xarray", "matplotlib", "pandas", "zarr", "pydantic", "dask", "viser", "trimesh", "mujoco")
 USES = {
     "import rbchain": (),

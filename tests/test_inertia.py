@@ -11,7 +11,7 @@ CG = np.array([0.4, -1.1, 0.7])
 
 
 class Points:
-    """A body as point masses: weights (p,) and places (p, 3). Mass, cg and tensors are plain sums."""
+    """A body as point masses: weights (p,) and positions (p, 3). Mass, cg and tensors are plain sums."""
 
     def __init__(self, weights, places):
         self.weights, self.places = np.asarray(weights, float), np.asarray(places, float)
@@ -45,7 +45,7 @@ def gauss(low, high, count=4):
 
 
 def grid(*axes):
-    """Places and weights of the product of one-dimensional rules."""
+    """Return points and weights of the product of one-dimensional quadrature rules."""
     nodes = np.meshgrid(*[nodes for nodes, _ in axes], indexing="ij")
     weights = np.meshgrid(*[weights for _, weights in axes], indexing="ij")
     return [x.ravel() for x in nodes], np.prod([w.ravel() for w in weights], axis=0)

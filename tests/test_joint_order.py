@@ -27,7 +27,7 @@ JOINT = """<joint name="{}" type="{}">
 
 
 def random_urdf(seed, n=12):
-    """A tree whose joints, links, and places in the file have nothing to do with each other."""
+    """A tree whose joint names, link names and order in the file are unrelated."""
     rng = np.random.default_rng(seed)
     joints, links = (list(rng.permutation([f"{kind}{i}" for i in range(n)])) for kind in "jl")
     links.append("base")
@@ -55,7 +55,7 @@ def assert_same_dynamics(model, theirs, index_q, index_v):
     v, a = rng.uniform(-1, 1, (2, theirs.nv))
     expected = pin.rnea(theirs, theirs.createData(), q, v, a)
     found = model.inverse_dynamics(q[index_q], v[index_v], a[index_v])
-    # two engines and two readers, each some 16 roundings of EPS / 2 per body, of forces up to the largest
+    # two engines and two readers, each with about 16 rounding errors of EPS / 2 per body, relative to the largest force
     allowed = 32 * model.nv * EPS * np.abs(expected).max()
     np.testing.assert_allclose(found, expected[index_v], rtol=0, atol=allowed)
     np.testing.assert_allclose(found[np.argsort(index_v)], expected, rtol=0, atol=allowed)

@@ -29,7 +29,7 @@ BALL = rb.Inertia.sphere(0.1, mass=1.0)
 
 
 def parts(model):
-    """Of each joint its kind, and its entries in q and in qd."""
+    """Return the type of each joint, and its entries in q and in qd."""
     positions = np.split(np.arange(model.nq), model.position_index[1:])
     velocities = np.split(np.arange(model.nv), model.velocity_index[1:])
     return zip(model.joint_types, positions, velocities, strict=True)
@@ -141,7 +141,7 @@ def test_random_states_cover_the_whole_state_space():
     assert single[1].shape == (model.nv,)
 
 
-# Turns from none to more than half of one, and those at which series take over from closed forms.
+# Rotations from zero to more than half a turn, and those at which series replace closed forms.
 TURNS = [
     0.0,
     1e-300,
@@ -178,7 +178,7 @@ def test_integrate_agrees_with_the_exponential(name, turn):
     found = model.integrate(q, v)
     for s in range(3):
         exact = newton_euler.integrate(model, q[s], v[s]).astype(float)
-        # of numbers of order 1, and a turn whose own rounding counts
+        # numbers of order 1, and the round-off of the rotation
         assert np.abs(found[s] - exact).max() <= 4 * EPS * (1 + turn)
         assert np.abs(model.integrate(q[s], v[s]) - exact).max() <= 4 * EPS * (1 + turn)
 
@@ -191,7 +191,7 @@ def test_difference_is_the_inverse_of_integrate(turn):
     for kind, _, dofs in parts(model):
         if kind in ("free", "spherical"):
             v[:, dofs[-3:]] *= turn / np.linalg.norm(v[:, dofs[-3:]], axis=-1, keepdims=True)
-    # next to half a turn the slide's share of a turn is lost: the inverse of the mean rotation has the norm a / 2 there
+    # near half a turn the inverse of the mean rotation has the norm a / 2, which amplifies round-off of the translation
     np.testing.assert_allclose(model.difference(q, model.integrate(q, v)), v, rtol=0, atol=16 * EPS)
 
 
@@ -274,7 +274,7 @@ def taken_apart(model):
     return builder.build(), np.array([names.index(name) for name in model.body_names])
 
 
-# Parts of quantities that are of bodies, and on which axis from the end.
+# Results per body, and their axis counted from the end.
 OF_BODIES = {"joint_reactions": (2,), "body_velocities": (2,), "body_accelerations": (2,), "body_poses": (2, 3)}
 
 
@@ -352,7 +352,7 @@ def test_a_spherical_joint_moves_like_three_hinges():
         qdd = ball.forward_dynamics(q, qd, moments)
         found = ball.body_accelerations(q, qd, qdd)
         expected = hinges.body_accelerations(angles, rates, hinges.forward_dynamics(angles, rates, tau))
-        # angles within a rad of the middle: the gimbal's own condition is below 1 / cos 1
+        # for angles within 1 rad the condition number of the gimbal is below 1 / cos 1
         condition = np.linalg.cond(hinges.mass_matrix(angles))
         assert np.abs(found - expected).max() <= 8 * EPS * condition * np.abs(expected).max()
 
@@ -453,7 +453,7 @@ def test_a_robot_with_held_floating_base_equals_the_robot_on_a_fixed_base():
     expected = fixed.forward_dynamics(q, qd, tau)
     condition = np.linalg.cond(fixed.mass_matrix(q)).max()
     assert np.abs(found[:, 6:] - expected).max() <= 12 * EPS * condition * np.abs(expected).max()
-    # what holds the base is what goes through it
+    # the force that holds the base is its joint reaction
     reactions = floating.joint_reactions(whole, rates, found)[:, 0]
     assert np.abs(reaction[:, :6] - reactions).max() <= 18 * EPS * condition * np.abs(reactions).max()
 
@@ -495,7 +495,7 @@ def test_the_jacobian_of_the_ground_relative_to_a_body_is_the_negative(with_tool
     q, qd = model.random_state(np.random.default_rng(1))
 
     def against(q):
-        """Of the body's point that is just at the ground's."""
+        """Return the Jacobian of the point of the body that coincides with a point of the ground."""
         ground, pose = model.frame_poses(q, "ground"), model.frame_poses(q, watcher)
         there = pose.rotation.T @ (ground.translation + ground.rotation @ point - pose.translation)
         return -model.jacobian(q, watcher, there)

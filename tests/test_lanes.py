@@ -63,7 +63,7 @@ def test_comparisons_with_nan_are_false():
     width = LANE_WIDTHS["float64"]
     out = np.empty((2, width))
     minimum_of(np.full((1, width), np.nan), np.ones((1, width)), out)
-    assert np.isnan(out[0]).all()  # as Python's min(nan, 1.0)
+    assert np.isnan(out[0]).all()  # like Python's min(nan, 1.0)
     assert (out[1] == 0).all()
 
 

@@ -75,7 +75,7 @@ WATER = {"fluid_density": 1000.0}
 ADDED = {"immersion": rb.Immersion(added_mass=(1, 1, 1, 0.1, 0.1, 0.1))}
 WEIGHTLESS_BUOY = {"immersion": rb.Immersion(volume=1.0)}
 POINT, TWICE = rb.Inertia(1.0, (0, 0, 0.5)), rb.Composite([rb.Revolute(), rb.Revolute()])
-#: What is singular in all positions: its bodies, the settings of its builder, and whose accelerations are undetermined.
+#: Mechanisms singular in all positions: bodies, settings of the builder, and bodies with undetermined accelerations.
 SINGULAR = {
     "a leaf without inertia": ([("a", None, rb.Revolute(), BALL), ("b", "a", rb.Revolute(), None)], {}, ("b",)),
     "no inertia anywhere": ([("a", None, rb.Prismatic(), None)], {}, ("a",)),
@@ -107,7 +107,7 @@ SINGULAR = {
         [("a", None, rb.Universal(), None, {"rotor_inertia": (1.0, 0.0)})], {}, ("a",)
     ),
 }  # fmt: skip
-#: What looks like it, but is sound.
+#: Similar mechanisms that are regular.
 SOUND = {
     "a massless middle": ([("a", None, rb.Revolute((1, 0, 0)), None), ("b", "a", rb.Revolute(), BALL)], {}),
     "a massless middle and a rod": ([("a", None, rb.Revolute((0, 1, 0)), None), ("b", "a", rb.Revolute(), ROD)], {}),
@@ -133,13 +133,13 @@ SOUND = {
 
 
 def smallest_share(H):
-    """The smallest eigenvalue of a mass matrix of bodies of about 1 kg and 1 m, as a share of the largest, or of 1."""
+    """The smallest eigenvalue of a mass matrix of bodies of about 1 kg and 1 m, relative to the largest, or to 1."""
     moments = np.linalg.eigvalsh(H)
     return moments[0] / max(moments[-1], 1.0)
 
 
 def scaled(H):
-    """A mass matrix in other units, in which its diagonal is one."""
+    """A mass matrix scaled to a unit diagonal."""
     return H / np.sqrt(np.outer(np.diag(H), np.diag(H)))
 
 
@@ -197,7 +197,7 @@ def test_a_random_tree_is_refused_if_and_only_if_its_mass_matrix_is_singular(chu
                 rotor_inertia=rng.integers(2) * (rng.uniform() < 0.2),
             )
         model = builder.build()
-        # in the best of some positions: close to a singular one, a sound mechanism has small eigenvalues
+        # in the best of several positions, because a regular mechanism may be close to a singular position
         share = max(smallest_share(model.mass_matrix(q)) for q in model.random_state(seed, 10)[0])
         assert (share < 1e-14) == bool(model.bodies_without_inertia), (seed, share)
         found.append(bool(model.bodies_without_inertia))
@@ -247,7 +247,7 @@ SAMPLES, WITHOUT = 40, list(range(1, 40, 3))
 
 
 def hinges(without):
-    """Four links on hinges; in the samples of `without`, nothing has inertia but a point mass on the last link."""
+    """Four links on hinges. In the samples `without`, only a point mass on the last link has inertia."""
     rng = np.random.default_rng(5)
     bodies = [
         (

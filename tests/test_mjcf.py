@@ -91,7 +91,7 @@ ACTUATORS = """
 </actuator>
 """
 FLUID = 'density="1.2" viscosity="0.3"'
-#: What each file has, as the fields of PAIR.
+#: The fields of PAIR for each file.
 FEATURES = {
     "no gravity": {"flag": 'gravity="disable"', "base": 'gravcomp="1"'},
     "no springs": {"flag": 'spring="disable"', "elbow": 'stiffness="2 3 4" damping="0.2"', "base": 'gravcomp="1"'},
@@ -167,7 +167,7 @@ def pair(**fields):
 
 
 def assert_moves_as_in_mujoco(file, states=3):
-    """Accelerations and kinetic energies agree up to round-off times the condition of the mass matrix."""
+    """Compare accelerations and kinetic energies, up to round-off times the condition number of the mass matrix."""
     model, engine = rb.load(file), Engine(file)
     rng = np.random.default_rng(0)
     assert (model.nq, model.nv) == (engine.model.nq, engine.model.nv)
@@ -189,7 +189,7 @@ def test_accelerations_of_an_mjcf_agree_with_mujoco(tmp_path, trunk):
     model, engine = assert_moves_as_in_mujoco(written(tmp_path, MJCF.format(trunk=TRUNKS[trunk])))
     q, qd = model.random_state(1)
     engine.accelerations(model, q, qd)
-    if trunk != "free":  # whose linear velocity is in other axes
+    if trunk != "free":  # its linear velocity is in other axes
         H = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(engine.model, engine.data, H)
         np.testing.assert_allclose(model.mass_matrix(q), H, atol=100 * EPS * abs(H).max())
@@ -431,7 +431,7 @@ DIFFERENT = {
         "drift slowly instead of sticking",
     ),
 }
-#: What the file has, and has no effect.
+#: Features of the file without effect.
 WITHOUT_EFFECT = {
     "disabled actuators": {"more": MOTOR, "flag": 'actuation="disable"'},
     "disabled limits": {"ja": 'range="-1 1"', "flag": 'limit="disable"'},

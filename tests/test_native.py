@@ -24,7 +24,7 @@ inertia = [0.01, 0.02, 0.02]
 
 
 def same(a, b):
-    """Whether two descriptions are the same, to the last bit."""
+    """Check that two descriptions are equal to the last bit."""
     for field in dataclasses.fields(a):
         x, y = getattr(a, field.name), getattr(b, field.name)
         if field.name == "drives":

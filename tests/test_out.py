@@ -13,13 +13,13 @@ BATCH = (11,)
 
 
 def call(model, quantity, state, out):
-    """A quantity with `out`, as computed() gives it."""
+    """Return a quantity computed with `out` in the form of `computed`."""
     arguments = [getattr(state, argument) for argument in ARGUMENTS[quantity].split()]
     return getattr(model, quantity.removeprefix("relative_"))(*arguments, out=out)
 
 
 def parts_of(out, quantity, count):
-    """The results that `out` holds."""
+    """Return the results in `out`."""
     if quantity in ("body_poses", "frame_poses"):
         return out[..., :3], out[..., 3:].reshape(*out.shape[:-1], 3, 3)
     axis = len(BATCH)

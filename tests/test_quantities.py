@@ -26,7 +26,7 @@ from .quantities import (
 )
 
 FAR = 1e4  # m
-# These are NumPy's, which sums in an order of its own, by size and layout.
+# NumPy computes these and chooses the order of summation by size and layout.
 SUMMED = ("power", "integrate", "difference")
 
 
@@ -149,7 +149,7 @@ def test_the_mass_matrix_is_symmetric_and_its_inverse_is_consistent(trees):
         assert np.array_equal(inverse, inverse.mT)
         allowed = 2 * sizes.rounding * sizes.inertia * sizes.inverse
         assert_within(H @ inverse, np.eye(model.nv), allowed)
-        # the products of the inverse's entries with those of tau round once more
+        # the products of the inverse with tau add round-off
         allowed = allowed * sizes.inverse * np.abs(state.tau).sum(-1)
         assert_within(model.solve_mass_matrix(state.q, state.tau), matrix_vector(inverse, state.tau), allowed)
 
@@ -170,7 +170,7 @@ def test_christoffel_symbols_times_velocities_give_the_coriolis_matrix(trees):
         symbols = model.christoffel_symbols(state.q)
         C = np.einsum("...ijk,...k", symbols, state.qd)
         assert_within(model.coriolis_matrix(state.q, state.qd), C, 2 * sizes.rounding * sizes.inertia * sizes.rate)
-        if model.nq == model.nv:  # velocities are rates of coordinates
+        if model.nq == model.nv:  # velocities are the rates of the coordinates
             assert_within(symbols, symbols.mT, 2 * sizes.rounding * sizes.inertia)
 
 
@@ -185,7 +185,7 @@ def test_energy_and_momentum_agree_with_the_mass_and_momentum_matrices(trees):
 
 
 def centres_and_arms(model, poses):
-    """Centres of mass in the world, and their places in their bodies, in world axes."""
+    """Return centres of mass in the world, and their lever arms from the body origins in world axes."""
     arms = matrix_vector(poses.rotation, model.cg)
     return poses.translation + arms, arms
 
@@ -230,7 +230,7 @@ def test_body_velocities_and_accelerations_are_time_derivatives(trees):
 
 
 def point_motion(velocity, acceleration, arm):
-    """Velocity and acceleration (..., 6) of the point of a body at `arm` from its origin."""
+    """Return velocity and acceleration (..., 6) of the point of a body at the lever arm `arm` from its origin."""
     v, w, dv, dw = velocity[..., :3], velocity[..., 3:], acceleration[..., :3], acceleration[..., 3:]
     swing = np.cross(w, arm)
     return (
@@ -262,7 +262,7 @@ def test_jacobians_give_velocities_and_accelerations_of_points(trees):
         place = poses.translation[:, one] + arm - poses.translation[:, other]
         carried, acceleration_of_carrier = point_motion(moving[0][:, other], moving[1][:, other], place)
         relative = velocity - carried
-        # the carrier's own point stays behind: what matters is the rate of the carrier's field where the point is
+        # the rate of the carrier's velocity field at the moving point, not of the velocity of one point of the carrier
         acceleration_of_carrier[:, :3] += np.cross(moving[0][:, other, 3:], relative[:, :3])
         assert_jacobian_gives(relative, acceleration - acceleration_of_carrier, model.body_names[other])
 
@@ -290,7 +290,7 @@ def test_relative_jacobians_of_two_bodies_are_opposite(trees):
         allowed = 2 * sizes.rounding * sizes.length[0]
         forth, back = model.jacobian(q, one, relative_to=other), model.jacobian(q, other, there, relative_to=one)
         assert np.abs(forth + back).max() <= allowed
-        # the points are the same one only at this instant: they part with their relative velocity
+        # the two points coincide only at this instant and separate with their relative velocity
         forth, back = (
             model.jacobian_derivative(q, qd, one, relative_to=other),
             model.jacobian_derivative(q, qd, other, there, relative_to=one),
@@ -306,7 +306,7 @@ def test_power_is_the_rate_of_the_energy(trees):
     for model, state, sizes in trees:
         tau = model.inverse_dynamics(state.q, state.qd, state.qdd, state.wrenches)
         rate = derivative(lambda s: sum(model.energy(*along(model, state, s))))  # noqa: B023 : used at once
-        # the wrenches' own power is among the terms of tau's
+        # the power of tau includes that of the wrenches
         allowed = derivative_error(sizes.energy + sizes.force, sizes)
         assert_within(model.power(state.q, state.qd, tau, state.wrenches), rate, allowed)
 
@@ -459,7 +459,7 @@ def test_no_bit_of_a_quantity_depends_on_its_batch(quantity, monkeypatch):
         assert_within(again, x, allowed[0])
 
 
-# What depends on where the mechanism is, by its place among the parts of its quantity.
+# Results that depend on the position of the mechanism, by their index among the results of the quantity.
 OF_PLACE = {
     "body_poses": 0,
     "frame_poses": 0,
@@ -476,7 +476,7 @@ def test_quantities_are_accurate_ten_kilometres_from_the_origin(name, quantity):
     """Errors grow by less than two digits; lever arms from the world's origin would cost four."""
     model = mechanism(name)
     home = random_state(model, (5,))
-    for q in (home.q, home.q1):  # no more bits than fit beside those of the distance: the mechanism is the same there
+    for q in (home.q, home.q1):  # few enough bits that adding the distance is exact and the mechanism is the same there
         q[:, :3] = np.round(q[:, :3] * 2**20) / 2**20
     far = map_state(np.copy, home)
     far.q[:, :3] += FAR

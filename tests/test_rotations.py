@@ -29,7 +29,7 @@ def matrix_of(quaternion):
 
 
 def nearest(matrix):
-    """The nearest rotation: the orthogonal factor of the polar decomposition, from a singular value decomposition."""
+    """Return the nearest rotation: the orthogonal factor of the polar decomposition."""
     with mpmath.workdps(50):
         U, _, V = mpmath.svd_r(mpmath.matrix(matrix.tolist()))
         return np.array((U * V).tolist())
@@ -52,7 +52,7 @@ def turned_chain(rotations):
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_quarter_turns_of_a_quaternion_are_exact(length):
     for quaternion, exact in zip(CUBE.as_quat(), CUBE.as_matrix().round(), strict=True):
-        # the cube's quaternions are of zeros and numbers of one size, which SciPy has to round-off
+        # SciPy has these quaternions, whose nonzero entries have equal magnitudes, only to round-off
         clean = length * np.sign(quaternion) * (np.abs(quaternion) > 0.1)
         np.testing.assert_array_equal(rb.Pose(rotation=clean).rotation, exact)
 

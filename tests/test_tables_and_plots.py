@@ -60,7 +60,7 @@ def test_states_are_plotted_under_their_names(floating):
     figure = floating.plot()
     labels = {axes.get_ylabel() for axes in figure.axes if axes.get_visible()}
     assert {"mast\n(m)", "lamp.0", "mast rate\n(m/s)", "lamp.2 rate\n(rad/s)"} <= labels
-    # the median of many chains, and of one its own line
+    # the median of many samples, and the line of a single one
     median = figure.axes[14].get_lines()[0]
     np.testing.assert_array_equal(median.get_ydata(), np.median(floating.q[:, :, 7], axis=0))
     alone = floating.of_sample(2).plot().axes[14].get_lines()

@@ -316,7 +316,7 @@ def test_an_unphysical_inertia_gives_a_warning_or_an_error(write):
 def test_damping_and_friction_act_at_the_joint(write):
     model = rb.load(write(changed("</joint>", '<dynamics damping="0.5" friction="0.1"/></joint>')))
     assert (model.damping[0], model.friction[0]) == (0.5, 0.1)
-    # at 100 times the velocity over which friction changes its sign, 5e-5 of it are missing
+    # at 100 times the friction velocity, the regularised friction is lower by 5e-5
     np.testing.assert_allclose(model.passive_forces([0.3], [1.0]), [-0.6], atol=1e-5)
 
 
@@ -396,7 +396,7 @@ def published_robots():
 ROBOTS = published_robots()
 FILES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.glob("**/*.urdf")) if ROBOTS else []
 
-#: What rbchain rightly does not load, and why.
+#: Files that rbchain refuses correctly.
 NOTHING_MOVES = {"hector_description/robots/quadrotor_base.urdf", "iris_description/robots/iris_simple.urdf"}
 NO_URDF = {"ur_description/urdf/ur3.urdf"}  # the empty shell of a xacro macro: it has no link
 #: Loaded, but with massless fingers at the ends of the arms: no acceleration follows from a force on them.
@@ -499,7 +499,7 @@ def test_joints_and_mass_of_a_published_robot_agree_with_pinocchio(name):
         assert mass == pytest.approx(engine.inertias[engine.getJointId(joint)].mass, rel=1e-13, abs=0)
 
 
-# Two engines and two readers (angles to matrices, fixed bodies merged), each some 16 roundings of eps / 2 per body.
+# Two engines and two readers (angles to matrices, merged bodies), each with about 16 rounding errors per body.
 ROUNDINGS = 4 * 8
 
 

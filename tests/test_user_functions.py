@@ -19,14 +19,14 @@ def arm():
 
 
 def start():
-    """States of which some, but not all, swing below the angle at which the functions here raise."""
+    """States of which some, but not all, swing below the angle at which the functions of this file raise."""
     q = np.zeros((BATCH, 2))
     q[:, 0] = np.linspace(-1.2, 2.0, BATCH)
     return q, np.zeros((BATCH, 2))
 
 
 def raises_below(t, q, qd, parameters, out):
-    """A force that is not defined below an angle, and that is half written when it raises."""
+    """A force that raises below an angle after writing one of its two outputs."""
     out[1] = 1e6
     if q[0] < parameters[0]:
         raise ValueError("the angle is too low")
@@ -69,7 +69,7 @@ def test_an_exception_in_a_user_function_ends_only_its_own_sample(settings, kind
     alone = simulated(np.flatnonzero(~failed), -1.0)
     for name in COUNTS:
         np.testing.assert_array_equal(getattr(found, name)[~failed], getattr(alone, name), err_msg=name)
-    # the trajectory of a sample that failed is right up to its end, and NaN behind it
+    # the trajectory of a failed sample is correct up to its end, and NaN after it
     times = found.t[None, :] <= found.end_time[failed, None]
     np.testing.assert_array_equal(np.isfinite(found.q[failed]).all(-1), times)
     np.testing.assert_array_equal(found.q[failed][times], free.q[failed][times])
@@ -159,7 +159,7 @@ def test_torques_are_nan_at_saved_states_for_which_the_function_raises():
 
     settings = {"method": "rk4", "step": 0.1, "save_at": [0.0, 0.15, 0.2]}
     motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], **settings)
-    # a step of rk4 evaluates at its beginning, middle and end; 0.15 is a saved time, so steps are 0.075 and 0.05 long
+    # rk4 evaluates at the beginning, middle and end of a step; the saved time 0.15 gives steps of 0.075 and 0.05
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], save_at=[0.0, 0.15, 0.2])
     assert motion.success
@@ -279,7 +279,7 @@ def test_a_function_that_numba_cannot_compile_is_refused_before_the_simulation(f
             assert word in message
 
 
-@pytest.mark.plain_python  # where float32 need not be compiled
+@pytest.mark.plain_python  # to avoid the compilation for float32
 def test_an_exception_in_a_float32_simulation_is_reported():
     def above(t, q, qd, parameters, out):
         if parameters[0] > 0.1:

@@ -19,7 +19,7 @@ from rbchain.view.shapes import box_of_inertia, shapes_of
 
 from .conftest import HANG_LIMIT
 
-# what viser and Playwright do with the packages they stand on is theirs
+# viser and Playwright use deprecated functions of other packages
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # software rendering: a test machine has no graphics card

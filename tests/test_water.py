@@ -19,7 +19,7 @@ KINDS = {
 
 
 def immersed_tree(kinds, drag=1.0, seed=3):
-    """A tree of bodies whose added mass and damping are as general as they can be."""
+    """A tree of bodies with full added-mass and damping matrices."""
     rng = np.random.default_rng(seed)
     builder = rb.ModelBuilder(gravity=rng.normal(size=3) * 5, fluid_density=1000.0)
     for i, p in enumerate(TREE):
@@ -92,7 +92,7 @@ def test_water_forces_satisfy_kirchhoffs_equations_for_each_body(kinds):
     for b, J in body_jacobians(model, q):
         v = times(J, qd)
         lin, ang = v[:, :3], v[:, 3:]
-        # rates of v in body axes: a turning frame
+        # the rate of v in body axes, a rotating frame
         rate = np.concatenate([accelerations[:, b, :3], accelerations[:, b, 3:]], -1).reshape(-1, 2, 3)
         rate = np.einsum("...ji,...kj->...ki", rotation[:, b], rate)
         rate = np.concatenate([rate[:, 0] - np.cross(ang, lin), rate[:, 1]], -1)
@@ -139,7 +139,7 @@ def test_power_of_the_joint_forces_is_the_rate_of_energy(kinds):
     q, qd, qdd = state(model)
     energies = []
     for s in (-2e-3, -1e-3, 1e-3, 2e-3):
-        # to second order along the motion, as a first derivative of fourth order does not see less
+        # to second order along the motion, as the fourth-order difference requires
         middle = qd + s / 2 * qdd
         energies.append(sum(model.energy(model.integrate(q, s * middle), qd + s * qdd)))
     rate = (8 * (energies[2] - energies[1]) - (energies[3] - energies[0])) / 12e-3
@@ -168,7 +168,7 @@ def test_drag_is_the_sum_over_bodies_and_strips(kinds):
         force = np.concatenate([force[:, :3] @ frame.rotation.T, force[:, 3:] @ frame.rotation.T], -1)
         force[:, 3:] += np.cross(frame.translation, force[:, :3])
         expected += times(np.swapaxes(J, -1, -2), force)
-    # four points of Gauss and Legendre on |u| u, whose root is smooth unless the strip turns about a point of itself
+    # Gauss-Legendre quadrature with four points; |u| u is smooth unless the strip rotates about a point of itself
     np.testing.assert_allclose(model.passive_forces(q, qd), expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
 
@@ -243,7 +243,7 @@ def test_a_steady_current_is_equivalent_to_a_moving_frame():
     root = qd.copy()
     rotation = model.body_poses(q).rotation[0]
     root[:3] += rotation.T @ stream
-    # the model's joints below the first are free ones against their parents: only the root's velocity changes
+    # velocities of the other joints are relative to their parents, so only the root's velocity changes
     settings = {"rtol": 1e-7, "atol": 1e-9}
     still = model.simulate(q, qd, 0.02, **settings)
     drifting = model.simulate(q, root, 0.02, forces=[rb.Current(tuple(stream))], **settings)
@@ -265,7 +265,7 @@ def test_added_masses_of_ellipsoids_agree_with_lamb():
     np.testing.assert_allclose(np.diag(sphere.added_volume)[:3], sphere.volume / 2, rtol=1e-12)
     assert not sphere.added_volume[3:].any()
     disc = np.diag(rb.Immersion.ellipsoid((1e-5, 1.0, 1.0)).added_volume)
-    # section 108: a disc moved broadside carries 8/3 a^3, turned about a diameter 16/45 a^5
+    # section 108: the added mass of a disc moving broadside is 8/3 a^3, the added inertia about a diameter 16/45 a^5
     np.testing.assert_allclose(disc[[0, 4]], [8 / 3, 16 / 45], rtol=1e-4)
 
 

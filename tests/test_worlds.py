@@ -18,7 +18,7 @@ POUND_FORCE = POUND * 9.80665
 
 
 def assert_same(found, expected, tolerance=1e-13):
-    """Mass properties, each to a tolerance relative to its size."""
+    """Compare mass properties to a relative tolerance."""
     assert found.mass == pytest.approx(expected.mass, rel=tolerance)
     np.testing.assert_allclose(found.cg, expected.cg, rtol=0, atol=tolerance * max(1.0, np.abs(expected.cg).max()))
     np.testing.assert_allclose(found.inertia, expected.inertia, rtol=0, atol=tolerance * np.abs(expected.inertia).max())
@@ -50,7 +50,7 @@ def test_an_unknown_material_is_refused_with_the_known_names(wrong):
 
 # Units
 
-# In SI: what 1 is in each system, by definition.
+# The SI value of 1 in each system, by definition.
 FACTORS = {
     "SI": dict.fromkeys(SI, 1.0),
     "mm-kg-s": {"length": 1e-3, "inertia": 1e-6, "density": 1e9, "force": 1e-3, "moment": 1e-6, "gravity": 1e-3}
@@ -175,8 +175,8 @@ def test_shapes_in_other_units_give_the_same_inertias(system, shape):
     there = length / of["length"], density / of["density"], moved / of["length"]
     here = units.length(there[0]), units.density(there[1]), units.length(there[2])
     assert_same(made(*here), made(length, density, moved))
-    # and mass properties computed there, carried over
-    theirs = made(*there)  # mass in density times length cubed
+    # and mass properties computed there and converted
+    theirs = made(*there)  # mass as density times length cubed
     mass = theirs.mass * of["density"] * of["length"] ** 3
     expected = made(length, density, moved)
     assert mass == pytest.approx(expected.mass, rel=1e-13)
@@ -227,7 +227,7 @@ def saved(tmp_path):
 @pytest.mark.parametrize("ending", ["stl", "STL", "obj"])
 def test_meshes_of_a_cube_and_a_tetrahedron_have_the_closed_form_inertias(saved, ending):
     cube = trimesh.creation.box(extents=(0.5, 0.25, 2.0))
-    cube.apply_translation((1.0, -0.5, 4.0))  # exact in float32, as a binary STL has it
+    cube.apply_translation((1.0, -0.5, 4.0))  # exact in float32, the precision of a binary STL
     path = saved(cube, ending)
     expected = rb.Inertia.box((0.5, 0.25, 2.0), density=7850, cg=(1.0, -0.5, 4.0))
     assert_same(inertia_of_mesh(path, density="Steel"), expected)
@@ -371,7 +371,7 @@ def test_invalid_settings_of_a_mesh_are_refused(saved, settings, sentence):
         inertia_of_mesh(saved(trimesh.creation.box()), **settings)
 
 
-# What is optional
+# Optional packages
 
 WITHOUT = """
 import sys

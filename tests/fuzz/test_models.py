@@ -91,9 +91,9 @@ def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity
 # --- what enters a model ----------------------------------------------------------------------------------------------
 
 NUMBERS = (0.0, -0.0, -1.0, 1e-320, 1e300, -1e300, np.nan, np.inf, -np.inf, 10**400, -(10**30))
-#: Of what is no array of a body's numbers, shapes: some entries take arrays of any.
+#: Wrong shapes among the invalid arrays: some functions accept arrays of any shape.
 SHAPES = {"one number", "one number too many", "no numbers"}
-#: Limits, and what the builder judges, which knows the body.
+#: These may be infinite, or are checked by the builder, which knows the body.
 MAY_BE_INFINITE = r"^Inertia|JointLimits|_limit$|PID: limit|Signal: end|Signal: a time|Event: value"
 
 
@@ -127,7 +127,7 @@ def test_numbers_are_accepted_in_any_layout_or_refused_by_name(entry, data):
         given = numbers.tolist()
     words = refusal(call, given)
     if words is not None:
-        # or its body or joint, where one number contradicts another
+        # or its body or joint, if two numbers contradict each other
         assert name.split()[0] in words or "'link1'" in words
         ended("refused")
     else:
@@ -169,7 +169,7 @@ def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, 
         ended("refused")
         return
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of bodies without inertia, as before
+        warnings.simplefilter("ignore")  # the warnings of bodies without inertia are checked above
         path = Path(folder) / "model.toml"
         try:
             rb.save(model, path)

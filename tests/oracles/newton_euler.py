@@ -97,7 +97,7 @@ IDENTITY = tuple(tuple(mp.mpf(int(i == j)) for j in range(3)) for i in range(3))
 
 
 class Frame(NamedTuple):
-    """Where one motion of a joint has taken its body."""
+    """The frame of a body after one motion of its joint."""
 
     kind: str  # of the motion
     dof: int  # its first entry in qd
@@ -205,7 +205,7 @@ def carried(carrier, r, relative):
         add(carrier.w, relative.w),
         add(carrier.v, w_r, relative.v),
         add(carrier.dw, cross(carrier.w, relative.w), relative.dw),
-        # The coincident point of the carrier, twice the turning of the relative velocity (Coriolis), what is new.
+        # The acceleration of the coincident point of the carrier, the Coriolis term, and the relative acceleration.
         add(
             carrier.dv, cross(carrier.dw, r), cross(carrier.w, w_r), scale(2, cross(carrier.w, relative.v)), relative.dv
         ),
@@ -230,7 +230,7 @@ def times_inertia(model, i, R, w):
 
 
 def felt_by(model, frame, force, moment):
-    """What the coordinates of one motion feel of a force and its moment about the frame's origin."""
+    """Generalised forces of one motion from a force and its moment about the frame's origin."""
     if frame.kind == "spherical":
         return apply(transpose(frame.R), moment)
     if frame.kind == "free":
@@ -244,7 +244,7 @@ def joint_forces(model, q, qd, qdd, wrenches, gravity):
     placed = poses(model, q)
     moved = motions(model, placed, qd, qdd)
 
-    # Newton and Euler, body by body: what must act on it besides gravity and the external load.
+    # Newton and Euler for each body: the force that must act besides gravity and the external wrench.
     force, moment = [], []  # moment about the frame origin
     for i, (frames, (w, _, dw, dv)) in enumerate(zip(placed, moved, strict=True)):
         R = frames[-1].R
@@ -258,7 +258,7 @@ def joint_forces(model, q, qd, qdd, wrenches, gravity):
         force.append(f)
         moment.append(m)
 
-    # Inwards: a joint carries its own body and the joints of the children.
+    # Inward pass: a joint carries its own body and the joints of the children.
     tau = [exact(armature) * exact(acceleration) for armature, acceleration in zip(model.armature, qdd, strict=True)]
     for i in reversed(range(model.n_bodies)):
         p, parent = placed[i][-1].p, model.parent[i]
@@ -305,7 +305,7 @@ def mass_matrix(model, q):
 
 @at_40_digits
 def bias_forces(model, q, qd, wrenches=None):
-    """Joint forces (nv,) at qdd = 0: Coriolis and centrifugal, gravity, less the external loads."""
+    """Joint forces (nv,) at qdd = 0: Coriolis, centrifugal and gravity forces minus those of external wrenches."""
     return inverse_dynamics(model, q, qd, [0] * model.nv, wrenches)
 
 

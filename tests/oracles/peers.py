@@ -35,12 +35,12 @@ def depth_first(parent):
 
 
 def entries(index, total):
-    """The entries of each body, in q or in qd, from the first of each."""
+    """Return the entries of each body in q or qd, from the first entry of each body."""
     return np.split(np.arange(total), np.asarray(index)[1:])
 
 
 def mirrored(upper):
-    """The symmetric matrix that has this upper triangle; what is below it is not looked at."""
+    """Return the symmetric matrix with this upper triangle; the lower triangle is ignored."""
     return np.triu(upper) + np.triu(upper, 1).T
 
 
@@ -55,7 +55,7 @@ class Tree:
         self.model = pin.Model()
         self.model.gravity.linear = np.asarray(model.gravity, dtype=float)
         dofs = entries(model.velocity_index, model.nv)
-        self.joint_id = np.zeros(model.n_bodies + 1, dtype=int)  # the world's last, where -1 finds it
+        self.joint_id = np.zeros(model.n_bodies + 1, dtype=int)  # the world's pose is last, where the index -1 finds it
         for i in order:
             joint_id = int(self.joint_id[model.parent[i]])
             rotation = np.asarray(model.placement_rotation[i], dtype=float)
@@ -216,7 +216,7 @@ class PinocchioPeer:
         )
 
     def body_velocities(self, q, qd):
-        """[linear of the origin; angular] (n,6), world axes."""
+        """Body velocities [linear of the origin; angular] (n,6), world axes."""
         pin.forwardKinematics(self.model, self.data, self._position(q), self._velocity(qd))
         return self._of_bodies(lambda i: pin.getVelocity(self.model, self.data, i, AT_BODY).vector)
 
@@ -366,8 +366,8 @@ class MujocoPeer:
             for i in range(model.n_bodies)
             if model.joint_types[i] == "free"
         ]
-        # Put in after compiling, because the compiler refuses what is physical but on the edge: thin rods,
-        # point masses, massless bodies, and flat plates whenever A + B >= C fails by a rounding.
+        # Set after compiling, because the compiler refuses inertias at the limit of what is physical: thin rods,
+        # point masses, massless bodies, and flat plates if A + B >= C fails by round-off.
         self.model.body_mass[self.body_id] = model.mass
         self.model.body_inertia[self.body_id] = moments
         self.model.dof_armature[:] = np.asarray(model.armature)[self.velocity_order]
@@ -409,7 +409,7 @@ class MujocoPeer:
         spec.option.disableflags = (
             off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_EQUALITY
             | off.mjDSBL_FRICTIONLOSS | off.mjDSBL_SPRING | off.mjDSBL_DAMPER | off.mjDSBL_ACTUATION
-            | off.mjDSBL_AUTORESET  # mj_step would answer a diverging state by a silent reset
+            | off.mjDSBL_AUTORESET  # mj_step resets a diverging state without an error
         )  # fmt: skip
         moments, axes = np.linalg.eigh(np.asarray(model.inertia, dtype=float))
         axes[:, :, 2] *= np.sign(np.linalg.det(axes))[:, None]  # right-handed
@@ -487,7 +487,7 @@ class MujocoPeer:
         data = self._set(q, qd, wrenches)
         data.qacc[:] = self._to_engine(q, np.asarray(qdd) + self._turning(qd))
         mujoco.mj_inverse(self.model, data)
-        # mj_inverse returns everything that is applied, the loads on bodies included: take their share out.
+        # mj_inverse returns all applied forces, including those of the wrenches on bodies; subtract the latter.
         share = np.zeros(self.model.nv)
         for body in self.body_id:
             force, torque = data.xfrc_applied[body, :3], data.xfrc_applied[body, 3:]

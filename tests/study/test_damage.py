@@ -81,7 +81,7 @@ LABELS = ("parameter", "parameter_units", "position", "position_units", "velocit
 
 
 def check_named(folder, name, capsys):
-    """`status` and `report` name the file, say how to repair the results, and end with 2."""
+    """Check that `status` and `report` name the file, say how to repair the results, and exit with 2."""
     for verb in ("status", "report"):
         assert cli.main(["study", verb, str(folder)]) == output.EXIT_REFUSED
         said = capsys.readouterr().err
@@ -92,7 +92,7 @@ def check_named(folder, name, capsys):
 
 
 def check_repaired(folder, name, whole, computed, lost=None):
-    """A run names the file too, computes only its samples, and restores the results."""
+    """Check that a run names the file too, computes only its samples, and restores the results."""
     del computed[:]
     with pytest.warns(UserWarning, match=f"{name}: .* rbchain restores the damaged files"):
         results = study().run(folder)
@@ -110,13 +110,13 @@ def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, c
             spoilt = bytearray(whole[1][name])
             spoilt[bit // 8] ^= 1 << (bit % 8)
             (folder / name).write_bytes(spoilt)
-            if name.endswith(".json") and same_json(spoilt, whole[1][name]):  # space between words, for instance
+            if name.endswith(".json") and same_json(spoilt, whole[1][name]):  # for example, space between words
                 harmless += 1
                 assert open_dataset(folder).identical(whole[2])
                 (folder / name).write_bytes(whole[1][name])
                 continue
             check_named(folder, name, capsys)
-            if not name.endswith(".json"):  # chunks carry checksums of their own, which plain xarray looks at
+            if not name.endswith(".json"):  # chunks contain checksums, which xarray checks
                 with pytest.raises(ValueError, match="checksum"):
                     xarray.open_zarr(folder / "results.zarr", consolidated=False).load()
             check_repaired(folder, name, whole, computed)
@@ -124,7 +124,7 @@ def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, c
 
 
 def same_json(first, second):
-    """Whether both say the same."""
+    """Whether both contain the same values."""
     try:
         return json.loads(first) == json.loads(second)
     except ValueError:

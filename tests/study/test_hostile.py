@@ -380,7 +380,7 @@ def test_an_error_that_needs_no_sample_is_raised_when_the_study_is_built(keys, w
 
 
 class Given:
-    """A distribution of somebody's own."""
+    """A user-defined distribution."""
 
     def __init__(self, ppf):
         self.ppf = ppf
@@ -486,7 +486,7 @@ def test_a_table_without_real_numbers_is_refused(kind, ending, tmp_path, arm):
     columns = ["mass[link1]", "mass[link2]"]
     values = {
         "complex": np.full((60, 2), 0.1 + 1j),
-        "masked": np.where(np.arange(120).reshape(60, 2) == 7, np.nan, 0.1),  # as files keep what is missing
+        "masked": np.where(np.arange(120).reshape(60, 2) == 7, np.nan, 0.1),  # the value of missing numbers in files
         "text": np.full((60, 2), "0.1 kg"),
     }[kind]
     path, frame = tmp_path / f"design.{ending}", pandas.DataFrame(values, columns=columns)

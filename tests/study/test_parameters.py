@@ -93,9 +93,9 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     chosen = model.joint_names[0] if parameter == "q" else of(model, parameter)
     small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
-    if parameter == "friction" and how == "set":  # no more than at rest
+    if parameter == "friction" and how == "set":  # at most the friction at rest
         distribution = stats.uniform(0.12, 0.05)
-    if parameter == "friction_asymmetry" and how != "multiply":  # no more than the friction
+    if parameter == "friction_asymmetry" and how != "multiply":  # at most the friction
         distribution = stats.uniform(0.02, 0.05)
     dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
     reached = effects_of(plan_of(dispersion, model))

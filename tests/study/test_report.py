@@ -93,7 +93,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert "two &lt;links&gt;" in page
     assert f"{failed} of 300 samples failed" in page
     assert "The step is too long" in page or "not finite" in page
-    # it stands alone: nothing is fetched from anywhere
+    # the page is self-contained: it loads no other file
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     pictures = sorted(path.name for path in (folder / "out" / "report").iterdir())
     assert pictures == [

@@ -36,7 +36,7 @@ def swinging(arm, **keys):
 
 
 def check_same(found, expected):
-    """Every output, to the last bit."""
+    """Compare every output to the last bit."""
     assert set(found) == set(expected)
     for name in expected:
         assert found[name].values.tobytes() == expected[name].values.tobytes(), name
@@ -61,7 +61,7 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
     assert words["statistics"]["samples"] == 150
     lines = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["started", "finished"]
-    # and it is what the model itself computes
+    # the model gives the same results
     many = arm.vary(mass=arm.mass * results.parameters[:, :2].values, inertia=study.plan.samples(
         results.parameters.values).build().inertia)  # fmt: skip
     motion = many.simulate(results.parameters[:, 2:].values, np.zeros((150, 2)), 0.5, method="rk4", step=0.01)
@@ -118,12 +118,12 @@ def test_a_killed_worker_process_is_replaced_and_changes_no_bit(arm):
 
 
 def die(model, motion):
-    """A measure whose process does not live to see its end."""
+    """A measure that ends its process."""
     os._exit(1)
 
 
 class Odd(Exception):
-    """An error that no pickle can make again."""
+    """An error that cannot be unpickled."""
 
     def __init__(self, one, two):
         super().__init__(one)
@@ -220,19 +220,26 @@ def cluster():
         yield made
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The files of a study of 100 chunks that nothing has interrupted."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "study.toml").write_text(STUDY.format(samples=20_000, std=0.05, more=""))
+    arguments, settings = command(folder, "run", "study.toml", "--out", "out", "--chunk", "200")
+    subprocess.run(arguments, **settings, check=True)
+    return files_of(folder / "out")
+
+
 @pytest.mark.parametrize("executor", ["local", "processes", "dask"])
-def test_a_study_interrupted_by_ctrl_c_can_be_resumed(executor, tmp_path, request):
+def test_a_study_interrupted_by_ctrl_c_can_be_resumed(executor, undisturbed, tmp_path, request):
     """A terminal sends SIGINT to the command and to all processes that it has started."""
     words = ["run", "study.toml", "--out", "out", "--chunk", "200", "--executor", executor]
     if executor == "dask":
         from distributed import Client
 
         words += ["--scheduler", request.getfixturevalue("cluster").scheduler_address]
-    for folder in ("undisturbed", "interrupted"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "study.toml").write_text(STUDY.format(samples=20_000, std=0.05, more=""))
-    arguments, settings = command(tmp_path / "undisturbed", *words)
-    subprocess.run(arguments, **settings, check=True)
+    (tmp_path / "interrupted").mkdir()
+    (tmp_path / "interrupted" / "study.toml").write_text(STUDY.format(samples=20_000, std=0.05, more=""))
     arguments, settings = command(tmp_path / "interrupted", *words)
     out, gate = tmp_path / "interrupted" / "out", tmp_path / "interrupted" / "gate"
     gate.write_text("3")
@@ -255,11 +262,11 @@ def test_a_study_interrupted_by_ctrl_c_can_be_resumed(executor, tmp_path, reques
     gate.unlink()
     arguments, settings = command(tmp_path / "interrupted", *words)
     subprocess.run(arguments, **settings, check=True)
-    assert files_of(out) == files_of(tmp_path / "undisturbed" / "out")
+    assert files_of(out) == undisturbed
 
 
 def wait_for_the_end_of(group):
-    """Until no process of a group is left."""
+    """Wait until no process of the group is left."""
     deadline = time.monotonic() + HANG_LIMIT
     while time.monotonic() < deadline:
         try:
@@ -299,7 +306,7 @@ def test_a_study_stops_early_at_the_same_sample_for_any_chunk(arm, tmp_path):
     assert np.subtract(*stats.t.interval(0.95, before.size - 1, before.mean(), stats.sem(before))[::-1]) / 2 > 0.0005
     for place, settings in (("a", {"chunk": 300}), ("b", {"chunk": 3000})):
         check_same(study.run(tmp_path / place, **settings), expected)
-        check_same(study.run(tmp_path / place, **settings), expected)  # and again, with nothing to do
+        check_same(study.run(tmp_path / place, **settings), expected)  # again, with all chunks done
     check_same(study.run(tmp_path / "c", chunk=300, executor="processes", workers=2), expected)
 
 
@@ -392,7 +399,7 @@ def test_samples_stopped_by_an_event_keep_their_final_state(rod):
     results = study.run()
     assert (results.status == 4).all()
     assert np.allclose(results.q_final, -np.pi / 2, rtol=0, atol=1e-9)
-    # all of m g l / 2 has become kinetic energy, m l^2 / 3 w^2 / 2
+    # the potential energy m g l / 2 has become kinetic energy, m l^2 / 3 w^2 / 2
     expected = np.sqrt(3 * -results.parameters[:, 0].values / 0.5)
     assert np.allclose(-results.qd_final[:, 0], expected, rtol=1e-8)
     assert np.allclose(results.speed, expected, rtol=1e-8)
