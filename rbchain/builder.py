@@ -128,11 +128,11 @@ class ModelBuilder(SuggestsAttributes):
             Mass, centre of mass and inertia tensor in the body's frame. By default the body is massless.
         joint_name : str, optional
             Name of the joint; by default that of the body.
-        rotor_inertia : float or (dofs,) array, kg m^2 (prismatic joints with gear_ratio 1: kg)
+        rotor_inertia : float or (dofs,) array, kg m^2
             Moment of inertia of the motor's rotor about its own axis.
         gear_ratio : float or (dofs,) array
-            Rotations of the rotor per rotation of the joint. The rotor is modelled as reflected inertia (armature),
-            rotor_inertia * gear_ratio^2. Gyroscopic effects of the rotor are neglected.
+            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The rotor is modelled as
+            reflected inertia (armature), rotor_inertia * gear_ratio^2. Gyroscopic effects of the rotor are neglected.
         passive : PassiveForces, optional
             Springs, damping, friction and stops of the joint.
         immersion : Immersion, optional
