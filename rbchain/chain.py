@@ -21,9 +21,12 @@ from .model.varied_fields import varied_description
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
+from .quantities.jacobians import Jacobians
 from .quantities.matrices import Matrices
 from .quantities.motion import Motion
+from .quantities.reactions import Reactions
 from .quantities.states import States
+from .quantities.tangent_space import TangentSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +34,18 @@ if TYPE_CHECKING:
     from .view.viewer import Viewer
 
 
-class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, SuggestsAttributes):
+class Model(
+    States,
+    TangentSpace,
+    Dynamics,
+    Reactions,
+    Motion,
+    Jacobians,
+    Matrices,
+    Derivatives,
+    Identification,
+    SuggestsAttributes,
+):
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
     Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,

@@ -74,6 +74,13 @@ class Dofs:
         """Whether each degree of freedom belongs to a free or spherical joint (nv,)."""
         return np.array([kind in QUATERNION_JOINTS for kind in self.joint_types])[self.body]
 
+    @cached_property
+    def plain_positions(self) -> np.ndarray:
+        """Entries of q outside of free and spherical joints, in the order of their velocities."""
+        of_bodies = zip(self.joint_types, self.position_index, self.position_counts, strict=True)
+        entries = [np.arange(at, at + count) for kind, at, count in of_bodies if kind not in QUATERNION_JOINTS]
+        return np.concatenate(entries) if entries else np.array([], int)
+
 
 def dofs_of(description: Description) -> Dofs:
     """Return the degrees of freedom of a description; the arrays that `Model` makes public are read-only."""
