@@ -150,7 +150,9 @@ def test_incompatible_controller_models_are_refused():
         "model is None": None,
         "its model has the joints ['link1', 'link2', 'link3']": rb.Model.serial_chain(3),
         "its model has other parents or joint types": fork,
-        "its model has batch shape (4,); expected () or the batch's, (3,)": arm.vary(mass=np.ones((4, 2))),
+        "its model has batch shape (4,); expected () or that of the initial states, (3,)": arm.vary(
+            mass=np.ones((4, 2))
+        ),
     }
     for words, model in wrong.items():
         with pytest.raises(rb.StateError) as raised:

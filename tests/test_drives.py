@@ -287,8 +287,8 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
 @pytest.mark.parametrize(
     ("make", "parts"),
     [
-        (lambda: rb.Signal.table([0, 2, 1], [0, 0, 0]), ["times", "[0.0, 2.0, 1.0]", "rise"]),
-        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], kind="linear"), ["times", "rise"]),
+        (lambda: rb.Signal.table([0, 2, 1], [0, 0, 0]), ["times", "[0.0, 2.0, 1.0]", "increasing"]),
+        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], kind="linear"), ["times", "increasing"]),
         (lambda: rb.Signal.table([0, 1, 2], [0, 0]), ["times", "(3,)", "(2,)"]),
         (lambda: rb.Signal.table([0], [0]), ["times", "(1,)"]),
         (lambda: rb.Signal.table([[0, 1]], [0, 1]), ["times", "(1, 2)"]),
