@@ -1,11 +1,11 @@
-"""The Puma 560, built from Denavit and Hartenberg's tables, against the numbers that were published of it.
+"""The Puma 560, built from Denavit-Hartenberg tables, compared with published values.
 
 * Corke, Robotics Toolbox: the parameters of `models.DH.Puma560`, and the expected values of the toolbox's own tests,
   `tests/test_DHRobot.py` (Python) and `unit_test/SerialLinkTest.m` (MATLAB). Those at qz to qn are also in Corke,
   "Robotics, Vision and Control", chapter 9. They are printed to four decimals.
 * Armstrong, Khatib and Burdick, "The explicit dynamic model and inertial parameters of the PUMA 560 arm", IEEE
-  International Conference on Robotics and Automation, 1986: the same arm by modified tables, and its equations in
-  symbols with 23 inertial and 5 gravitational constants.
+  International Conference on Robotics and Automation, 1986. The paper describes the same arm by modified tables. It
+  gives the equations in symbols with 23 inertial and 5 gravitational constants.
 """
 
 import numpy as np
