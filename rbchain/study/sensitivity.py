@@ -137,7 +137,7 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
             return (
                 lambda problem, n, seed: sampling.sample(problem, n, calc_second_order=False, seed=seed),
-                lambda problem, points, found: analysis.analyze(problem, found, calc_second_order=False, seed=0),
+                lambda problem, points, measured: analysis.analyze(problem, measured, calc_second_order=False, seed=0),
             )
         if method == "morris":
             from SALib.analyze import morris as analysis
@@ -145,7 +145,9 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
             return (
                 lambda problem, n, seed: sampling.sample(problem, n, num_levels=LEVELS, seed=seed),
-                lambda problem, points, found: analysis.analyze(problem, points, found, num_levels=LEVELS, seed=0),
+                lambda problem, points, measured: analysis.analyze(
+                    problem, points, measured, num_levels=LEVELS, seed=0
+                ),
             )
     except ImportError:
         raise ImportError(
