@@ -14,7 +14,11 @@ STATES_PER_TREE = 3
 QUICK_TREES = 3
 HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
 # Started first, so that at the end no worker still runs a long file while the others are idle.
-LONGEST = ("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_arguments")
+LONGEST = (
+    *("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_machine_code"),
+    *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
+    *("test_cache", "test_controllers", "test_models"),
+)
 # Collecting all files takes longer than the quick tests; `-m quick` collects only these.
 QUICK_FILES = {
     *("test_derivatives.py", "test_drives.py", "test_dynamics.py", "test_force_balance.py"),
