@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from .actions.events import EventRecord
-from .actions.loads import loads_on_bodies
+from .actions.saved_wrenches import wrenches_on_bodies
 from .actions.wrenches import Current, Force
 from .arguments import check_sample_index
 from .errors import StateError, Status
@@ -114,9 +114,8 @@ class Trajectory(SuggestsAttributes):
                 "reactions are not available in water with drag or a current; expected a model without drag, and no "
                 "Current in forces"
             )
-        loads = loads_on_bodies(model, self.forces, self.q, self.t) if self.forces else None
-        loads = None if loads is None else loads.astype(self.q.dtype)
-        return model.joint_reactions(self.q, self.qd, self.qdd, loads)
+        wrenches = wrenches_on_bodies(model, self.forces, self.q, self.t).astype(self.q.dtype) if self.forces else None
+        return model.joint_reactions(self.q, self.qd, self.qdd, wrenches)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return a state for pickle, with forces and accelerations instead of the function that computes them.

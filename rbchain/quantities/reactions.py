@@ -139,6 +139,6 @@ class Reactions(Attributes):
             power = np.einsum("...i,...i", tau, qd)
             if wrenches is not None:
                 # the order of the sum, and so its round-off, depends on the layout in memory
-                loads = np.ascontiguousarray(as_array("wrenches", wrenches), dtype)
-                power = power + np.einsum("...ij,...ij", loads, self.body_velocities(q, qd))
+                on_bodies = np.ascontiguousarray(as_array("wrenches", wrenches), dtype)
+                power = power + np.einsum("...ij,...ij", on_bodies, self.body_velocities(q, qd))
         return copied_to(out, power, given)

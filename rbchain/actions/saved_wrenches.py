@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..chain import Model
 
 
-def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.ndarray) -> np.ndarray:
+def wrenches_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Compute the wrenches on bodies at positions q (..., times, nq) and times t (times,).
 
     Returns
