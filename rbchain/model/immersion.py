@@ -53,13 +53,13 @@ class Immersion(SuggestsAttributes):
     added_volume : (6,) or (6, 6) array, m^3, m^4, m^5
         Symmetric added mass per unit of density; the total is added_mass + density * added_volume.
     linear_damping, quadratic_damping : (6,) or (6, 6) arrays
-        Matrices D1 and D2 of the drag - D1 v - D2 |v| v, where v is the velocity relative to the fluid and |v| v is
-        taken for each component.
+        Matrices D1 and D2 of the drag - D1 v - D2 abs(v) v, where v is the velocity relative to the fluid. abs(v) v
+        is taken for each component.
     frame : Pose
         Frame of the matrices and of the cylinder, in the body's frame.
     strip_diameter, strip_length : float, m
         Size of a slender cylinder along z of `frame`, with its centre at the origin. Each strip of length ds feels the
-        drag - density / 2 strip_drag strip_diameter |v| v ds, where v is the velocity of the strip normal to the
+        drag - density / 2 strip_drag strip_diameter abs(v) v ds, where v is the velocity of the strip normal to the
         axis (strip theory; Morison et al. 1950).
     strip_drag : float
         Drag coefficient of the cylinder.

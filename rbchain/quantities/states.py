@@ -125,10 +125,10 @@ class States(Attributes):
 
         Returns
         -------
-        q : (*batch, nq) array
+        q : (..., nq) array
             Uniformly distributed: angles from -pi to pi rad, displacements from -1 to 1 m, and orientations over all
             rotations.
-        qd : (*batch, nv) array
+        qd : (..., nv) array
             Normally distributed with variance 1.
 
         Examples
