@@ -89,7 +89,9 @@ def user_function(
         inspect.signature(plain).bind(*ARGUMENTS)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
-        raise StateError(f"{what}: {found} cannot be compiled as a {SIGNATURE}: {error}") from None
+        raise StateError(
+            f"{what}: {found} cannot be compiled as a {SIGNATURE}: {error}. Give it these five parameters"
+        ) from None
     return _compiled(what, function, nq, nv, parameters, results, boundscheck)
 
 
