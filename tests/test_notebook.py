@@ -53,8 +53,8 @@ def test_names_are_escaped_in_markup():
 
 def test_batches_and_long_chains_are_shortened():
     text = html_of(rb.Model.serial_chain(100).vary(mass=np.ones((5, 100))))
-    assert "a batch (5,) of samples" in text
-    assert "and 60 more" in text
+    assert "batch of shape (5,), the first sample is shown" in text
+    assert "and 60 more bodies" in text
 
 
 CELLS = {
