@@ -100,6 +100,8 @@ def python_texts(path, source):
                 text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings | inside:
                 text = node.value
+            if "\\" in text:  # a regular expression
+                continue
             if " " in text.strip() and "\n" not in text.strip() and not text.lstrip().startswith("<"):
                 yield "message", [text], node.lineno
     comments, following = [], -1

@@ -1,6 +1,7 @@
-"""rbchain simulates serial chains and trees of rigid bodies, one or a batch of millions in one call.
+"""rbchain simulates serial chains and trees of rigid bodies. One call handles one mechanism or a batch of millions.
 
-The public names are those of `__init__.pyi`, imported when they are first used: Numba alone takes half a second.
+`__init__.pyi` lists the public names. Each is imported when it is first used, because importing Numba takes half a
+second.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from .misspelt import no_attribute
 __version__ = "0.1.0"
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-# studies need an extra, without which `from rbchain import *` should work all the same
+# studies need the extra `study`; `from rbchain import *` must also work without it
 __all__ = [name for name in __all__ if name not in ("Study", "run_study", "study")]
 
 

@@ -1,4 +1,4 @@
-"""Check the arguments of functions of a state. A state passes here on its way to a driver, but for one valid state."""
+"""Check the arguments of functions of a state. A state passes here before a driver runs, except on the fast path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .errors import StateError
 from .model.description import Description
-from .model.flatten import Dofs
+from .model.topology import Dofs
 from .real_arrays import FLOAT32, FLOAT64, excerpt, real_array
 
 POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
@@ -69,15 +69,15 @@ class StateArguments:
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
         lengths = [("nq", self.nq) if name in POSITIONS else ("nv", self.nv) for name in names]
         trailing: list[tuple[int, ...]] = [(length,) for _, length in lengths]
-        loaded = len(wrenches) > 0 and wrenches[0] is not None
-        if loaded:
+        has_wrenches = len(wrenches) > 0 and wrenches[0] is not None
+        if has_wrenches:
             names, arrays = (*names, "wrenches"), [*arrays, as_array("wrenches", wrenches[0])]
             lengths, trailing = [*lengths, ("n_bodies", self.n_bodies)], [*trailing, (self.n_bodies, 6)]
         for name, x, own, (symbol, length) in zip(names, arrays, trailing, lengths, strict=True):
             if x.shape[max(0, x.ndim - len(own)) :] != own:
                 expected = ", ".join(["...", *map(str, own)])
                 raise StateError(
-                    f"{name} has shape {x.shape}; expected ({expected}), for the model has {symbol} = {length}"
+                    f"{name} has shape {x.shape}; expected ({expected}), because the model has {symbol} = {length}"
                 )
             if name in POSITIONS and self.dofs.quaternions:
                 self.check_quaternions(name, x)
@@ -99,7 +99,7 @@ class StateArguments:
             # broadcast_to returns a read-only view, which np.require would copy even if the shape fits
             whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
             ready.append(np.require(whole, dtype, ("C", "A", "W")))
-        if loaded:
+        if has_wrenches:
             ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self.nv)
         elif wrenches:  # an empty array, because each driver would be compiled once more for None
             ready.append(np.empty((*batch, 0), dtype))

@@ -1,4 +1,4 @@
-"""ModelBuilder: a mechanism put together body by body."""
+"""ModelBuilder: describe a mechanism body by body, and build a Model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .actions.drives import ONE_JOINT, OneJointDrive
 from .chain import Model
 from .errors import ModelError
-from .misspelt import SuggestsAttributes
+from .misspelt import SuggestsAttributes, did_you_mean
 from .model import validation
 from .model.description import Description, Frame, water_of
 from .model.immersion import Immersion
@@ -23,12 +23,13 @@ from .model.massless import remedies
 from .model.passive import PASSIVE_FIELDS, PassiveForces
 from .model.pose import Pose, numbers, vector3
 from .model.visual import Visual
+from .real_arrays import excerpt
 
 MASSLESS = Inertia(0.0)
 
 
 class _Body(NamedTuple):
-    """What was said of a body, checked; of its joint's degrees of freedom an array each."""
+    """The checked arguments of one call of `add_body`; numbers of the joint are arrays (dofs,)."""
 
     parent: str | None
     joint: AnyJoint
@@ -44,17 +45,24 @@ class _Body(NamedTuple):
 
 
 class ModelBuilder(SuggestsAttributes):
-    """Put a mechanism together, parents before children, and build an immutable `Model`.
+    """Describe a mechanism body by body, parents before children, and build an immutable `Model`.
 
     Parameters
     ----------
     name : str
+        Name of the model.
     gravity : (3,) array, m/s^2
-        In world axes; (0, 0, -9.81) if not given.
+        Gravitational acceleration in world axes; (0, 0, -9.81) by default.
     nonphysical_inertia : "refuse" or "warn"
-        What to do about an inertia tensor that no body can have.
+        Whether an inertia tensor that violates the triangle inequality, or has a negative principal moment, raises a
+        ModelError or only causes a warning.
     fluid_density : float, kg/m^3
-        Of the water around bodies that have an `Immersion`; 0 in air.
+        Density of the fluid around all bodies that have an `Immersion`; 0 in air.
+
+    Raises
+    ------
+    ModelError
+        If an argument is invalid.
 
     Examples
     --------
@@ -85,7 +93,7 @@ class ModelBuilder(SuggestsAttributes):
             raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
         self._bodies: dict[str, _Body] = {}
         self._nonphysical: list[str] = []
-        self._negative: list[str] = []  # bodies with a negative principal moment
+        self._negative_moments: list[str] = []
         self._drives: list[OneJointDrive] = []
 
     def add_body(
@@ -104,58 +112,55 @@ class ModelBuilder(SuggestsAttributes):
         limits: JointLimits | None = None,
         visuals: Sequence[Visual] = (),
     ) -> None:
-        """Add a body and the joint it hangs on.
+        """Add a body and the joint that connects it to its parent.
 
         Parameters
         ----------
         name : str
+            Name of the body, different from the names of all other bodies.
         parent : str, optional
-            Name of the body it hangs on; the world if not given.
+            Name of the parent body. By default the body is connected to the world.
         joint : Revolute, Prismatic, Screw, Fixed, Free, Spherical, Planar, Universal or Composite
+            Joint between the parent and the body.
         placement : Pose, optional
-            Of the joint in the parent's frame, and so of the body at q = 0. The parent's frame if not given.
+            Pose of the joint in the parent's frame, and so of the body at q = 0. By default the two frames coincide.
         inertia : Inertia, optional
-            In the body's frame. A body without one is massless.
+            Mass, centre of mass and inertia tensor in the body's frame. By default the body is massless.
         joint_name : str, optional
-            The body's name if not given.
-        rotor_inertia : float or (dofs,) array, kg m^2 (kg of a prismatic joint's motor)
-            Of the motor's rotor about its own axis.
+            Name of the joint; by default that of the body.
+        rotor_inertia : float or (dofs,) array, kg m^2
+            Moment of inertia of the motor's rotor about its own axis.
         gear_ratio : float or (dofs,) array
-            Turns of the rotor per turn of the joint. The joint feels the rotor as `armature`, its inertia times the
-            square of this; that the rotor's spin also turns with the body that carries it is neglected.
+            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The rotor is modelled as
+            reflected inertia (armature), rotor_inertia * gear_ratio^2. Gyroscopic effects of the rotor are neglected.
         passive : PassiveForces, optional
-            Springs, friction and stops of the joint.
+            Springs, damping, friction and stops of the joint.
         immersion : Immersion, optional
-            What water does to the body, if the model has a `fluid_density`.
+            Buoyancy, added mass and drag of the body. Acts only if the model has a `fluid_density`.
         limits : JointLimits, optional
-            What is said of the joint's range; nothing stops there.
+            Limits of position, velocity and effort. They are stored but not enforced; see `PassiveForces` for stops.
         visuals : sequence of Visual
-            What the body looks like.
+            Shapes for pictures.
 
         Raises
         ------
         ModelError
-            If the name is taken, or the inertia is that of no body.
+            If an argument is invalid, the name is already used, or the inertia is not physically possible.
         """
-        if not (isinstance(name, str) and name):
-            raise ModelError(f"body {name!r}: the name is {name!r}; expected a string with something in it")
-        if name in self._bodies:
-            raise ModelError(f"body {name!r} is there already; expected a new name")
-        if not (parent is None or isinstance(parent, str)):
-            raise ModelError(f"body {name!r}: parent is {parent!r}; expected the name of a body, or None for the world")
+        joint_name = name if joint_name is None else joint_name
+        self._check_names(name, parent, joint_name)
         if not isinstance(joint, JOINTS):
-            expected = ", ".join(kind.__name__ for kind in JOINTS)
-            raise ModelError(f"body {name!r}: joint is {joint!r}; expected one of {expected}")
+            kinds = ", ".join(kind.__name__ for kind in JOINTS)
+            raise ModelError(
+                f"body {name!r}: joint is {joint!r}; expected an instance of {kinds}, such as Revolute(axis=(0, 0, 1))"
+            )
         placement = Pose() if placement is None else placement
         inertia = MASSLESS if inertia is None else inertia
         if not isinstance(placement, Pose) or placement.translation.shape != (3,):
-            raise ModelError(f"body {name!r}: placement is {placement!r}; expected one Pose")
+            raise ModelError(
+                f"body {name!r}: placement is {placement!r}; expected one Pose, such as Pose(translation=(0, 0, 1))"
+            )
         self._expect(name, "inertia", inertia, Inertia)
-        joint_name = name if joint_name is None else joint_name
-        if not (isinstance(joint_name, str) and joint_name):
-            raise ModelError(f"body {name!r}: joint_name is {joint_name!r}; expected a string that is not empty")
-        if any(joint_name == body.joint_name for body in self._bodies.values()):
-            raise ModelError(f"body {name!r}: joint {joint_name!r} is there already; expected a new name")
         validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
         self._check_inertia(name, inertia)
         rotor = self._of_dofs(name, joint, "rotor_inertia", rotor_inertia)
@@ -163,7 +168,9 @@ class ModelBuilder(SuggestsAttributes):
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
         gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
         if isinstance(joint, Fixed) and np.any(rotor_inertia):
-            raise ModelError(f"body {name!r}: rotor_inertia is {rotor_inertia!r}; a fixed joint has no motor")
+            raise ModelError(
+                f"body {name!r}: rotor_inertia is {rotor_inertia!r}; expected 0, because a fixed joint does not move"
+            )
         passive = PassiveForces() if passive is None else passive
         self._expect(name, "passive", passive, PassiveForces)
         forces = passive.of_dofs(name, joint)
@@ -173,15 +180,31 @@ class ModelBuilder(SuggestsAttributes):
         self._expect(name, "limits", limits, JointLimits)
         ranges = limits.of_dofs(name, joint)
         if not isinstance(visuals, (list, tuple)):
-            raise ModelError(f"body {name!r}: visuals is {visuals!r}; expected a list of Visual")
+            raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
         for visual in visuals:
-            self._expect(name, "one of visuals", visual, Visual)
+            self._expect(name, "an element of visuals", visual, Visual)
         self._bodies[name] = _Body(
             parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name
         )
 
+    def _check_names(self, name: str, parent: str | None, joint_name: str) -> None:
+        if not (isinstance(name, str) and name):
+            raise ModelError(f"body {name!r}: the name is {name!r}; expected a non-empty string")
+        if name in self._bodies:
+            raise ModelError(f"body {name!r}: the model already has a body of this name; expected a unique name")
+        if not (parent is None or isinstance(parent, str)):
+            raise ModelError(f"body {name!r}: parent is {parent!r}; expected the name of a body, or None for the world")
+        if not (isinstance(joint_name, str) and joint_name):
+            raise ModelError(f"body {name!r}: joint_name is {joint_name!r}; expected a non-empty string")
+        for other, body in self._bodies.items():
+            if body.joint_name == joint_name:
+                raise ModelError(
+                    f"body {name!r}: joint_name is {joint_name!r}, which is already the name of the joint of body "
+                    f"{other!r}; expected a unique name"
+                )
+
     def _check_inertia(self, name: str, inertia: Inertia) -> None:
-        """Refuse mass properties that no body can have, or note that they are such."""
+        """Raise a ModelError for invalid mass properties; note non-physical tensors if they are accepted."""
         validation.check_mass((name,), np.array([inertia.mass]))
         validation.check_finite((name,), "cg", inertia.cg[None], 1)
         try:
@@ -191,7 +214,7 @@ class ModelBuilder(SuggestsAttributes):
                 raise
             self._nonphysical.append(name)
         if self.nonphysical_inertia == "warn" and validation.has_negative_moment(inertia.inertia):
-            self._negative.append(name)
+            self._negative_moments.append(name)
 
     @staticmethod
     def _expect(name: str, what: str, value: object, kind: type) -> None:
@@ -201,14 +224,17 @@ class ModelBuilder(SuggestsAttributes):
 
     @staticmethod
     def _of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike) -> np.ndarray:
-        """One number for each degree of freedom of a joint, from that many or one for all."""
-        found = numbers(value, f"body {name!r}: {what}")
-        if found.shape not in ((), (len(joint.dofs),)):
-            raise ModelError(f"body {name!r}: {what} has shape {found.shape}; expected () or ({len(joint.dofs)},)")
-        return np.broadcast_to(found, len(joint.dofs))
+        """An array (dofs,) from one number for all degrees of freedom of a joint, or from one for each."""
+        found, count = numbers(value, f"body {name!r}: {what}"), len(joint.dofs)
+        if found.shape not in ((), (count,)):
+            raise ModelError(
+                f"body {name!r}: {what} has shape {found.shape}; expected a number, or an array of shape ({count},) "
+                f"for the degrees of freedom of the {joint.kind} joint"
+            )
+        return np.broadcast_to(found, count)
 
     def add_drive(self, drive: OneJointDrive) -> None:
-        """Add what a joint's motor does, for the model to keep as one of its `drives`.
+        """Add a drive to the `drives` that the model stores; pass them to `simulate` to use them.
 
         Parameters
         ----------
@@ -217,7 +243,7 @@ class ModelBuilder(SuggestsAttributes):
         Raises
         ------
         ModelError
-            If it is none of these, or its joint or degree of freedom is not there.
+            If `drive` is not one of these, or the model does not have its joint or degree of freedom.
 
         Examples
         --------
@@ -235,17 +261,43 @@ class ModelBuilder(SuggestsAttributes):
             raise ModelError(f"drive is {drive!r}; expected one of {expected}")
         joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
         if drive.joint not in joints:
-            raise ModelError(f"drive of joint {drive.joint!r}, which is not there; the joints are {joints}")
+            raise ModelError(
+                f"drive: its joint is {drive.joint!r}; expected a joint that was added before: one of {joints}"
+                f"{did_you_mean(drive.joint, joints)}"
+            )
         body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
         if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
-            expected = f"expected one of {len(body.joint.dofs)}, from 0 on"
+            count = len(body.joint.dofs)
+            expected = f"expected an integer from 0 to {count - 1}, as the joint has {count} degrees of freedom"
+            expected = "expected 0, as the joint has one degree of freedom" if count == 1 else expected
             raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")
         self._drives.append(drive)
 
     def build(self) -> Model:
-        """The finished `Model`. Raises ModelError if the mechanism is empty or its parents do not make a tree.
+        """Build the `Model`.
 
-        Warns of bodies whose motion no inertia resists (`Model.bodies_without_inertia`).
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ModelError
+            If no body can move, or the bodies do not form a tree with parents before children.
+
+        Warns
+        -----
+        UserWarning
+            If the acceleration of a body is undetermined because no inertia resists its motion
+            (`Model.bodies_without_inertia`), or if an inertia is not physically possible.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder(name="pendulum")
+        >>> builder.add_body("rod", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rb.Inertia.rod(1.0, mass=2.0))
+        >>> builder.build().body_names
+        ('rod',)
         """
         self._check_tree()
         carriers: dict[str, Frame] = {}
@@ -269,14 +321,14 @@ class ModelBuilder(SuggestsAttributes):
         self._warn_of_nonphysical_inertia()
         if not moving:
             raise ModelError(
-                f"model {self.name!r} has no body that moves; expected at least one joint that is not fixed"
+                f"model {self.name!r} has no moving body: all its joints are fixed; expected at least one other joint"
             )
         names = [name for name, _ in moving]
         bodies = [self._bodies[name] for name in names]
         joints = [body.joint for body in bodies]
         dofs = [dof for joint in joints for dof in joint.dofs]
         inertial = {name: np.array([getattr(x, name) for x in inertias]) for name in ("mass", "cg", "inertia")}
-        for field, values in inertial.items():  # the sums of bodies on fixed joints may overflow
+        for field, values in inertial.items():  # sums over bodies on fixed joints may overflow
             validation.check_finite(names, field, values, values.ndim - 1)
         model = Model(
             Description(
@@ -309,22 +361,23 @@ class ModelBuilder(SuggestsAttributes):
         return model
 
     def _warn_of_nonphysical_inertia(self) -> None:
-        if self._negative:
+        if self._negative_moments:
             warnings.warn(
-                f"model {self.name!r}: the inertia of {self._negative} has a negative principal moment. It is used as "
-                "it is: kinetic energy can be negative, and accelerations wrong in sign or NaN. Correct the inertia",
+                f"model {self.name!r}: the inertia of {self._negative_moments} has a negative principal moment. It is "
+                "used unchanged, so that kinetic energies may be negative and accelerations wrong or NaN. Correct the "
+                "inertia",
                 stacklevel=3,
             )
-        others = [name for name in self._nonphysical if name not in self._negative]
+        others = [name for name in self._nonphysical if name not in self._negative_moments]
         if others:
             warnings.warn(
-                f"model {self.name!r}: no body can have the inertia of {others}, whose largest principal moment is "
-                "more than the sum of the others (triangle inequality). It is used as it is",
+                f"model {self.name!r}: no body can have the inertia of {others}, because the largest principal moment "
+                "exceeds the sum of the other two (triangle inequality). It is used unchanged",
                 stacklevel=3,
             )
 
     def _immersed(self, name: str, carrier: Immersion | None, pose: Pose) -> Immersion | None:
-        """The immersion of a body together with that of one fixed to it."""
+        """The joint immersion of a moving body and of a body fixed to it."""
         own = self._bodies[name].immersion
         if own is None:
             return carrier
@@ -335,23 +388,29 @@ class ModelBuilder(SuggestsAttributes):
 
     def _check_tree(self) -> None:
         if not self._bodies:
-            raise ModelError(f"model {self.name!r} is empty; expected at least one body")
+            raise ModelError(f"model {self.name!r} is empty; expected at least one body. Call add_body before build")
         seen = set()
         for name, body in self._bodies.items():
             parent = body.parent
             if parent is not None and parent not in self._bodies:
                 others = [other for other in self._bodies if other != name]
-                raise ModelError(f"body {name!r}: parent {parent!r} is unknown; the other bodies are {others}")
+                raise ModelError(
+                    f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
+                    f"world, or one of {others}{did_you_mean(parent, others)}"
+                )
             if parent is not None and parent not in seen:
-                if self._leads_back(name):
+                if self._is_in_cycle(name):
                     raise ModelError(
-                        f"body {name!r}: its parents form a cycle; expected a tree that starts at the world"
+                        f"body {name!r}: its parents form a cycle; expected a tree whose root is connected to the world"
                     )
-                raise ModelError(f"body {name!r}: parent {parent!r} is added after it; expected parents first")
+                raise ModelError(
+                    f"body {name!r}: its parent {parent!r} was added after it; expected parents before children. "
+                    f"Call add_body for {parent!r} first"
+                )
             seen.add(name)
 
-    def _leads_back(self, name: str | None) -> bool:
-        """Whether following parents from a body never reaches the world."""
+    def _is_in_cycle(self, name: str | None) -> bool:
+        """Whether the parents of a body never lead to the world."""
         visited = set()
         while name is not None and name not in visited:
             visited.add(name)

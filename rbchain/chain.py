@@ -1,4 +1,4 @@
-"""Model: the facade. A state enters rbchain here; the methods that take states are in `quantities` and `simulation`."""
+"""Model: the facade, where a state enters rbchain. Its methods are in `quantities` and `simulation`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ from .model.varied_fields import varied_description
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
+from .quantities.jacobians import Jacobians
 from .quantities.matrices import Matrices
 from .quantities.motion import Motion
+from .quantities.reactions import Reactions
 from .quantities.states import States
+from .quantities.tangent_space import TangentSpace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,18 +34,31 @@ if TYPE_CHECKING:
     from .view.viewer import Viewer
 
 
-class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, SuggestsAttributes):
+class Model(
+    States,
+    TangentSpace,
+    Dynamics,
+    Reactions,
+    Motion,
+    Jacobians,
+    Matrices,
+    Derivatives,
+    Identification,
+    SuggestsAttributes,
+):
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
-    Made by `ModelBuilder.build`, `rbchain.load` or `Model.serial_chain`. Bodies are numbered as they were added,
-    parents first. A body on a fixed joint is part of the body that carries it, and its name that of a frame.
+    `ModelBuilder.build`, `rbchain.load` and `Model.serial_chain` return models. Bodies are numbered in the order in
+    which they were added, parents first. A body on a fixed joint is merged into the body that carries it, and its name
+    becomes a frame.
 
-    Every state argument is one state, positions `(nq,)`, velocities, accelerations and forces `(nv,)`, or a batch of
-    them, `(..., nq)` and `(..., nv)`, of float64; if all are float32, the calculation and its results are. nq and nv
-    differ only by the quaternions of free and spherical joints. Results have the batch's shape. Inside a batch, a
-    sample that cannot be computed (a singular position, a sample without inertia, a state that is not finite) gets NaN,
-    accelerations and inverses as a whole, other results where they depend on what is not finite; its neighbours are not
-    affected.
+    States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
+    `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
+    and nv differ only by the quaternions of free and spherical joints. Results have the shape of the batch.
+
+    If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. This happens for
+    a singular position, a sample without inertia, or a state that is not finite. Accelerations and inverses are then
+    NaN as a whole; other results only where they depend on the number that is not finite.
 
     Attributes
     ----------
@@ -50,43 +66,45 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         Names; joint types are "revolute", "prismatic", "screw", "free", "spherical", "planar", "universal" or
         "composite".
     nq, nv, n_bodies : int
-        Numbers of positions, velocities (degrees of freedom) and moving bodies; n for short is that of the bodies.
+        Numbers of positions, velocities (degrees of freedom) and moving bodies. n stands for n_bodies in shapes.
     position_index, velocity_index : (n,) arrays of int
-        First entry of each body's joint in q and in qd.
+        First index of each body's joint in q and in qd.
     dof_types : tuple
-        Of each degree of freedom: "revolute", "prismatic" or "screw".
+        Type of each degree of freedom: "revolute", "prismatic" or "screw".
     batch_shape : tuple
-        Shape of the batch of samples whose parameters differ; () if they are shared (see `vary`).
+        Shape of the batch of samples whose parameters differ; () if all samples share them (see `vary`).
     parent : (n,) array
-        Number of each body's parent; -1 for a body that hangs on the world.
+        Index of each body's parent; -1 for the world.
     placement_rotation, placement_translation : (n, 3, 3), (n, 3) arrays, m
         Pose of each joint in the parent's frame at q = 0.
     axis, pitch : (nv, 3), (nv,) arrays
         Unit axis of each degree of freedom in the body's frame at q = 0; pitch of a screw in m/rad.
-    rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg along a slide), 1, kg m^2
-        Of each degree of freedom's motor; armature = rotor_inertia gear_ratio^2 is what the joint feels.
+    rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg if prismatic), 1, kg m^2 (kg)
+        Actuator of each degree of freedom; armature = rotor_inertia gear_ratio^2 is the inertia reflected to the joint.
     stiffness, damping, friction, lower_limit, ... : (nv,) arrays
         The fields of `PassiveForces`, of each degree of freedom.
     position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
-        What `JointLimits` say: kept, but nothing stops there.
+        The fields of `JointLimits`. rbchain stores these limits but does not enforce them.
     fluid_density, volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
-        The fluid's density, and the fields of `Immersion` of each body; added masses about the bodies' origins.
+        The density of the fluid, and the fields of `Immersion` of each body. Added masses refer to the origin of the
+        body's frame.
     mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
         Of each body, in body axes; the tensor is about the cg.
     gravity : (3,) array, m/s^2
         In world axes.
     fixed_frames : dict
-        Frames on fixed joints by name, each with the number of the body it is fixed to (-1: the world).
+        Name of each frame on a fixed joint, with the index of the body that it is fixed to (-1: the world).
     visuals : dict
-        Of each body or frame that has any, a tuple of `Visual`.
+        Shapes (a tuple of `Visual`) of each body or frame that has any.
     bodies_without_inertia : tuple
-        Names of the bodies whose motion no mass, inertia or rotor resists in any position, in every sample: forces do
-        not determine their accelerations. `forward_dynamics`, `simulate` and all that needs the inverse of the mass
-        matrix refuse a model with such bodies; kinematics and inverse dynamics work.
+        Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any position and in every
+        sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that use the
+        inverse of the mass matrix refuse such a model. Kinematics and inverse dynamics work.
     drives : tuple
-        What the model's file, or its builder, says that its motors do: `model.simulate(..., drives=model.drives)`.
+        The drives in the model's file or from `ModelBuilder.add_drive`. Use them with
+        `model.simulate(..., drives=model.drives)`.
 
-    Arrays are read-only; a field given to `vary` has the batch's axes in front.
+    Arrays are read-only. A field given to `vary` has the batch axes in front.
     """
 
     @classmethod
@@ -100,19 +118,30 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         gravity: npt.ArrayLike = (0.0, -10.0, 0.0),
         name: str = "chain",
     ) -> Self:
-        """The classical benchmark: n equal links in a row, each a thin rod along x that turns about z.
+        """Make a serial chain of n equal links along x, each of which turns about z.
 
         Parameters
         ----------
         n : int
             Number of links.
         length, mass : float, m, kg
-            Of each link; its cg is halfway.
+            Of each link, a thin rod with its cg in the middle.
         inertia : Inertia, optional
-            Of each link, if it is not such a rod.
+            Inertia of each link, instead of that of a thin rod.
         gravity : (3,) array, m/s^2
-            In world axes. The default is the benchmark's: 10 m/s^2 along -y, since the links turn about z. Under the
-            default of `ModelBuilder` and of files, (0, 0, -9.81), the chain would not swing.
+            In world axes. The default is along -y, so that the links, which turn about z, swing. The default of
+            `ModelBuilder` and of files, (0, 0, -9.81), would not move them.
+        name : str
+            Name of the model.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ModelError
+            If a number is not possible, such as a length of zero or a negative mass.
 
         Examples
         --------
@@ -124,28 +153,35 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         return cls(serial_chain_description(n, length, mass, inertia, gravity, name))
 
     def vary(self, **fields: npt.ArrayLike) -> Model:
-        """A model of a batch of samples that differ in some of their parameters.
+        """Return a model with new parameters, which may differ between the samples of a batch.
 
         Parameters
         ----------
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `PassiveForces` and
-            `Immersion`, each with the shape of the attribute of that name, or with the batch's axes in front of it.
-            An inertia may also be (..., n, 6): xx, xy, xz, yy, yz, zz; or (nested lists of) `Inertia`, (..., n), which
-            also set `mass` and `cg`. Fields with batch axes must agree in them. Each field is taken as it is given: a
-            new mass leaves the inertia as it was. Masses of zero are allowed: see
-            `bodies_without_inertia`.
+            `Immersion`. Each has the shape of the attribute of that name, or the batch axes in front of it. All fields
+            with batch axes must have the same batch shape. Each field changes alone: a new mass does not change the
+            inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+
+            `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
+            lists (..., n), which also set `mass` and `cg`.
 
         Returns
         -------
         Model
-            Its `batch_shape` is that of the fields. States given to it are one for all samples, one of each sample, or
-            (but to `simulate`) several of each, along further axes behind the batch's.
+            Its `batch_shape` is that of the fields. Its states are one state for all samples, or one for each sample.
+            Methods other than `simulate` also accept several states of each sample, along axes behind the batch axes.
+
+        Raises
+        ------
+        ModelError
+            If a field does not exist, has the wrong shape, or has an impossible value. The message names the field,
+            the body or joint, and the sample.
 
         Examples
         --------
-        A thousand pendulums, each with its own mass at its own distance:
+        1000 pendulums with different masses and centres of mass:
 
         >>> import numpy as np, rbchain as rb
         >>> pendulum = rb.Model.serial_chain(1)
@@ -184,9 +220,9 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
 
     @cached_property
     def nominal(self) -> Model:
-        """The model before its samples differed: this one, unless it comes from `vary` with batch axes.
+        """The model before `vary` made its samples differ; this model if they do not differ.
 
-        Controllers use it unless they are told otherwise (`PID`, `ComputedTorque`).
+        It is the default model of controllers (`PID`, `ComputedTorque`).
 
         Examples
         --------
@@ -204,7 +240,7 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
         inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Model:
-        """The model with a rigid load fixed to a body.
+        """Return the model with a rigid payload fixed to a body.
 
         Parameters
         ----------
@@ -212,15 +248,20 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
             Name of a body, or of a frame on fixed joints.
         mass : float or (...) array, kg
         cg : (3,) or (..., 3) array, m
-            Of the load, in the axes of `frame`, from its origin.
+            Centre of mass of the payload, in the axes of `frame`, from its origin.
         inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
-            Tensor of the load about its cg, in the axes of `frame`; or an `Inertia` in that frame, instead of
-            mass and cg.
+            Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
+            and `cg`.
 
         Returns
         -------
         Model
-            As from `vary`: of a batch of samples where the load has batch axes.
+            As from `vary`; the batch axes of the payload are those of the samples.
+
+        Raises
+        ------
+        ModelError
+            If the model has no such frame, it is fixed to the world, or a number is not possible.
 
         Examples
         --------
@@ -247,13 +288,19 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
         port: int = 8080,
         host: str = "127.0.0.1",
     ) -> Viewer:
-        """Pose the mechanism in the browser by sliders (extra `view`): a page at the viewer's `url`.
+        """Show the mechanism in the browser, with sliders for its joints (extra `view`).
 
         Parameters
         ----------
         q : (nq,) array, optional
-            Positions to begin with; neutral ones if not given. Parameters `show`, `port` and `host`, and what is
-            returned, are those of `Trajectory.view`; reactions are those of a mechanism that is held still.
+            Initial positions; the default is `neutral()`.
+        show, port, host
+            As for `Trajectory.view`. Reactions are those of the mechanism held at rest.
+
+        Returns
+        -------
+        Viewer
+            Its attribute `url` is the address of the page.
         """
         from .view.viewer import Viewer
 
@@ -262,9 +309,18 @@ class Model(States, Dynamics, Motion, Matrices, Derivatives, Identification, Sug
     def picture(
         self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
     ) -> Figure:
-        """A matplotlib Figure of the mechanism at positions q (nq,), neutral if not given (extra `view`).
+        """Draw the mechanism as a matplotlib Figure (extra `view`).
 
-        Parameters `show` and `size` are those of `Trajectory.film`.
+        Parameters
+        ----------
+        q : (nq,) array, optional
+            Positions; the default is `neutral()`.
+        show, size
+            As for `Trajectory.film`.
+
+        Returns
+        -------
+        Figure
         """
         from .view.film import picture
 

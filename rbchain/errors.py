@@ -1,4 +1,4 @@
-"""Exceptions, and how a sample's simulation ends."""
+"""Exceptions, and the status of a simulated sample."""
 
 from enum import IntEnum
 from typing import Any
@@ -7,32 +7,32 @@ from .core.integration import status
 
 
 class RbchainError(Exception):
-    """Any error that rbchain raises on purpose."""
+    """Base class of all exceptions that rbchain defines."""
 
 
 class ModelError(RbchainError, ValueError):
-    """A mechanism that cannot exist, or that a function cannot handle: the message names the body or joint."""
+    """An invalid mechanism, or one that a function does not support; the message names the body or joint."""
 
 
 class StateError(RbchainError, ValueError):
-    """An argument of a calculation with the wrong shape, type or value."""
+    """An argument with the wrong shape, type or value."""
 
 
 class StudyError(RbchainError, ValueError):
-    """A study that cannot be run: the message names the key and says what was found and what was expected."""
+    """An invalid study; the message names the key, the value that was found and what was expected."""
 
 
 class FileFormatError(RbchainError, ValueError):
-    """A file that cannot be read as what it claims to be."""
+    """A file that does not follow its format, or that uses a feature that rbchain does not support."""
 
 
 class SimulationError(RbchainError, RuntimeError):
-    """Samples that did not reach the end of their simulation, if `simulate` was called with `on_failure="raise"`.
+    """The simulation of at least one sample failed; `simulate` raises it if called with `on_failure="raise"`.
 
     Attributes
     ----------
     trajectory : Trajectory
-        Of all samples, with the statuses.
+        Results of all samples, with their statuses.
     """
 
     def __init__(self, message: str, trajectory: Any) -> None:
@@ -44,13 +44,13 @@ class SimulationError(RbchainError, RuntimeError):
 
 
 class Status(IntEnum):
-    """How a sample's simulation ended.
+    """Outcome of the simulation of a sample.
 
     Examples
     --------
     >>> import rbchain as rb
     >>> rb.Status(4).sentence
-    'An event ended the motion.'
+    'An event ended the simulation.'
     """
 
     DONE = status.DONE
@@ -64,29 +64,31 @@ class Status(IntEnum):
 
     @property
     def sentence(self) -> str:
-        """The status in words."""
+        """Description of the status."""
         return _SENTENCES[self]
 
     @property
     def success(self) -> bool:
-        """Whether the sample reached the end, or an event that was to end it."""
+        """True if the sample reached the end of the simulated time, or a terminal event."""
         return self in (Status.DONE, Status.STOPPED)
 
 
 _SENTENCES = {
-    Status.DONE: "The motion was computed to its end.",
+    Status.DONE: "The simulation reached its end time.",
     Status.STEP_UNDERFLOW: (
-        "The step became too small to advance the time: the motion is singular or too stiff for the tolerances."
+        "The step size became too small to advance the time. The motion is singular, or too stiff for the tolerances."
     ),
     Status.NOT_FINITE: (
-        "The state or its rate was not finite: the mechanism is singular there, it has bodies without inertia, or the "
-        "motion diverged."
+        "The state or its derivative is not finite. The mechanism is in a singular position, it has bodies without "
+        "inertia, or the motion diverged."
     ),
-    Status.TOO_MANY_STEPS: "The limit of max_steps was reached before the end of the motion.",
-    Status.STOPPED: "An event ended the motion.",
+    Status.TOO_MANY_STEPS: (
+        "The limit of max_steps was reached before the end time. Increase max_steps, or relax rtol and atol."
+    ),
+    Status.STOPPED: "An event ended the simulation.",
     Status.TOO_STIFF: (
-        'The step is too long for springs, damping or friction: take a shorter one, or method "implicit" or "rk45".'
+        "The step is too long for springs, damping or friction. Reduce it, or use the method 'implicit' or 'rk45'."
     ),
-    Status.INVALID_PARAMETERS: "The parameters that were drawn are invalid: there is no simulation.",
+    Status.INVALID_PARAMETERS: "The drawn parameters are invalid, so this sample was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
 }

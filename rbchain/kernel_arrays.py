@@ -1,4 +1,4 @@
-"""KernelArrays: a mechanism as arrays for the kernels, with its frames and its samples without inertia."""
+"""KernelArrays: the arrays of a mechanism that a driver needs besides a state, its frames, and its inertia."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy.typing as npt
 from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from .errors import ModelError, StateError
 from .lock_free import cached_property
+from .misspelt import did_you_mean
 from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
-from .model.flatten import batch_shape_of, dofs_of, topology_of
 from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
+from .model.parameters import batch_shape_of
 from .model.pose import Pose, vector3
 from .model.precision import parameters_and_variation
+from .model.topology import dofs_of, topology_of
 from .real_arrays import excerpt
 
 
@@ -100,7 +102,9 @@ class KernelArrays:
         if name in bodies:
             return Frame(bodies.index(name), Pose())
         if name not in fixed:
-            raise ModelError(f"the model has no body or frame {name!r}; expected one of {excerpt([*bodies, *fixed])}")
+            names = [*bodies, *fixed]
+            hint = did_you_mean(name, names) if isinstance(name, str) else ""
+            raise ModelError(f"the model has no body or frame {name!r}; expected one of {excerpt(names)}{hint}")
         return fixed[name]
 
     def observed_point(

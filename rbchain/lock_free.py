@@ -1,7 +1,7 @@
-"""An attribute that is computed once, without a lock.
+"""A `cached_property` without a lock.
 
-`functools.cached_property` of Python 3.11 holds a lock while it computes, shared by all instances. A process that forks
-at that moment gives its child a lock that nobody releases.
+In Python 3.11, `functools.cached_property` holds a lock, shared by all instances, while it computes the value. If the
+process forks at that moment, the child inherits a lock that is never released.
 """
 
 import functools
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 else:
 
     class cached_property(functools.cached_property):
-        """Compute an attribute when it is first read, and keep it in the instance's `__dict__`.
+        """Compute an attribute when it is first read, and store it in the instance's `__dict__`.
 
-        Threads that read it at the same time may all compute it; all get the value that was kept first.
+        Threads that read it at the same time may each compute it; all of them get the value that was stored first.
         """
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:

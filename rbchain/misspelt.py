@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean NAME?" with the closest known name, or "" if none is close.
+    """Return "; did you mean NAME?" with the most similar known name, or "" if no name is similar.
 
     Examples
     --------
@@ -18,17 +18,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error for an attribute that `owner` does not have; it suggests the closest known public name."""
+    """Return the error for an attribute that `owner` does not have; it suggests the most similar known public name."""
     public = [] if name.startswith("_") else [other for other in known if not other.startswith("_")]
     return AttributeError(f"{owner} has no attribute {name!r}{did_you_mean(name, public)}")
 
 
 class SuggestsAttributes:
-    """Objects whose error for a misspelt attribute suggests the right one, in notebooks and logs too."""
+    """Base class whose error for a misspelt attribute suggests the right name.
 
-    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+    The suggestion is part of the message, because the interpreter adds its own only to tracebacks on the console.
+    """
+
+    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
 
         def __getattr__(self, name: str) -> Any:
-            if hasattr(type(self), name):  # a property raised AttributeError itself: raise that
+            if hasattr(type(self), name):  # a property raised the AttributeError: raise it again
                 return object.__getattribute__(self, name)
             raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))

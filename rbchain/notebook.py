@@ -1,4 +1,4 @@
-"""How a model looks in a notebook: its tree as a table, and a sketch of it at rest."""
+"""HTML of models for notebooks: a table of the bodies and a sketch."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from .chain import Model
 
 WIDTH, HEIGHT, MARGIN = 260, 220, 18
-#: From above, in front and aside: what of the world's axes goes right and what goes up.
+#: Rows: the directions to the right and upwards in the sketch, in world axes, as seen obliquely from above.
 VIEW = np.array([[-np.sin(0.6), np.cos(0.6), 0.0], [-0.35 * np.cos(0.6), -0.35 * np.sin(0.6), 0.94]])
-MOST_ROWS = 40
+MAX_ROWS = 40
 COLUMNS = ("", "body", "parent", "joint", "axis", "mass (kg)", "cg (m)")
 
 
 def html_of(model: Model) -> str:
-    """A model as a piece of HTML. Of a batch of samples the numbers are those of the first."""
+    """HTML of a model: a table and a sketch, which show the first sample of a batch."""
     batch, model = model.batch_shape, model.of_sample((0,) * len(model.batch_shape))
     title = f"<b>{escape(model.name)}</b>: {model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}"
     if batch:
-        title += f"; a batch {batch} of samples, of which the first is shown"
-    rows = [_row(model, i) for i in range(min(model.n_bodies, MOST_ROWS))]
-    if model.n_bodies > MOST_ROWS:
-        rows.append(f"<tr><td></td><td>and {model.n_bodies - MOST_ROWS} more</td></tr>")
+        title += f"; batch of shape {batch}, the first sample is shown"
+    rows = [_row(model, i) for i in range(min(model.n_bodies, MAX_ROWS))]
+    if model.n_bodies > MAX_ROWS:
+        rows.append(f"<tr><td></td><td>and {model.n_bodies - MAX_ROWS} more bodies</td></tr>")
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     flex = "display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap"
@@ -47,7 +47,10 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Where the joints stand at q = 0, and the bodies' centres of mass: (n, 3) each, world axes, m."""
+    """Joint origins and centres of mass at the neutral positions: (n, 3) each, world axes, m.
+
+    In plain Python, so that a notebook does not wait for the compiler.
+    """
     rotations: list[np.ndarray] = []
     origins: list[np.ndarray] = []
     for i, parent in enumerate(model.parent):
@@ -59,7 +62,10 @@ def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sketch_of(model: Model) -> str:
-    """An SVG of the joints at rest, lines from each to the next, and the centres of mass as circles by mass."""
+    """SVG sketch of the neutral positions: joints, lines between them, and centres of mass.
+
+    The radius of the circle of a centre of mass grows with the cube root of the mass.
+    """
     origins, centers = origins_at_rest(model)
     flat = np.vstack([np.zeros(3), origins, centers]) @ VIEW.T
     low, high = flat.min(0), flat.max(0)

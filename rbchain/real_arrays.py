@@ -1,4 +1,4 @@
-"""The one way from a caller's numbers to an array: it refuses everything that NumPy would convert with a loss."""
+"""Conversion of a caller's numbers to arrays; raises an error where NumPy would silently lose information."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def real_array(
     Parameters
     ----------
     name : str
-        The argument, for the error message.
+        Name of the argument, for the error message.
     value : array_like
         Real numbers: a scalar, a sequence, or an object that `numpy.asarray` reads, such as those of pandas and xarray.
     error : type
         The exception to raise.
     keep_float32 : bool
-        Whether an array of float32 stays as it is.
+        Whether to return an array of float32 unchanged.
     truth_values : bool
-        Whether truth values count as 0 and 1.
+        Whether to convert False and True to 0 and 1; otherwise they are an error.
 
     Raises
     ------
     error
-        If `value` is or contains a masked array; is complex (even where the imaginary part is zero), boolean, text or
-        ragged; carries a unit; or has a number beyond float64's range.
+        If `value` is or contains a masked array, is complex (even with zero imaginary parts), boolean, text or ragged,
+        has a unit, or contains a number outside the range of float64.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def real_array(
     """
     if type(value) is not np.ndarray:
         if _has_unit(value):
-            raise error(f"{name} is {excerpt(value)}, with a unit; expected plain numbers in SI units")
+            raise error(f"{name} is {excerpt(value)}, a quantity with a unit; expected plain numbers in SI units")
         value = _unmasked(name, value, error, "real numbers")
     if value.dtype == FLOAT64 or (keep_float32 and value.dtype == FLOAT32):
         return value
@@ -66,7 +66,7 @@ def real_array(
 def finite_number(
     name: str, value: Any, error: type[Exception], *, least: float = -math.inf, above: float = -math.inf
 ) -> float:
-    """Convert a caller's number to a finite float of at least `least` and above `above`, or raise an `error`.
+    """Convert a caller's number to a finite float >= `least` and > `above`; raise an `error` if it is not one.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def finite_number(
 
 
 def whole_number(name: str, value: Any, error: type[Exception], *, least: int, most: int | None = None) -> int:
-    """Convert a caller's whole number from `least` to `most`, or raise an `error`.
+    """Convert a caller's whole number from `least` to `most`; raise an `error` if it is not one.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def whole_number(name: str, value: Any, error: type[Exception], *, least: int, m
 
 
 def _number(value: Any) -> float:
-    """A real number as a float; NaN if it is none."""
+    """The value as a float; NaN if it is not a real number."""
     with contextlib.suppress(ValueError):
         found = real_array("value", value, ValueError)
         return float(found) if found.ndim == 0 else math.nan
@@ -107,7 +107,7 @@ def _number(value: Any) -> float:
 
 
 def float32_array(name: str, value: np.ndarray, error: type[Exception]) -> np.ndarray:
-    """Round an array to float32, or raise an `error` that names it if a number is beyond the range."""
+    """Round an array to float32; raise an `error` with its name if a number is outside the range."""
     try:
         with np.errstate(over="raise"):
             return value.astype(np.float32)
@@ -116,45 +116,47 @@ def float32_array(name: str, value: np.ndarray, error: type[Exception]) -> np.nd
 
 
 def bool_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
-    """Convert a caller's truth values to an array of bool, or raise an `error` that names the argument."""
+    """Convert a caller's truth values to an array of bool; raise an `error` with its name for other types."""
     found = _unmasked(name, value, error, "an array of bool")
     if found.dtype != bool:
-        raise error(f"{name} has type {found.dtype}; expected bool")
+        raise error(f"{name} has type {found.dtype}; expected an array of bool (True or False)")
     return found
 
 
 def _unmasked(name: str, value: Any, error: type[Exception], expected: str) -> np.ndarray:
-    """The array that NumPy makes of a value, unless there is a mask that NumPy would drop."""
+    """`numpy.asarray(value)`; raise an `error` for a masked array, of which NumPy would drop the mask."""
     try:
         found = None if _is_masked(value) else np.asarray(value)
     except UNREADABLE as reason:
         raise error(f"{name} is {excerpt(value)}; expected {expected}: {reason}") from None
     if found is None:
-        raise error(f"{name} is a masked array; expected {expected} without a mask. Fill or drop masked entries")
+        raise error(
+            f"{name} is a masked array; expected {expected} without a mask. Fill the masked entries or remove them"
+        )
     return found
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether it is a masked array, or a nested sequence with one in it: NumPy would drop the mask."""
+    """Whether the value is a masked array, or a nested sequence that contains one."""
     if isinstance(value, (list, tuple)):
         return any(type(x) is not float and _is_masked(x) for x in value)
     return isinstance(value, np.ma.MaskedArray)
 
 
 def _has_unit(value: Any) -> bool:
-    """Whether it is a quantity of pint, astropy or unyt: NumPy would drop the unit."""
+    """Whether the value is a quantity of pint, astropy or unyt, of which NumPy would drop the unit."""
     in_array = isinstance(value, np.ndarray) and (hasattr(value, "unit") or hasattr(value, "units"))
     return in_array or (hasattr(value, "magnitude") and hasattr(value, "to_root_units"))
 
 
 def _has_real_objects(value: np.ndarray) -> bool:
-    """Whether an array of objects holds real numbers, such as integers beyond int64."""
+    """Whether an array of objects contains only real numbers, such as integers outside the range of int64."""
     is_real = (isinstance(x, (Real, Decimal)) and not isinstance(x, bool) for x in value.flat)
     return value.dtype == object and all(is_real)
 
 
 def excerpt(value: Any, longest: int = LONGEST_EXCERPT) -> str:
-    """The value for a message, cut off after the `longest` number of characters."""
+    """Text of a value for a message, with at most `longest` characters and dots if more were cut off."""
     try:
         text = repr(value)
     except ValueError:  # Python does not print integers of more than 4300 digits

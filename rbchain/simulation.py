@@ -22,7 +22,7 @@ from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from .drivers import threads
 from .drivers.trajectories import Actions, trajectory_memory
 from .errors import SimulationError, StateError
-from .model.flatten import PASSIVE_CODES
+from .model.topology import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array
 from .simulation_results import event_records, exceptions_of, set_prescribed_states, tau_and_qdd
 from .simulation_settings import DEFAULT_MAX_STEPS, driver_and_settings, times_to_save

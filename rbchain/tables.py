@@ -1,4 +1,4 @@
-"""Motions as the tables of other packages."""
+"""Motions as xarray datasets and pandas data frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def dataset_of(motion: Trajectory) -> xarray.Dataset:
-    """An xarray.Dataset: see `Trajectory.to_xarray`."""
+    """Convert a motion to an xarray.Dataset: see `Trajectory.to_xarray`."""
     import xarray
 
     model, batch = motion.model, tuple(f"sample_{i}" for i in range(motion.status.ndim))
@@ -35,15 +35,15 @@ def dataset_of(motion: Trajectory) -> xarray.Dataset:
 
 
 def frame_of(motion: Trajectory) -> pandas.DataFrame:
-    """A pandas.DataFrame: see `Trajectory.to_dataframe`."""
+    """Convert a motion to a pandas.DataFrame: see `Trajectory.to_dataframe`."""
     import pandas
 
     model, samples = motion.model, motion.status.size
     states = np.concatenate([motion.q, motion.qd], axis=-1).reshape(samples * motion.t.size, model.nq + model.nv)
     columns = [*model.position_labels, *(f"d {label}" for label in model.velocity_labels)]
-    of_samples = [np.repeat(x.ravel(), motion.t.size) for x in np.indices(motion.status.shape)]
-    names = ["sample"] if len(of_samples) == 1 else [f"sample_{i}" for i in range(len(of_samples))]
-    index = [*of_samples, np.tile(motion.t, samples)]
+    sample_indices = [np.repeat(x.ravel(), motion.t.size) for x in np.indices(motion.status.shape)]
+    names = ["sample"] if len(sample_indices) == 1 else [f"sample_{i}" for i in range(len(sample_indices))]
+    index = [*sample_indices, np.tile(motion.t, samples)]
     if len(index) == 1:
         return pandas.DataFrame(states, pandas.Index(index[0], name="time"), columns)
     return pandas.DataFrame(states, pandas.MultiIndex.from_arrays(index, names=[*names, "time"]), columns)

@@ -1,4 +1,4 @@
-"""Trajectory: what `simulate` returns, the states that were saved and how the simulation of each sample ended."""
+"""Trajectory: the result of `simulate`, with the saved states and the status of each sample."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from .actions.events import EventRecord
-from .actions.loads import loads_on_bodies
+from .actions.saved_wrenches import wrenches_on_bodies
 from .actions.wrenches import Current, Force
 from .arguments import check_sample_index
 from .errors import StateError, Status
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(SuggestsAttributes):
-    """Motions of a batch of samples.
+    """The motions of a batch of samples.
 
     Attributes
     ----------
     t : (times,) array, s
     q, qd : (..., times, nq), (..., times, nv) arrays
-        Positions and velocities at those times; NaN after the end of a sample that ended early.
+        Positions and velocities at these times; NaN after the end of a sample that ended early.
     status : (...) array of int
-        How the simulation of each sample ended, as the integer of a `Status`: `motion.status == rb.Status.DONE`.
+        Status of each sample, as the integer of a `Status`. For example, `motion.status == rb.Status.DONE`.
     end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
-        Time and state that each sample reached: its last valid state, also if the sample failed.
+        Last valid time and state of each sample, also if the sample failed.
     steps, rejections, evaluations : (...) arrays of int
         Accepted steps, rejected ones, and evaluations of the dynamics.
     events : tuple of EventRecord
-        When each of the events happened.
+        Occurrences of each event.
     model : Model
-        Whose motions these are.
+        The simulated model.
     forces : tuple
-        The wrenches, and the current, that acted.
+        The wrenches, and the current, of the simulation.
     exceptions : dict
-        For each sample whose user function raised an exception, by its index in the batch (a tuple): which function,
-        which exception and when. At most the first thousand samples are kept.
+        For each sample whose user function raised an exception: the function, the exception and the time, as text. The
+        key is the index of the sample in the batch, a tuple. Contains at most the first thousand such samples.
     """
 
     t: np.ndarray
@@ -71,7 +71,7 @@ class Trajectory(SuggestsAttributes):
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        """Say NaN where the caller does not know how far the samples came."""
+        """Fill the end states with NaN if they are not given."""
         shape = self.status.shape
         for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
             if getattr(self, name) is None:
@@ -79,25 +79,25 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """Actuator torques and forces at those times, (..., times, nv); of a prescribed motion, the force it takes."""
+        """Actuator forces at the saved times, (..., times, nv), N m or N; also those that prescribed motions need."""
         return self._tau_and_qdd[..., : self.qd.shape[-1]]
 
     @cached_property
     def qdd(self) -> np.ndarray:
-        """Accelerations at those times, (..., times, nv)."""
+        """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2."""
         return self._tau_and_qdd[..., self.qd.shape[-1] :]
 
     @cached_property
     def reactions(self) -> np.ndarray:
-        """What the joints transmit at those times, (..., times, n, 6), under the motion's wrenches too.
+        """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
-        As `Model.joint_reactions` has it. Raises StateError in water that drags or flows: what that does to each body
-        is known to the stepper only.
+        They are those of `Model.joint_reactions`, and include the wrenches of the simulation. Raises StateError if a
+        fluid damps the motion or a current flows, because only the integrator knows these forces.
 
         Examples
         --------
-        A bob of 1 kg that starts to swing from the side pulls on its bearing with nothing, and below with three times
-        its weight:
+        A bob of 1 kg starts from rest in the horizontal position. The force in its bearing is zero at first, and three
+        times the weight at the bottom:
 
         >>> import rbchain as rb
         >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
@@ -110,13 +110,18 @@ class Trajectory(SuggestsAttributes):
         """
         model = self.model
         if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
-            raise StateError("reactions in water that drags or flows are not known; expected none, or water at rest")
-        loads = loads_on_bodies(model, self.forces, self.q, self.t) if self.forces else None
-        loads = None if loads is None else loads.astype(self.q.dtype)
-        return model.joint_reactions(self.q, self.qd, self.qdd, loads)
+            raise StateError(
+                "reactions are not available in water with drag or a current; expected a model without drag, and no "
+                "Current in forces"
+            )
+        wrenches = wrenches_on_bodies(model, self.forces, self.q, self.t).astype(self.q.dtype) if self.forces else None
+        return model.joint_reactions(self.q, self.qd, self.qdd, wrenches)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process can have: forces and accelerations themselves, not the addresses that compute them."""
+        """Return a state for pickle, with forces and accelerations instead of the function that computes them.
+
+        That function holds addresses of compiled code, which another process does not have.
+        """
         state = {name: value for name, value in self.__dict__.items() if name not in ("tau", "qdd")}
         return {
             **state,
@@ -126,7 +131,7 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def _tau_and_qdd(self) -> np.ndarray:
-        """Forces and accelerations, computed from what drove the motion, once for all samples of it."""
+        """Actuator forces and accelerations, (..., times, 2 nv), computed for all samples when first read."""
         if self._compute_tau_and_qdd is None:
             raise StateError("this trajectory does not record its drives; only trajectories returned by simulate() do")
         return self._compute_tau_and_qdd()
@@ -142,7 +147,7 @@ class Trajectory(SuggestsAttributes):
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
         known = self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
-        motors = (lambda: self._tau_and_qdd[i]) if known else None
+        compute = (lambda: self._tau_and_qdd[i]) if known else None
         forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
         index = tuple(
             int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
@@ -165,31 +170,45 @@ class Trajectory(SuggestsAttributes):
             self.end_q[i],
             self.end_qd[i],
             exceptions,
-            motors,
+            compute,
         )
 
-    def plot(self, what: str = "states") -> Figure:
-        """A matplotlib Figure of the motion (extra `plots`).
+    def plot(self, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
+        """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
 
         Parameters
         ----------
         what : str
-            "states", every position and velocity over time; "energy", kinetic, potential and total, and how the total
-            changes; "phase", velocities against positions; "steps", how many steps the samples took, how long they
-            were, and how many were rejected. More than 20 samples are drawn as their median and bands of quantiles (in
-            "phase", 20 of them).
+            "states": positions and velocities over time; "energy": kinetic, potential and total energy, and the change
+            of the total; "phase": velocities against positions; "steps": histograms of accepted steps, mean step size
+            and rejected steps. More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20
+            of them.
+        joints : sequence of str, optional
+            Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
+            than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
+
+        Returns
+        -------
+        Figure
+
+        Raises
+        ------
+        StateError
+            If `what` is not one of these, or a name in `joints` is not that of a moving joint.
 
         Examples
         --------
         >>> import numpy as np, rbchain as rb
         >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
-        >>> figure = motion.plot("energy")  # .savefig("energy.png"), or seen in a notebook
+        >>> figure = motion.plot("energy")  # figure.savefig("energy.png") writes a file
         >>> len(figure.axes)
         4
+        >>> [axes.get_ylabel() for axes in motion.plot("states", joints=["link2"]).axes]
+        ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
         """
         from .plots import draw_motion
 
-        return draw_motion(self, what)
+        return draw_motion(self, what, joints)
 
     def view(
         self,
@@ -199,26 +218,28 @@ class Trajectory(SuggestsAttributes):
         port: int = 8080,
         host: str = "127.0.0.1",
     ) -> Viewer:
-        """Play the motion in the browser (extra `view`): a page at the viewer's `url`.
+        """Play the motion in the browser (extra `view`).
 
-        Sliders pose the sample by hand, the mouse turns the picture.
+        Sliders move the joints by hand; the mouse moves the camera.
 
         Parameters
         ----------
         sample : int or tuple
-            The sample to show in full; up to 30 others of the batch are ghosts.
+            The sample to show in full; up to 30 others of the batch are drawn as ghosts.
         show : sequence of str
-            What is seen at first, of "bodies", "ghosts", "trails" (of the outermost points), "frames", "centers" (of
-            mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints): each has a box to tick.
+            Layers that are visible at first: "bodies", "ghosts", "trails" (of the outermost points), "frames",
+            "centers" (of mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints). The page has a
+            checkbox for each layer.
         port : int
-            The first to try.
+            The first port to try.
         host : str
-            "0.0.0.0" to be seen from other machines.
+            Address to listen on; "0.0.0.0" makes the page available to other machines.
 
         Returns
         -------
         Viewer
-            Its page lives until `close()`; in a script, `wait()` for Ctrl-C.
+            Its attribute `url` is the address of the page, which exists until `close()`. In a script, `wait()` blocks
+            until Ctrl-C.
         """
         from .view.viewer import Viewer
 
@@ -239,34 +260,34 @@ class Trajectory(SuggestsAttributes):
         Parameters
         ----------
         path : str or Path
-            By its ending: `.html`, a page that plays by itself, without server or network; `.gif` or `.mp4`; or `.png`,
-            a picture of each frame, "swing.png" as swing_0000.png and so on.
+            The suffix selects the format: `.html` for a page that needs no server or network; `.gif` or `.mp4`; `.png`
+            for a picture of each frame, such as swing_0000.png for "swing.png".
         sample, show
             As for `view`.
         fps, speed : float
-            Pictures per second of the film, and seconds of the motion in one of them.
+            Frames per second of the film, and seconds of the motion per second of the film.
         size : (int, int)
-            Width and height in pixels, but of a page.
+            Width and height in pixels; not used for `.html`.
 
         Returns
         -------
         list of Path
-            What was written.
+            The files written.
         """
         from .view.film import film
 
         return film(self, path, sample, show, fps, speed, size)
 
     def to_xarray(self) -> xarray.Dataset:
-        """The motion as an xarray.Dataset, with names of the coordinates and their units (extra `study`)."""
+        """Return the motion as an xarray.Dataset, with names and units of the coordinates (extra `study`)."""
         from .tables import dataset_of
 
         return dataset_of(self)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The motion as a pandas.DataFrame: a row for each sample and time, a column for each coordinate and its rate.
+        """Return the motion as a pandas.DataFrame with a row for each sample and time (extra `study`).
 
-        Rates have the names of their coordinates after "d " (extra `study`).
+        There is a column for each entry of q and of qd. The name of a velocity is "d " and the name of its coordinate.
         """
         from .tables import frame_of
 
@@ -281,12 +302,12 @@ class Trajectory(SuggestsAttributes):
 
     @property
     def success(self) -> bool:
-        """Whether every sample reached the end of its motion, or an event that was to end it."""
+        """Whether every sample reached the end of the simulation, or an event that stops it."""
         return bool(np.isin(self.status, [status for status in Status if status.success]).all())
 
     @property
     def message(self) -> str:
-        """How the samples ended, in a sentence for each way that occurred; for failures with the first sample."""
+        """One line for each status that occurred: its number of samples, its meaning, and the first failed sample."""
         lines = []
         for status in Status:
             samples = np.flatnonzero(self.status.reshape(-1) == status)
@@ -297,7 +318,7 @@ class Trajectory(SuggestsAttributes):
         return "\n".join(lines)
 
     def _where_it_failed(self, sample: int, status: Status) -> str:
-        """The time that a sample reached, and the exception of its user function."""
+        """Return a sentence with the time that a failed sample reached, or the exception of its user function."""
         index = sample_index(sample, self.status.shape)
         who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
         if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
@@ -306,5 +327,5 @@ class Trajectory(SuggestsAttributes):
 
 
 def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """The index in the batch of a sample by its number."""
+    """Return the index in the batch of the sample with this number."""
     return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()

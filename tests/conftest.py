@@ -14,7 +14,23 @@ STATES_PER_TREE = 3
 QUICK_TREES = 3
 HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
 # Started first, so that at the end no worker still runs a long file while the others are idle.
-LONGEST = ("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_arguments")
+LONGEST = (
+    *("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_machine_code"),
+    *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
+    *("test_cache", "test_controllers", "test_models"),
+)
+# Collecting all files takes longer than the quick tests; `-m quick` collects only these.
+QUICK_FILES = {
+    *("test_derivatives.py", "test_drives.py", "test_dynamics.py", "test_force_balance.py"),
+    *("test_identification.py", "test_quantities.py", "test_smoke.py", "test_water.py"),
+}
+
+
+class QuickFiles:
+    """Skip files without quick tests."""
+
+    def pytest_ignore_collect(self, collection_path):
+        return True if collection_path.is_file() and collection_path.name not in QUICK_FILES else None
 
 
 def pytest_addoption(parser):
@@ -26,6 +42,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     cases.set_total(config.getoption("fuzz"))
     plain_python.configure(config)
+    if config.getoption("markexpr") == "quick":
+        config.pluginmanager.register(QuickFiles(), "quick files")
 
 
 def pytest_collection_modifyitems(items):

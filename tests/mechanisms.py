@@ -29,7 +29,7 @@ def random_rotation(rng):
 
 
 def random_inertia(rng):
-    """Mass properties of some cloud of points: any a body can have."""
+    """Mass properties of a random cloud of points, which are always physically valid."""
     points = rng.normal(size=(5, 3)) * 0.2
     masses = rng.uniform(0.1, 1.0, 5)
     cg = masses @ points / masses.sum()
@@ -39,7 +39,7 @@ def random_inertia(rng):
 
 
 def random_tree(seed, parents, kinds=("revolute",), geared=()):
-    """A mechanism with these parents (-1: the world) and joints of these kinds in turn, placed anyhow.
+    """A mechanism with these parents (-1: the world), joints of these types in turn, and random placements.
 
     Joints of the `geared` kinds have a motor with a rotor and a gear at each degree of freedom.
     """
@@ -60,7 +60,7 @@ def random_tree(seed, parents, kinds=("revolute",), geared=()):
 
 
 def random_motors(rng, dofs):
-    """Rotors that joints feel as much as a body, by gears that may turn them backwards."""
+    """Rotors with a reflected inertia like that of a body, and gear ratios of either sign."""
     return {
         "rotor_inertia": rng.uniform(1e-5, 1e-4, dofs),
         "gear_ratio": rng.uniform(20, 100, dofs) * rng.choice([-1, 1], dofs),
@@ -73,7 +73,7 @@ def random_parents(seed, n):
     return [-1, *(int(rng.integers(-1, i)) for i in range(1, n))]
 
 
-# A thousand random trees, in chunks that are tests of their own.
+# A thousand random trees, in chunks for one test each.
 CHUNKS, TREES_PER_CHUNK = 10, 100
 
 
@@ -101,7 +101,7 @@ def massless_middle():
 
 ALL_KINDS = ("revolute", "screw", "prismatic", "revolute")
 EVERY_KIND = ("free", "composite", "spherical", "revolute", "universal", "prismatic", "planar", "screw")
-# What MuJoCo has too, if only the roots are free: body 0 and body 9 of a breadth-first tree.
+# Joint types of MuJoCo; only the roots, bodies 0 and 9 of the breadth-first tree, are free.
 FLOATING_KINDS = (
     "free",
     "spherical",

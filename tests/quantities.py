@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-# What a body contributes has passed, one after the other, about 16 roundings of eps / 2 when it is in an equation:
+# The contribution of a body to an equation has about 16 rounding errors of eps / 2:
 # sine and cosine (4), the placement's product (3), the turn (2), the inertia's two products (6), the sum (1).
 ROUNDINGS = 8
 EPS = ROUNDINGS * np.finfo(float).eps
@@ -15,7 +15,7 @@ def norm(x):
 
 
 def random_states(model, batch, seed=0, arrays=3):
-    """Positions, velocities, and as many arrays more of the velocities' shape: accelerations, forces."""
+    """Return positions, velocities, and more arrays of the shape of the velocities: accelerations, forces."""
     rng = np.random.default_rng(seed)
     q, qd = model.random_state(rng, batch)
     return q, qd, *rng.normal(size=(arrays - 2, *batch, model.nv))
@@ -25,7 +25,7 @@ def random_wrenches(model, batch, seed=1):
     return np.random.default_rng(seed).normal(size=(*batch, model.n_bodies, 6))
 
 
-# Arguments of each quantity, by the names they have in a state.
+# Arguments of each quantity, by their names in a state.
 ARGUMENTS = {
     "forward_dynamics": "q qd tau wrenches",
     "inverse_dynamics": "q qd qdd wrenches",
@@ -60,12 +60,12 @@ ARGUMENTS = {
     "integrate": "q qd",
     "difference": "q q1",
 }
-# Arguments that are the same for all chains of a batch.
+# Arguments that are the same for all samples of a batch.
 SHARED = ("frame", "watcher", "point")
 
 
 def random_state(model, batch, seed=0):
-    """A state with all that the quantities take, the tip of the model watched from its first body."""
+    """Return a state with all arguments of the quantities. The frame is the last body, relative to the first."""
     q, qd, qdd, tau = random_states(model, batch, seed, arrays=4)
     rng = np.random.default_rng(seed + 1000)
     return SimpleNamespace(
@@ -88,12 +88,12 @@ def map_state(function, state):
 
 
 def chains_of(state, index):
-    """Some of the chains of a batch."""
+    """Return some of the samples of a batch."""
     return map_state(lambda x: x[index], state)
 
 
 def single(state):
-    """The state in float32, as near as that comes."""
+    """Return the state rounded to float32."""
     return map_state(lambda x: x if x.dtype == bool else x.astype(np.float32), state)
 
 
@@ -107,7 +107,7 @@ def computed(model, name, state):
 
 
 def shapes(model, name):
-    """Shapes of a quantity of one chain."""
+    """Shapes of a quantity of one sample."""
     n, v, row = model.n_bodies, model.nv, 10 * model.n_bodies
     return {
         "hybrid_dynamics": [(v,), (v,)],
@@ -140,7 +140,7 @@ def shapes(model, name):
 
 
 def out_shape(model, name):
-    """Shape of `out` for one chain: several results are stacked, a pose is twelve numbers."""
+    """Shape of `out` for one sample: several results are stacked, and a pose has twelve numbers."""
     own = shapes(model, name)
     if name in ("body_poses", "frame_poses"):
         return (*own[0][:-1], 12)
@@ -148,10 +148,10 @@ def out_shape(model, name):
 
 
 class Magnitudes:
-    """Upper bounds of what the terms of a model's equations amount to, per state: rounding errors are in proportion.
+    """Upper bounds of the terms of a model's equations, per state: rounding errors are proportional to them.
 
-    One quantity is the sum of many terms that may cancel in it; each is a product of these, so that n EPS times the
-    product bounds the error, whatever is left of the sum.
+    A quantity is a sum of many terms that may cancel; each is a product of these magnitudes, so that n EPS times the
+    product bounds the error.
     """
 
     def __init__(self, model, state):
@@ -168,12 +168,12 @@ class Magnitudes:
         self.load = self.length * np.linalg.norm(state.wrenches, axis=-1).sum(-1)
         self.force = self.inertia * self.acceleration + self.weight + self.load
         self.energy = self.inertia * self.rate**2 + self.weight
-        # 1 / smallest eigenvalue; that of any part of the mechanism with other joints held is no larger (interlacing)
+        # 1 / smallest eigenvalue; if some joints are held, it does not increase (interlacing)
         self.inverse = 1.0 / np.linalg.eigvalsh(model.mass_matrix(state.q))[..., 0]
         self.rounding = model.nv * EPS
 
 
-# Of central differences. Motions of a tree are polynomials and trigonometric functions of frequencies up to 2 rate.
+# The step of central differences. Motions are polynomials and trigonometric functions of frequencies up to 2 rate.
 STEP = 2.0**-14
 
 
@@ -184,17 +184,17 @@ def derivative(function):
 
 
 def derivative_error(size, sizes):
-    """Largest error of `derivative` of a function of this size, that moves with frequencies of 2 rate."""
+    """Largest error of `derivative` for a function of this size with frequencies up to 2 rate."""
     return size * ((2.0 * sizes.rate) ** 5 * STEP**4 / 30.0 + 1.5 * sizes.rounding / STEP)
 
 
 def along(model, state, s):
-    """The state after a time s, to first order, which is all that a first derivative sees."""
+    """Return the state after a time s, to first order, which is sufficient for a first derivative."""
     return model.integrate(state.q, s * state.qd), state.qd + s * state.qdd
 
 
 def assert_within(found, expected, allowed):
-    """Every entry of (batch, ...) within what is allowed in its chain (batch,)."""
+    """Check that every entry (batch, ...) is within the error allowed in its sample (batch,)."""
     error = np.abs(np.asarray(found) - expected)
     error = error.reshape(*np.shape(allowed), -1).max(-1, initial=0.0)
     assert (error <= allowed).all(), f"errors {error}, allowed {allowed}"
@@ -215,7 +215,7 @@ def with_argument(state, argument, value):
 
 
 def in_quaternions(model):
-    """Which entries of q are part of a quaternion."""
+    """Mark the entries of q that are part of a quaternion."""
     found = np.zeros(model.nq, bool)
     for kind, at in zip(model.joint_types, model.position_index, strict=True):
         start = {"free": at + 3, "spherical": at}.get(kind, model.nq)
@@ -223,7 +223,7 @@ def in_quaternions(model):
     return found
 
 
-# Of these rounding errors grow by the condition of the mass matrix.
+# Their rounding errors grow with the condition number of the mass matrix.
 SOLVED = (
     "forward_dynamics",
     "hybrid_dynamics",
@@ -234,10 +234,10 @@ SOLVED = (
 
 
 def usual_rounding(model, quantity, state):
-    """How far a quantity's results may be apart if only the order of operations differs, per chain."""
+    """Return the difference allowed per sample if only the order of operations differs."""
     sizes = Magnitudes(model, state)
     terms = {"force_balance_residual": sizes.force, "power": sizes.force * sizes.rate}
-    if quantity in terms:  # what is left of these is small
+    if quantity in terms:  # these are small remainders of larger terms
         return [sizes.rounding * terms[quantity]]
     growth = sizes.inertia * sizes.inverse if quantity in SOLVED else 1.0
     batch = np.shape(sizes.length)

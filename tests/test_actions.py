@@ -1,4 +1,4 @@
-"""What acts over time, against closed forms, SciPy's integrator on formulas of their own, and the work it does."""
+"""Drives, forces and events over time: compared with closed forms, SciPy's integrator and the work that they do."""
 
 from functools import partial
 
@@ -31,12 +31,12 @@ def slider(**passive):
 
 
 def arm():
-    """Three joints of as many kinds under gravity, placed anyhow."""
+    """Three joints of different types under gravity, with random placements."""
     return random_tree(31, [-1, 0, 1], ("revolute", "screw", "universal"))
 
 
 def floater(stops=True):
-    """A hull that floats, with an elastic arm whose hand is turned and a fin of two axes; all have friction."""
+    """A floating hull with an elastic arm, a rotated hand and a fin of two axes; all joints have friction."""
     rng = np.random.default_rng(5)
     builder = rb.ModelBuilder(gravity=(0.3, -1.0, -9.81))
     drag = rb.PassiveForces(damping=(0.5, 0.6, 0.7, 0.1, 0.2, 0.3))
@@ -77,7 +77,7 @@ def start(model, n, seed=0):
 
 
 def columns(*numbers):
-    """Initial states of one coordinate, one for each chain."""
+    """Initial states of one coordinate, one per sample."""
     return np.array(numbers, float)[:, None]
 
 
@@ -87,7 +87,7 @@ def linear_motion(A, x0, times):
 
 
 def reference_motion(rate, y0, times, **settings):
-    """By Hairer's DOP853 in SciPy, (times, states)."""
+    """The solution of SciPy's DOP853, (times, states)."""
     settings = {"rtol": 1e-12, "atol": 1e-13} | settings
     return solve_ivp(rate, (0, times[-1]), y0, method="DOP853", t_eval=times, **settings).y.T
 
@@ -98,7 +98,7 @@ def reference_motion(rate, y0, times, **settings):
 @pytest.mark.parametrize("settings", BOTH)
 @pytest.mark.parametrize("damping", [1.0, 20.0])
 def test_a_driven_damped_oscillator_follows_its_closed_form(damping, settings):
-    """m x'' + d x' + k (x - r) = b + F sin(w t + p), each chain with its own F, w, p: one of them at resonance."""
+    """m x'' + d x' + k (x - r) = b + F sin(w t + p). Each sample has its own F, w and p; one is at resonance."""
     k, rest, offset = 18.0, 0.3, 0.7
     force, phase = np.array([1.0, 2.0, -3.0, 0.0]), np.array([0.0, 0.4, -1.0, 0.0])
     w = np.array([0.5, np.sqrt(k / MASS), 8.0, 1.0])
@@ -119,7 +119,7 @@ def test_a_driven_damped_oscillator_follows_its_closed_form(damping, settings):
 
 @pytest.mark.parametrize("cubic", [40.0, -4.0])
 def test_a_cubic_spring_gives_the_duffing_oscillator(cubic):
-    """Hardening and softening, against SciPy."""
+    """A hardening and a softening spring, compared with SciPy."""
     model = slider(stiffness=5.0, cubic_stiffness=cubic, rest_position=-0.1, damping=0.3)
     q0, times = columns(0.9, 0.5, -0.6), np.linspace(0, 4, 9)
     motion = model.simulate(q0, np.zeros((3, 1)), 4.0, save_at=times, **TIGHT)
@@ -135,7 +135,7 @@ def test_a_cubic_spring_gives_the_duffing_oscillator(cubic):
 
 
 def test_coulomb_friction_decelerates_a_fast_slider_at_a_constant_rate():
-    """Coulomb's law; (friction_velocity / v)^2 / 2 of it is missing, at most 2e-12."""
+    """The regularised friction is below Coulomb's by a share of (friction_velocity / v)^2 / 2, at most 2e-12."""
     motion = slider(friction=3.0, friction_velocity=1e-6).simulate(
         columns(0.0, 0.0, 1.0), columns(3.0, -3.0, 2.5), 1.0, save_at=5, **TIGHT
     )
@@ -146,7 +146,7 @@ def test_coulomb_friction_decelerates_a_fast_slider_at_a_constant_rate():
 
 @pytest.mark.parametrize(("forwards", "backwards"), [(4.0, 2.0), (1.0, 3.5), (3.0, 0.0), (0.0, 3.0)])
 def test_friction_may_differ_between_the_two_directions(forwards, backwards):
-    """Coulomb's law in each direction; (friction_velocity / v)^2 / 2 of it is missing, at most 5e-13."""
+    """The regularised friction is below Coulomb's by a share of (friction_velocity / v)^2 / 2, at most 5e-13."""
     model = slider(
         friction=(forwards + backwards) / 2, friction_asymmetry=(forwards - backwards) / 2, friction_velocity=1e-6
     )
@@ -160,7 +160,7 @@ def test_friction_may_differ_between_the_two_directions(forwards, backwards):
 
 
 def test_a_slider_pulled_by_less_than_its_friction_creeps_at_the_predicted_speed():
-    """Where F v / sqrt(v^2 + v0^2) = G: v = v0 G / sqrt(F^2 - G^2)."""
+    """F v / sqrt(v^2 + v0^2) = G gives v = v0 G / sqrt(F^2 - G^2)."""
     force = np.array([0.0, 1.0, -2.0])
     for forwards, backwards in ((3.0, 3.0), (2.0, 4.0)):
         own = {"friction": (forwards + backwards) / 2, "friction_asymmetry": (forwards - backwards) / 2}
@@ -196,7 +196,7 @@ def test_friction_follows_the_stribeck_curve(friction, static):
 @pytest.mark.parametrize("asymmetry", [1.0, -0.25, -1.0])
 @pytest.mark.parametrize("static", [1.0, 2.5])
 def test_asymmetric_friction_follows_the_stribeck_curve_in_every_precision_and_batch(static, asymmetry):
-    """One state, in lanes, each lane with its own, and in float32; in plain Python: `test_one_source`."""
+    """For one state, in lanes with shared and own parameters, and in float32. `test_one_source` checks plain Python."""
     numbers = {"friction": 1.0, "static_friction": static, "friction_asymmetry": asymmetry}
     model = slider(stribeck_velocity=0.2, friction_velocity=0.05, **numbers)
     v = np.concatenate([-np.logspace(-4, 1, 30), [0.0], np.logspace(-4, 1, 30)])[:, None]
@@ -211,12 +211,12 @@ def test_asymmetric_friction_follows_the_stribeck_curve_in_every_precision_and_b
     np.testing.assert_allclose(each, np.where(odd, expected, without), rtol=1e-14, atol=0)
     single = model.passive_forces(q.astype(np.float32), v.astype(np.float32))
     assert single.dtype == np.float32
-    # the friction that is left of 1 - 1 is rounding of 1
+    # friction that cancels leaves the round-off of 1
     np.testing.assert_allclose(single, expected, rtol=4e-6, atol=2e-6)
 
 
 def test_the_energy_loss_equals_the_work_of_asymmetric_friction():
-    """A triple pendulum: energy at any time is that of the beginning less the work of friction, and never grows."""
+    """The energy of a triple pendulum is its initial energy minus the work of friction, and it never grows."""
     chain = rb.Model.serial_chain(3, length=0.5, mass=1.0)
     numbers = {"friction": 0.3, "friction_asymmetry": np.array([0.3, -0.2, 0.1]), "friction_velocity": 0.5}
     chain = chain.vary(**{name: np.broadcast_to(x, 3) for name, x in numbers.items()})
@@ -234,7 +234,7 @@ def test_the_energy_loss_equals_the_work_of_asymmetric_friction():
 
 
 def test_a_stop_without_damping_returns_the_kinetic_energy():
-    """Half a period pi sqrt(m / k) in the stop, at either end, and back at the same speed."""
+    """The contact lasts half a period, pi sqrt(m / k), at either end, and the speed after it is the same."""
     k, v = 800.0, np.array([1.0, 3.0, -2.0])
     model = slider(lower_limit=-0.7, upper_limit=0.5, limit_stiffness=k)
     times = np.linspace(0, 1.2, 61)
@@ -245,14 +245,14 @@ def test_a_stop_without_damping_returns_the_kinetic_energy():
         after = inside - np.pi / w
         in_stop = limit[i] + v[i] / w * np.sin(w * inside)
         expected = np.where(inside < 0, v[i] * times, np.where(after < 0, in_stop, limit[i] - v[i] * after))
-        here = (v[i] * after < 1.0) & (-v[i] * after < 1.0)  # before it meets the other end
+        here = (v[i] * after < 1.0) & (-v[i] * after < 1.0)  # before it reaches the other end
         assert (after[here] > 0).any()
-        # each meeting of the stop bends the force within a step, whose error the controller sees
+        # at each contact the force has a kink within a step, whose error the step control detects
         np.testing.assert_allclose(motion.q[i, here, 0], expected[here], rtol=0, atol=1e-8)
 
 
 def test_a_hunt_crossley_stop_dissipates_the_predicted_energy():
-    """m v dv = -k x (1 + d v) dx: v / d - ln(1 + d v) / d^2 is the same on the way in and out, at either end."""
+    """From m v dv = -k x (1 + d v) dx, v / d - ln(1 + d v) / d^2 is the same on the way in and out, at either end."""
     d, v = 0.6, np.array([0.5, 2.0, 6.0, -2.0, -6.0])
     model = slider(lower_limit=-0.1, upper_limit=0.1, limit_stiffness=500.0, limit_damping=d)
     events = [rb.Event("slide", value=np.sign(v) * 0.1, direction=0, stop=False)]
@@ -260,13 +260,13 @@ def test_a_hunt_crossley_stop_dissipates_the_predicted_energy():
     way = np.abs(v) / d - np.log1p(d * np.abs(v)) / d**2
     out = [brentq(lambda u, g=g: u / d - np.log1p(d * u) / d**2 - g, -1 / d + 1e-12, -1e-9, xtol=1e-15) for g in way]
     assert (motion.events[0].count >= 2).all()
-    # the stop bends the force within the step in which they happen
+    # the force has a kink within the step of the contact
     np.testing.assert_allclose(motion.events[0].qd[:, 0, 0], v, rtol=0, atol=1e-8)
     np.testing.assert_allclose(motion.events[0].qd[:, 1, 0], np.sign(v) * out, rtol=0, atol=1e-8)
 
 
 def test_a_stop_never_pulls():
-    """One that is torn out faster than 1 / limit_damping leaves the stop behind."""
+    """A joint that leaves faster than 1 / limit_damping loses contact with the stop."""
     model = slider(upper_limit=0.0, limit_stiffness=100.0, limit_damping=1.0)
     assert model.passive_forces(columns(0.1, 0.1, 0.1, -0.1), columns(-2.0, -1.0, -0.5, 3.0)).ravel() == pytest.approx(
         [0.0, 0.0, -5.0, 0.0], abs=0
@@ -298,7 +298,7 @@ def test_prescribed_joints_follow_their_signals_and_report_their_forces(settings
     motion = model.simulate(q0, qd0, 0.8, drives=drives, save_at=9, **settings)
     assert motion.success
     hull, fin, arm_at = 5, 7, 6
-    # where it is told to be from the start on, to the last bit; and the accelerations are the exact derivatives
+    # at the prescribed position to the last bit, with the exact derivatives as accelerations
     assert np.array_equal(motion.q[..., 7], wave(0, 0.1)(motion.t))
     assert np.array_equal(motion.qd[..., arm_at], wave(0)(motion.t, 1))
     assert np.array_equal(motion.qd[..., hull], table(motion.t))
@@ -317,7 +317,7 @@ def test_prescribed_joints_follow_their_signals_and_report_their_forces(settings
 
 @pytest.mark.parametrize(("kind", "order"), [("Position", 0), ("Velocity", 1), ("Acceleration", 2)])
 def test_a_pendulum_on_a_cart_with_prescribed_motion_follows_its_equation(kind, order):
-    """l th'' = -g sin(th) - x'' cos(th), however the cart's motion is prescribed."""
+    """l th'' = -g sin(th) - x'' cos(th), with prescribed position, velocity or acceleration of the cart."""
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
     builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(3.0))
     builder.add_body("bob", parent="cart", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(0.5, (0, -0.8, 0)))
@@ -342,7 +342,7 @@ def test_a_pendulum_on_a_cart_with_prescribed_motion_follows_its_equation(kind, 
 
 @pytest.mark.parametrize("settings", BOTH)
 def test_a_pid_loop_follows_its_linear_equation(settings):
-    """m x'' = kp e + ki (integral of e) + kd e' after a parabola of each chain, by the matrix exponential."""
+    """m x'' = kp e + ki (integral of e) + kd e', by the matrix exponential; each sample follows its own parabola."""
     kp, kd, ki = np.array([30.0, 30.0, 8.0]), np.array([5.0, 0.0, 12.0]), np.array([20.0, 0.0, 3.0])
     r = np.array([[0.5, 0.0, 0.0], [0.0, 1.0, -0.5], [-1.0, 0.3, 0.4]])
     drive = rb.PID("slide", rb.Signal.polynomial(r), kp=kp, kd=kd, ki=ki)
@@ -381,7 +381,7 @@ def test_a_motor_saturates_at_its_limit():
 
 
 def test_no_type_of_drive_exceeds_its_limit():
-    """All demand more than they may give, gravity and the user's forces at their joint included."""
+    """All demand more than their limit, including gravity compensation and user forces at their joint."""
     model = arm()
     names, limits = model.joint_names, np.array([0.02, 0.03, 0.05, 0.04])
     drives = [
@@ -416,7 +416,7 @@ def test_gravity_compensation_holds_a_mechanism_still_in_any_position(kind):
 
 
 def test_gravity_compensation_depends_on_the_positions_only():
-    """A force plus the joint's share of gravity, in a chain that moves and has wrenches and friction."""
+    """The torque is a force plus the gravity force of the joint, in a moving mechanism with wrenches and friction."""
     model = arm().vary(damping=np.full(4, 0.1))
     drives = [rb.PrescribedForce(model.joint_names[j], 0.1 * (j + 1), gravity_compensation=j != 1) for j in range(3)]
     wrench = rb.Wrench(model.body_names[2], (1.0, 2.0, 3.0))
@@ -432,7 +432,7 @@ def computed_torques(model, reference, **gains):
 
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "rk4", "step": 5e-4}])
 def test_computed_torque_tracks_its_reference(settings):
-    """From a start on the reference: sines, a polynomial, a table, and sines of each chain."""
+    """The motion starts on the reference: sines, a polynomial, a table, and sines per sample."""
     model, times = arm(), np.linspace(0, 1, 6)
     table = rb.Signal.table([0, 0.3, 0.6, 1.0], np.random.default_rng(2).normal(size=(3, 4)))
     reference = [rb.Signal.sines(0.5, 3.0, 0.2), rb.Signal.polynomial([0.1, -0.5, 0.7, 1.0]), table, wave(0)]
@@ -445,7 +445,7 @@ def test_computed_torque_tracks_its_reference(settings):
 
 
 def test_tracking_errors_under_computed_torque_obey_their_linear_equations():
-    """e'' + kd e' + kp e + ki (integral of e) = 0 at every joint, with each chain's own gains."""
+    """e'' + kd e' + kp e + ki (integral of e) = 0 at every joint, with the gains of each sample."""
     model = arm()
     kp, kd, ki = np.array([20.0, 30.0, 9.0]), np.array([4.0, 15.0, 6.0]), np.array([0.0, 10.0, 5.0])
     reference = [rb.Signal.sines(0.5, 3.0, 0.2), rb.Signal.polynomial([0.1, -0.5, 0.7]), 0.3, wave(0)]
@@ -463,7 +463,7 @@ def test_tracking_errors_under_computed_torque_obey_their_linear_equations():
 
 
 def test_computed_torque_accounts_for_the_drives_of_other_joints():
-    """On a floating hull: what its own, the fin's motor (with weight) and a prescribed velocity give, it knows."""
+    """On a floating hull, it accounts for the fin's drive with gravity compensation and for a prescribed velocity."""
     model = floater().vary(
         stiffness=np.zeros(9), cubic_stiffness=np.zeros(9), damping=np.zeros(9), friction=np.zeros(9),
         static_friction=np.zeros(9), limit_stiffness=np.zeros(9), lower_limit=np.full(9, -np.inf),
@@ -488,7 +488,7 @@ def test_computed_torque_accounts_for_the_drives_of_other_joints():
 
 @pytest.mark.parametrize("disturbance", ["wrench", "spring"])
 def test_computed_torque_does_not_compensate_disturbances(disturbance):
-    """A force F on a mass m leaves e = -F / (m kp), and nothing if the error is integrated."""
+    """A force F on a mass m leaves the error e = -F / (m kp); with integral action the error vanishes."""
     model, forces = slider(), [rb.Wrench("slide", (3.0, 0.0, 0.0))]
     if disturbance == "spring":
         model, forces = slider(stiffness=1.0, rest_position=3.0), []
@@ -502,11 +502,11 @@ def test_computed_torque_does_not_compensate_disturbances(disturbance):
 
 KNOTS = np.array([-0.2, 0.1, 0.45, 0.7, 1.5])
 VALUES = np.random.default_rng(8).normal(size=(3, 5))
-PIECES = np.random.default_rng(9).normal(size=(3, 4, 3))  # parabolas that do not meet
+PIECES = np.random.default_rng(9).normal(size=(3, 4, 3))  # parabolas with jumps between them
 
 
 def antiderivatives(kind, i):
-    """Integral from 0 of the signal of chain i, by formulas of NumPy's and SciPy's."""
+    """The integral from 0 of the signal of sample i, by NumPy and SciPy."""
     if kind == "polynomial":
         return np.polynomial.Polynomial(VALUES[i]).integ()
     if kind == "sines":
@@ -522,7 +522,7 @@ def antiderivatives(kind, i):
 
 
 def signal_of(kind, of):
-    """The signal of one chain, or of all: `of` picks from the first axis of VALUES."""
+    """The signal of one sample, or of all: `of` selects from the first axis of VALUES."""
     return {
         "polynomial": lambda: rb.Signal.polynomial(VALUES[of]),
         "sines": lambda: rb.Signal.sines(VALUES[of][..., :2], [3.0, 7.0], VALUES[of][..., 2:4], VALUES[of][..., 4]),
@@ -541,7 +541,7 @@ def test_the_momentum_is_the_integral_of_a_force_of_any_signal_type(kind, of):
     )
     for i in range(3):
         momentum = antiderivatives(kind, i if of == slice(None) else of)(times)
-        # a step that a jump falls in errs by its length times the jump: the controller makes it short
+        # the error of a step that contains a jump is its length times the jump, so the step control makes it short
         np.testing.assert_allclose(MASS * motion.qd[i, :, 0], momentum, rtol=0, atol=1e-8)
     expected = (rb.Signal.pieces(signal) if kind == "scipy" else signal)(times)
     np.testing.assert_allclose(motion.tau[..., 0], np.broadcast_to(expected, (3, 16)), rtol=0, atol=1e-13)
@@ -564,7 +564,7 @@ def test_a_prescribed_position_of_any_smooth_signal_has_its_exact_derivatives(ki
 
 @pytest.mark.parametrize("settings", BOTH)
 def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
-    """m v = F / w (sin wt, 1 - cos wt); from the rim it also spins up, where the spin is held by a motor."""
+    """m v = F / w (sin wt, 1 - cos wt). With a thrust at the rim, a drive keeps the spin constant."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("disk", joint=rb.Free(), inertia=rb.Inertia(MASS, (0, 0, 0), (0.1, 0.1, 0.2)))
     model, w = builder.build(), np.array([[1.0], [3.0], [-2.0]])
@@ -583,7 +583,7 @@ def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
 
 
 def all_wrenches():
-    """On bodies and frames, in world and body axes, shared and of each of three chains, and what they are in numbers.
+    """Wrenches on bodies and frames, in world and body axes, shared and per sample, and their values.
 
     Of each: body or frame, axes, force (3, times, 3), moment, and point in that frame.
     """
@@ -630,21 +630,21 @@ def test_wrenches_over_time_agree_with_inverse_dynamics(settings):
     motion = model.simulate(*start(model, 3), 0.5, forces=wrenches, save_at=6, **settings)
     total = wrenches_on_bodies(model, motion, numbers)
     passive = model.passive_forces(motion.q, motion.qd)
-    # the joint forces that stand for the wrenches do their work in a unit velocity of each
+    # the joint forces equivalent to the wrenches have their power at unit velocities
     shares = [(model.body_velocities(motion.q, unit) * total).sum((-2, -1)) for unit in np.eye(model.nv)]
     needed = model.inverse_dynamics(motion.q, motion.qd, motion.qdd) - np.stack(shares, -1)
     assert not motion.tau.any()
     np.testing.assert_allclose(passive, needed, rtol=0, atol=1e-11 * np.abs(total).max())
-    # and what is accelerated so goes there: the next velocities are its integral, by central differences
+    # the velocities are integrals of the accelerations, by central differences
     near = model.simulate(*start(model, 3), 0.5, forces=wrenches, save_at=[0.2 - 1e-4, 0.2, 0.2 + 1e-4], **TIGHT)
     slope = (near.qd[:, 2] - near.qd[:, 0]) / 2e-4
     np.testing.assert_allclose(slope, near.qdd[:, 1], rtol=0, atol=1e-5 * np.abs(slope).max())
 
 
 def test_the_energy_changes_by_the_work_of_drives_friction_springs_and_wrenches():
-    """Integrated by Gauss and Legendre on times of the motion."""
+    """The work is integrated by Gauss-Legendre quadrature over saved times."""
     model, (wrenches, numbers) = floater(stops=False), all_wrenches()
-    model = model.vary(friction_velocity=np.full(9, 2.0), stribeck_velocity=np.full(9, 2.0))  # smooth enough for that
+    model = model.vary(friction_velocity=np.full(9, 2.0), stribeck_velocity=np.full(9, 2.0))  # smooth enough
     drives = [
         rb.PID("arm", wave(0), kp=5.0, kd=0.5, ki=1.0),
         rb.PrescribedVelocity("fin", wave(1)),
@@ -682,7 +682,7 @@ def follow(t, q, qd, parameters, out):
 
 @pytest.mark.parametrize("settings", BOTH)
 def test_a_user_force_acts_like_the_equivalent_drive(settings):
-    """With parameters of each chain, beside a constant force, another drive and a spring."""
+    """With parameters per sample, together with a constant force, another drive and a spring."""
     model = arm()
     parameters = np.array([[5.0, 1.0, 0.3, 2.0], [3.0, 0.5, 0.1, 4.0], [8.0, 0.2, 0.2, 1.0]])
     kp, kd, a, w = parameters.T
@@ -691,7 +691,7 @@ def test_a_user_force_acts_like_the_equivalent_drive(settings):
     ours = [rb.PID(model.joint_names[0], rb.Signal.sines(a[:, None], w[:, None]), kp=kp, kd=kd), other]
     q, qd = start(model, 3)
     theirs = [rb.UserForces(follow, parameters), other]
-    # what `follow` does to the last joint, as a spring that pushes away
+    # the spring with negative stiffness that is equivalent to `follow`
     away = model.vary(stiffness=[0, 0, 0, -0.5])
     one = away.simulate(q, qd, 0.5, tau=tau, drives=ours, save_at=4, **settings)
     two = model.simulate(q, qd, 0.5, tau=tau, drives=theirs, save_at=4, **settings)
@@ -750,7 +750,7 @@ EVENT_SETTINGS = [{"rtol": 1e-12, "atol": 1e-13}, {"method": "rk4", "step": 5e-4
 @pytest.mark.parametrize("settings", EVENT_SETTINGS)
 @pytest.mark.parametrize("angle", [0.0, "own"])
 def test_a_pendulum_passes_an_angle_at_the_times_of_its_elliptic_integral(angle, settings):
-    """Either way, rising and falling, of which two are kept; `own`: another angle for each chain."""
+    """For rising, falling and both crossings, of which two are recorded. `own` is another angle for each sample."""
     angles = 0.6 * AMPLITUDES if angle == "own" else np.zeros(4)
     value = angles if angle == "own" else 0.0
     events = [rb.Event("bob", value=value, direction=d, stop=False, max_records=2) for d in (0, 1, -1)]
@@ -772,7 +772,7 @@ def test_a_pendulum_passes_an_angle_at_the_times_of_its_elliptic_integral(angle,
 
 @pytest.mark.parametrize("settings", EVENT_SETTINGS)
 def test_a_pendulum_turns_after_half_its_period(settings):
-    """It starts at rest, where its velocity is zero already: that is no event."""
+    """The velocity is zero at the start too, which does not count as an event."""
     motion = released(
         [rb.Event("bob", quantity="velocity", direction=1)], duration=10.0, save_at=[0.0, 0.3, 9.9], **settings
     )
@@ -794,7 +794,7 @@ def above_ramp(t, q, qd, parameters, out):
 
 @pytest.mark.parametrize("settings", EVENT_SETTINGS)
 def test_a_user_event_occurs_at_the_zero_of_its_function(settings):
-    """Where the angle meets a ramp in time, of each chain."""
+    """The event occurs where the angle of each sample meets its own ramp in time."""
     ramps = np.array([[-0.3, 0.4], [0.2, 0.1], [-1.0, 0.5], [2.0, -0.3]])
     motion = released([rb.Event(function=above_ramp, parameters=ramps)], **settings)
     assert (motion.status == STOPPED).all()
@@ -808,7 +808,7 @@ def test_a_user_event_occurs_at_the_zero_of_its_function(settings):
 
 @pytest.mark.parametrize("settings", [{}, RK4])
 def test_events_after_the_end_of_a_motion_are_not_recorded(settings):
-    """Of two ends the earlier, for each chain; what happens before in the same step is recorded, not what is after."""
+    """The earlier of two stopping events ends each sample. Later events of the same step are not recorded."""
     first, second = np.array([0.3, 0.6, 0.3, 0.6]), np.array([0.6, 0.3, 0.6, 0.3])
     near = np.minimum(first, second)
     events = [
@@ -822,7 +822,7 @@ def test_events_after_the_end_of_a_motion_are_not_recorded(settings):
     counts = [event.count.tolist() for event in motion.events]
     assert counts == [[1, 0, 1, 0], [0, 1, 0, 1], [1] * 4, [0] * 4]
     np.testing.assert_allclose(motion.events[2].t[:, 0], (near - 1e-7) / 0.5, rtol=0, atol=1e-10)
-    # the time saved just then may be either
+    # at the end itself, the saved state may be either
     before, after = (motion.t < near[:, None] / 0.5 - 1e-9), (motion.t > near[:, None] / 0.5 + 1e-9)
     assert np.isfinite(motion.q[before]).all()
     assert np.isnan(motion.q[after]).all()
@@ -848,7 +848,7 @@ def test_stopped_samples_keep_their_trajectory_and_do_not_change_others(settings
     assert np.isnan(cut.q[after]).all()
     assert np.isnan(cut.qd[after]).all()
     assert np.array_equal(cut.events[-1].t[:, 0], whole.events[-1].t[:, 0], equal_nan=True)
-    # in the step of the event itself a state at its very end is interpolated instead: equal but for rounding
+    # in the step of the event, a state at the end of the step is interpolated: equal up to round-off
     np.testing.assert_allclose(cut.q[~after], whole.q[~after], rtol=0, atol=1e-14)
 
 
@@ -857,7 +857,7 @@ def test_stopped_samples_keep_their_trajectory_and_do_not_change_others(settings
 
 @pytest.mark.parametrize("asymmetry", [0.0, 2.5, -3.0])
 def test_an_implicit_motion_follows_its_recurrence(asymmetry):
-    """(m + h D + h^2 K) (v1 - v0) / h = F(x0, v0, t0) - h K v0, x1 = x0 + h v1, with D and K of all that is stiff."""
+    """(m + h D + h^2 K) (v1 - v0) / h = F(x0, v0, t0) - h K v0, x1 = x0 + h v1; D and K contain all stiff terms."""
     k, c, d, f, fs, vs, v0 = 400.0, 50.0, 30.0, 3.0, 4.0, 0.1, 0.01
     hard, dissipation, kp, kd, h = 1e4, 0.5, 100.0, 20.0, 0.01
     model = slider(
@@ -906,7 +906,7 @@ def test_the_implicit_method_converges_with_first_order():
 
 
 def test_the_implicit_method_is_stable_for_any_stiffness():
-    """Damping, springs, gains and stops a million times beyond what the step could follow: all come to rest."""
+    """Damping, springs, gains and stops are a million times too stiff for an explicit step; all come to rest."""
     wild = {"damping": 1e6, "stiffness": 1e9, "limit_stiffness": 1e9, "upper_limit": 0.01, "friction": 1e5}
     motion = slider(**wild).simulate(
         columns(1.0, 0.0, -0.5), columns(0.0, 10.0, 3.0), 20.0, drives=[rb.PID("slide", 0.0, kp=1e8, kd=1e5)],
@@ -935,7 +935,7 @@ def test_events_are_found_in_implicit_steps_too():
 )
 @pytest.mark.parametrize("share", [0.999, 1.001])
 def test_rk4_reports_a_step_that_is_too_long_for_the_stiffness(passive, gains, factor, share):
-    """Damping of 2.7853 m / h, stiffness of 8 m / h^2: the limits of stability on either axis."""
+    """The limits of stability are a damping of 2.7853 m / h and a stiffness of 8 m / h^2."""
     model = slider(**{name: value * share for name, value in passive.items()})
     gains = {name: value * share for name, value in gains.items()}
     drives = [rb.PID("slide", 0.0, **gains)] if gains else []
@@ -948,7 +948,7 @@ def test_rk4_reports_a_step_that_is_too_long_for_the_stiffness(passive, gains, f
 
 
 def test_a_sample_too_stiff_for_rk4_does_not_change_others():
-    """Only where the cubic spring is stretched far enough."""
+    """The cubic spring is too stiff only in samples that stretch it far enough."""
     model = slider(cubic_stiffness=100.0)
     q = np.linspace(0.1, 0.5, 9)[:, None]
     calm = model.simulate(q, 0 * q, 1.0, method="rk4", step=0.1, save_at=3)
@@ -965,7 +965,7 @@ def test_a_sample_too_stiff_for_rk4_does_not_change_others():
 
 
 def everything(n, of=slice(None)):
-    """All kinds of actions on a floater, with numbers of each of n chains: of those picked by `of`."""
+    """All types of actions on the floater, with values per sample for n samples; `of` selects samples."""
     rng = np.random.default_rng(11)
     a, b, c, d, e = rng.uniform(0.5, 1.5, size=(5, n))[:, of]
     knots, points = rng.normal(size=(n, 5))[of], rng.normal(size=(n, 3))[of]
@@ -1017,7 +1017,7 @@ def test_no_bit_of_a_driven_sample_depends_on_its_batch(settings):
 
 
 def test_changing_values_or_types_of_actions_does_not_recompile():
-    """What acts is data: other drives, signals and forces of other chains run the code that is there."""
+    """Other drives, signals and forces of other models run the same compiled code, because actions are data."""
     motion_under = partial(slider().simulate, np.zeros((3, 1)), np.ones((3, 1)), 0.1)
     motion_under(drives=[rb.PrescribedForce("slide", 1.0)])
     compiled = len(adaptive_steps.signatures)

@@ -1,4 +1,4 @@
-"""Every quantity for every shape of batch, both precisions, and chains that differ."""
+"""Every quantity for every shape of batch, both precisions, and varied models."""
 
 import inspect
 
@@ -52,7 +52,7 @@ def test_one_argument_in_float64_makes_the_result_float64(quantity):
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_shared_arguments_broadcast_over_the_samples(quantity):
-    """Arguments without the batch's axes: all but the last of each quantity, then all but the first."""
+    """All arguments but the last have no batch axes, then all but the first."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (6,))
     arrays = [name for name in ARGUMENTS[quantity].split() if isinstance(getattr(state, name), np.ndarray)]
@@ -67,7 +67,7 @@ def test_shared_arguments_broadcast_over_the_samples(quantity):
 
 
 def varied(model, chains, seed=0):
-    """New values of all fields, different in every chain; a free or spherical joint's axes are its own."""
+    """Return new values of all fields, different in every sample. Axes of free and spherical joints cannot vary."""
     rng = np.random.default_rng(seed)
     n, dofs = model.n_bodies, model.nv
     bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
@@ -93,7 +93,7 @@ def varied(model, chains, seed=0):
 
 
 def built(model, values):
-    """A model of the same kind from the builder, with these values of its fields."""
+    """Build a model of the same structure with these values of its fields."""
     one_dof = {"revolute": rb.Revolute, "prismatic": rb.Prismatic}
     builder = rb.ModelBuilder(gravity=values["gravity"])
     ends = [*model.velocity_index[1:], model.nv]
@@ -118,7 +118,7 @@ def built(model, values):
 
 @pytest.fixture(scope="module")
 def varied_and_built():
-    """A model whose chains differ in everything, and a model of each chain from the builder."""
+    """Return a model whose samples differ in all fields, and a model of each sample from the builder."""
     model = mechanism("every_joint_tree")
     values = varied(model, 4)
     return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(4)]
@@ -127,7 +127,7 @@ def varied_and_built():
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_each_sample_of_a_varied_model_equals_a_model_built_with_its_parameters(varied_and_built, quantity, dtype):
-    """With one state of each chain and with several."""
+    """With one state per sample and with several."""
     many, models = varied_and_built
     fine = random_state(many, (4, 2))
     state = fine if dtype is np.float64 else single(fine)
@@ -151,7 +151,7 @@ def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity
     values = {name: v[: np.prod(batch)].reshape(*batch, *v.shape[1:]) for name, v in varied(model, 6).items()}
     shared = random_state(model, ())
     found = computed(model.vary(**values), quantity, shared)
-    # moving positions takes no parameters of the chains
+    # integrate uses no parameters of the samples
     own = () if quantity in ("integrate", "difference") else batch
     assert [x.shape for x in found] == [own + shape for shape in shapes(model, quantity)]
     if own == (2, 3):
@@ -161,7 +161,7 @@ def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity
 
 
 def disturbed(model, state, size, copies):
-    """The model and a state of each chain with all their numbers off by up to this much of themselves."""
+    """Return the model and a state per sample with all numbers perturbed by up to this relative error."""
     rng = np.random.default_rng(5)
 
     def off(x):
@@ -178,7 +178,7 @@ def disturbed(model, state, size, copies):
 @pytest.mark.parametrize("name", ["every_joint_tree", "arm7"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
-    """Its error is that of a model and a state off by some roundings: nv times what one of each does."""
+    """The error allowed is nv times the effect of one rounding error in the model and one in the state."""
     model, eps = mechanism(name), np.finfo(np.float32).eps
     coarse = single(random_state(model, (4,)))
     fine = map_state(lambda x: x if x.dtype == bool else x.astype(float), coarse)
@@ -188,13 +188,13 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
     for x, y, z in zip(found, exact, around, strict=True):
         assert x.dtype == np.float32
         allowed = ROUNDINGS * model.nv * np.abs(z.reshape(12, 4, -1) - y.reshape(4, -1)).max((0, 2))
-        if quantity == "force_balance_residual":  # zero but for rounding
+        if quantity == "force_balance_residual":  # zero except for round-off
             allowed = ROUNDINGS * eps * model.nv * Magnitudes(model, fine).force
         assert_within(x, y, allowed)
 
 
 def test_power_accepts_wrenches_of_any_type_and_layout():
-    """It multiplied them as they came: objects stayed objects, and float64 wrenches met velocities of float32."""
+    """Wrenches may be objects, or float64 beside velocities in float32."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (3,))
     q, qd, tau, wrenches = (getattr(single(state), name) for name in ("q", "qd", "tau", "wrenches"))
@@ -210,7 +210,7 @@ def test_power_accepts_wrenches_of_any_type_and_layout():
 
 @pytest.mark.parametrize("quantity", ["gravity_forces", "center_of_mass", "solve_mass_matrix", "bias_forces"])
 def test_float32_in_any_container_gives_float32(quantity):
-    """Velocities or accelerations that are zero because they are not given have the precision of those that are."""
+    """Velocities or accelerations that are not given are zeros in the precision of the given arguments."""
     model = mechanism("every_joint_tree")
     state = single(random_state(model, (3,)))
     (expected,) = computed(model, quantity, state)

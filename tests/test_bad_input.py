@@ -1,4 +1,4 @@
-"""What cannot be computed is refused in words that say what and where, or is NaN in its own chain alone."""
+"""Invalid input is refused with a message that names it, or gives NaN in its own sample only."""
 
 import re
 
@@ -12,7 +12,7 @@ from .quantities import ARGUMENTS, arrays_of, chains_of, computed, map_state, ra
 
 pytestmark = pytest.mark.plain_python
 POSITIONS = ("q", "q1")
-# Names of the arguments where a state's own names are others.
+# Argument names that differ from the names of the state's arrays.
 NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}
 
 
@@ -34,7 +34,7 @@ LENGTHS = [0.0, 1e-3, 0.5, 0.999, 1 - 3e-6, 1 + 3e-6, 1.001, 2.0, 1e200]
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_a_quaternion_without_unit_length_is_refused_with_its_body_and_index(quantity, length):
-    """Alone, in a batch and in a batch of two axes; body2 is spherical."""
+    """In a single state, a batch and a batch of two axes; body2 has a spherical joint."""
     model = mechanism("every_joint_tree")
     assert model.joint_types[2] == "spherical"
     at = model.position_index[2]
@@ -52,7 +52,7 @@ def test_a_quaternion_without_unit_length_is_refused_with_its_body_and_index(qua
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_a_quaternion_of_nearly_unit_length_is_normalised(quantity):
-    """Within a millionth, in the free joint and in the spherical one."""
+    """The length is 1 to within a millionth, in the free and in the spherical joint."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (5,))
     off = map_state(np.copy, state)
@@ -80,7 +80,7 @@ def test_simulate_refuses_a_quaternion_without_unit_length():
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_arguments_of_a_wrong_length_are_refused(quantity):
-    """Every argument of one number less, one more, none, and with the length of the other kind."""
+    """Every argument is too short or too long by one, empty, or has the length of the other type of argument."""
     model = mechanism("every_joint_tree")
     assert model.nq == model.nv + 2
     for batch in ((), (4,)):
@@ -105,7 +105,7 @@ def test_arguments_that_are_no_real_arrays_are_refused_by_name(quantity):
         value = getattr(state, argument)
         for wrong in (value + 1j, value.astype(str), None, value.tolist()[:1] + [[0.0]]):
             if argument == "wrenches" and wrong is None:
-                continue  # there may be none
+                continue  # wrenches are optional
             words = refusal(model, quantity, with_argument(state, argument, wrong))
             assert re.match(rf"{name_of(quantity, argument)}\b", words), words
 
@@ -149,7 +149,7 @@ def test_prescribed_must_be_one_bool_per_degree_of_freedom(prescribed, words):
 
 
 def test_masked_or_ragged_bools_are_refused():
-    """Also masked rows in a list, whose masks NumPy drops."""
+    """NumPy would drop the masks of masked rows in a list."""
     model = mechanism("every_joint_tree")
     state, row = random_state(model, (3,)), np.ma.zeros(model.nv, bool)
     for prescribed, words in (
@@ -311,7 +311,7 @@ def test_the_axes_of_a_free_or_spherical_joint_cannot_vary():
     ],
 )
 def test_an_invalid_number_of_one_sample_is_refused_with_its_body_and_index(field, bad, word):
-    """Degrees of freedom are those of their body: the second of body4 is meant."""
+    """The message names the degree of freedom within its body: here the second of body4."""
     model = mechanism("every_joint_tree")
     assert model.joint_types[4] == "universal"
     values = np.tile(getattr(model, field), (5, 1))

@@ -1,4 +1,4 @@
-"""Batches: shapes, precisions, parameters of each chain, and bits that depend on nothing but the chain."""
+"""Batches: shapes, precisions, parameters per sample, and bits that depend only on the sample."""
 
 import os
 import pickle
@@ -111,7 +111,7 @@ def test_a_wrong_shape_is_refused_with_the_shapes_found_and_expected(arguments, 
 
 
 def varied_fields(model, chains, seed=0):
-    """New values of every field, different in every chain."""
+    """New values of every field, different in every sample."""
     rng = np.random.default_rng(seed)
     n = model.n_bodies
     bodies = [[random_inertia(rng) for _ in range(n)] for _ in range(chains)]
@@ -145,7 +145,7 @@ SUBSETS = [
 @pytest.mark.parametrize("fields", SUBSETS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_each_sample_of_a_varied_model_equals_the_model_with_its_parameters(fields, dtype):
-    """To the bit: shared and own parameters go through the same operations."""
+    """The results are bit-identical, because shared and own parameters go through the same operations."""
     model = mechanism("mixed_tree")
     values = varied_fields(model, 11)
     values = {name: values[name] for name in fields or values}
@@ -157,10 +157,10 @@ def test_each_sample_of_a_varied_model_equals_the_model_with_its_parameters(fiel
     poses, (kinetic, potential) = many.body_poses(q), many.energy(q, qd)
     for c in range(11):
         one = model.vary(**{name: value[c] for name, value in values.items()})
-        pair = np.array([c, c])  # two of them, for the batch's path
+        pair = np.array([c, c])  # two samples, to use the code for batches
         assert np.array_equal(qdd[c], one.forward_dynamics(q[pair], qd[pair], tau[pair])[0])
         assert np.array_equal(torques[c], one.inverse_dynamics(q[pair], qd[pair], tau[pair])[0])
-        # but for turning back to the body's own axes, which is done with one number for all lanes where they share it
+        # except for the rotation to body axes, which uses one scalar for all lanes if they share it
         rotation = one.body_poses(q[pair]).rotation[0]
         np.testing.assert_allclose(poses.rotation[c], rotation, rtol=0, atol=8 * np.finfo(dtype).eps)
         assert np.array_equal([kinetic[c], potential[c]], np.array(one.energy(q[pair], qd[pair]))[:, 0])
@@ -202,7 +202,7 @@ def test_a_pickled_model_computes_the_same_bits():
 
 
 def test_renumbering_the_bodies_does_not_change_the_motion():
-    """The same star of arms numbered arm by arm and level by level."""
+    """A star of arms is numbered arm by arm, and level by level."""
     by_arm = random_tree(20, [-1, 0, 1, 0, 3, 0, 5])
     order = [0, 1, 3, 5, 2, 4, 6]
     parents = [-1, 0, 0, 0, 1, 2, 3]
@@ -219,7 +219,7 @@ def test_renumbering_the_bodies_does_not_change_the_motion():
     q, qd, tau = states(by_arm, (20,))
     found = by_level.forward_dynamics(q[:, order], qd[:, order], tau[:, order])
     expected = by_arm.forward_dynamics(q, qd, tau)[:, order]
-    # siblings add up in another order, nothing else: a few roundings of well-conditioned numbers
+    # only the order of the sums over siblings differs: a few rounding errors of well-conditioned numbers
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -234,17 +234,17 @@ def test_memory_of_a_batch_is_within_twice_its_inputs_and_outputs(threads):
     qdd = model.forward_dynamics(q, qd, tau)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # the inputs are there already: what is allocated is the result and the working memory
+    # the inputs exist already, so only the result and the working memory are allocated
     assert peak <= qdd.nbytes + 4e6
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
-# Each of the three choices with each other one: all eight would compile every quantity twice as often.
+# All pairs of the three choices; all eight combinations would compile every quantity twice as often.
 @pytest.mark.parametrize(
     ("dtype", "batch", "varies"), [(np.float64, (), False), (np.float32, (9,), False), (np.float64, (9,), True)]
 )
 def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monkeypatch):
-    """What stands around the working memory is still there afterwards."""
+    """The memory around the working arrays is unchanged."""
     model = mechanism("every_joint_tree")
     if varies:
         model = model.vary(mass=np.random.default_rng(0).uniform(1, 2, (9, model.n_bodies)))
@@ -258,7 +258,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
 
     monkeypatch.setattr(KernelModel, "new_memory", between_guards)
     state = random_state(model, batch)
-    # a copy has no memory from before
+    # a copy has no working memory yet
     computed(pickle.loads(pickle.dumps(model)), quantity, state if dtype is np.float64 else single(state))
     assert guarded or quantity in ("integrate", "difference")
     for memory in guarded:
@@ -269,7 +269,7 @@ def test_no_quantity_writes_past_its_memory(quantity, dtype, batch, varies, monk
 @pytest.mark.parametrize("chains", [8192, 8195])
 @pytest.mark.parametrize("offset", [0, 1])
 def test_results_written_with_streaming_stores_equal_those_of_small_batches(chains, offset):
-    """Where the result lies on the boundaries that this takes, and where it does not."""
+    """The memory of the result is aligned for these stores, or not."""
     model = Model.serial_chain(8)
     q, _ = model.random_state(np.random.default_rng(0), chains)
     memory = np.empty(chains * 64 + 16)
@@ -297,7 +297,7 @@ def test_frame_poses_keep_the_precision_and_pass_nan(frame):
 
 
 def test_a_varied_model_accepts_several_states_per_sample():
-    """Such as those of its own trajectory."""
+    """An example are the saved states of a trajectory."""
     many = mechanism("arm7").vary(mass=np.random.default_rng(0).uniform(1, 2, (5, 7)))
     q, qd, tau = states(many, (5, 4, 2))
     kinetic, potential = many.energy(q, qd)

@@ -1,4 +1,4 @@
-"""ModelBuilder and Model: what was described is what is computed, and what cannot be is refused by name."""
+"""ModelBuilder and Model: results follow the description, and invalid descriptions are refused by name."""
 
 import copy
 import pickle
@@ -19,7 +19,7 @@ GRAVITY = (0.3, -9.7, 1.1)
 
 
 def rotation_about(axis, angle):
-    """Rodrigues' formula, on its own."""
+    """Rodrigues' formula, independent of the package."""
     x, y, z = np.asarray(axis, float) / np.linalg.norm(axis)
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
@@ -55,7 +55,7 @@ def joint_of(body, stretch=1.0):
 
 
 def described(bodies, parent):
-    """The mechanism as the oracle reads it."""
+    """The mechanism in the form that the oracle expects."""
     stacked = {name: np.array([getattr(body, name) for body in bodies]) for name in ("axis", "pitch", "mass", "cg")}
     return SimpleNamespace(
         parent=np.array(parent),
@@ -89,7 +89,7 @@ def built(bodies, parent, stretch=1.0):
 
 
 def assert_accelerations_are_right(model, reference, q, qd, tau):
-    """Forward dynamics against 40 digits, to what rounding of the equations of motion allows."""
+    """Compare forward dynamics with 40 digits; the error allowed follows from round-off in the equations of motion."""
     found = model.forward_dynamics(q, qd, tau)
     H = newton_euler.mass_matrix(reference, q).astype(float)
     bias = newton_euler.bias_forces(reference, q, qd).astype(float)
@@ -101,7 +101,7 @@ def assert_accelerations_are_right(model, reference, q, qd, tau):
 
 
 def assert_same_mechanism(one, other):
-    """Two models move alike, body by body."""
+    """Check that two models have the same motion of each body."""
     rng = np.random.default_rng(5)
     q, qd, tau = rng.uniform(-1, 1, (3, 4, one.nq))
     a, b = one.forward_dynamics(q, qd, tau), other.forward_dynamics(q, qd, tau)
@@ -156,7 +156,7 @@ def test_accelerations_of_randomly_numbered_trees_are_correct(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_accelerations_do_not_depend_on_the_numbering(seed):
-    """The same tree added in two orders, both with parents first, as a batch."""
+    """The same tree is added in two orders, both with parents first, and computed in a batch."""
     rng = np.random.default_rng(100 + seed)
     n = 15
     parent = [-1] + [int(rng.integers(-1, i)) for i in range(1, n)]
@@ -264,7 +264,7 @@ def test_a_placement_may_be_given_by_quaternion_or_matrix():
 
 
 def test_a_universal_joint_of_massless_bodies_has_the_correct_accelerations():
-    """Two crossed axes with nothing between them, twice over, at any state."""
+    """Two pairs of crossed axes with massless bodies between them, in random states."""
     rng = np.random.default_rng(9)
     bodies = [random_body(rng, kind) for kind in ("revolute", "revolute", "screw", "revolute", "prismatic", "revolute")]
     for i in (0, 2, 4):
@@ -340,7 +340,7 @@ def test_a_singular_sample_does_not_change_a_bit_of_others():
 
 
 class TwoBodies:
-    """An arm with a ball fixed to it at a pose, and the arithmetic of the whole done by hand."""
+    """Return an arm with a ball fixed to it at a pose, and the mass properties of both computed by hand."""
 
     arm = rb.Inertia(1.5, (0.1, 0.2, -0.4), (0.05, 0.06, 0.07))
     ball = rb.Inertia(0.5, (0.3, -0.1, 0.2), (0.02, 0.002, 0.001, 0.025, -0.002, 0.03))
@@ -377,7 +377,7 @@ def test_a_fixed_body_is_part_of_its_parent():
 
 
 def test_a_chain_of_fixed_bodies_is_part_of_the_moving_body():
-    """bracket - plate - ball: only the product of the three placements matters."""
+    """For bracket, plate and ball, only the product of the three placements matters."""
     steps = [
         rb.Pose((0.1, 0, 0), rotation_about((1, 0, 0), 0.4)),
         rb.Pose((0, 0.2, 0.1), rotation_about((0, 1, 1), -1.0)),
@@ -423,7 +423,7 @@ def test_a_moving_body_on_a_fixed_body_uses_its_placement():
 
 
 def test_bodies_fixed_after_others_moved_still_join_their_own_parent():
-    """Non-depth-first with fixed bodies in between: numbers of moving bodies skip the fixed ones."""
+    """The order is not depth-first, and the numbers of moving bodies skip the fixed bodies between them."""
     builder = pendulum(inertia=rb.Inertia.sphere(1.0, mass=1.0))
     builder.add_body("mast", joint=rb.Fixed(), placement=rb.Pose((0, 0, 5)), inertia=rb.Inertia(50.0))
     builder.add_body("jib", parent="mast", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
@@ -543,7 +543,7 @@ def test_a_model_keeps_its_own_copy_of_its_input():
 
 
 def test_the_builder_copies_a_body_when_it_is_added():
-    """Writing into one's own array between add_body and build gets round no check and moves no body."""
+    """Writing into the caller's array between add_body and build changes nothing."""
     gravity, cg, place, axis = np.array([0.0, 0, -9]), np.array([0.1, 0, -0.5]), np.ones(3), np.array([0.0, 1, 0])
     builder = rb.ModelBuilder(gravity=gravity)
     builder.add_body("arm", joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=rb.Inertia(1.0, cg, (1, 1, 1)))
@@ -595,7 +595,7 @@ def test_the_serial_chain_equals_the_same_links_from_the_builder():
 
 
 def test_default_gravity_is_the_same_for_builders_tables_and_files(tmp_path):
-    """Models without a word on gravity: from the builder, from a table of Denavit and Hartenberg, and from files."""
+    """The builder, Denavit-Hartenberg tables and files use 9.81 m/s^2; the serial chain uses that of the benchmark."""
     (tmp_path / "slider.toml").write_text(
         'format = "rbchain 1"\n[[body]]\nname = "a"\njoint = { kind = "prismatic" }\nmass = 1.0'
     )
@@ -674,14 +674,14 @@ def test_unphysical_inertias_are_refused_with_the_name_of_the_body(numbers, join
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_tensor_with_nonfinite_entries_is_refused(bad):
-    """The body has no name yet where the tensor is made, but the sentence must say what is wrong."""
+    """The message of Inertia cannot name the body, but it must name the error."""
     with pytest.raises(rb.ModelError, match="finite"):
         pendulum(inertia=rb.Inertia(1.0, inertia=np.diag([1.0, 1.0, bad])))
 
 
 @pytest.mark.parametrize("moments", [(0, 0, 0), (0, 1, 1), (1, 1, 2), (0.3, 0.7, 1.0)])
 def test_tensors_at_the_limit_of_the_triangle_inequality_are_accepted(moments):
-    """Points, thin rods and flat plates, in any axes: rounding must not refuse them."""
+    """Round-off must not lead to the refusal of points, thin rods and flat plates in any axes."""
     tensor = TwoBodies.rotation @ np.diag(moments) @ TwoBodies.rotation.T
     for scale in (1e-9, 1.0, 1e9):
         pendulum(inertia=rb.Inertia(1.0, (1, 0, 0), scale * tensor)).build()
@@ -819,7 +819,7 @@ def test_an_invalid_gravity_is_refused(gravity):
 
 
 def varied_values():
-    """Sound values of every field, for five chains of three links."""
+    """Valid values of every field, for five samples of three links."""
     rng = np.random.default_rng(13)
     tensors = np.array([[random_body(rng, "revolute").inertia for _ in range(3)] for _ in range(5)])
     return {

@@ -48,7 +48,7 @@ def compiled_code(cache):
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """A cache that two processes fill at once, each with its own build of the same driver."""
+    """Fill a cache from two processes at once, each with its own build of the same driver."""
     folder = tmp_path_factory.mktemp("cache")
     together = [started(folder, dtype) for dtype in ("float64", "float32")]
     (double, _), (single, _) = (finished(process) for process in together)
@@ -80,7 +80,7 @@ def test_damaged_cache_files_are_reported_and_replaced(cache):
 
 def test_a_cache_folder_that_is_not_writable_is_reported(cache, tmp_path):
     _, double, _ = cache
-    # a file where the folder was: not even root can write into it
+    # a file in place of the folder: not even root can write into it
     before = (
         "[(__import__('shutil').rmtree(f), open(f, 'w').close()) for f in "
         "[__import__('rbchain.drivers.motion').drivers.motion.body_poses._cache.cache_path]]"
@@ -96,20 +96,23 @@ PACKAGES = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAG
 ENERGY = "import rbchain as rb; print(rb.Model.serial_chain(1).energy([0.3], [1.0])[1])"
 
 
+BUILD = "from rbchain.core.simd import machine_code; print(machine_code.BUILD)"
+
+
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
-    """A copy of rbchain, and a function that computes an energy with it, all of whose compiled code is kept."""
+    """Return a copy of rbchain, and a function that runs a script with it and returns the words that it prints."""
     folder = tmp_path_factory.mktemp("copied")
     package = folder / "rbchain"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     environment = os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
 
-    def potential():
-        command = [sys.executable, "-c", ENERGY]
+    def printed(script):
+        command = [sys.executable, "-c", script]
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=folder)
-        return float(run.stdout), len(list((folder / "cache").rglob("*energy*.rbc")))
+        return run.stdout.strip()
 
-    return package, potential
+    return package, printed
 
 
 def test_the_kernels_are_in_six_packages():
@@ -117,18 +120,26 @@ def test_the_kernels_are_in_six_packages():
     assert [path.name for path in PACKAGE.glob("core/*.py")] == ["__init__.py"]
 
 
-def test_a_driver_is_compiled_again_when_a_kernel_of_any_package_changes(copied):
-    """Numba alone looks at the driver's own file only, and would go on using the old kernel."""
-    package, potential = copied
-    value, builds = potential()
-    assert potential() == (value, builds)
-    for more, name in enumerate([*PACKAGES, "drivers"], start=1):
+def test_a_change_of_any_kernel_package_changes_the_key_of_all_machine_code(copied):
+    """Numba itself checks only the file of the driver, and would continue to use the old kernel."""
+    package, printed = copied
+    keys = [printed(BUILD)]
+    assert printed(BUILD) == keys[0]
+    for name in (*PACKAGES, "drivers"):
         kernel = next(path for path in sorted((package / name).glob("*.py")) if path.name != "__init__.py")
         kernel.write_text(kernel.read_text() + "# changed\n")
-        assert potential() == (value, builds + more), name
+        keys.append(printed(BUILD))
+        assert keys[-1] not in keys[:-1], name
+
+
+def test_a_driver_is_compiled_again_when_a_kernel_changes(copied):
+    package, printed = copied
+    builds = lambda: len(list((package.parent / "cache").rglob("*energy*.rbc")))  # noqa: E731
+    value, kept = float(printed(ENERGY)), builds()
+    assert (float(printed(ENERGY)), builds()) == (value, kept)
     kernel = package / "core" / "algorithms" / "energy.py"
     kernel.write_text(kernel.read_text().replace("k] - dot(gravity", "k] + dot(gravity"))
-    assert potential()[0] == -value
+    assert (float(printed(ENERGY)), builds()) == (-value, kept + 1)
 
 
 CHILDREN = f"""
@@ -152,7 +163,7 @@ if __name__ == "__main__":
 
 
 def test_child_processes_compute_the_results_of_their_parent(cache, tmp_path):
-    """Though a forked child has none of the parent's threads, which had work before."""
+    """A forked child has none of the threads that its parent has used before."""
     script = tmp_path / "children.py"
     script.write_text(CHILDREN)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache[0]), "PYTHONPATH": str(ROOT)}
@@ -168,7 +179,7 @@ motion = rod.simulate([[0.0]], [[0.0]], 0.01, method="rk4", step=0.01, drives=[r
 
 
 def test_a_function_redefined_under_the_same_name_is_used():
-    """A function of the same name, in the same session, as notebooks have it."""
+    """As in a notebook whose cell is changed and run again."""
     code = "import rbchain as rb\nrod = rb.Model.serial_chain(1, gravity=(0, 0, 0))\n"
     for force in ("1.0", "2.0"):
         code += CELL.format(force=force) + "print(round(float(motion.qd[0, -1, 0]), 3))\n"

@@ -1,4 +1,4 @@
-"""The command line: what it prints, saves, refuses, and with which exit code."""
+"""The command line: its output, files, refusals and exit codes."""
 
 import re
 import subprocess
@@ -44,7 +44,7 @@ def run(capsys, monkeypatch):
     def run(*arguments):
         try:
             code = cli.main([str(argument) for argument in arguments])
-        except SystemExit as leaving:  # argparse leaves so
+        except SystemExit as leaving:  # argparse exits in this way
             code = leaving.code
         return code, *capsys.readouterr()
 
@@ -135,7 +135,7 @@ def test_the_spread_is_the_standard_deviation_of_the_start(run, arm, tmp_path):
 
 
 def test_a_batch_computed_in_several_parts_is_complete(run, arm, tmp_path):
-    """The bar moves piece by piece; the pieces must make the batch, none twice."""
+    """The batch is computed in parts for the progress bar; each sample must be computed once."""
     out = tmp_path / "x.npz"
     code, output, _ = run("simulate", arm(), "--batch", 2501, "--duration", 0.01, "--samples", 2, "--out", out)
     assert code == DONE
@@ -170,7 +170,7 @@ def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
 
 
 def test_the_energy_drift_of_a_mechanism_at_rest_is_zero(run, arm):
-    """A slide across gravity, started at rest: no kinetic energy to divide by."""
+    """A slide perpendicular to gravity stays at rest, so there is no kinetic energy to divide by."""
     code, output, errors = run("simulate", arm(kind="prismatic", axis="1 0 0"), "--batch", 2, "--spread", 0)
     assert code == DONE
     assert "nan" not in output
@@ -190,7 +190,7 @@ def test_a_mechanism_without_inertia_is_refused_with_the_name_of_its_body(run, a
 
 
 def test_failed_samples_are_counted_and_give_exit_code_1(run, arm, tmp_path):
-    """A damper that a step of this length cannot follow."""
+    """The damper is too strong for a step of this length."""
     out, stiff = tmp_path / "x.npz", ARM.replace("</joint>", '<dynamics damping="1e6"/></joint>')
     given = "simulate", arm(text=stiff), "--batch", 3, "--duration", 0.1, "--method", "rk4", "--step", 0.01
     code, output, _ = run(*given, "--out", out)
@@ -318,7 +318,7 @@ def test_an_invalid_step_of_the_fixed_step_method_is_refused(run, arm, step):
 
 
 def test_a_step_for_an_adaptive_method_is_refused(run, arm):
-    """Rather than ignored: the motion would not be what was asked for."""
+    """Ignoring the step would give another motion than requested."""
     assert_refused(run("simulate", arm(), "--batch", 2, "--duration", 0.01, "--step", 0.001), "step")
 
 
@@ -398,7 +398,7 @@ def test_help_shows_examples_of_several_commands_and_exit_codes(run):
 STUDY_COMMANDS = [f"study {verb}" for verb in ("run", "resume", "sensitivity", "sample", "status", "report")]
 
 
-@pytest.mark.parametrize("command", ["simulate", "info", "view", "doctor", "study", *STUDY_COMMANDS])
+@pytest.mark.parametrize("command", ["simulate", "info", "view", "warm", "doctor", "study", *STUDY_COMMANDS])
 def test_help_of_a_command_shows_its_own_examples_and_exit_codes(run, command):
     code, output, errors = run(*command.split(), "--help")
     assert code == DONE
@@ -415,7 +415,7 @@ def test_help_names_every_option(run, option):
 
 
 def test_the_module_can_be_run():
-    """In a process of its own, from somewhere else, with its exit code."""
+    """It runs in a process of its own, in another folder, and returns its exit code."""
     command = [sys.executable, "-m", "rbchain.cli", "info"]
     settings = {"capture_output": True, "text": True, "timeout": HANG_LIMIT}
     told = subprocess.run([*command, PUMA], check=False, **settings)

@@ -1,4 +1,4 @@
-"""The sweeps called from a user's own compiled code: the same numbers as the model's methods, and no Python."""
+"""Sweeps called from compiled user code give the numbers of the model's methods and do not call Python."""
 
 import re
 
@@ -19,7 +19,7 @@ def mixed():
 
 @compiled.driver
 def everything(block, k, H, C, J, energies, composite, scratch, body):
-    """Each documented sweep once."""
+    """Call each documented sweep once."""
     compiled.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
     compiled.mass_matrix(block.model, block.q, H, composite, block.work, k)
     compiled.coriolis_matrix(block.model, block.q, block.qd, C, scratch, block.work, k)
@@ -58,7 +58,7 @@ def test_sweeps_called_from_user_code_agree_with_the_methods_of_the_model(regist
         (np.moveaxis(J, -1, 0), model.jacobian(q, model.body_names[-1], (0.1, 0.2, 0.3))),
         (energies.T, np.stack(model.energy(q, qd), -1)),
     ]
-    # a few roundings differ between one lane and several; forces found again from accelerations suffer their condition
+    # one lane and several differ by round-off; recomputed forces also by the condition number of the accelerations
     condition = np.linalg.cond(model.mass_matrix(q)).max()
     for found, value in expected:
         assert np.abs(found - value).max() <= 64 * n * np.finfo(float).eps * condition * np.abs(value).max()
@@ -83,7 +83,7 @@ def test_a_wrench_of_a_block_is_force_before_moment():
 
 
 def test_compiled_user_code_with_sweeps_does_not_call_python():
-    """Nothing that the compiler emitted for the function itself (its wrapper for Python apart) is Python's own."""
+    """Except for its wrapper, the machine code of the function contains no call of Python's API."""
     block = compiled.block_of(mixed())
     n = block.qd.shape[0]
     squares, J, energies = np.zeros((2, n, n, 1)), np.zeros((6, n, 1)), np.zeros((2, 1))

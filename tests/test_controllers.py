@@ -1,4 +1,4 @@
-"""Controllers know the mechanism by a model of their own: by default the one before samples differed."""
+"""Controllers use a nominal model: by default the model before it was varied."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def position_at_rest(model, drive):
 
 @pytest.mark.parametrize("kind", DRIVES)
 def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
-    """(m - nominal mass) g over the stiffness of the controller."""
+    """The error is (m - nominal mass) g divided by the stiffness of the controller."""
     nominal = slider()
     make, stiffness = DRIVES[kind]
     expected = 0.3 - (MASSES - 2.0) * SLIDE_GRAVITY / stiffness
@@ -56,7 +56,7 @@ def test_a_prescribed_force_compensates_the_nominal_weight():
 
 
 def test_each_sample_may_have_its_own_controller_model():
-    """The mechanism is the same for all samples, what its controller believes is not."""
+    """All samples have the same mechanism, but different controller models."""
     make, stiffness = DRIVES["PID"]
     believed = slider().vary(mass=MASSES[:, None])
     expected = 0.3 - (2.0 - MASSES) * SLIDE_GRAVITY / stiffness
@@ -75,7 +75,7 @@ def test_a_controller_model_may_have_another_gravity():
 
 @pytest.mark.parametrize("knows_water", [True, False])
 def test_a_controller_model_may_ignore_water(knows_water):
-    """Buoyancy of a volume V carries rho V g of the weight: a controller that does not know it gives too much."""
+    """The buoyancy of a volume V is rho V g; a controller model without water compensates too much weight."""
     models = []
     for density in (1000.0, 0.0):
         builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY), fluid_density=density)
@@ -117,7 +117,7 @@ def test_nominal_returns_the_model_before_it_was_varied():
     assert many.nominal.mass.tolist() == arm.mass.tolist()
     assert many.of_sample(1).nominal.mass.tolist() == arm.mass.tolist()
     assert many.nominal.nominal is many.nominal
-    # what all samples share is known, in whatever order it is given
+    # shared changes are known to the controller, in any order of the calls
     moon, masses = (0, -1.6, 0), [[1.0, 1.0], [2.0, 2.0]]
     for model in (
         arm.vary(mass=masses).vary(gravity=moon),
@@ -150,7 +150,9 @@ def test_incompatible_controller_models_are_refused():
         "model is None": None,
         "its model has the joints ['link1', 'link2', 'link3']": rb.Model.serial_chain(3),
         "its model has other parents or joint types": fork,
-        "its model has batch shape (4,); expected () or the batch's, (3,)": arm.vary(mass=np.ones((4, 2))),
+        "its model has batch shape (4,); expected () or that of the initial states, (3,)": arm.vary(
+            mass=np.ones((4, 2))
+        ),
     }
     for words, model in wrong.items():
         with pytest.raises(rb.StateError) as raised:

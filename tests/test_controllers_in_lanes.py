@@ -1,4 +1,4 @@
-"""The controllers' model in compiled lanes: torques are those of that model, the motion that of the mechanism."""
+"""Controller models in compiled lanes: torques follow from the controller model, the motion from the mechanism."""
 
 import numpy as np
 import pytest
@@ -32,11 +32,11 @@ def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mec
     wanted = KP * (REFERENCE - motion.q) - KD * motion.qd
     torques = known.inverse_dynamics(motion.q, motion.qd, wanted)
     moved = mechanism.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    # both pass through the same sums of the masses' forces, about ten per link
+    # both compute the same sums of forces, about ten per link
     allowed = 200 * np.finfo(float).eps * np.abs(torques).max()
     np.testing.assert_allclose(motion.tau, torques, rtol=0, atol=allowed)
     np.testing.assert_allclose(motion.tau, moved, rtol=0, atol=allowed)
-    # neither the other lanes nor the place in the batch change a bit
+    # neither the other lanes nor the index in the batch change a bit
     part = slice(5, 8)
     known = part_of(controller, part)
     drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=known) for name in arm().joint_names]
@@ -46,14 +46,14 @@ def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mec
 
 
 def part_of(model, part):
-    """The model of some of the samples."""
+    """Return the model of some of the samples."""
     if isinstance(model, str) or not model.batch_shape:
         return model
     return arm().vary(mass=model.mass[part], gravity=model.gravity[part])
 
 
 def test_a_controller_model_varied_by_equal_values_acts_like_the_shared_model():
-    """Compiled code then holds both models in the form of varied ones."""
+    """Compiled code then treats both models as varied."""
     q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
     same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))
     found = []

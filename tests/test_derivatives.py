@@ -1,4 +1,4 @@
-"""Derivatives of the dynamics: against 40 digits and Pinocchio, and what must hold among them."""
+"""Derivatives of the dynamics: compared with 40 digits and Pinocchio, and by identities."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SMALL = ["double_pendulum", "coordinate_tree", "small_floating_tree"]
 
 
 def sizes_of_derivatives(model, state, sizes):
-    """What the terms of dtau/dq, dtau/dqd and dtau/dqdd amount to."""
+    """Return the magnitudes of the terms of dtau/dq, dtau/dqd and dtau/dqdd."""
     return sizes.force, 2 * sizes.inertia * sizes.rate, sizes.inertia
 
 
@@ -66,7 +66,7 @@ def test_derivatives_of_accelerations_agree_with_extended_precision(name):
 
 
 def test_derivatives_of_accelerations_agree_with_pinocchio(model):
-    """Its derivatives of forces are compared among the quantities; here both engines err by the condition."""
+    """Both engines' errors grow with the condition number. `test_quantities` compares the derivatives of forces."""
     state, peer = random_state(model, (50,)), peers.to_pinocchio(model)
     found = model.forward_dynamics_derivatives(state.q, state.qd, state.tau)
     for s in range(50):
@@ -76,8 +76,8 @@ def test_derivatives_of_accelerations_agree_with_pinocchio(model):
         by_q, by_qd, H = (np.linalg.norm(x, 2) for x in peer.inverse_dynamics_derivatives(q, qd, qdd))
         inverse = np.linalg.norm(np.linalg.inv(peer.mass_matrix(q)), 2)
         force = H * np.linalg.norm(qdd) + np.linalg.norm(peer.bias_forces(q, qd)) + np.linalg.norm(tau)
-        by_qd += H * np.linalg.norm(qd)  # its terms, should they cancel
-        # H^-1 times: the rounding of what it is applied to; its own, by its condition; that of qdd in dtau/dq
+        by_qd += H * np.linalg.norm(qd)  # the sum of its terms, which may cancel
+        # round-off of the argument of H^-1, of H^-1 by its condition number, and of qdd in dtau/dq
         off = 2 * model.nv * EPS * inverse
         condition = inverse * H
         bounds = (off * (by_q * condition + H * inverse * force), off * by_qd * condition, off * condition)
@@ -97,7 +97,7 @@ def test_the_derivative_with_respect_to_acceleration_is_the_mass_matrix(trees):
 
 
 def test_the_derivative_with_respect_to_position_is_the_slope_along_integrate(trees):
-    """In a random direction at each state, by differences; the state is not one of the motion."""
+    """By differences in a random direction at each state."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
@@ -110,7 +110,7 @@ def test_the_derivative_with_respect_to_position_is_the_slope_along_integrate(tr
 
 
 def test_the_derivative_with_respect_to_velocity_is_the_slope(trees):
-    """Forces are quadratic in the velocities: a difference over any length is exact, C qd half of the derivative's."""
+    """Forces are quadratic in the velocities, so differences are exact; C qd is half of the derivative times qd."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
@@ -124,7 +124,7 @@ def test_the_derivative_with_respect_to_velocity_is_the_slope(trees):
 
 
 def test_derivatives_of_accelerations_follow_from_those_of_forces(trees):
-    """At the accelerations that the forces give: dqdd/dq = - H^-1 dtau/dq, dqdd/dqd = - H^-1 dtau/dqd."""
+    """At the accelerations of the given forces, dqdd/dq = - H^-1 dtau/dq and dqdd/dqd = - H^-1 dtau/dqd."""
     for model, state, _ in trees:
         q, qd, tau = state.q, state.qd, state.tau
         by_q, by_qd, inverse = model.forward_dynamics_derivatives(q, qd, tau)
@@ -137,7 +137,7 @@ def test_derivatives_of_accelerations_follow_from_those_of_forces(trees):
 
 
 def test_the_rate_of_the_mass_matrix_is_the_coriolis_matrix_plus_its_transpose(trees):
-    """To rounding: dH/dt column by column from the forces of unit accelerations at rest, without gravity."""
+    """To round-off: each column of dH/dt follows from the forces for a unit acceleration at rest, without gravity."""
     for model, state, sizes in trees:
         q, qd, n = state.q, state.qd, model.nv
         C = model.coriolis_matrix(q, qd)
@@ -154,7 +154,7 @@ def test_the_rate_of_the_mass_matrix_is_the_coriolis_matrix_plus_its_transpose(t
 
 
 def test_the_derivative_of_gravity_forces_is_symmetric(trees):
-    """The Hessian of the potential energy; and its gradient are the gravity forces, in every direction."""
+    """It is the Hessian of the potential energy if velocities are rates of the coordinates."""
     for model, state, sizes in trees:
         rest = np.zeros_like(state.qd)
         by_q, by_qd, _ = model.inverse_dynamics_derivatives(state.q, rest, rest)
@@ -167,7 +167,7 @@ def test_the_derivative_of_gravity_forces_is_symmetric(trees):
 
 
 def test_no_force_depends_on_position_or_linear_velocity_of_a_floating_base():
-    """Galileo: derivatives by the place and, without gravity, by the orientation of a free root are zero."""
+    """Derivatives with respect to the position and, without gravity, the orientation of a free root are zero."""
     model = mechanism("floating_quadruped")
     state = random_state(model, (10,))
     by_q, *_ = model.inverse_dynamics_derivatives(state.q, state.qd, state.qdd)

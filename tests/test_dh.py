@@ -1,10 +1,10 @@
-"""Denavit and Hartenberg's tables, and the classical calculator's two arms against formulas of their own."""
+"""Denavit-Hartenberg tables: frames, and two arms compared with independent formulas."""
 
 import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.io.dh import DHLink, base_pose, from_dh, turn
+from rbchain.io.dh import DHLink, base_pose, from_dh, rotation_about
 from tests.mechanisms import random_inertia
 
 pytestmark = pytest.mark.plain_python
@@ -15,7 +15,7 @@ RNG, ZERO = np.random.default_rng(0), np.zeros(4)
 
 def screw(axis, angle, along):
     T = np.eye(4)
-    T[:3, :3] = turn(axis, angle)
+    T[:3, :3] = rotation_about(axis, angle)
     T[axis, 3] = along
     return T
 
@@ -26,10 +26,10 @@ def test_frames_are_products_of_the_matrices_of_the_table(convention):
     kinds = ["revolute", "prismatic", "revolute", "prismatic"]
     links = [DHLink(*row, joint=kind, mass=1.0) for row, kind in zip(rows, kinds, strict=True)]
     eta, q = RNG.normal(size=6), RNG.normal(size=4)
-    base_rotation = turn(0, 0.7)
+    base_rotation = rotation_about(0, 0.7)
     chain = from_dh(links, convention=convention, base_rotation=base_rotation, base_coordinates=eta)
     T = np.eye(4)
-    T[:3, :3] = turn(2, eta[5]) @ turn(1, eta[4]) @ turn(0, eta[3]) @ base_rotation
+    T[:3, :3] = rotation_about(2, eta[5]) @ rotation_about(1, eta[4]) @ rotation_about(0, eta[3]) @ base_rotation
     T[:3, 3] = eta[:3]
     for i, ((a, alpha, d, theta), kind) in enumerate(zip(rows, kinds, strict=True)):
         turned, moved = (q[i], 0.0) if kind == "revolute" else (0.0, q[i])
@@ -43,7 +43,7 @@ def test_frames_are_products_of_the_matrices_of_the_table(convention):
 
 def two_link(density=0.0, **settings):
     link = DHLink(a=1.0, alpha=0.0, d=0.0, mass=1.0, cg=(-0.5, 0, 0), radius=0.1, length=1.0, friction=0.5)
-    return from_dh([link, link], base_rotation=turn(0, np.pi / 2), fluid_density=density, **settings)
+    return from_dh([link, link], base_rotation=rotation_about(0, np.pi / 2), fluid_density=density, **settings)
 
 
 @pytest.mark.parametrize("density", [0.0, 1000.0])
@@ -58,12 +58,12 @@ def test_two_link_arm_has_the_matrices_of_the_textbook(density):
     turning = (3 * 0.01 + 1.0) / 12 + displaced / 12
     across, along = 1.0 + displaced, 1.0 + (0.1 if density else 0.0)
     c2, s2, c1, c12 = np.cos(q[1]), np.sin(q[1]), np.cos(q[0]), np.cos(q.sum())
-    # velocity of the second centre in its own axes: along (s2 w1), across (c2 w1 + (w1 + w2) / 2)
+    # velocity of the second centre in link axes: s2 w1 along the link, c2 w1 + (w1 + w2) / 2 across it
     m22 = across / 4 + turning
     m12 = across * (c2 / 2 + 0.25) + turning
     m11 = across / 4 + turning + along * s2**2 + across * (c2 + 0.5) ** 2 + turning
     np.testing.assert_allclose(arm.mass_matrix(q), [[m11, m12], [m12, m22]], rtol=1e-13)
-    # Christoffel's symbols from dM/dq2
+    # Christoffel symbols from dM/dq2
     d11 = 2 * along * s2 * c2 - 2 * across * (c2 + 0.5) * s2
     d12 = -across * s2 / 2
     C = [[d11 / 2 * qd[1], d11 / 2 * qd[0] + d12 * qd[1]], [-d11 / 2 * qd[0], 0.0]]
@@ -75,7 +75,7 @@ def test_two_link_arm_has_the_matrices_of_the_textbook(density):
 
 
 def test_moving_the_base_of_a_two_link_arm_only_changes_the_direction_of_gravity():
-    """What a base does to the arm: gravity in other axes; nothing where it only moves or turns about the vertical."""
+    """Translation and rotation about the vertical change nothing; other rotations change the direction of gravity."""
     q = np.array([0.4, -0.8])
     here, there = two_link(), two_link(base_coordinates=(1, 2, 3, 0, 0, 0.9))
     np.testing.assert_allclose(there.gravity_forces(q), here.gravity_forces(q), atol=1e-14)
@@ -90,7 +90,7 @@ def test_moving_the_base_of_a_two_link_arm_only_changes_the_direction_of_gravity
 
 
 def test_three_link_arm_has_the_matrices_of_an_independent_sum():
-    """M and g from velocities of the centres that are differences of the table's own products, to fourth order."""
+    """M and g follow from fourth-order differences of the products of the table's matrices."""
     l1, l2, l3 = 0.75, 1.0, 1.0
     rows = [(0.0, np.pi / 2, l1), (l2, 0.0, 0.0), (l3, 0.0, 0.0)]
     centers, masses = [(0, -l1 / 2, 0), (-l2 / 2, 0, 0), (-l3 / 2, 0, 0)], (0.75, 1.0, 1.0)
@@ -131,19 +131,27 @@ def test_three_link_arm_has_the_matrices_of_an_independent_sum():
 @pytest.mark.parametrize(
     ("arguments", "settings", "sentence"),
     [
-        ([[]], {}, "expected a list of DHLinks"),
+        ([[]], {}, r"links is \[\]; expected a list of one or more DHLink"),
         ([[DHLink(1, 0, 0)]], {"convention": "craig"}, "convention is 'craig'"),
         ([[DHLink(1, 0, 0, joint="ball")]], {}, "link 1: joint is 'ball'"),
-        ([[DHLink(1, 0, 0, mass=1, radius=0.1)]], {}, "link 1: radius is 0.1 and length None; expected both"),
+        (
+            [[DHLink(1, 0, 0, mass=1, radius=0.1)]],
+            {},
+            "link 1: radius is 0.1 and length is None; expected both or neither",
+        ),
         ([[DHLink(1, 0, np.nan)]], {}, "d is"),
-        ([[DHLink(1, 0, 0, mass=1)]], {"base_coordinates": (0, 0, 0)}, "base coordinates has shape"),
-        ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), mass=1)]], {}, "link 1: inertia is an Inertia, and mass 1"),
+        ([[DHLink(1, 0, 0, mass=1)]], {"base_coordinates": (0, 0, 0)}, "base_coordinates has shape"),
+        ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), mass=1)]], {}, "link 1: inertia is an Inertia, .* but mass 1"),
         ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), cg=(1, 0, 0))]], {}, "link 1: .*Leave out mass and cg"),
         ([[DHLink(1, 0, 0, mass=1, friction=-1)]], {}, "link 1: friction is -1.0 .*expected zero or more"),
-        ([[DHLink(1, 0, 0, mass=1, friction=1, motor_viscous_friction=-1)]], {}, "motor_viscous_friction -1.0"),
+        (
+            [[DHLink(1, 0, 0, mass=1, friction=1, motor_viscous_friction=-1)]],
+            {},
+            "motor_viscous_friction is -1.0; expected zero or more",
+        ),
         ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=-1)]], {}, "link 1: motor_coulomb_friction is -1.0"),
-        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 1))]], {}, "negative direction, zero or less"),
-        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(-1, -1))]], {}, "positive direction, zero or more"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 1))]], {}, "and zero or less for negative velocities"),
+        ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(-1, -1))]], {}, "zero or more for positive velocities"),
         ([[DHLink(1, 0, 0, mass=1, motor_coulomb_friction=(1, 0, -1))]], {}, "motor_coulomb_friction is"),
         ([[DHLink(1, 0, 0, mass=1, gear_ratio=np.inf)]], {}, "link 1: gear_ratio is inf; expected finite"),
         ([[DHLink(1, 0, 0, mass=1, rotor_inertia=-1)]], {}, "'link1': rotor_inertia is"),
@@ -171,7 +179,7 @@ def test_an_inertia_object_equals_mass_cg_and_tensor(convention):
 
 
 def test_motor_friction_agrees_with_the_toolbox():
-    """`test_friction` of its tests: B = 3, G = 2, Tc = [2, -1] at 1 to 4 rad/s; the reverse by its formula."""
+    """The toolbox's `test_friction` (B = 3, G = 2, Tc = [2, -1]), and its formula for the other direction."""
     link = DHLink(
         0, 0, 2, mass=1, inertia=(1, 1, 1), gear_ratio=2, motor_viscous_friction=3, motor_coulomb_friction=(2, -1)
     )
@@ -181,7 +189,7 @@ def test_motor_friction_agrees_with_the_toolbox():
 
 
 def test_a_gear_scales_the_parameters_of_the_motor():
-    """Inertia and viscous friction by its square, dry friction by its size; the joint's own viscous friction adds."""
+    """Inertia and viscous friction scale with the square of the ratio, dry friction with its magnitude."""
     motor = {"rotor_inertia": 2e-4, "motor_viscous_friction": 3e-3, "friction": 0.5}
     links = [
         DHLink(1, 0, 0, mass=1, gear_ratio=-60, motor_coulomb_friction=0.1, **motor),

@@ -1,4 +1,4 @@
-"""What the documentation shows, runs, and prints what it says."""
+"""The code of the documentation runs and prints the output shown, and the names on its pages exist."""
 
 import os
 import re
@@ -31,7 +31,7 @@ for (kind, block, shown), (_, follows, _) in zip(fences, [*fences[1:], ("", "", 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page, tmp_path):
-    """Its blocks one after the other, in a checkout; as plain Python, which needs no time to compile."""
+    """The blocks of a page run in one session in a checkout, in plain Python to save the time to compile."""
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", SESSION, page]

@@ -1,4 +1,4 @@
-"""Drives, forces, events and signals: what cannot be is refused in words that say what and where."""
+"""Drives, forces, events and signals: invalid ones are refused by name, and valid ones follow closed forms."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def slider(**passive):
 
 
 def simulate(model, batch=(), duration=1.0, **actions):
-    """A short motion of a tree from rest, for what it refuses."""
+    """Simulate a short motion of a tree from rest."""
     q = np.zeros((*batch, model.nq))
     for kind, at in zip(model.joint_types, model.position_index, strict=True):
         if kind in ("free", "spherical"):
@@ -68,24 +68,25 @@ def in_order(words, *parts):
         *[({field: 0.0}, field, "more than zero") for field in ("stribeck_velocity", "friction_velocity")],
         *[({field: -0.1}, field, "more than zero") for field in ("stribeck_velocity", "friction_velocity")],
         *[({field: np.inf}, field, "finite") for field in ("stiffness", "rest_position", "cubic_stiffness", "damping")],
-        *[({field: np.nan}, field, "finite") for field in ("stiffness", "friction", "limit_damping", "upper_limit")],
+        *[({field: np.nan}, field, "finite") for field in ("stiffness", "friction", "limit_damping")],
+        ({"upper_limit": np.nan}, "upper_limit", "a number, or infinity for no stop"),
         *[({"friction_asymmetry": x}, "friction_asymmetry", "finite") for x in (np.nan, np.inf)],
-        *[({"friction_asymmetry": x}, "friction_asymmetry", "at most the friction") for x in (-1e-9, 1e-9)],
-        ({"friction": 2.0, "friction_asymmetry": -2.1}, "friction_asymmetry", "at most the friction"),
-        ({"static_friction": 2.0, "friction_asymmetry": 1.0}, "friction_asymmetry", "at most the friction"),
+        *[({"friction_asymmetry": x}, "friction_asymmetry", "of at most friction") for x in (-1e-9, 1e-9)],
+        ({"friction": 2.0, "friction_asymmetry": -2.1}, "friction_asymmetry", "of at most friction"),
+        ({"static_friction": 2.0, "friction_asymmetry": 1.0}, "friction_asymmetry", "of at most friction"),
         ({"lower_limit": 1.0, "upper_limit": 1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
         ({"lower_limit": 1.0, "upper_limit": -1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
         ({"lower_limit": np.inf, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
-        ({"upper_limit": 1.0}, "limit_stiffness", "limits"),
-        ({"lower_limit": -1.0}, "limit_stiffness", "limits"),
-        ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "no less than the friction"),
+        ({"upper_limit": 1.0}, "limit_stiffness", "more than zero, because the joint has a lower_limit or upper_limit"),
+        ({"lower_limit": -1.0}, "limit_stiffness", "more than zero, because the joint has a lower_limit or"),
+        ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "at least friction, which is 2.0, or zero"),
     ],
 )
 def test_invalid_passive_forces_are_refused_with_body_and_field(given, field, expected):
     with pytest.raises(rb.ModelError) as refused:
         slider(**given)
     assert in_order(str(refused.value), "'slide'", field, expected), refused.value
-    # and so where one of many chains has them, in the second degree of freedom of the wrist
+    # and also if only one sample has them, in the second degree of freedom of the wrist
     model = tree()
     i = model.velocity_index[1] + 1
     fields = {name: np.tile(getattr(model, name), (4, 1)) for name in given}
@@ -254,7 +255,7 @@ def test_a_joint_cannot_have_both_a_drive_and_a_constant_force():
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3), (3, 2)])
 @pytest.mark.parametrize("shape", [(3,), (2,), (2, 3), (3, 2), (1,)])
 def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
-    """But that gains, values and parameters may also be those of the last axes of the batch, as in NumPy."""
+    """Gains, values and parameters may also have only the last axes of the batch, as in NumPy's broadcasting."""
     model, numbers = slider(), np.full(shape, 0.5)
     as_numpy = batch == np.broadcast_shapes(batch, shape) if shape[-1:] in ((1,), batch[-1:]) else False
     of_chains = [
@@ -286,8 +287,8 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
 @pytest.mark.parametrize(
     ("make", "parts"),
     [
-        (lambda: rb.Signal.table([0, 2, 1], [0, 0, 0]), ["times", "[0.0, 2.0, 1.0]", "rise"]),
-        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], kind="linear"), ["times", "rise"]),
+        (lambda: rb.Signal.table([0, 2, 1], [0, 0, 0]), ["times", "[0.0, 2.0, 1.0]", "increasing"]),
+        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], kind="linear"), ["times", "increasing"]),
         (lambda: rb.Signal.table([0, 1, 2], [0, 0]), ["times", "(3,)", "(2,)"]),
         (lambda: rb.Signal.table([0], [0]), ["times", "(1,)"]),
         (lambda: rb.Signal.table([[0, 1]], [0, 1]), ["times", "(1, 2)"]),
@@ -329,7 +330,7 @@ def test_a_table_that_begins_too_late_is_refused():
 
 
 def test_a_bernstein_polynomial_is_converted_or_refused():
-    """It is 1 throughout; its coefficients as those of powers would be 1 + t."""
+    """It is constant, 1; read as powers, its coefficients would mean 1 + t."""
     from scipy.interpolate import BPoly
 
     drives = [rb.PrescribedForce("slide", BPoly([[1.0], [1.0]], [0.0, 1.0]))]
@@ -359,7 +360,7 @@ def test_sines_have_the_derivatives_of_their_closed_form():
     for order, expected in enumerate(closed):
         offset = 0.25 if order == 0 else 0.0
         np.testing.assert_allclose(signal(TIMES, order), offset + expected.sum(-1), rtol=0, atol=1e-12)
-    # complex step, past rounding: Im s(t + ih) / h with h = 1e-20
+    # complex step without round-off: Im s(t + ih) / h with h = 1e-20
     stepped = (a * np.sin(w * (TIMES + 1e-20j)[:, None] + phase)).sum(-1).imag / 1e-20
     np.testing.assert_allclose(signal(TIMES, 1), stepped, rtol=0, atol=1e-12)
 
@@ -384,7 +385,7 @@ def test_a_cubic_table_agrees_with_the_spline_of_scipy(order):
     inside = np.array([0.0, 0.2, 0.5, 0.65, 1.7, 2.4999])
     spline = CubicSpline(times, values, axis=-1)
     expected = spline(inside, order)
-    along_first = CubicSpline(times, values.T)  # (5, 3): the batch behind
+    along_first = CubicSpline(times, values.T)  # (5, 3): the axis of the batch comes last
     for signal in (rb.Signal.table(times, values), rb.Signal.pieces(spline), rb.Signal.pieces(along_first)):
         assert signal.batch_shape == (3,)
         assert signal.end == 2.5
@@ -407,7 +408,7 @@ def test_a_linear_table_is_constant_beyond_its_ends():
 
 
 def test_a_number_acts_as_a_constant_signal():
-    """A force of 3 N on 2 kg, as a number, an array of each chain's, a constant, a polynomial and a flat table."""
+    """A force of 3 N on 2 kg, given as a number, an array per sample, a constant, a polynomial and a table."""
     model = slider()
     for value in (3.0, 3, np.float32(3), np.full(2, 3.0), rb.Signal.constant(3.0), rb.Signal.polynomial([3.0, 0.0])):
         motion = simulate(model, (2,), drives=[rb.PrescribedForce("slide", value)])
@@ -447,7 +448,7 @@ def test_an_invalid_wrench_is_refused_with_its_body(wrench, parts):
 def test_a_wrench_on_an_unknown_body_is_refused():
     words = refusal(rb.ModelError, forces=[rb.Wrench("keel")])
     assert in_order(words, "'keel'", "'hull'"), words
-    # not one alone: a list
+    # a single event instead of a list
     assert "list" in refusal(forces=rb.Wrench("hull"))
 
 
@@ -490,14 +491,14 @@ def test_an_invalid_event_is_refused_with_its_argument(event, parts):
 
 
 def test_an_event_may_watch_the_velocity_of_a_free_joint():
-    """A hull that falls for 1 s passes 5 m/s downwards on its way."""
+    """A hull that falls for 1 s passes a downward velocity of 5 m/s."""
     motion = simulate(tree(), events=[rb.Event("water", value=-5.0, quantity="velocity", dof=2)])
     assert motion.status == 4
     np.testing.assert_allclose(motion.events[0].t[0], 5 / 9.81, rtol=1e-9)
 
 
 def test_an_event_in_time_is_found_in_a_slow_motion():
-    """The trial Euler step of a slow chain is long: 1 m at 1 mm/s makes it 10 s."""
+    """The trial Euler step of a slow motion is long: 10 s for 1 m at 1 mm/s."""
 
     def alarm(t, q, qd, parameters, out):
         out[0] = t - 1.0
@@ -535,7 +536,7 @@ def test_each_event_has_its_own_max_records():
 
 
 def test_saved_times_do_not_change_an_implicit_motion():
-    """Steps of 1/8 s whatever is saved; times and their differences are exact, so the bits are the same."""
+    """With steps of 1/8 s, times and their differences are exact, so that the states are bit-identical."""
     drives = [rb.PrescribedForce("slide", rb.Signal.sines(3.0, 5.0, 0.3))]
     ends = [
         slider(damping=1.0).simulate([1.0], [0.1], 1.0, method="implicit", step=0.125, drives=drives, save_at=m).q[-1]
@@ -552,7 +553,7 @@ def test_an_empty_batch_accepts_values_per_sample():
 
 @pytest.mark.quick
 def test_varied_samples_have_their_own_actuator_forces_and_accelerations():
-    """A mass on a damper under a constant force, at two times: of each chain at each time m a = F - d v."""
+    """For a mass on a damper under a constant force, m a = F - d v in each sample at each time."""
     mass, damping = np.array([[1.0], [2.0], [4.0]]), np.array([[0.5], [1.5], [2.5]])
     model = slider().vary(mass=mass, damping=damping)
     force = np.array([1.0, 2.0, 3.0])
@@ -566,7 +567,7 @@ def test_varied_samples_have_their_own_actuator_forces_and_accelerations():
     "settings", [{"rtol": 1e-6}, {"method": "rk4", "step": 0.1}, {"method": "implicit", "step": 0.1}]
 )
 def test_varied_samples_move_like_single_models(settings):
-    """To the bit as one of a batch, and as a model and a state without batch axes."""
+    """Bit-identical to a batch of one, and to a model and a state without batch axes."""
     damping, stiffness, q = (np.array([[a], [b], [c]]) for a, b, c in ((0.5, 1.0, 4.0), (3.0, 9.0, 30.0), (1, 2, 3)))
     limits = {"upper_limit": np.array([[0.5], [1.5], [9.0]]), "limit_stiffness": np.full((3, 1), 10.0)}
     fields = {"damping": damping, "stiffness": stiffness, **limits}

@@ -1,4 +1,4 @@
-"""Every example runs, with warnings as errors, and makes its picture."""
+"""Every example runs without warnings and writes its picture."""
 
 import os
 import pickle
@@ -34,11 +34,11 @@ def test_an_example_runs_and_makes_its_picture(script, tmp_path):
     assert run.returncode == 0, run.stderr
     assert run.stdout
     picture = imread(tmp_path / f"{script.stem}.png")[..., :3]
-    assert (np.ptp(picture, axis=-1) > 0.1).sum() > 100  # something drawn in colour
+    assert (np.ptp(picture, axis=-1) > 0.1).sum() > 100  # the picture contains coloured pixels
 
 
 def test_the_cable_example_runs():
-    """The beginning of its first sample, as plain Python; that of landing is the README's first command."""
+    """The first steps of two samples run in plain Python. The README's first command runs the landing example."""
     study = Study.read(EXAMPLES / "cable.toml")
     shorter = study.description.simulate.model_copy(update={"duration": 0.01, "samples": 3})
     description = study.description.model_copy(update={"samples": 2, "simulate": shorter})

@@ -1,4 +1,4 @@
-"""Numbers at the ends of the ranges: an error that names them, or infinity and NaN in their own sample."""
+"""Numbers at the limits of the floating-point range are refused by name, or affect only their own sample."""
 
 import warnings
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.plain_python
 
 
 def test_joint_forces_beyond_float32_are_refused_by_name():
-    """They became infinite, and with the states in float32 the motion ended as not finite."""
+    """In float32 they would become infinite and end the motion with the status not finite."""
     arm = rb.Model.serial_chain(2)
     q = np.zeros((2, 2), np.float32)
     with pytest.raises(rb.StateError, match=r"^tau is .*expected numbers within float32's range"):
@@ -23,7 +23,7 @@ def test_joint_forces_beyond_float32_are_refused_by_name():
 
 @pytest.mark.parametrize("name", ["q0", "qd0", "tau"])
 def test_simulate_refuses_arguments_that_are_no_arrays_by_name(name):
-    """NumPy's own error came before the check."""
+    """The check must come before NumPy's own error."""
     arm, given = rb.Model.serial_chain(2), {"q0": np.zeros((2, 2)), "qd0": np.zeros((2, 2)), "tau": 0.0}
     for bad in ([[1.0], [1.0, 2.0]], [10**400, 0], None):
         with pytest.raises(rb.StateError, match=f"^{name} is "):
@@ -32,7 +32,7 @@ def test_simulate_refuses_arguments_that_are_no_arrays_by_name(name):
 
 @pytest.mark.parametrize("varies", [False, True])
 def test_parameters_that_overflow_are_refused(varies):
-    """A mass of 1e39 kg was infinite in float32: the joint did not move."""
+    """A mass of 1e39 kg would be infinite in float32, and the joint would not move."""
     heavy = rb.Model.serial_chain(1, mass=1e39)
     heavy = heavy.vary(mass=[[1e39], [2e39]]) if varies else heavy
     q = np.zeros((2, 1), np.float32)
@@ -42,7 +42,7 @@ def test_parameters_that_overflow_are_refused(varies):
 
 
 def test_an_armature_beyond_float64_is_refused():
-    """Its square was infinite: the joint did not move."""
+    """Its square would be infinite, and the joint would not move."""
     with pytest.raises(rb.ModelError, match="rotor_inertia gear_ratio"), np.errstate(all="ignore"):
         rb.Model.serial_chain(1).vary(rotor_inertia=[1.0], gear_ratio=[1e200]).forward_dynamics([0.0], [0.0], [1.0])
 
@@ -81,7 +81,7 @@ SOLIDS = {
 @pytest.mark.parametrize("what", SOLIDS)
 @pytest.mark.parametrize("value", [1e300, 1e-200])
 def test_dimensions_with_an_overflowing_inertia_are_refused_by_name(what, value):
-    """A rod of 1e300 m raised Python's OverflowError, an ellipsoid NumPy's warnings."""
+    """Otherwise a rod of 1e300 m raises Python's OverflowError, and an ellipsoid gives NumPy's warnings."""
     if what == "mass":
         value = min(value, 1 / value)
     with warnings.catch_warnings():
@@ -91,7 +91,7 @@ def test_dimensions_with_an_overflowing_inertia_are_refused_by_name(what, value)
 
 
 def test_the_added_inertia_of_a_thin_disc_agrees_with_lamb():
-    """16 / 45 density a^5 (Lamb 1932, section 102); thinner discs, in which round-off grows, are refused."""
+    """It is 16 / 45 density a^5 (Lamb 1932, section 102). Thinner discs are refused because of round-off."""
     disc = rb.Immersion.ellipsoid((1.0, 1.0, 1e-6))
     np.testing.assert_allclose(disc.added_volume.diagonal()[3:], [16 / 45, 16 / 45, 0.0], rtol=3e-6)
     assert np.isfinite(rb.Immersion.ellipsoid((1e44, 2e45, 1e50)).added_volume).all()
@@ -118,15 +118,15 @@ def test_a_wrench_point_with_nonfinite_numbers_is_refused(bad):
 
 
 def test_an_asymmetric_matrix_is_refused_by_name():
-    """The message spoke of the inertia."""
-    with pytest.raises(rb.ModelError, match=r"'link1': added_mass .* is not symmetric"):
+    """The message must not name the inertia instead."""
+    with pytest.raises(rb.ModelError, match=r"'link1': added_mass is not symmetric: its element \[0, 1\] is 1.0 and"):
         rb.Model.serial_chain(1).vary(added_mass=[np.eye(6, k=1)])
 
 
 @pytest.mark.parametrize("name", ["", 0, (), np.zeros(2), rb.Free()])
 def test_a_joint_name_must_be_a_string(name):
-    """Anything was taken, and failed where the model was saved."""
-    with pytest.raises(rb.ModelError, match=r"body 'arm': joint_name is .*expected a string"):
+    """Other types must be refused here, not where the model is saved."""
+    with pytest.raises(rb.ModelError, match=r"body 'arm': joint_name is .*expected a non-empty string"):
         rb.ModelBuilder().add_body("arm", joint=rb.Revolute(), joint_name=name)
 
 
@@ -139,6 +139,6 @@ def test_a_parent_must_be_the_name_of_a_body(parent):
 def test_a_name_that_cannot_be_encoded_is_refused_by_save(tmp_path):
     builder = rb.ModelBuilder()
     builder.add_body("half a pair \ud800", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    with pytest.raises(rb.FileFormatError, match=r"arm\.toml: a name contains .*UTF-8"):
+    with pytest.raises(rb.FileFormatError, match=r"arm\.toml: a name in the model contains .*UTF-8"):
         rb.save(builder.build(), tmp_path / "arm.toml")
     assert not (tmp_path / "arm.toml").exists()

@@ -1,4 +1,4 @@
-"""A chain that cannot be computed is NaN, and its neighbours in the register keep their bits."""
+"""A failed sample is NaN, and the other samples in its register keep their bits."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ POSITIONS = ("q", "q1")
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_a_sample_with_nonfinite_input_is_nan_and_does_not_change_others(quantity, bad):
-    """Whichever argument it is in. What never depends on the state stays; a tree without fixed parts has none."""
+    """The nonfinite number may be in any argument. No result of this tree is independent of the state."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (19,))
     whole = computed(model, quantity, state)
@@ -25,14 +25,14 @@ def test_a_sample_with_nonfinite_input_is_nan_and_does_not_change_others(quantit
         for chain in (0, 10, 18):
             spoilt = getattr(state, argument).copy()
             spoilt[chain] = bad
-            if argument in POSITIONS and np.isinf(bad):  # an infinite quaternion is refused, as one of another length
+            if argument in POSITIONS and np.isinf(bad):  # an infinite quaternion is refused
                 keep = in_quaternions(model)
                 spoilt[chain, keep] = getattr(state, argument)[chain, keep]
             found = computed(model, quantity, with_argument(state, argument, spoilt))
             assert any(not np.isfinite(x[chain]).all() for x in found), argument
             for x, y in zip(found, whole, strict=True):
                 assert np.array_equal(np.delete(x, chain, 0), np.delete(y, chain, 0)), argument
-                # what is left is what is the same for every state
+                # finite entries are those that are equal for all states
                 left = np.isfinite(x[chain])
                 assert np.array_equal(x[chain][left], y[chain][left]), argument
 
@@ -41,7 +41,7 @@ def test_a_sample_with_nonfinite_input_is_nan_and_does_not_change_others(quantit
     "quantity", ["forward_dynamics", "hybrid_dynamics", "mass_matrix_inverse", "solve_mass_matrix"]
 )
 def test_all_results_of_a_failed_sample_are_nan(quantity):
-    """Solutions of a system in which one number is none are none."""
+    """One nonfinite number makes the whole solution of the linear system NaN."""
     model = mechanism("every_joint_tree")
     state = random_state(model, (19,))
     for argument in arrays_of(quantity):
@@ -94,7 +94,7 @@ def test_a_free_body_without_inertia_is_nan_in_its_own_sample_only():
 )
 @pytest.mark.parametrize("cg", [(0, 0, 0), (0.3, 0, 0)])
 def test_a_thin_rod_that_turns_about_its_axis_is_singular_in_every_orientation(joint, cg):
-    """As a sample beside a sound one: a model all of whose samples are such rods is refused."""
+    """The rod is one sample beside a regular one; a model with such rods only is refused."""
     builder = rb.ModelBuilder()
     builder.add_body("rod", joint=joint, inertia=rb.Inertia(2.0, cg, (1, 1, 1)))
     rod, ball = rb.Inertia.rod(1.0, mass=2.0, axis=(1, 0, 0)).inertia, np.eye(3)
@@ -109,13 +109,13 @@ def test_a_thin_rod_that_turns_about_its_axis_is_singular_in_every_orientation(j
 
 
 def escapes(t, q, qd, parameters, out):
-    """A force that lets a unit mass reach infinity in finite time: x'' = 100 x^3."""
+    """A force with which a unit mass reaches infinity in finite time: x'' = 100 x^3."""
     out[0] = parameters[0] * q[0] ** 3
 
 
 @pytest.mark.parametrize("settings", [{}, {"method": "rk4", "step": 1e-3}])
 def test_a_failed_sample_reports_its_last_valid_time_and_state(settings):
-    """With x = 1 and x' = sqrt(50) at the start, x = 1 / (1 - sqrt(50) t); the other two samples rest or stop."""
+    """From x = 1 and x' = sqrt(50), x = 1 / (1 - sqrt(50) t) diverges; the other two samples rest or stop."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     escape, rate = 1.0 / np.sqrt(50.0), np.sqrt(50.0)
@@ -126,7 +126,7 @@ def test_a_failed_sample_reports_its_last_valid_time_and_state(settings):
     motion = builder.build().simulate(*start, 0.3, drives=drives, events=[stop], save_at=times, **settings)
     assert motion.status[0] in (rb.Status.STEP_UNDERFLOW, rb.Status.NOT_FINITE)
     assert motion.status[1:].tolist() == [rb.Status.DONE, rb.Status.STOPPED]
-    # RK4 passes the singularity by some of its steps before its numbers overflow
+    # RK4 steps beyond the singularity before its numbers overflow
     assert 0.99 * escape < motion.end_time[0] < escape + (0.02 if settings else 1e-6)
     assert np.isfinite([motion.end_q[0], motion.end_qd[0]]).all()
     saved = times <= motion.end_time[0]
@@ -165,7 +165,7 @@ def test_tolerances_below_round_off_are_refused():
 
 
 def test_a_long_simulation_at_a_tight_tolerance_is_accurate():
-    """More than a hundred thousand steps are nothing unusual; the energy of the pendulum shows that they were right."""
+    """It takes more than 100,000 steps; the energy of the pendulum shows that they are accurate."""
     pendulum, start = rb.Model.serial_chain(1), ([[0.3]], [[0.0]])
     motion = pendulum.simulate(*start, 2000.0, rtol=1e-10, atol=1e-12)
     assert motion.success

@@ -1,4 +1,4 @@
-"""The force balance shows a wrong acceleration of any degree of freedom."""
+"""The force balance residual detects a wrong acceleration of any degree of freedom."""
 
 import numpy as np
 import pytest

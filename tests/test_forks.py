@@ -61,7 +61,7 @@ def test_children_forked_while_models_are_built_can_build_models():
         while not stop.is_set():
             build()
 
-    build()  # Python itself does not fork well while another thread imports modules
+    build()  # Python cannot fork safely while another thread imports modules
     thread = threading.Thread(target=build_many)
     thread.start()
     codes = [exit_code_of_child(lambda: rb.Model.serial_chain(4).vary(damping=[1.0] * 4)) for _ in range(20)]

@@ -1,4 +1,4 @@
-"""URDF that is written: judged by the readers."""
+"""Saved URDF files, read by rbchain and other readers."""
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +12,7 @@ EPS = np.finfo(float).eps
 
 
 def assert_close(found, expected):
-    """The same mechanism, numbers to the bit, rotations to rounding."""
+    """Check that two mechanisms are equal: numbers to the bit, rotations to round-off."""
     assert (found.body_names, found.joint_types, found.dof_types) == (
         expected.body_names,
         expected.joint_types,
@@ -74,7 +74,7 @@ def test_limits_and_visuals_of_a_urdf_are_kept(tmp_path):
 
 
 def test_a_saved_urdf_has_limits_for_every_slide_and_motor(tmp_path):
-    """As other readers demand; what is unlimited comes back so, and what is limited on one side only too."""
+    """Other readers require limits. Unlimited joints and one-sided limits are the same after loading."""
     builder = rb.ModelBuilder()
     builder.add_body("rail", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     only_upper = rb.JointLimits(upper=0.5, effort=30.0)
@@ -96,14 +96,14 @@ def test_a_visual_that_cannot_be_read_is_left_out_with_a_warning(tmp_path):
         '</inertial></link><joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>'
     )
     (tmp_path / "r.urdf").write_text(text)
-    with pytest.warns(UserWarning, match=r"visuals of these links cannot be read, and are left out: \['base'\]"):
+    with pytest.warns(UserWarning, match=r"some visuals of links \['base'\] are invalid and left out"):
         assert rb.load(tmp_path / "r.urdf").visuals == {}
 
 
 def test_joints_that_urdf_does_not_support_are_refused(tmp_path):
     builder = rb.ModelBuilder()
     builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia(1.0))
-    with pytest.raises(rb.FileFormatError, match="URDF knows no screw joints"):
+    with pytest.raises(rb.FileFormatError, match="model 'model' has screw joints, which URDF does not have"):
         rb.save(builder.build(), tmp_path / "nut.urdf")
 
 
@@ -134,7 +134,7 @@ ONE_ARM = """
 @pytest.mark.parametrize("limit", ['<limit lower="1" upper="-1"/>', '<limit velocity="-1"/>'])
 def test_invalid_limits_of_a_urdf_are_left_out_with_a_warning(tmp_path, limit):
     (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit=limit, material=""))
-    with pytest.warns(UserWarning, match=r"r.urdf: joint 'j' has limits that cannot be, which are left out"):
+    with pytest.warns(UserWarning, match=r"r.urdf: joint 'j' has invalid limits, which are left out: lower"):
         assert not np.isfinite(rb.load(tmp_path / "r.urdf").position_limits).any()
 
 

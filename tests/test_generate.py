@@ -1,4 +1,4 @@
-"""Generated functions: compiled, imported and run, against the model they were generated from."""
+"""Generated functions are compiled, imported and run, and agree with the model that they were generated from."""
 
 import ctypes
 import shutil
@@ -22,7 +22,7 @@ ARGUMENTS = {"coriolis_matrix": "q qd", "forward_dynamics": "q qd tau"}
 
 
 def cases(model):
-    """Each function's name, its arguments for a few states, what the model says, and how large rounding may be."""
+    """Yield each function's name, its arguments for a few states, the model's result, and the round-off allowed."""
     rng = np.random.default_rng(0)
     q, qd = model.random_state(rng, 3)
     of = {"q": q, "qd": qd, "tau": rng.normal(size=qd.shape)}
@@ -31,7 +31,7 @@ def cases(model):
         more = (model.body_names[-1],) if name == "jacobian" else ()
         expected = getattr(model, name)(*arguments, *more)
         growth = np.linalg.cond(model.mass_matrix(q)).max() if name == "forward_dynamics" else 1.0
-        # the same operations in almost the same order: some roundings per body of the largest terms
+        # the same operations in almost the same order: a few rounding errors per body of the largest terms
         yield name, arguments, expected, 64 * model.nv * growth * 2.2e-16 * max(1.0, np.abs(expected).max())
 
 
@@ -77,7 +77,7 @@ def test_generated_matlab_agrees_with_the_model(name, tmp_path):
 
 
 def test_constants_are_folded_and_nothing_is_computed_twice():
-    """A planar chain has no use for most of what a spatial one multiplies."""
+    """A planar mechanism needs few of the multiplications of a spatial one."""
     source = rb.Model.serial_chain(3).generate(["mass_matrix"], "c")
     lines = [line.split(" = ")[1] for line in source.splitlines() if line.strip().startswith("const double t")]
     assert len(lines) == len(set(lines))

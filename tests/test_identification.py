@@ -1,4 +1,4 @@
-"""Regressors: linear in the inertial parameters, exact for any of them, and the fewest that identify."""
+"""Regressors: linear in the inertial parameters, and base parameters of minimal number."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_inertial_parameters_of_a_varied_model_have_the_shape_of_the_batch():
 
 
 def test_regressors_times_parameters_give_forces_and_energies(trees):
-    """Besides what the rotors take."""
+    """Forces and energies of the rotors are subtracted."""
     for model, state, sizes in trees:
         q, qd, qdd, theta = state.q, state.qd, state.qdd, parameters_of(model)
         forces = model.inverse_dynamics_regressor(q, qd, qdd) @ theta + model.armature * qdd
@@ -50,7 +50,7 @@ def test_regressors_times_parameters_give_forces_and_energies(trees):
 
 
 def test_regressors_do_not_depend_on_the_parameters(trees):
-    """The same mechanism with other bodies has the same regressors: they are of the motion alone."""
+    """Regressors depend on the motion only, so that a mechanism with other inertias has the same."""
     rng = np.random.default_rng(0)
     for model, state, _ in trees[::5]:
         bodies = [random_inertia(rng) for _ in range(model.n_bodies)]
@@ -76,7 +76,7 @@ def test_the_rate_of_the_energy_regressors_is_the_power_of_the_force_regressor()
     )
     power = np.einsum("...i,...ij", qd, model.inverse_dynamics_regressor(q, qd, qdd))
     rate = (after - before) / (2 * step)
-    # frequencies of some 10 rad / s: (10 step)^2 of it, and the energies' roundings over the step
+    # for frequencies of about 10 rad/s: a relative error of (10 step)^2, and round-off of the energies over the step
     np.testing.assert_allclose(rate, power, rtol=0, atol=1e-5 * np.abs(power).max())
 
 
@@ -96,7 +96,7 @@ TREES = {
 
 @pytest.mark.parametrize("name", TREES)
 def test_base_parameters_explain_all_forces(name):
-    """Y theta = Y[:, columns] (projection theta) for any bodies, at states of their own."""
+    """Y theta = Y[:, columns] (projection theta) for other inertias and states."""
     model = TREES[name]()
     base = model.base_parameters(rng=3)
     q, qd, qdd = random_states(model, (50,), seed=9)
@@ -137,7 +137,7 @@ def test_a_hinge_identifies_two_first_moments_and_one_moment_of_inertia():
 
 
 def test_base_parameters_can_be_identified_from_a_motion():
-    """Least squares on forces of the true bodies give the true combinations."""
+    """Least squares on forces of the true inertias give the true combinations."""
     model = mechanism("double_pendulum")
     base = model.base_parameters()
     state = random_state(model, (200,))

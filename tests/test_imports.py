@@ -1,4 +1,4 @@
-"""What is imported when: nothing heavy until it is used, and what is missing is named."""
+"""Imports: large packages are imported only when used, and missing ones are named."""
 
 import copy
 import pickle
@@ -11,7 +11,7 @@ import pytest
 
 import rbchain
 
-#: What each use may bring with it; nothing else of the heavy packages.
+#: The large packages that each use may import.
 HEAVY = ("numba", "scipy", "xarray", "matplotlib", "pandas", "zarr", "pydantic", "dask", "viser", "trimesh", "mujoco")
 USES = {
     "import rbchain": (),
@@ -80,6 +80,25 @@ def test_the_format_modules_need_no_explicit_import(module):
         (rbchain.ModelBuilder(), "ad_body", "add_body"),
         (rbchain.Trajectory(*[np.zeros(1)] * 7), "sucess", "success"),
         (rbchain.Trajectory(*[np.zeros(1)] * 7), "evaluation", "evaluations"),
+        (rbchain.Revolute(), "axes", "axis"),
+        (rbchain.Screw((0, 0, 1), 0.1), "pich", "pitch"),
+        (rbchain.Composite([rbchain.Revolute()]), "joint", "joints"),
+        (rbchain.Free(), "dof", "dofs"),
+        (rbchain.Inertia(1.0), "inertias", "inertia"),
+        (rbchain.Pose(), "translations", "translation"),
+        (rbchain.Immersion(), "centre", "center"),
+        (rbchain.JointLimits(), "uper", "upper"),
+        (rbchain.PassiveForces(), "dampping", "damping"),
+        (rbchain.Visual("sphere", (1.0,)), "color", "colour"),
+        (rbchain.Units(), "lenght", "length"),
+        (rbchain.io.dh.DHLink(0, 0, 0), "aplha", "alpha"),
+        (rbchain.PID("arm", 0.0, kp=1.0), "referense", "reference"),
+        (rbchain.ComputedTorque("arm", 0.0, kp=1.0, kd=1.0), "joints", "joint"),
+        (rbchain.PrescribedForce("arm", 0.0), "signals", "signal"),
+        (rbchain.Event("height", "q", 0), "functoin", "function"),
+        (rbchain.Signal.constant(1.0), "break", "breaks"),
+        (rbchain.Wrench("arm", force=(1, 0, 0)), "forces", "force"),
+        (rbchain.Current((1, 0, 0)), "velocities", "velocity"),
     ],
 )
 def test_a_misspelt_attribute_suggests_the_right_name(owner, misspelt, meant):
@@ -101,6 +120,9 @@ def test_objects_that_suggest_attributes_can_be_copied_and_mocked():
         assert found.body_names == model.body_names
     for found in (pickle.loads(pickle.dumps(motion)), copy.copy(motion), copy.deepcopy(motion)):
         assert found.t.tolist() == motion.t.tolist()
+    drive = rbchain.PID("arm", rbchain.Signal.constant(0.5), kp=1.0)
+    for found in (pickle.loads(pickle.dumps(drive)), copy.copy(drive), copy.deepcopy(drive)):
+        assert (found.kp, found.reference.breaks.tolist()) == (1.0, drive.reference.breaks.tolist())
     mocked = create_autospec(rbchain.Model, instance=True)
     mocked.forward_dynamics([0.0], [0.0], [0.0])
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""Mass properties, judged by closed forms and by sums over point masses that integrate the shapes exactly."""
+"""Mass properties, compared with closed forms and with sums over point masses that integrate the shapes exactly."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ CG = np.array([0.4, -1.1, 0.7])
 
 
 class Points:
-    """A body as point masses: weights (p,) and places (p, 3). Mass, cg and tensors are plain sums."""
+    """A body as point masses: weights (p,) and positions (p, 3). Mass, cg and tensors are plain sums."""
 
     def __init__(self, weights, places):
         self.weights, self.places = np.asarray(weights, float), np.asarray(places, float)
@@ -45,7 +45,7 @@ def gauss(low, high, count=4):
 
 
 def grid(*axes):
-    """Places and weights of the product of one-dimensional rules."""
+    """Return points and weights of the product of one-dimensional quadrature rules."""
     nodes = np.meshgrid(*[nodes for nodes, _ in axes], indexing="ij")
     weights = np.meshgrid(*[weights for _, weights in axes], indexing="ij")
     return [x.ravel() for x in nodes], np.prod([w.ravel() for w in weights], axis=0)
@@ -301,6 +301,6 @@ def test_a_zero_axis_is_refused(shape, axis):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("given", [{"mass": -1.0}, {"density": -1.0}, {"mass": np.nan}, {"density": np.nan}])
 def test_a_negative_or_missing_mass_is_refused(shape, given):
-    """Whether the shape or the builder refuses it is left open."""
+    """The shape or the builder may refuse it."""
     with pytest.raises(rb.ModelError):
         rb.ModelBuilder().add_body("bob", joint=rb.Revolute(), inertia=shape(**given))

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what runs, and leaves nothing that looks complete."""
+"""Ctrl-C ends simulations and films and leaves no incomplete file."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ def output_of(script, folder, **environment):
     ],
 )
 def test_ctrl_c_ends_a_simulation(settings, batch, threads, tmp_path):
-    """The same call works again after it."""
+    """The same function can be called again afterwards."""
     script = f"""
 zero = np.zeros(({batch} + (2,)))
 simulate = lambda duration: arm.simulate(zero, zero, duration, {settings}, max_steps=10**9)

@@ -1,4 +1,4 @@
-"""States go from Pinocchio's order of the joints into rbchain's and back."""
+"""States are reordered from Pinocchio's order of the joints to rbchain's and back."""
 
 import numpy as np
 import pinocchio as pin
@@ -27,7 +27,7 @@ JOINT = """<joint name="{}" type="{}">
 
 
 def random_urdf(seed, n=12):
-    """A tree whose joints, links, and places in the file have nothing to do with each other."""
+    """A tree whose joint names, link names and order in the file are unrelated."""
     rng = np.random.default_rng(seed)
     joints, links = (list(rng.permutation([f"{kind}{i}" for i in range(n)])) for kind in "jl")
     links.append("base")
@@ -55,7 +55,7 @@ def assert_same_dynamics(model, theirs, index_q, index_v):
     v, a = rng.uniform(-1, 1, (2, theirs.nv))
     expected = pin.rnea(theirs, theirs.createData(), q, v, a)
     found = model.inverse_dynamics(q[index_q], v[index_v], a[index_v])
-    # two engines and two readers, each some 16 roundings of EPS / 2 per body, of forces up to the largest
+    # two engines and two readers, each with about 16 rounding errors of EPS / 2 per body, relative to the largest force
     allowed = 32 * model.nv * EPS * np.abs(expected).max()
     np.testing.assert_allclose(found, expected[index_v], rtol=0, atol=allowed)
     np.testing.assert_allclose(found[np.argsort(index_v)], expected, rtol=0, atol=allowed)
@@ -90,7 +90,7 @@ def test_the_two_orders_of_the_test_models_differ():
 
 
 def test_the_entries_of_a_joint_stay_together():
-    """Each entry carries a number of its own through an order that is drawn at random."""
+    """Each entry has its own number and is reordered by a random order of the joints."""
     model = mechanism("every_joint_tree")
     ends_q, ends_v = [*model.position_index[1:], model.nq], [*model.velocity_index[1:], model.nv]
     order = np.random.default_rng(0).permutation(model.n_bodies)
@@ -115,13 +115,13 @@ def test_names_without_coordinates_are_skipped():
 @pytest.mark.parametrize(
     ("names", "counts", "message"),
     [
-        (["link1"], None, r"missing: \['link2'\]; expected each of \['link1', 'link2'\] once"),
-        (["link1", "link2", "hand"], None, r"unknown: \['hand'\]; expected"),
-        (["link1", "link2", "link1"], None, r"repeated: \['link1'\]; expected"),
-        (["link1", "hand"], [1, 1], r"missing: \['link2'\]; unknown: \['hand'\]; expected"),
+        (["link1"], None, r"missing: \['link2'\]\); expected each of \['link1', 'link2'\] once"),
+        (["link1", "link2", "hand"], None, r"\(unknown: \['hand'\]\); expected"),
+        (["link1", "link2", "link1"], None, r"\(repeated: \['link1'\]\); expected"),
+        (["link1", "hand"], [1, 1], r"missing: \['link2'\]; unknown: \['hand'\]\); expected"),
         (["link1", "link2"], [1, 0], r"missing: \['link2'\]"),
-        (["link1", "link2"], [1, 2], r"joint 'link2' has 2 positions there; expected 1, as here. Replace the cosine"),
-        (["link1", "link2"], [1], "there are 1 counts for 2 names"),
+        (["link1", "link2"], [1, 2], r"counts: joint 'link2' has 2 positions in the other order; expected 1, as in"),
+        (["link1", "link2"], [1], "counts has 1 entries and names has 2; expected one count for each joint"),
         ([], None, r"missing: \['link1', 'link2'\]"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Joints of several degrees of freedom: what their positions and velocities mean, and how they move in time."""
+"""Joints of several degrees of freedom: the meaning of their positions and velocities, and their motion."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ BALL = rb.Inertia.sphere(0.1, mass=1.0)
 
 
 def parts(model):
-    """Of each joint its kind, and its entries in q and in qd."""
+    """Return the type of each joint, and its entries in q and in qd."""
     positions = np.split(np.arange(model.nq), model.position_index[1:])
     velocities = np.split(np.arange(model.nv), model.velocity_index[1:])
     return zip(model.joint_types, positions, velocities, strict=True)
@@ -81,7 +81,7 @@ def test_the_degrees_of_freedom_are_described():
 
 
 def test_a_planar_joint_slides_in_the_plane_normal_to_its_axis():
-    """Along right-handed directions, which for z are x and y."""
+    """The directions are right-handed; for the axis z they are x and y."""
     rng = np.random.default_rng(0)
     for axis in (*rng.normal(size=(20, 3)), (0, 0, -1), (1, 0, 0), (0, -1, 0), (1e-9, 0, -1)):
         builder = rb.ModelBuilder()
@@ -141,7 +141,7 @@ def test_random_states_cover_the_whole_state_space():
     assert single[1].shape == (model.nv,)
 
 
-# Turns from none to more than half of one, and those at which series take over from closed forms.
+# Rotations from zero to more than half a turn, and those at which series replace closed forms.
 TURNS = [
     0.0,
     1e-300,
@@ -168,7 +168,7 @@ TURNS = [
 @pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize("name", ["every_joint_tree", "ball_chain"])
 def test_integrate_agrees_with_the_exponential(name, turn):
-    """Against 40 digits; the quaternion is continued, so that small moves are small."""
+    """Compared with 40 digits. The sign of the quaternion is continuous."""
     model = mechanism(name)
     rng = np.random.default_rng(1)
     q, v = model.random_state(rng, 3)
@@ -178,7 +178,7 @@ def test_integrate_agrees_with_the_exponential(name, turn):
     found = model.integrate(q, v)
     for s in range(3):
         exact = newton_euler.integrate(model, q[s], v[s]).astype(float)
-        # of numbers of order 1, and a turn whose own rounding counts
+        # numbers of order 1, and the round-off of the rotation
         assert np.abs(found[s] - exact).max() <= 4 * EPS * (1 + turn)
         assert np.abs(model.integrate(q[s], v[s]) - exact).max() <= 4 * EPS * (1 + turn)
 
@@ -191,7 +191,7 @@ def test_difference_is_the_inverse_of_integrate(turn):
     for kind, _, dofs in parts(model):
         if kind in ("free", "spherical"):
             v[:, dofs[-3:]] *= turn / np.linalg.norm(v[:, dofs[-3:]], axis=-1, keepdims=True)
-    # next to half a turn the slide's share of a turn is lost: the inverse of the mean rotation has the norm a / 2 there
+    # near half a turn the inverse of the mean rotation has the norm a / 2, which amplifies round-off of the translation
     np.testing.assert_allclose(model.difference(q, model.integrate(q, v)), v, rtol=0, atol=16 * EPS)
 
 
@@ -225,7 +225,7 @@ def test_the_sign_of_a_quaternion_does_not_matter():
 
 @pytest.mark.parametrize("name", FLOATING)
 def test_integrate_and_difference_agree_with_pinocchio(name):
-    """To 1e-11: Pinocchio's own are off by some 1e-12 for turns of a thousandth."""
+    """To 1e-11, because Pinocchio's own error is about 1e-12 for rotations of 1e-3 rad."""
     model = mechanism(name)
     peer = peers.to_pinocchio(model)
     rng = np.random.default_rng(4)
@@ -274,7 +274,7 @@ def taken_apart(model):
     return builder.build(), np.array([names.index(name) for name in model.body_names])
 
 
-# Parts of quantities that are of bodies, and on which axis from the end.
+# Results per body, and their axis counted from the end.
 OF_BODIES = {"joint_reactions": (2,), "body_velocities": (2,), "body_accelerations": (2,), "body_poses": (2, 3)}
 
 
@@ -339,7 +339,7 @@ def two_bodies(first, rng):
 
 
 def test_a_spherical_joint_moves_like_three_hinges():
-    """Same orientation, angular velocity and moment: the same accelerations of both bodies."""
+    """The same orientation, angular velocity and moment give the same accelerations of both bodies."""
     gimbal = rb.Composite([rb.Revolute((1, 0, 0)), rb.Revolute((0, 1, 0)), rb.Revolute((0, 0, 1))])
     for seed in range(10):
         ball, hinges = (two_bodies(joint, np.random.default_rng(seed)) for joint in (rb.Spherical(), gimbal))
@@ -352,13 +352,13 @@ def test_a_spherical_joint_moves_like_three_hinges():
         qdd = ball.forward_dynamics(q, qd, moments)
         found = ball.body_accelerations(q, qd, qdd)
         expected = hinges.body_accelerations(angles, rates, hinges.forward_dynamics(angles, rates, tau))
-        # angles within a rad of the middle: the gimbal's own condition is below 1 / cos 1
+        # for angles within 1 rad the condition number of the gimbal is below 1 / cos 1
         condition = np.linalg.cond(hinges.mass_matrix(angles))
         assert np.abs(found - expected).max() <= 8 * EPS * condition * np.abs(expected).max()
 
 
 def test_a_free_joint_moves_like_three_slides_and_a_ball():
-    """Its linear velocity and force are in the body's axes, the slides' in those of the placement."""
+    """Its linear velocity and force are in body axes, those of the slides in the axes of the placement."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         free = two_bodies(rb.Free(), np.random.default_rng(seed))
@@ -384,7 +384,7 @@ def test_a_free_joint_moves_like_three_slides_and_a_ball():
 
 
 def test_a_free_body_obeys_newton_and_euler():
-    """In body axes about its origin: m (dv + w x v + dw x c + w x (w x c)) = f + m g, J dw + ... = n + m c x g."""
+    """In body axes about the origin, m (dv + w x v + dw x c + w x (w x c)) = f + m g and J dw + ... = n + m c x g."""
     model = mechanism("free_body")
     state = random_state(model, (20,))
     qdd = model.forward_dynamics(state.q, state.qd, state.tau, state.wrenches)
@@ -406,7 +406,7 @@ def test_a_free_body_obeys_newton_and_euler():
 
 
 def test_armature_of_a_free_joint_resists_its_rotation():
-    """A rotor per degree of freedom; MuJoCo has those of the turning too."""
+    """Each degree of freedom has a rotor; MuJoCo supports those of the rotation."""
     rng = np.random.default_rng(0)
     builder = rb.ModelBuilder()
     rotors = np.array([0, 0, 0, 0.1, 0.2, 0.3])
@@ -453,7 +453,7 @@ def test_a_robot_with_held_floating_base_equals_the_robot_on_a_fixed_base():
     expected = fixed.forward_dynamics(q, qd, tau)
     condition = np.linalg.cond(fixed.mass_matrix(q)).max()
     assert np.abs(found[:, 6:] - expected).max() <= 12 * EPS * condition * np.abs(expected).max()
-    # what holds the base is what goes through it
+    # the force that holds the base is its joint reaction
     reactions = floating.joint_reactions(whole, rates, found)[:, 0]
     assert np.abs(reaction[:, :6] - reactions).max() <= 18 * EPS * condition * np.abs(reactions).max()
 
@@ -495,7 +495,7 @@ def test_the_jacobian_of_the_ground_relative_to_a_body_is_the_negative(with_tool
     q, qd = model.random_state(np.random.default_rng(1))
 
     def against(q):
-        """Of the body's point that is just at the ground's."""
+        """Return the Jacobian of the point of the body that coincides with a point of the ground."""
         ground, pose = model.frame_poses(q, "ground"), model.frame_poses(q, watcher)
         there = pose.rotation.T @ (ground.translation + ground.rotation @ point - pose.translation)
         return -model.jacobian(q, watcher, there)
@@ -510,7 +510,7 @@ def test_the_jacobian_of_the_ground_relative_to_a_body_is_the_negative(with_tool
 
 
 def test_bodies_merged_by_a_fixed_joint_give_the_same_quantities():
-    """Merged by hand or by the builder."""
+    """The bodies are merged by hand or by the builder."""
     rng = np.random.default_rng(0)
     tree = random_tree(30, BREADTH_FIRST[:4], ("free", "spherical", "universal", "planar"))
     extra, pose = random_inertia(rng), rb.Pose(rng.normal(size=3), random_rotation(rng))

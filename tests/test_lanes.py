@@ -1,4 +1,4 @@
-"""Packs against NumPy, lane by lane, and sincos against extended precision."""
+"""Packs are compared with NumPy in each lane, and sincos with extended precision."""
 
 import math
 from typing import NamedTuple
@@ -63,7 +63,7 @@ def test_comparisons_with_nan_are_false():
     width = LANE_WIDTHS["float64"]
     out = np.empty((2, width))
     minimum_of(np.full((1, width), np.nan), np.ones((1, width)), out)
-    assert np.isnan(out[0]).all()  # as Python's min(nan, 1.0)
+    assert np.isnan(out[0]).all()  # like Python's min(nan, 1.0)
     assert (out[1] == 0).all()
 
 
@@ -102,7 +102,7 @@ def write_through_a_tuple(rows, out):
 
 
 def test_a_store_into_an_array_of_a_tuple_is_kept():
-    """Numba's own dead-code elimination drops such stores wherever an overload is inlined by it."""
+    """Numba's dead-code elimination would drop such stores where it inlines an overload."""
     rows, out = np.ones((3, LANE_WIDTHS["float64"])), np.zeros(2)
     write_through_a_tuple(rows, out)
     assert out.tolist() == [3.0, 5.0]
@@ -155,7 +155,7 @@ def ulps(found, exact, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sincos_is_within_2_ulp_up_to_1e5(dtype):
-    """Against long double (64 bits of mantissa), whose own error is below 0.001 ulp of float64."""
+    """Compared with long double (64 bits of mantissa), whose error is below 0.001 ulp of float64."""
     rng = np.random.default_rng(0)
     x = np.concatenate(
         [
@@ -173,7 +173,7 @@ def test_sincos_is_within_2_ulp_up_to_1e5(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sincos_is_within_2_ulp_next_to_its_zeros(dtype):
-    """Where the result all but cancels, long double does not reach: multiples of pi/2 against 60 digits."""
+    """Near multiples of pi/2 the result almost cancels, so that the reference needs 60 digits."""
     x = (np.arange(0, 63_000, 7) * (np.pi / 2)).astype(dtype)
     s, c = computed(x)
     with mp.workdps(60):

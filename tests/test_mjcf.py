@@ -1,4 +1,4 @@
-"""MJCF that is read: judged by MuJoCo's own dynamics."""
+"""MJCF files, compared with MuJoCo's own dynamics."""
 
 import re
 from importlib.util import find_spec
@@ -91,7 +91,7 @@ ACTUATORS = """
 </actuator>
 """
 FLUID = 'density="1.2" viscosity="0.3"'
-#: What each file has, as the fields of PAIR.
+#: The fields of PAIR for each file.
 FEATURES = {
     "no gravity": {"flag": 'gravity="disable"', "base": 'gravcomp="1"'},
     "no springs": {"flag": 'spring="disable"', "elbow": 'stiffness="2 3 4" damping="0.2"', "base": 'gravcomp="1"'},
@@ -167,7 +167,7 @@ def pair(**fields):
 
 
 def assert_moves_as_in_mujoco(file, states=3):
-    """Accelerations and kinetic energies agree up to round-off times the condition of the mass matrix."""
+    """Compare accelerations and kinetic energies, up to round-off times the condition number of the mass matrix."""
     model, engine = rb.load(file), Engine(file)
     rng = np.random.default_rng(0)
     assert (model.nq, model.nv) == (engine.model.nq, engine.model.nv)
@@ -189,7 +189,7 @@ def test_accelerations_of_an_mjcf_agree_with_mujoco(tmp_path, trunk):
     model, engine = assert_moves_as_in_mujoco(written(tmp_path, MJCF.format(trunk=TRUNKS[trunk])))
     q, qd = model.random_state(1)
     engine.accelerations(model, q, qd)
-    if trunk != "free":  # whose linear velocity is in other axes
+    if trunk != "free":  # its linear velocity is in other axes
         H = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(engine.model, engine.data, H)
         np.testing.assert_allclose(model.mass_matrix(q), H, atol=100 * EPS * abs(H).max())
@@ -388,7 +388,7 @@ LEFT_OUT = "left out of the model: "
 #: Fields of COUPLED, and the warning.
 DIFFERENT = {
     "actuators": ({"more": MOTOR}, LEFT_OUT + "actuators (1)"),
-    "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; kept, but do not act)"),
+    "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; stored but not enforced)"),
     "limits of a ball": ({"ja": 'type="ball" range="0 1"'}, LEFT_OUT + "limits of ball joints 'ja'"),
     "contacts": ({"geom": 'contype="1" conaffinity="1"'}, LEFT_OUT + "contacts of geoms"),
     "tendons": ({"more": TENDON.format('stiffness="1"')}, LEFT_OUT + "tendons 't'"),
@@ -411,21 +411,27 @@ DIFFERENT = {
     ),
     "dry friction": (
         {"ja": 'frictionloss="1"'},
-        "dry friction of joints 'ja' is regularised: they creep where MuJoCo's stick",
+        "dry friction of joints 'ja' is regularised: they drift slowly instead of sticking",
     ),
-    "a reference": ({"ja": 'ref="1"'}, "positions of joints 'ja' count from the pose in the file: ref is not added"),
-    "a mocap body": ({"mocap": '<body name="m" mocap="true"/>'}, "mocap bodies 'm' are fixed where the file has them"),
+    "a reference": (
+        {"ja": 'ref="1"'},
+        "positions of joints 'ja' are relative to the pose in the file: ref is not added",
+    ),
+    "a mocap body": (
+        {"mocap": '<body name="m" mocap="true"/>'},
+        "mocap bodies 'm' are fixed at their pose in the file",
+    ),
     "a body asleep": (
         {"b": 'sleep="init"', "flag": 'sleep="enable"'},
-        "bodies 'b' are awake from the start, though the file has them asleep",
+        "bodies 'b' are simulated from the start, although the file lets them sleep",
     ),
     "several": (
         {"more": WELD + MOTOR, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
         LEFT_OUT + "equality constraints 'glue', actuators (1); dry friction of joints 'ja', 'jb' is regularised: they "
-        "creep where MuJoCo's stick",
+        "drift slowly instead of sticking",
     ),
 }
-#: What the file has, and has no effect.
+#: Features of the file without effect.
 WITHOUT_EFFECT = {
     "disabled actuators": {"more": MOTOR, "flag": 'actuation="disable"'},
     "disabled limits": {"ja": 'range="-1 1"', "flag": 'limit="disable"'},
@@ -466,10 +472,10 @@ def test_features_without_effect_give_no_warning(tmp_path, part):
 
 #: Fields of PAIR, and the reason to refuse the file.
 REFUSED = {
-    "damping": ({"elbow": 'damping="0 3"'}, r"joint 'elbow': damping, .*, is \[0.0, 3.0, 0.0\]; expected one number"),
+    "damping": ({"elbow": 'damping="0 3"'}, r"joint 'elbow': damping, .*, is \[0.0, 3.0, 0.0\]; expected zeros after"),
     "damping of an actuator": (
         {"more": '<actuator><motor joint="elbow" gear="2" damping="1 3"/></actuator>'},
-        r"joint 'elbow': damping, with that of its actuators, is \[4.0, 12.0, 0.0\]; expected one number",
+        r"joint 'elbow': damping, including that of its actuators, is \[4.0, 12.0, 0.0\]; expected zeros after",
     ),
     "quadratic springs": (
         {"elbow": 'stiffness="0 3"'},
@@ -477,7 +483,7 @@ REFUSED = {
     ),
     "springs of a ball": (
         {"joint": BALL.format('stiffness="2"')},
-        r"joint 'root': stiffness is \[2.0.*\]; expected 0, as",
+        r"joint 'root': stiffness is \[2.0.*\]; expected 0, because rbchain has springs at hinge",
     ),
     "springs of a free body": ({"joint": FREE.format('stiffness="0 2"')}, r"joint 'root': stiffness is \[0.0, 2.0"),
     "plastic springs": (
@@ -486,7 +492,7 @@ REFUSED = {
     ),
     "friction of a free body": (
         {"joint": FREE.format('frictionloss="0.5"')},
-        "joint 'root': frictionloss is 0.5; expected 0, as MuJoCo's friction of a free joint acts along world axes",
+        "joint 'root': frictionloss is 0.5; expected 0, because MuJoCo applies the friction of a free joint along",
     ),
     "a joint without a name": (
         {"joint": '<joint/><joint axis="1 0 0" damping="0 1"/>'},
@@ -511,7 +517,7 @@ REFUSED = {
             "joint": HINGE.format("")
             + '<body name="fin"><geom size="1"/></body><body name="flag"><geom size="1"/></body>',
         },
-        "bodies 'base', 'fin', 'flag' are fixed to each other in a fluid; expected a single body",
+        "bodies 'base', 'fin', 'flag' are fixed to each other in a fluid, and each has drag; expected a single body",
     ),
     "a deformable body": (
         {
@@ -536,15 +542,18 @@ def test_a_plugin_of_a_body_is_refused(tmp_path):
     source = Source(written(tmp_path, pair()))
     source.model.body_plugin[1] = 0  # MuJoCo 4 comes with no plugin for bodies
     assert list(refusals(source, Forces(source))) == [
-        "body 'base': a plugin acts on it; expected none, as rbchain does not run MuJoCo's plugins"
+        "body 'base': a plugin acts on it; expected none, because rbchain does not run MuJoCo plugins"
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"<mujoco><worldbody><body/></worldbody>", "model.xml: .*"),
-        (b'<mujoco model="\xff"><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>', "not UTF-8"),
+        (b"<mujoco><worldbody><body/></worldbody>", "model.xml: MuJoCo cannot compile the file: "),
+        (
+            b'<mujoco model="\xff"><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>',
+            "not encoded in UTF-8",
+        ),
     ],
 )
 def test_an_unreadable_mjcf_is_refused_with_the_reason(tmp_path, text, message):

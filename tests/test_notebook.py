@@ -1,11 +1,21 @@
-"""How models look in notebooks: well-formed, complete, and with no name that could be taken for markup."""
+"""Models, figures and progress bars in notebooks."""
 
+import base64
+import io
+
+import nbclient
+import nbformat
 import numpy as np
+import pytest
 from lxml import etree
+from PIL import Image
 
 import rbchain as rb
 from rbchain.notebook import html_of, origins_at_rest, sketch_of
 from tests.mechanisms import random_trees
+
+# the packages of Jupyter warn of each other
+in_a_kernel = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def test_the_table_names_every_body_joint_and_parent():
@@ -43,5 +53,81 @@ def test_names_are_escaped_in_markup():
 
 def test_batches_and_long_chains_are_shortened():
     text = html_of(rb.Model.serial_chain(100).vary(mass=np.ones((5, 100))))
-    assert "a batch (5,) of samples" in text
-    assert "and 60 more" in text
+    assert "batch of shape (5,), the first sample is shown" in text
+    assert "and 60 more bodies" in text
+
+
+CELLS = {
+    "set up": """
+import os
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing here needs speed
+import rbchain as rb
+from rbchain.progress import progress
+arm = rb.Model.serial_chain(2)
+motion = arm.simulate([[0.0, 0.0]], [[0.0, 0.0]], 0.05, method="rk4", step=0.01, save_at=6)
+spread = {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}
+simulate = {"duration": 0.02, "method": "rk4", "step": 0.01}
+vary = [{"parameter": "q", "distribution": spread}]
+study = rb.Study(model=arm, samples=8, simulate=simulate, vary=vary, outputs={"motion": True})
+""",
+    "plot": "motion.plot()",
+    "plot whose value is not used": "motion.plot();",
+    "picture": "arm.picture(size=(200, 150))",
+    "study": "results = study.run(progress=True)",
+    "plot of a study": "results.rbchain.plot()",
+    "quiet": """
+os.environ["RBCHAIN_QUIET"] = "1"
+results = study.run(progress=True)
+del os.environ["RBCHAIN_QUIET"]""",
+    "plot inline": "%matplotlib inline\nmotion.plot('energy')",
+    "names are no markup": """
+with progress("<script>", total=2, after=0.0) as work:
+    work.advance(2)""",
+}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A notebook that was executed in a kernel of its own, saved and read again: the outputs of its cells."""
+    sources = [source.strip() for source in CELLS.values()]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    nbclient.NotebookClient(notebook, timeout=None, kernel_name="python3").execute()
+    file = tmp_path_factory.mktemp("notebook") / "stored.ipynb"
+    nbformat.write(notebook, file)
+    cells = nbformat.read(file, as_version=4).cells
+    return {name: cell.outputs for name, cell in zip(CELLS, cells, strict=True)}
+
+
+def pictures(outputs):
+    """Pictures among the outputs of a cell; on a slow machine there are messages too."""
+    return [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+
+
+@in_a_kernel
+@pytest.mark.parametrize("cell", ["plot", "picture", "plot of a study", "plot inline"])
+def test_a_figure_as_the_result_of_a_cell_is_shown_once(stored, cell):
+    (picture,) = pictures(stored[cell])
+    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        assert min(image.size) >= 150
+    assert not pictures(stored["plot whose value is not used"])
+
+
+@in_a_kernel
+def test_a_stored_notebook_shows_the_last_state_of_a_progress_bar(stored):
+    (output,) = stored["study"]
+    assert set(output.data) == {"text/plain", "text/html"}
+    assert "8/8" in output.data["text/plain"]
+    bar = etree.fromstring(output.data["text/html"]).find("progress")
+    assert (bar.get("value"), bar.get("max")) == ("8", "8")
+
+
+@in_a_kernel
+def test_a_quiet_notebook_shows_no_progress_bar(stored):
+    assert not stored["quiet"]
+
+
+@in_a_kernel
+def test_a_description_of_work_is_no_markup(stored):
+    (output,) = stored["names are no markup"]
+    assert "<script>" not in output.data["text/html"]
+    assert "<script>" in output.data["text/plain"]

@@ -1,4 +1,4 @@
-"""Wherever numbers enter a model or its drives, a mask, an imaginary part or a number beyond float64 is refused."""
+"""All functions that accept numbers refuse masks, imaginary parts and numbers beyond float64."""
 
 import re
 
@@ -42,7 +42,7 @@ def pushed(**arguments):
     simulated(forces=[rb.Wrench("link1", **arguments)])
 
 
-#: What takes numbers, the name in its message, and good numbers for it.
+#: Functions that take numbers, the name in their messages, and valid numbers.
 ENTRIES = {
     "Inertia: mass": (rb.Inertia, "mass", 1.0),
     "Inertia: cg": (lambda x: rb.Inertia(1.0, x), "cg", [0.0, 0.0, 1.0]),
@@ -162,7 +162,7 @@ BAD = {
 }
 
 
-#: What does not stand for a number, but has a meaning of its own.
+#: Values that are not numbers but have a meaning of their own.
 TAKEN = {
     "None": (
         *("Pose: rotation", "Inertia.box: rotation", "Inertia.sphere: density"),

@@ -1,4 +1,4 @@
-"""The same kernels as plain Python, as one number at a time, and in lanes of every width: hold them to each other."""
+"""The same kernels agree in plain Python, on single numbers and in lanes of every width."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from rbchain.core.tree.layout import CONTRIBUTION_ROWS, DOF_ROWS, Loads, Work, f
 
 from .conftest import mechanism
 
-# The dynamics, in every way; and every quantity, in fewer ways: each takes some seconds to compile.
+# The dynamics run with every lane width, other quantities with fewer, because each takes seconds to compile.
 DYNAMICS = """
 import json, os, sys
 import numpy as np
@@ -28,7 +28,7 @@ out = {}
 out["fd"] = model.forward_dynamics(q, qd, tau, wrenches)
 out["varied"] = model.vary(mass=mass).forward_dynamics(q, qd, tau)
 out["id float32"] = model.inverse_dynamics(*(x.astype(np.float32) for x in (q, qd, tau)))
-if "RBCHAIN_LANE_WIDTH" not in os.environ:  # which would compile the longest of all once more
+if "RBCHAIN_LANE_WIDTH" not in os.environ:  # the stepper takes longest to compile
     motion = model.simulate(q, 0.1 * qd, 0.02, rtol=1e-6, save_at=3)
     out["rk45"], out["steps"] = motion.q, motion.steps
 json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
@@ -111,7 +111,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 
 
 def computed(script, **environment):
-    """What a new process with these environment variables computes."""
+    """Run a script in a new process with these environment variables and return its results."""
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | environment,
@@ -128,7 +128,7 @@ def in_default_lanes():
     return computed(DYNAMICS)
 
 
-# The condition number of this tree's mass matrix is some 1e3: what differs by the order of rounding only.
+# The condition number of this tree's mass matrix is about 1e3, which amplifies round-off.
 TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
 
 
@@ -146,7 +146,7 @@ def test_plain_python_and_other_lane_widths_agree_with_default_lanes(environment
 
 def check_alike(found, expected):
     for name, value in found.items():
-        if name.startswith("residual"):  # rounding, and nothing else
+        if name.startswith("residual"):  # round-off only
             assert np.abs(value).max() <= TOLERANCES[name[-7:]]
             continue
         allowed = TOLERANCES.get(name[-7:], 1e-10) * np.abs(expected[name]).max()
@@ -185,7 +185,7 @@ def test_the_sweeps_run_on_single_numbers_with_an_integer_lane_index(dtype):
     topology, parameters, _ = model.kernel_model.arrays(np.dtype(dtype))
     qdd = np.empty((n, 1), dtype)
     dof, contributions = np.empty((n + 1, DOF_ROWS, 1), dtype), np.empty((n, CONTRIBUTION_ROWS, 1), dtype)
-    # the last row of the gathered stays zero: it must be the one that childless bodies name
+    # the last row of the contributions stays zero and must be the one of bodies without children
     contributions = contributions[: topology[2].max() + 1]
     one_number_at_a_time(topology, parameters, q, qd, tau, np.empty((0, 6, 1), dtype), qdd, dof, contributions)
     expected = model.forward_dynamics(q[:, 0], qd[:, 0], tau[:, 0])

@@ -1,4 +1,4 @@
-"""`out=`: the array for the result, for every quantity; and arguments that NumPy would read with a loss."""
+"""The `out` argument of every quantity, and arguments that NumPy would convert with a loss."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ BATCH = (11,)
 
 
 def call(model, quantity, state, out):
-    """A quantity with `out`, as computed() gives it."""
+    """Return a quantity computed with `out` in the form of `computed`."""
     arguments = [getattr(state, argument) for argument in ARGUMENTS[quantity].split()]
     return getattr(model, quantity.removeprefix("relative_"))(*arguments, out=out)
 
 
 def parts_of(out, quantity, count):
-    """The results that `out` holds."""
+    """Return the results in `out`."""
     if quantity in ("body_poses", "frame_poses"):
         return out[..., :3], out[..., 3:].reshape(*out.shape[:-1], 3, 3)
     axis = len(BATCH)
@@ -62,7 +62,7 @@ def test_an_unsuitable_out_is_refused(quantity):
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_an_out_that_shares_memory_with_an_argument_is_refused(quantity):
-    """Results are written while arguments of other samples are still to be read."""
+    """Results are written before the arguments of other samples are read."""
     model = mechanism("every_joint_tree")
     state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
     for argument in arrays_of(quantity):

@@ -1,4 +1,4 @@
-"""The ports of `benchmarks/ports` that this machine can build, and rbchain: the same numbers from other hands."""
+"""The programs in `benchmarks/ports` that this machine can build agree with rbchain."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from benchmarks.ports.exchange import bodies
 from benchmarks.ports.toolchains import build_all, ports
 from tests.mechanisms import random_tree
 
-# Eight roundings of each of some hundred operations, times the condition number of these trees, some 1e3.
+# Eight rounding errors in each of about 100 operations, times the condition number of these trees, about 1e3.
 AGREEMENT = 1e-10
 MODELS = {
     "chain": random_tree(7, range(-1, 6)),
@@ -27,7 +27,7 @@ def built(tmp_path_factory):
 @pytest.mark.parametrize("task", TASKS)
 def test_the_ports_agree_with_rbchain(built, tmp_path, name, task):
     programs, missing = built
-    assert "NumPy" in programs  # needs nothing; the others what the machine has
+    assert "NumPy" in programs  # NumPy is always available; the others need compilers
     assert all(why.endswith("not installed") for why in missing.values()), missing
     model, settings = MODELS[name], TASKS[task]
     states = np.random.default_rng(0).normal(size=(3, 5, model.nv))

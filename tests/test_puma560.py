@@ -1,11 +1,11 @@
-"""The Puma 560, built from Denavit and Hartenberg's tables, against the numbers that were published of it.
+"""The Puma 560, built from Denavit-Hartenberg tables, compared with published values.
 
 * Corke, Robotics Toolbox: the parameters of `models.DH.Puma560`, and the expected values of the toolbox's own tests,
   `tests/test_DHRobot.py` (Python) and `unit_test/SerialLinkTest.m` (MATLAB). Those at qz to qn are also in Corke,
   "Robotics, Vision and Control", chapter 9. They are printed to four decimals.
 * Armstrong, Khatib and Burdick, "The explicit dynamic model and inertial parameters of the PUMA 560 arm", IEEE
-  International Conference on Robotics and Automation, 1986: the same arm by modified tables, and its equations in
-  symbols with 23 inertial and 5 gravitational constants.
+  International Conference on Robotics and Automation, 1986. The paper describes the same arm by modified tables. It
+  gives the equations in symbols with 23 inertial and 5 gravitational constants.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ PRINTED = {"rtol": 0, "atol": 0.51e-4}  # of four decimals
 DEGREE, QUARTER = np.pi / 180, np.pi / 2
 ZEROS, ONES = np.zeros(6), np.ones(6)
 
-# a, alpha, d; mass, cg and tensor; rotor, gear, viscous and dry friction of the motor; range of the joint in degrees
+# a, alpha, d; mass, cg and tensor; rotor, gear, viscous and dry friction of the motor; joint limits in degrees
 CORKE = [
     ((0, QUARTER, 0.67183), (0, (0, 0, 0), (0, 0.35, 0)),
      (200e-6, -62.6111, 1.48e-3, (0.395, -0.435)), (-160, 160)),
@@ -36,7 +36,7 @@ CORKE = [
 ]  # fmt: skip
 QZ, QR = np.zeros(6), np.array([0, QUARTER, -QUARTER, 0, 0, 0])
 QS, QN = np.array([0, 0, -QUARTER, 0, 0, 0]), np.array([0, QUARTER / 2, np.pi, 0, QUARTER / 2, 0])
-# of the MATLAB tests, which call the first two qn and the velocities qz
+# from the MATLAB tests, where the first two are called qn and the velocities qz
 QM, QM2 = np.array([0, QUARTER / 2, -np.pi, 1, QUARTER / 2, 0]), np.array([0, QUARTER, -np.pi, 1, QUARTER, 0])
 QV = np.array([0, 1.0, 0, 0, 2.0, 0])
 
@@ -58,7 +58,7 @@ def corke_links():
 
 @pytest.fixture(scope="module")
 def puma():
-    """The arm of the toolbox, whose friction changes its sign at once."""
+    """The arm of the toolbox, with friction that changes its sign discontinuously."""
     arm = from_dh(corke_links(), name="puma560", nonphysical_inertia="warn")
     return arm.vary(friction_velocity=np.full(6, 1e-9))
 
@@ -182,7 +182,7 @@ def test_inertia_of_the_hand_agrees_with_the_toolbox(puma, q, expected):
     ],
 )  # fmt: skip
 def test_coriolis_matrices_agree_with_the_toolbox(puma, q, qd, expected):
-    """Both are of Christoffel's symbols; at QN the row sums that the toolbox prints as 0.0000 hide up to 4e-5."""
+    """Both use Christoffel symbols. At QN, row sums that the toolbox prints as 0.0000 are up to 4e-5."""
     np.testing.assert_allclose(puma.coriolis_matrix(q, qd), expected, **PRINTED)
 
 
@@ -192,7 +192,7 @@ def test_coriolis_matrices_agree_with_the_toolbox(puma, q, qd, expected):
         (QN, ZEROS, ONES, [3.35311, 36.0025, 7.42596, 0.190043, 0.203441, 0.194133]),
         (QN, ONES, ONES, [32.4952, 60.867, 17.7436, 1.45452, 1.29911, 0.713781]),
         (QN, ONES, ZEROS, [29.1421, 56.5044, 16.3528, 1.26448, 1.12392, 0.519648]),
-        # in the negative direction: from roboticstoolbox-python 1.5.0, whose tests have none
+        # in the negative direction, computed with roboticstoolbox-python 1.5.0, because its tests have no such values
         (QN, -ONES, ZEROS, [-34.4287, 16.2711, -4.3365, -1.6954, -1.4395, -1.0209]),
         (QM, QV, QV, [-0.9748, 59.1306, 5.9889, -0.0108, 1.8872, 0.0001]),
     ],
@@ -221,7 +221,7 @@ def test_torques_without_gravity_and_under_a_wrench_agree_with_the_toolbox(puma)
     ],
 )
 def test_accelerations_agree_with_the_toolbox_for_matlab(puma, q, qd, held, expected):
-    """Under the torques for velocities and accelerations held[1] at positions held[0]."""
+    """The torques are those for velocities and accelerations held[1] at positions held[0]."""
     tau = torques(puma, held[0], held[1], held[1])
     np.testing.assert_allclose(accelerations(puma, q, qd, tau), expected, **PRINTED)
 
@@ -262,7 +262,7 @@ def stanford():
 
 
 def kinetic_terms(q):
-    """The paper's mass matrix without rotors: its upper triangle (21, 23), by I1 to I23."""
+    """The paper's mass matrix without rotors: its upper triangle (21, 23) as coefficients of I1 to I23."""
     _, s2, s3, s4, s5, _ = np.sin(q)
     _, c2, c3, c4, c5, _ = np.cos(q)
     s, c = np.sin(q[1] + q[2]), np.cos(q[1] + q[2])
@@ -298,7 +298,7 @@ def kinetic_terms(q):
 
 
 def weight_terms(q):
-    """The paper's weight (6, 5), by g1 to g5."""
+    """The paper's gravity forces (6, 5) as coefficients of g1 to g5."""
     _, s2, _, s4, s5, _ = np.sin(q)
     _, c2, _, c4, c5, _ = np.cos(q)
     s, c = np.sin(q[1] + q[2]), np.cos(q[1] + q[2])
@@ -310,7 +310,7 @@ def weight_terms(q):
 
 
 def fitted(terms, values):
-    """Constants by which the terms give the values in every posture, to rounding; each is determined."""
+    """Return the constants that reproduce the values in every posture to round-off. Each constant is determined."""
     terms, values = np.concatenate(terms), np.concatenate(values)
     constants, _, rank, _ = np.linalg.lstsq(terms, values)
     assert rank == terms.shape[1]
@@ -351,7 +351,7 @@ def test_gravity_forces_agree_with_armstrong(stanford):
 
 
 def test_rotor_inertias_agree_with_armstrongs_measurements():
-    """Rotors and gears are those of the toolbox's Puma after Armstrong (`mdl_puma560akb`)."""
+    """The rotors and gears are those of the toolbox's model `mdl_puma560akb`."""
     rotors = [291e-6, 409e-6, 299e-6, 35e-6, 35e-6, 35e-6]
     gears = [-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686]
     links = [

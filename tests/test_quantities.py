@@ -1,4 +1,4 @@
-"""Every quantity: judged by Pinocchio, held to the others by a thousand random trees, and the same however computed."""
+"""Every quantity agrees with Pinocchio, satisfies identities on a thousand random trees, and keeps its bits."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from .quantities import (
 )
 
 FAR = 1e4  # m
-# These are NumPy's, which sums in an order of its own, by size and layout.
+# NumPy computes these and chooses the order of summation by size and layout.
 SUMMED = ("power", "integrate", "difference")
 
 
@@ -55,7 +55,7 @@ def test_every_quantity_is_compared_with_pinocchio_or_listed_as_without_peer():
 
 
 def from_peer(peer, model, name, state):
-    """A quantity of one chain in Pinocchio, as a tuple; there bodies are numbers."""
+    """A quantity of one sample in Pinocchio, as a tuple; Pinocchio numbers the bodies."""
     bodies = {"frame": model.body_names.index(state.frame), "watcher": model.body_names.index(state.watcher)}
     arguments = [bodies.get(argument, getattr(state, argument)) for argument in ARGUMENTS[name].split()]
     found = getattr(peer, name.removeprefix("relative_"))(*arguments)
@@ -63,7 +63,7 @@ def from_peer(peer, model, name, state):
 
 
 def assert_close(found, expected):
-    """Arrays that are one result, to 1e-11 of its largest entry: what is zero by cancellation is left by rounding."""
+    """Compare the arrays of one result to 1e-11 of its largest entry, because entries that cancel leave round-off."""
     largest = max(np.abs(x).max() for x in expected)
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.shape == np.shape(theirs)
@@ -72,7 +72,7 @@ def assert_close(found, expected):
 
 @pytest.mark.parametrize("quantity", PEERED)
 def test_a_quantity_agrees_with_pinocchio(model, quantity):
-    """To 1e-11 of the largest entry, in a batch and alone."""
+    """To 1e-11 of the largest entry, in a batch and for a single state."""
     state, peer = random_state(model, (STATES,)), peers.to_pinocchio(model)
     batch = computed(model, quantity, state)
     for s in range(STATES):
@@ -84,7 +84,7 @@ def test_a_quantity_agrees_with_pinocchio(model, quantity):
 
 
 def test_bias_forces_from_the_coriolis_matrix_agree_with_pinocchio(model):
-    """Pinocchio's Coriolis matrix is another: many have the same product with qd."""
+    """Pinocchio's Coriolis matrix differs, because many matrices have the same product with qd."""
     state, peer = random_state(model, (STATES,)), peers.to_pinocchio(model)
     gravity = model.gravity_forces(state.q)
     batch = matrix_vector(model.coriolis_matrix(state.q, state.qd), state.qd) + gravity
@@ -97,7 +97,7 @@ def test_bias_forces_from_the_coriolis_matrix_agree_with_pinocchio(model):
 
 
 def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchio(model):
-    """To the condition of the matrix: both engines may err by n eps times that (Higham 2002, theorem 14.1)."""
+    """Each engine may err by n eps times the condition number (Higham 2002, theorem 14.1)."""
     state, peer = random_state(model, (STATES,)), peers.to_pinocchio(model)
     inverse, solved = model.mass_matrix_inverse(state.q), model.solve_mass_matrix(state.q, state.tau)
     for s in range(STATES):
@@ -122,7 +122,7 @@ def test_forward_dynamics_of_inverse_dynamics_returns_the_accelerations(trees):
 
 
 def test_inverse_dynamics_is_the_sum_of_inertial_coriolis_and_gravity_forces(trees):
-    """H qdd + C qd + g = tau, C qd + g = h."""
+    """H qdd + C qd + g = tau and C qd + g = h."""
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
         bias = matrix_vector(model.coriolis_matrix(q, qd), qd) + model.gravity_forces(q)
@@ -149,13 +149,13 @@ def test_the_mass_matrix_is_symmetric_and_its_inverse_is_consistent(trees):
         assert np.array_equal(inverse, inverse.mT)
         allowed = 2 * sizes.rounding * sizes.inertia * sizes.inverse
         assert_within(H @ inverse, np.eye(model.nv), allowed)
-        # the products of the inverse's entries with those of tau round once more
+        # the products of the inverse with tau add round-off
         allowed = allowed * sizes.inverse * np.abs(state.tau).sum(-1)
         assert_within(model.solve_mass_matrix(state.q, state.tau), matrix_vector(inverse, state.tau), allowed)
 
 
 def test_the_rate_of_the_mass_matrix_minus_twice_the_coriolis_matrix_is_skew(trees):
-    """Hdot = C + C^T, with Hdot by differences along the motion; and so x^T (Hdot - 2 C) x = 0."""
+    """Hdot = C + C^T, with Hdot by differences along the motion, so that x^T (Hdot - 2 C) x = 0."""
     for model, state, sizes in trees:
         C = model.coriolis_matrix(state.q, state.qd)
         rate = derivative(lambda s: model.mass_matrix(along(model, state, s)[0]))  # noqa: B023 : used at once
@@ -170,7 +170,7 @@ def test_christoffel_symbols_times_velocities_give_the_coriolis_matrix(trees):
         symbols = model.christoffel_symbols(state.q)
         C = np.einsum("...ijk,...k", symbols, state.qd)
         assert_within(model.coriolis_matrix(state.q, state.qd), C, 2 * sizes.rounding * sizes.inertia * sizes.rate)
-        if model.nq == model.nv:  # velocities are rates of coordinates
+        if model.nq == model.nv:  # velocities are the rates of the coordinates
             assert_within(symbols, symbols.mT, 2 * sizes.rounding * sizes.inertia)
 
 
@@ -185,13 +185,13 @@ def test_energy_and_momentum_agree_with_the_mass_and_momentum_matrices(trees):
 
 
 def centres_and_arms(model, poses):
-    """Centres of mass in the world, and their places in their bodies, in world axes."""
+    """Return centres of mass in the world, and their lever arms from the body origins in world axes."""
     arms = matrix_vector(poses.rotation, model.cg)
     return poses.translation + arms, arms
 
 
 def test_energy_and_momentum_are_sums_over_the_bodies(trees):
-    """By definition, from poses and velocities of the bodies alone."""
+    """By definition, from the poses and velocities of the bodies."""
     for model, state, sizes in trees:
         poses, velocities = model.body_poses(state.q), model.body_velocities(state.q, state.qd)
         linear, angular = velocities[..., :3], velocities[..., 3:]
@@ -214,7 +214,7 @@ def test_energy_and_momentum_are_sums_over_the_bodies(trees):
 
 
 def test_body_velocities_and_accelerations_are_time_derivatives(trees):
-    """Of poses and velocities, along the motion."""
+    """They are derivatives of poses and velocities along the motion."""
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
         velocities = model.body_velocities(q, qd)
@@ -230,7 +230,7 @@ def test_body_velocities_and_accelerations_are_time_derivatives(trees):
 
 
 def point_motion(velocity, acceleration, arm):
-    """Velocity and acceleration (..., 6) of the point of a body at `arm` from its origin."""
+    """Return velocity and acceleration (..., 6) of the point of a body at the lever arm `arm` from its origin."""
     v, w, dv, dw = velocity[..., :3], velocity[..., 3:], acceleration[..., :3], acceleration[..., 3:]
     swing = np.cross(w, arm)
     return (
@@ -240,7 +240,7 @@ def point_motion(velocity, acceleration, arm):
 
 
 def test_jacobians_give_velocities_and_accelerations_of_points(trees):
-    """J qd, and dJ/dt qd + J qdd, in the world and against the coincident point of another body."""
+    """J qd and dJ/dt qd + J qdd, in the world and relative to the coincident point of another body."""
     rng = np.random.default_rng(0)
     for model, state, sizes in trees:
         q, qd, qdd = state.q, state.qd, state.qdd
@@ -262,7 +262,7 @@ def test_jacobians_give_velocities_and_accelerations_of_points(trees):
         place = poses.translation[:, one] + arm - poses.translation[:, other]
         carried, acceleration_of_carrier = point_motion(moving[0][:, other], moving[1][:, other], place)
         relative = velocity - carried
-        # the carrier's own point stays behind: what matters is the rate of the carrier's field where the point is
+        # the rate of the carrier's velocity field at the moving point, not of the velocity of one point of the carrier
         acceleration_of_carrier[:, :3] += np.cross(moving[0][:, other, 3:], relative[:, :3])
         assert_jacobian_gives(relative, acceleration - acceleration_of_carrier, model.body_names[other])
 
@@ -290,7 +290,7 @@ def test_relative_jacobians_of_two_bodies_are_opposite(trees):
         allowed = 2 * sizes.rounding * sizes.length[0]
         forth, back = model.jacobian(q, one, relative_to=other), model.jacobian(q, other, there, relative_to=one)
         assert np.abs(forth + back).max() <= allowed
-        # the points are the same one only at this instant: they part with their relative velocity
+        # the two points coincide only at this instant and separate with their relative velocity
         forth, back = (
             model.jacobian_derivative(q, qd, one, relative_to=other),
             model.jacobian_derivative(q, qd, other, there, relative_to=one),
@@ -306,13 +306,13 @@ def test_power_is_the_rate_of_the_energy(trees):
     for model, state, sizes in trees:
         tau = model.inverse_dynamics(state.q, state.qd, state.qdd, state.wrenches)
         rate = derivative(lambda s: sum(model.energy(*along(model, state, s))))  # noqa: B023 : used at once
-        # the wrenches' own power is among the terms of tau's
+        # the power of tau includes that of the wrenches
         allowed = derivative_error(sizes.energy + sizes.force, sizes)
         assert_within(model.power(state.q, state.qd, tau, state.wrenches), rate, allowed)
 
 
 def test_hybrid_dynamics_agrees_with_forward_and_inverse_dynamics(trees):
-    """Masks for all chains or of each, NaN where nothing is asked; all forces given: forward; none: inverse."""
+    """With shared masks and masks per sample. Unused inputs are NaN. Full and empty masks are special cases."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
         tau = model.inverse_dynamics(q, qd, qdd, wrenches)
@@ -339,7 +339,7 @@ def in_world(poses, reactions):
 
 
 def test_joint_reactions_satisfy_newton_and_euler_for_each_body(trees):
-    """Newton and Euler for each body alone, from its pose, velocity and acceleration."""
+    """From the pose, velocity and acceleration of each body."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
         poses = model.body_poses(q)
@@ -362,7 +362,7 @@ def test_joint_reactions_satisfy_newton_and_euler_for_each_body(trees):
 
 
 def test_the_reactions_at_the_base_change_the_momentum(trees):
-    """With weight and loads: the rate of the momentum, by differences."""
+    """With gravity and wrenches; the rate of the momentum is computed by differences."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
         poses, centre = model.body_poses(q), model.center_of_mass(q)[..., None, :]
@@ -379,7 +379,7 @@ def test_the_reactions_at_the_base_change_the_momentum(trees):
 
 
 def test_joint_forces_are_projections_of_the_joint_reactions(trees):
-    """And what the rotors take: tau = J^T reaction + armature qdd, J of the body against its parent."""
+    """tau = J^T reaction + armature qdd, with the Jacobian J of the body relative to its parent."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
         reactions = in_world(model.body_poses(q), model.joint_reactions(q, qd, qdd, wrenches))
@@ -419,7 +419,7 @@ def test_the_coriolis_matrix_agrees_with_christoffel_symbols_in_extended_precisi
 
 @pytest.mark.parametrize("name", ["ball_chain", "small_floating_tree"])
 def test_the_coriolis_matrix_agrees_with_the_rate_of_the_mass_matrix_at_40_digits(name):
-    """Of free and spherical joints: Hdot = C + C^T."""
+    """Hdot = C + C^T, also for free and spherical joints."""
     model = mechanism(name)
     state = random_state(model, (2,))
     sizes = Magnitudes(model, state)
@@ -436,7 +436,7 @@ def test_the_coriolis_matrix_agrees_with_the_rate_of_the_mass_matrix_at_40_digit
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_no_bit_of_a_quantity_depends_on_its_batch(quantity, monkeypatch):
-    """Not on the batch, its shape or layout, the place in it, or the threads."""
+    """It does not depend on the batch, its shape or layout, the index in it, or the number of threads."""
     monkeypatch.setattr("rbchain.drivers.threads.DOFS_PER_THREAD", 1)
     model = mechanism("every_joint_tree")
     state = random_state(model, (100,))
@@ -459,7 +459,7 @@ def test_no_bit_of_a_quantity_depends_on_its_batch(quantity, monkeypatch):
         assert_within(again, x, allowed[0])
 
 
-# What depends on where the mechanism is, by its place among the parts of its quantity.
+# Results that depend on the position of the mechanism, by their index among the results of the quantity.
 OF_PLACE = {
     "body_poses": 0,
     "frame_poses": 0,
@@ -473,10 +473,10 @@ OF_PLACE = {
 @pytest.mark.parametrize("name", ["every_joint_tree", "floating_quadruped"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_quantities_are_accurate_ten_kilometres_from_the_origin(name, quantity):
-    """To two digits of a few roundings: a lever from the world's origin would cost four."""
+    """Errors grow by less than two digits; lever arms from the world's origin would cost four."""
     model = mechanism(name)
     home = random_state(model, (5,))
-    for q in (home.q, home.q1):  # no more bits than fit beside those of the distance: the mechanism is the same there
+    for q in (home.q, home.q1):  # few enough bits that adding the distance is exact and the mechanism is the same there
         q[:, :3] = np.round(q[:, :3] * 2**20) / 2**20
     far = map_state(np.copy, home)
     far.q[:, :3] += FAR

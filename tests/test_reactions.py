@@ -1,4 +1,4 @@
-"""Reactions of a motion, judged by Newton's law for the whole mechanism."""
+"""Reactions of a motion, checked with Newton's law for the whole mechanism."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import rbchain as rb
 
 
 def test_the_reaction_at_the_base_satisfies_newtons_law():
-    """Mass times acceleration of the cgs is gravity, the wrenches and the reaction of the root, chain by chain."""
+    """In each sample, the mass times the acceleration of the cgs is the sum of gravity, wrenches and base reaction."""
     chain = rb.Model.serial_chain(3).vary(damping=[0.1, 0.0, 0.2])
     batch = 4
     rng = np.random.default_rng(0)
@@ -51,5 +51,5 @@ def test_reactions_in_water_with_drag_are_refused():
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
     states = np.zeros((1, 1)), np.zeros((1, 1))
     motion = rb.Trajectory(np.zeros(1), *states, *np.zeros((4, 1), int), model=builder.build())
-    with pytest.raises(rb.StateError, match="reactions in water that drags or flows are not known"):
+    with pytest.raises(rb.StateError, match="reactions are not available in water with drag or a current"):
         _ = motion.reactions

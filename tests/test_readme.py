@@ -1,4 +1,4 @@
-"""What the README shows, runs, and prints what it says."""
+"""The code of the README runs and prints the output shown, and its links exist."""
 
 import re
 import warnings
@@ -9,7 +9,7 @@ TEXT = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_python_of_the_readme_prints_the_output_shown(tmp_path, monkeypatch, capsys):
-    """As one would paste it into a session begun in a checkout."""
+    """It runs as if pasted into a session in a checkout."""
     (block,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     (printed,) = re.findall(r"^```text\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")

@@ -1,4 +1,4 @@
-"""Numbers become arrays without a loss, or are refused by name."""
+"""Values are converted to arrays without loss, or refused by name."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -15,13 +15,13 @@ from rbchain.real_arrays import real_array
 UNITS = pint.UnitRegistry()
 CYCLE: list = []
 CYCLE.append(CYCLE)
-# where NumPy's longest numbers are longer than float64
+# where NumPy's longdouble is longer than float64
 BEYOND = np.finfo(np.longdouble).max
 LONG = [(np.full(2, BEYOND), "expected numbers within float64.s range")] if np.finfo(float).max < BEYOND else []
 
 
 class WithUnit(np.ndarray):
-    """As the quantities of astropy are: an array with an attribute that NumPy drops."""
+    """An array with an attribute that NumPy drops, like the quantities of astropy."""
 
     unit = "lb"
 

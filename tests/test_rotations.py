@@ -1,4 +1,4 @@
-"""Rotations are exact to round-off, however they are given; what is close to one becomes the nearest."""
+"""Rotations are exact to round-off, and matrices close to a rotation become the nearest rotation."""
 
 from fractions import Fraction
 from itertools import product
@@ -29,7 +29,7 @@ def matrix_of(quaternion):
 
 
 def nearest(matrix):
-    """The nearest rotation: the orthogonal factor of the polar decomposition, from a singular value decomposition."""
+    """Return the nearest rotation: the orthogonal factor of the polar decomposition."""
     with mpmath.workdps(50):
         U, _, V = mpmath.svd_r(mpmath.matrix(matrix.tolist()))
         return np.array((U * V).tolist())
@@ -52,13 +52,13 @@ def turned_chain(rotations):
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_quarter_turns_of_a_quaternion_are_exact(length):
     for quaternion, exact in zip(CUBE.as_quat(), CUBE.as_matrix().round(), strict=True):
-        # the cube's quaternions are of zeros and numbers of one size, which SciPy has to round-off
+        # SciPy has these quaternions, whose nonzero entries have equal magnitudes, only to round-off
         clean = length * np.sign(quaternion) * (np.abs(quaternion) > 0.1)
         np.testing.assert_array_equal(rb.Pose(rotation=clean).rotation, exact)
 
 
 def test_a_quaternion_becomes_its_rotation_to_round_off():
-    """Four products, their sums and a quotient round an entry by no more than 7 units of EPS / 2."""
+    """The round-off of an entry is at most 7 units of EPS / 2: four products, their sums and a quotient."""
     rng = np.random.default_rng(0)
     for quaternion in rng.normal(size=(500, 4)) * 10.0 ** rng.uniform(-5, 5, (500, 1)):
         assert off(rb.Pose(rotation=quaternion).rotation, matrix_of(quaternion)) <= 3.5 * EPS
@@ -99,7 +99,7 @@ def test_matrices_of_samples_become_the_nearest_rotations():
     ],
 )
 def test_a_matrix_that_is_not_a_rotation_is_refused(wrong):
-    with pytest.raises(rb.ModelError, match=r"rotation is .*; expected a rotation matrix, orthogonal to 1e-06"):
+    with pytest.raises(rb.ModelError, match=r"rotation is .*; expected a rotation matrix, orthogonal to within 1e-06"):
         rb.Pose(rotation=wrong)
     with pytest.raises(rb.ModelError, match=r"'b1' of sample 2: placement_rotation is .*; expected a rotation matrix"):
         many = np.tile(np.eye(3), (4, 2, 1, 1))
@@ -116,7 +116,7 @@ def test_a_matrix_within_round_off_of_a_rotation_is_kept_unchanged():
 
 
 def test_a_chain_of_fixed_frames_is_bit_identical_after_saving_and_loading(tmp_path):
-    """Products of a hundred rotations drift by a hundred round-offs, unless each is made a rotation again."""
+    """The product of a hundred rotations drifts, unless each product is projected to a rotation."""
     rng = np.random.default_rng(4)
     builder, parent = rb.ModelBuilder(), "arm"
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.box((0.3, 0.2, 0.1), mass=1.0))

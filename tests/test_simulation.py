@@ -1,4 +1,4 @@
-"""Trajectories: closed forms, orders of convergence, energy, statuses, and bits that depend only on the chain."""
+"""Trajectories: closed forms, orders of convergence, energy, statuses, and bits that depend only on the sample."""
 
 import pickle
 
@@ -34,7 +34,7 @@ def swing(amplitude, t):
 def test_a_pendulum_follows_its_elliptic_solution(amplitude):
     times = np.linspace(0, 3, 31)
     motion = pendulum().simulate([amplitude - np.pi / 2], [0.0], 3.0, rtol=1e-12, atol=1e-12, save_at=times)
-    # SciPy's elliptic functions carry some 1e-15; the integrator's error is a few steps' tolerance
+    # SciPy's elliptic functions have errors of about 1e-15, the integrator the tolerance of a few steps
     np.testing.assert_allclose(motion.q[:, 0] + np.pi / 2, swing(amplitude, times), rtol=0, atol=1e-10)
 
 
@@ -51,7 +51,7 @@ def start(model):
     return np.random.default_rng(1).normal(size=(2, model.nv)) * 0.5
 
 
-# With the longest step (2^-) whose error in RK4 is already that of its order; that of the shortest is not yet rounding.
+# The longest step (2^-n) is short enough for the order of RK4, and round-off does not dominate the shortest.
 MOVING = {"arm7": 9, "mixed_tree": 9, "free_body": 5, "ball_chain": 8, "floating_tree": 7}
 
 
@@ -73,13 +73,13 @@ def test_rk45_follows_its_tolerance_over_six_decades(name):
     errors = errors_at_end(model, reference, [{"rtol": tol, "atol": tol} for tol in tolerances])
     slope = np.polyfit(np.log10(tolerances), np.log10(errors), 1)[0]
     assert 0.8 < slope < 1.2, (slope, errors)
-    # the global error is the local one's sum over the steps, grown by the motion: some decades, the same for all
+    # the global error is the sum of the local errors, amplified by the motion by the same factor for all tolerances
     assert (errors[:-1] > errors[1:]).all()
     assert np.ptp(np.log10(errors / tolerances)) < 1.5
 
 
 def test_rk45_agrees_with_scipy():
-    """The same method from the same tableau by another hand: both end within their tolerance of each other."""
+    """SciPy implements the same tableau; the final states agree to within the tolerance."""
     model = mechanism("arm7")
     q, qd = start(model)
     tau = np.full(7, 0.3)
@@ -95,7 +95,7 @@ def test_rk45_agrees_with_scipy():
 
 
 def test_states_saved_between_steps_are_as_accurate_as_the_steps():
-    """The continuous extension is of fourth order: at these tolerances its error stays within a decade."""
+    """The continuous extension has fourth order; at these tolerances its error is at most ten times larger."""
     times = np.linspace(0, 2, 1001)
     motion = pendulum().simulate([0.5], [0.0], 2.0, rtol=1e-9, atol=1e-9, save_at=times)
     assert motion.steps < 500
@@ -113,7 +113,7 @@ def test_energy_is_conserved(method):
 
 
 def test_the_energy_changes_by_the_work_of_constant_joint_forces():
-    """Energy grows by the work of the joint forces."""
+    """The energy increases by the work of the joint forces."""
     model = mechanism("arm7")
     q, qd = start(model)
     tau = np.linspace(-1, 1, 7)
@@ -123,7 +123,7 @@ def test_the_energy_changes_by_the_work_of_constant_joint_forces():
 
 
 def test_no_bit_of_a_trajectory_depends_on_its_batch():
-    """Bits of a trajectory do not depend on the batch, the place in it, the lanes that it shares, or the threads."""
+    """They do not depend on the batch, the index in it, the other lanes or the number of threads."""
     model = mechanism("arm7")
     q, qd, tau = np.random.default_rng(5).normal(size=(3, 203, 7))
     settings = [{"save_at": 6, "rtol": 1e-6, "atol": 1e-8}, {"method": "rk4", "step": 0.01, "save_at": [0.1, 0.25]}]
@@ -142,7 +142,7 @@ def test_no_bit_of_a_trajectory_depends_on_its_batch():
 
 
 def test_each_sample_has_its_own_step_size():
-    """A chain that barely moves takes few steps beside one that whirls."""
+    """A slow sample takes few steps beside a fast one."""
     model = rb.Model.serial_chain(2)
     qd = np.array([[0.0, 0.0], [300.0, -200.0]])
     motion = model.simulate(np.full((2, 2), -np.pi / 2) * [1, 0], qd, 1.0)
@@ -186,7 +186,7 @@ def test_a_sample_with_too_many_steps_is_nan_after_its_end():
 
 
 def test_a_step_that_underflows_ends_the_sample():
-    """Tolerances below rounding cannot be met: every step is rejected until none is left."""
+    """Tolerances below round-off cannot be met, so that every step is rejected."""
     motion = mechanism("arm7").simulate(*start(mechanism("arm7")), 1.0, rtol=0.0, atol=1e-100)
     assert motion.status == STEP_UNDERFLOW
     assert "too small" in motion.message
@@ -196,11 +196,11 @@ def test_steps_rejections_and_evaluations_are_consistent():
     model = mechanism("arm7")
     q, qd = np.random.default_rng(6).normal(size=(2, 50, 7))
     motion = model.simulate(q, qd, 0.5)
-    # two evaluations to start, six a step: the seventh stage is the next step's first
+    # two evaluations at the start and six per step: the seventh stage is the first of the next step
     assert np.array_equal(motion.evaluations, 2 + 6 * (motion.steps + motion.rejections))
     motion = model.simulate(q, qd, 0.5, method="rk4", step=0.1)
     assert (motion.steps == 5).all()
-    # one to start; the last of each step is the first of the next
+    # one at the start; the last of each step is the first of the next
     assert (motion.evaluations == 21).all()
 
 
@@ -220,7 +220,7 @@ def test_the_saved_times_are_the_requested_times(save_at, method):
 
 
 def test_each_sample_of_a_varied_model_moves_with_its_own_parameters():
-    """Pendulums under their own gravity have their own periods: at a whole period each is back."""
+    """Pendulums with different gravity are back at the start after their own periods."""
     model = pendulum()
     g = np.linspace(5, 15, 40)
     gravity = np.zeros((40, 3))
@@ -255,7 +255,7 @@ def spinning_top(moments, cg=(0, 0, 0)):
 
 
 def lengths(model, q):
-    """Of all quaternions in positions (..., nq): (..., quaternions)."""
+    """Return the lengths of all quaternions in positions (..., nq): (..., quaternions)."""
     at = [
         end - 4
         for end, kind in zip([*model.position_index[1:], model.nq], model.joint_types, strict=True)
@@ -266,7 +266,7 @@ def lengths(model, q):
 
 @pytest.mark.parametrize("settings", [{"rtol": 1e-12, "atol": 1e-12}, {"method": "rk4", "step": 2e-4}])
 def test_a_symmetric_top_precesses_about_its_angular_momentum(settings):
-    """In body axes w goes round the figure axis at (C - A) / A w3; the body turns by L / A about L besides."""
+    """In body axes w precesses about the figure axis at (C - A) / A w3, and the body precesses about L at L / A."""
     A, C = 0.3, 0.5
     model = spinning_top((A, A, C))
     q0, w0 = Rotation.from_rotvec([0.3, -0.5, 0.9]), np.array([0.8, -0.4, 2.0])
@@ -292,7 +292,7 @@ def test_a_floating_tree_without_gravity_conserves_energy_and_momentum(name, set
     momentum = model.momentum(motion.q, motion.qd)
     np.testing.assert_allclose(kinetic, kinetic[0], rtol=1e-8)
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (11, 1)), rtol=0, atol=1e-8 * np.abs(momentum).max())
-    # the centre of mass goes straight on
+    # the centre of mass moves in a straight line
     centre = model.center_of_mass(motion.q)
     straight = centre[0] + motion.t[:, None] * momentum[0, :3] / model.mass.sum()
     np.testing.assert_allclose(centre, straight, rtol=0, atol=1e-8)
@@ -304,7 +304,7 @@ def test_quaternions_keep_unit_length_over_a_million_steps():
     motion = model.simulate(q0, w0, 1000.0, method="rk4", step=1e-3, save_at=101)
     assert motion.steps >= 1e6
     assert np.abs(lengths(model, motion.q) - 1).max() <= 1e-12
-    # and the steps still go the right way: the angular momentum about the joint stays where it is
+    # the angular momentum about the joint is constant
     momentum = Rotation.from_quat(motion.q).apply(motion.qd @ model.mass_matrix(q0))
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (101, 1)), rtol=0, atol=1e-6)
 
@@ -313,10 +313,10 @@ def test_quaternions_keep_unit_length_over_a_million_steps():
 @pytest.mark.parametrize("settings", [{"rtol": 1e-4, "atol": 1e-5}, {"method": "rk4", "step": 0.01}])
 @pytest.mark.parametrize("name", ["ball_chain", "floating_tree", "floating_quadruped"])
 def test_quaternions_have_unit_length_at_every_saved_time(name, settings, dtype):
-    """Between steps of coarse tolerance too, where a polynomial through their ends leaves the sphere."""
+    """Also between steps of coarse tolerance, where the interpolating polynomial leaves the unit sphere."""
     model = mechanism(name)
     q, qd = (x.astype(dtype) for x in random_states(model, (9,), arrays=2))
-    q *= dtype(1 + 3e-7)  # what is taken as a unit quaternion
+    q *= dtype(1 + 3e-7)  # the tolerance for unit quaternions
     motion = model.simulate(q, qd, 0.5, save_at=101, **settings)
     assert motion.success
     assert np.abs(lengths(model, motion.q[:, 1:]) - 1).max() <= 4 * np.finfo(dtype).eps
@@ -332,7 +332,7 @@ def test_quaternions_keep_unit_length_over_a_long_motion_with_adaptive_steps():
 
 
 def test_a_floating_tree_moves_the_same_ten_kilometres_away():
-    """To the bit but for the place: no step depends on it in RK4."""
+    """In RK4 the motions are bit-identical except for the position."""
     model = mechanism("floating_quadruped")
     q, qd = random_states(model, (3,), arrays=2)
     far = q.copy()
@@ -340,7 +340,7 @@ def test_a_floating_tree_moves_the_same_ten_kilometres_away():
     here, there = (model.simulate(x, qd, 0.2, method="rk4", step=0.01) for x in (q, far))
     np.testing.assert_allclose(there.qd, here.qd, rtol=0, atol=1e-13 * np.abs(here.qd).max())
     np.testing.assert_allclose(there.q[..., 3:], here.q[..., 3:], rtol=0, atol=1e-13)
-    # a place of 1e4 m is rounded to 1e-12 m in each of 20 steps
+    # a position of 1e4 m is rounded to 1e-12 m in each of 20 steps
     np.testing.assert_allclose(there.q[..., :3] - 1e4, here.q[..., :3], rtol=0, atol=20 * np.spacing(1e4))
 
 
@@ -362,7 +362,7 @@ def test_no_bit_of_a_trajectory_with_quaternions_depends_on_its_batch():
 
 
 def test_the_energy_changes_by_the_work_of_constant_forces_in_body_axes():
-    """Energy grows by the integral of the power."""
+    """The energy increases by the integral of the power."""
     model = mechanism("floating_tree")
     q, qd = start(model)
     tau = np.random.default_rng(0).normal(size=model.nv)

@@ -10,7 +10,7 @@ from .quantities import random_states
 
 @pytest.mark.quick
 def test_compiled_forward_dynamics_agree_with_pinocchio():
-    """In a batch that fills one block of lanes and begins another."""
+    """The batch needs more than one block of lanes."""
     model = mechanism("every_joint_tree")
     q, qd, tau = random_states(model, (9,))
     expected = np.array([peers.to_pinocchio(model).forward_dynamics(*state) for state in zip(q, qd, tau, strict=True)])

@@ -1,4 +1,4 @@
-"""Motions as tables of other packages, and as pictures: everything is there, under its name and with its unit."""
+"""Motions as tables of other packages and as plots: complete, with names and units."""
 
 import numpy as np
 import pandas
@@ -60,7 +60,7 @@ def test_states_are_plotted_under_their_names(floating):
     figure = floating.plot()
     labels = {axes.get_ylabel() for axes in figure.axes if axes.get_visible()}
     assert {"mast\n(m)", "lamp.0", "mast rate\n(m/s)", "lamp.2 rate\n(rad/s)"} <= labels
-    # the median of many chains, and of one its own line
+    # the median of many samples, and the line of a single one
     median = figure.axes[14].get_lines()[0]
     np.testing.assert_array_equal(median.get_ydata(), np.median(floating.q[:, :, 7], axis=0))
     alone = floating.of_sample(2).plot().axes[14].get_lines()
@@ -85,3 +85,58 @@ def test_every_picture_can_be_saved(floating, tmp_path, what, chains):
 def test_an_unknown_plot_is_refused(floating):
     with pytest.raises(ValueError, match="what is 'speed'; expected one of states, energy, phase, steps"):
         floating.plot("speed")
+
+
+@pytest.fixture(scope="module")
+def long_chain():
+    """A motion of 200 joints, at rest: only what is drawn matters."""
+    model, t = rb.Model.serial_chain(200), np.linspace(0.0, 1.0, 3)
+    counts = (np.zeros((), int) for _ in range(4))
+    states = np.linspace(0.0, 1.0, 600).reshape(3, 200)
+    return rb.Trajectory(t, states, -states, *counts, model=model)
+
+
+@pytest.mark.parametrize(("what", "most"), [("states", 20), ("phase", 12)])
+def test_a_plot_of_many_joints_shows_evenly_spaced_ones_and_says_so(long_chain, what, most):
+    figure = long_chain.plot(what)
+    names = [axes.get_ylabel() if what == "states" else axes.get_xlabel() for axes in figure.axes]
+    joints = [name.split()[0] for name in names if "rate" not in name]
+    assert len(joints) == most
+    assert (joints[0], joints[-1]) == ("link1", "link200")
+    gaps = np.diff([int(joint.removeprefix("link")) for joint in joints])
+    assert np.ptp(gaps) <= 1
+    assert figure.get_size_inches().max() < 40.0
+    note = figure.get_suptitle()
+    assert f"{most} of 200 joints" in note
+    assert f"motion.plot('{what}', joints=[...])" in note
+
+
+def test_joints_of_a_plot_are_selected_by_name(long_chain, floating):
+    figure = long_chain.plot(joints=["link7", "link3"])
+    assert [axes.get_ylabel() for axes in figure.axes[::2]] == ["link7\n(rad)", "link3\n(rad)"]
+    np.testing.assert_array_equal(figure.axes[0].get_lines()[0].get_ydata(), long_chain.q[:, 6])
+    np.testing.assert_array_equal(figure.axes[3].get_lines()[0].get_ydata(), long_chain.qd[:, 2])
+    assert figure.get_suptitle() == ""
+    (axes,) = floating.plot("phase", joints=["mast"]).axes
+    assert axes.get_xlabel() == "mast (m)"
+
+
+def test_a_plot_of_all_joints_has_no_note(floating):
+    assert floating.plot().get_suptitle() == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"joints": ["link7", "elbow"]},
+            r"joints is \['link7', 'elbow'\]; expected a list of names .*: 'link1', 'link2'",
+        ),
+        ({"joints": "link7"}, "joints is 'link7'; expected a list of names of moving joints"),
+        ({"joints": []}, r"joints is \[\]; expected a list of names of moving joints"),
+        ({"what": "steps", "joints": ["link7"]}, "'steps' is not drawn by joint; expected None"),
+    ],
+)
+def test_a_selection_that_cannot_be_drawn_is_refused(long_chain, settings, message):
+    with pytest.raises(rb.StateError, match=message):
+        long_chain.plot(**settings)

@@ -1,4 +1,4 @@
-"""The closed-form two-link arm against the program it descends from, and the general solver against both."""
+"""The closed-form two-link arm agrees with the program of 1990, and the general solver with both."""
 
 from functools import cache
 from math import cos, pi, sin
@@ -25,13 +25,13 @@ def arm(g=9.81):
 
 
 def states(count=1000, seed=0):
-    """Any angles, speeds of some rad/s, and as much of the third: accelerations or torques."""
+    """Random angles, speeds of a few rad/s, and accelerations or torques of the same magnitude."""
     rng = np.random.default_rng(seed)
     return rng.uniform(-pi, pi, (count, 2)), *rng.normal(size=(2, count, 2)) * [[[3.0]], [[10.0]]]
 
 
 def assert_agree(found, expected, tolerance=1e-13):
-    """Each state's numbers, to a tolerance relative to the largest of them."""
+    """Compare the numbers of each state, to a tolerance relative to the largest."""
     error = np.abs(found - expected).max(-1) / np.abs(expected).max(-1)
     assert error.max() <= tolerance
 

@@ -1,4 +1,4 @@
-"""Functions of the user: what fails in them is reported, and harms no other sample."""
+"""User functions: exceptions in them are reported and do not change other samples."""
 
 import pickle
 
@@ -19,14 +19,14 @@ def arm():
 
 
 def start():
-    """States of which some, but not all, swing below the angle at which the functions here raise."""
+    """States of which some, but not all, swing below the angle at which the functions of this file raise."""
     q = np.zeros((BATCH, 2))
     q[:, 0] = np.linspace(-1.2, 2.0, BATCH)
     return q, np.zeros((BATCH, 2))
 
 
 def raises_below(t, q, qd, parameters, out):
-    """A force that is not defined below an angle, and that is half written when it raises."""
+    """A force that raises below an angle after writing one of its two outputs."""
     out[1] = 1e6
     if q[0] < parameters[0]:
         raise ValueError("the angle is too low")
@@ -69,7 +69,7 @@ def test_an_exception_in_a_user_function_ends_only_its_own_sample(settings, kind
     alone = simulated(np.flatnonzero(~failed), -1.0)
     for name in COUNTS:
         np.testing.assert_array_equal(getattr(found, name)[~failed], getattr(alone, name), err_msg=name)
-    # the trajectory of a sample that failed is right up to its end, and NaN behind it
+    # the trajectory of a failed sample is correct up to its end, and NaN after it
     times = found.t[None, :] <= found.end_time[failed, None]
     np.testing.assert_array_equal(np.isfinite(found.q[failed]).all(-1), times)
     np.testing.assert_array_equal(found.q[failed][times], free.q[failed][times])
@@ -109,7 +109,7 @@ def test_on_failure_raise_raises_an_error_with_the_same_message(settings):
 
 
 def test_exceptions_in_object_mode_are_reported():
-    """They leave Python's own error indicator behind, which compiled code does not see."""
+    """They set Python's error indicator, which compiled code does not check."""
 
     @numba.njit
     def looks_up(t, q, qd, parameters, out):
@@ -150,7 +150,7 @@ def test_an_exception_at_the_start_ends_the_sample_at_the_start():
 
 
 def test_torques_are_nan_at_saved_states_for_which_the_function_raises():
-    """It was called at other times, and did not raise there."""
+    """The function was called at other times, at which it did not raise."""
 
     def not_there(t, q, qd, parameters, out):
         if t == 0.15:
@@ -159,7 +159,7 @@ def test_torques_are_nan_at_saved_states_for_which_the_function_raises():
 
     settings = {"method": "rk4", "step": 0.1, "save_at": [0.0, 0.15, 0.2]}
     motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], **settings)
-    # a step of rk4 evaluates at its beginning, middle and end; 0.15 is a saved time, so steps are 0.075 and 0.05 long
+    # rk4 evaluates at the beginning, middle and end of a step; the saved time 0.15 gives steps of 0.075 and 0.05
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], save_at=[0.0, 0.15, 0.2])
     assert motion.success
@@ -181,7 +181,7 @@ def slider(**passive):
 
 
 def test_a_user_function_receives_only_times_and_states_of_its_sample():
-    """Also while other lanes take their next samples, one after the other."""
+    """Also while other lanes start their next samples."""
     stop = rb.Event("slide", value=np.linspace(0.2, 0.95, 64))
     start = np.zeros((64, 1)), np.ones((64, 1))
     drives = [rb.UserForces(off_its_solution)]
@@ -197,7 +197,7 @@ def beyond(t, q, qd, parameters, out):
 
 @STEPPERS
 def test_events_of_a_step_that_fails_are_not_recorded(settings):
-    """The first event would happen at 0.52, in a step in which the function of the second raises."""
+    """The first event would occur at 0.52, in a step in which the function of the second raises."""
     events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond)]
     settings = settings and settings | {"step": 0.25}
     motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings)
@@ -279,7 +279,7 @@ def test_a_function_that_numba_cannot_compile_is_refused_before_the_simulation(f
             assert word in message
 
 
-@pytest.mark.plain_python  # where float32 need not be compiled
+@pytest.mark.plain_python  # to avoid the compilation for float32
 def test_an_exception_in_a_float32_simulation_is_reported():
     def above(t, q, qd, parameters, out):
         if parameters[0] > 0.1:

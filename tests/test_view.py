@@ -3,8 +3,12 @@
 The tests in a browser need one called chromium, chromium-browser or google-chrome; `.ci/run` sees to it.
 """
 
+import functools
 import io
+import os
 import shutil
+import subprocess
+import sys
 import time
 
 import imageio_ffmpeg
@@ -12,14 +16,19 @@ import matplotlib.image as matplotlib_image
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.spatial.transform import Rotation
 
 import rbchain as rb
-from rbchain.view.scene import scene_of_motion
-from rbchain.view.shapes import box_of_inertia, shapes_of
+from rbchain.progress import progress
+from rbchain.view import film as film_module
+from rbchain.view import meshes
+from rbchain.view.painting import Painting
+from rbchain.view.scene import quaternions, scene_at_rest, scene_of_motion
+from rbchain.view.shapes import box_of_inertia, ellipsoids_of, shapes_of, sizes_of
 
 from .conftest import HANG_LIMIT
 
-# what viser and Playwright do with the packages they stand on is theirs
+# viser and Playwright use deprecated functions of other packages
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # software rendering: a test machine has no graphics card
@@ -45,7 +54,7 @@ def swing():
 
 
 def swing_of(chains):
-    """Double pendulums: few for the browser, which draws without a graphics card."""
+    """Simulate double pendulums. The browser draws without a graphics card, so that they must be few."""
     q = 0.5 * np.random.default_rng(0).standard_normal((chains, 2))
     return rb.Model.serial_chain(2).simulate(q, np.zeros((chains, 2)), 1.0, save_at=31)
 
@@ -59,7 +68,7 @@ def opened(browser, url, offline=False):
 
 
 def pixels(page):
-    """The picture itself, without controls: (height, width, 3), 0 to 1."""
+    """Return the picture without controls: (height, width, 3), 0 to 1."""
     clip = {"x": 0, "y": 150, "width": 470, "height": 240}
     return matplotlib_image.imread(io.BytesIO(page.screenshot(clip=clip)))[..., :3]
 
@@ -72,7 +81,7 @@ def wait_until(condition):
 
 
 def coloured(picture):
-    """How many pixels have a colour, as bodies do and the grid does not."""
+    """Count the coloured pixels: bodies have a colour and the grid has none."""
     return int((np.ptp(picture, axis=-1) > 0.15).sum())
 
 
@@ -166,7 +175,7 @@ def test_a_model_with_every_joint_type_can_be_drawn():
 
 
 def test_interpolation_of_a_steady_spin_is_exact():
-    """About a principal axis a free body turns steadily, and a cubic of a straight line is that line."""
+    """A free body spins steadily about a principal axis, and cubic interpolation of a straight line is exact."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("top", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.2, 0.3), mass=1.0))
     motion = builder.build().simulate([[0, 0, 0, 0, 0, 0, 1.0]], [[0.1, 0, 0, 0, 0, 2.0]], 1.0, save_at=3)
@@ -177,7 +186,7 @@ def test_interpolation_of_a_steady_spin_is_exact():
 
 
 def test_interpolation_of_a_swing_converges_with_fourth_order():
-    """The error falls with the fourth power of the time between saved states."""
+    """The error decreases with the fourth power of the time between saved states."""
     rod = rb.Model.serial_chain(1)
     exact = rod.simulate([[0.0]], [[0.0]], 1.0, save_at=801, rtol=1e-12, atol=1e-14)
     errors = []
@@ -244,7 +253,7 @@ def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
 
 
 def test_a_picture_contains_all_shapes_of_a_mechanism():
-    """The edges of the picture stay empty, though the visuals reach far beyond joints and centres of mass."""
+    """The edges of the picture stay empty, although the visuals extend far beyond joints and centres of mass."""
     builder = rb.ModelBuilder()
     looks = [rb.Visual("box", (0.1, 0.1, 4.0), rb.Pose((0, 0, 2.0)), colour=(1, 0, 0))]
     builder.add_body("pole", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, 0.1)), visuals=looks)
@@ -276,7 +285,7 @@ def test_sliders_cover_the_joint_limits(limits):
 
 
 def test_a_short_motion_plays():
-    """Its clock is finer than what its slider shows."""
+    """Its clock has a finer resolution than its slider."""
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[3.0]], 0.004, method="rk4", step=1e-3, save_at=5)
     viewer = motion.view(port=0)
     try:
@@ -322,3 +331,197 @@ def test_a_damaged_mesh_is_left_out_with_a_warning(tmp_path, name, text):
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), visuals=looks)
     with pytest.warns(UserWarning, match=f"{name} cannot be read"):
         assert shapes_of(builder.build())
+
+
+def arm_of_size(length):
+    """Three links of this length, m, of steel."""
+    builder = rb.ModelBuilder()
+    rod = rb.Inertia.box((length, length / 10, length / 10), mass=78.5 * length**3, cg=(length / 2, 0, 0))
+    for i, axis in enumerate([(0, 0, 1), (0, 1, 0), (0, 1, 0)]):
+        placement = rb.Pose((length if i else 0.0, 0, 0))
+        parent = f"link{i - 1}" if i else None
+        builder.add_body(f"link{i}", parent=parent, joint=rb.Revolute(axis), placement=placement, inertia=rod)
+    return builder.build()
+
+
+MECHANISMS = {
+    "small arm": (lambda: rb.Model.serial_chain(3), None),
+    "puma": (lambda: rb.load("examples/puma560.urdf"), None),
+    "straight chain": (lambda: rb.Model.serial_chain(60), None),
+    "coiled chain": (lambda: rb.Model.serial_chain(60), np.full(60, 0.3)),
+    "links of 10 m": (lambda: arm_of_size(10.0), np.array([0.3, -0.5, 0.8])),
+    "links of 1 cm": (lambda: arm_of_size(0.01), np.array([0.3, -0.5, 0.8])),
+}
+
+
+@pytest.fixture(params=MECHANISMS, scope="module")
+def mechanism(request):
+    build, q = MECHANISMS[request.param]
+    model = build()
+    return model, model.neutral() if q is None else q
+
+
+@pytest.mark.parametrize("width", [0.75, 1.0, 2.0])
+def test_the_first_camera_position_shows_the_whole_mechanism(mechanism, width):
+    """In windows of several ratios of width to height: all corners of bodies and arrows are in the picture."""
+    model, q = mechanism
+    viewer = model.view(q, port=0, show=("bodies", "reactions"))
+    try:
+        camera, scene = viewer._server.initial_camera, viewer._stage.scene
+        points = [scene.arrows(0).reshape(-1, 3)]
+        for shape in viewer._stage.shapes:
+            points.append(shape.vertices @ scene.rotation[0, 0, shape.body].T + scene.translation[0, 0, shape.body])
+        towards = camera.position - camera.look_at
+        right = np.cross(camera.up, towards)
+        axes = [axis / np.linalg.norm(axis) for axis in (right, np.cross(towards, right), towards)]
+        x, y, z = np.array(axes) @ (np.concatenate(points) - camera.position).T
+        half = np.tan(camera.fov / 2)
+        assert np.abs(x / z).max() < half * width
+        assert np.abs(y / z).max() < half
+        assert max(np.abs(x / z).max() / width, np.abs(y / z).max()) > 0.1 * half  # and is not a dot
+        assert camera.near < -z.max()
+        assert -z.min() < camera.far
+    finally:
+        viewer.close()
+
+
+def test_arrows_and_ellipsoids_suit_the_mechanism(mechanism):
+    model, q = mechanism
+    sizes, scene = sizes_of(model), scene_at_rest(model, q)
+    arrows = scene.arrows(0)
+    span = np.linalg.norm(np.ptp(scene.translation[0, 0], axis=0))
+    assert 0.05 * span < np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=1).max() < 0.5 * sizes.extent
+    assert 0.003 * sizes.extent <= sizes.thickness <= 0.02 * sizes.extent
+    for ellipsoid in ellipsoids_of(model):
+        center = model.cg[ellipsoid.body]
+        assert np.linalg.norm(ellipsoid.vertices - center, axis=1).max() <= 0.5 * sizes.extent + 1e-12
+
+
+def test_what_is_drawn_scales_with_the_mechanism():
+    small, large = (sizes_of(arm_of_size(length)) for length in (0.01, 10.0))
+    np.testing.assert_allclose([large.extent, large.thickness], 1000 * np.array([small.extent, small.thickness]))
+
+
+def test_links_of_a_long_chain_are_thinner_than_long():
+    assert sizes_of(rb.Model.serial_chain(100)).thickness < 0.5 * 0.25  # links are 0.25 m long
+
+
+def test_a_body_without_length_has_the_size_of_its_inertia():
+    builder = rb.ModelBuilder()
+    builder.add_body("satellite", joint=rb.Free(), inertia=rb.Inertia.box((2.0, 1.0, 1.0), mass=100.0))
+    (shape,) = shapes_of(builder.build())
+    np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), (2.0, 1.0, 1.0), rtol=1e-12)
+
+
+def volume(vertices, faces):
+    """By the divergence theorem; positive if the corners of faces run counter-clockwise as seen from outside."""
+    a, b, c = np.moveaxis(vertices[faces], 1, 0)
+    return np.einsum("ni,ni->", a, np.cross(b, c)) / 6
+
+
+@pytest.mark.parametrize("segments", [6, 20, 200])
+def test_solids_have_their_volumes(segments):
+    circle = segments / 2 * np.sin(2 * np.pi / segments)  # area of the polygon in a circle of radius 1
+    assert volume(*meshes.box((1.0, 2.0, 3.0))) == pytest.approx(6.0, rel=1e-12)
+    assert volume(*meshes.cylinder(0.5, 2.0, segments)) == pytest.approx(0.25 * circle * 2.0, rel=1e-12)
+    ball, capsule = volume(*meshes.ball(segments)), volume(*meshes.capsule(1.0, 3.0, segments))
+    assert circle * 3.0 < capsule < np.pi * (3.0 + 4 / 3)
+    if segments == 200:
+        assert ball == pytest.approx(4 / 3 * np.pi, rel=1e-3)
+        assert capsule == pytest.approx(np.pi * (3.0 + 4 / 3), rel=1e-3)
+
+
+def test_quaternions_are_those_of_scipy():
+    turns = Rotation.random(1000, rng=0)
+    half_turns = Rotation.from_rotvec(np.pi * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0.6, 0.8], [0, 0, 0]]))
+    for rotations in (turns, half_turns):
+        found, expected = quaternions(rotations.as_matrix()), rotations.as_quat(scalar_first=True)
+        sign = np.sign(np.einsum("ni,ni->n", found, expected))[:, None]
+        np.testing.assert_allclose(sign * found, expected, atol=1e-15 * 4)
+
+
+def test_pictures_of_many_bodies_have_few_triangles():
+    """A round link that is a few pixels thick needs few segments."""
+    triangles = {}
+    for n in (3, 200):
+        painting = Painting(scene_at_rest(rb.Model.serial_chain(n), np.zeros(n)), ("bodies",), (800, 600))
+        triangles[n] = len(painting.surfaces.faces) / n
+    assert triangles[3] > 200
+    assert triangles[200] < 60
+
+
+def test_near_triangles_hide_far_ones():
+    """A red plate between the camera and a blue one hides it, whatever order the bodies have."""
+    for order in (("red", "blue"), ("blue", "red")):
+        builder = rb.ModelBuilder()
+        for name in order:
+            # a plate is 1 m wide; the camera looks from the side of negative y
+            at = rb.Pose((0.0, -0.2 if name == "red" else 0.2, 0.0))
+            plate = rb.Visual("box", (1.0, 0.02, 1.0), at, colour=(1, 0, 0) if name == "red" else (0, 0, 1))
+            builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.sphere(0.1, mass=1.0), visuals=[plate])
+        drawn = io.BytesIO()
+        builder.build().picture(size=(200, 200)).savefig(drawn, format="png")
+        drawn.seek(0)
+        middle = matplotlib_image.imread(drawn)[95:105, 95:105, :3]
+        assert middle[..., 0].min() > 0.3
+        assert middle[..., 2].max() < 0.1  # the edge between two triangles is slightly transparent
+
+
+def test_reactions_are_computed_when_they_are_first_shown():
+    viewer = rb.Model.serial_chain(2).view(port=0)
+    try:
+        scene = viewer._stage.scene
+        assert "reactions" not in vars(scene)
+        viewer._set_visible("reactions", True)
+        assert "reactions" in vars(scene)
+        (arrows,) = viewer._stage.layers["reactions"]
+        np.testing.assert_allclose(arrows.points, scene.arrows(0), atol=1e-6)
+    finally:
+        viewer.close()
+
+
+@pytest.fixture(scope="module")
+def in_water():
+    builder = rb.ModelBuilder(fluid_density=1000.0)
+    water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
+    return builder.build().simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.01, save_at=3)
+
+
+def test_a_film_without_the_reactions_that_it_should_show_says_why(in_water, tmp_path):
+    with pytest.warns(UserWarning, match="joint reactions are not shown: reactions"):
+        (file, _) = in_water.film(tmp_path / "arm.png", fps=10, show=("bodies", "reactions"), size=(100, 80))
+    assert file.exists()
+
+
+def test_the_page_says_why_reactions_are_not_shown(in_water):
+    viewer = in_water.view(port=0)
+    try:
+        viewer._set_visible("reactions", True)
+        assert "reactions" in viewer._problem.content
+        viewer._set_visible("frames", True)
+        assert viewer._problem.content == ""
+    finally:
+        viewer.close()
+
+
+@pytest.mark.parametrize("ending", ["html", "gif", "mp4", "png"])
+def test_a_film_reports_its_progress(swing, tmp_path, monkeypatch, caplog, ending):
+    monkeypatch.setattr(film_module, "progress", functools.partial(progress, after=0.0))
+    caplog.set_level("INFO", "rbchain")
+    swing.film(tmp_path / f"swing.{ending}", fps=2, size=(100, 80))
+    assert f"Writing swing.{ending}: 3/3" in caplog.text
+
+
+def test_the_viewer_starts_without_packages_that_are_slow_to_import():
+    """Each of them takes about as long to import as everything else."""
+    script = """
+import sys, rbchain as rb
+rb.load("examples/puma560.urdf").view(port=0).close()
+print(sorted({"trimesh", "matplotlib", "networkx", "pandas", "mujoco"} & set(sys.modules)))
+"""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split("\n")[-2] == "[]"

@@ -1,4 +1,4 @@
-"""Bodies in water: against Kirchhoff's equations written out anew, sums over Jacobians, and Lamb's figures."""
+"""Bodies in water: compared with Kirchhoff's equations, sums over Jacobians, and Lamb's values."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ KINDS = {
 
 
 def immersed_tree(kinds, drag=1.0, seed=3):
-    """A tree of bodies whose added mass and damping are as general as they can be."""
+    """A tree of bodies with full added-mass and damping matrices."""
     rng = np.random.default_rng(seed)
     builder = rb.ModelBuilder(gravity=rng.normal(size=3) * 5, fluid_density=1000.0)
     for i, p in enumerate(TREE):
@@ -82,7 +82,7 @@ def test_mass_matrix_is_the_sum_of_all_added_masses(kinds):
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_water_forces_satisfy_kirchhoffs_equations_for_each_body(kinds):
-    """Bias and gravity forces less those in air: cross terms of A v in body axes, and buoyancy at its centre."""
+    """Bias and gravity forces minus those in air are the cross terms of A v in body axes and the buoyancy."""
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
     added = model.added_mass + model.fluid_density * model.added_volume
@@ -92,7 +92,7 @@ def test_water_forces_satisfy_kirchhoffs_equations_for_each_body(kinds):
     for b, J in body_jacobians(model, q):
         v = times(J, qd)
         lin, ang = v[:, :3], v[:, 3:]
-        # rates of v in body axes: a turning frame
+        # the rate of v in body axes, a rotating frame
         rate = np.concatenate([accelerations[:, b, :3], accelerations[:, b, 3:]], -1).reshape(-1, 2, 3)
         rate = np.einsum("...ji,...kj->...ki", rotation[:, b], rate)
         rate = np.concatenate([rate[:, 0] - np.cross(ang, lin), rate[:, 1]], -1)
@@ -124,7 +124,7 @@ def test_inverse_dynamics_in_water_is_the_sum_of_its_terms(kinds):
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_the_rate_of_the_mass_matrix_in_water_agrees_with_the_coriolis_matrix(kinds):
-    """dH/dt = C + C^T, so that dH/dt - 2 C is skew-symmetric; the difference of fourth order errs by h^4."""
+    """dH/dt = C + C^T, so that dH/dt - 2 C is skew-symmetric. The error of the fourth-order difference is O(h^4)."""
     model = immersed_tree(KINDS[kinds])
     q, qd, _ = state(model)
     H = [model.mass_matrix(model.integrate(q, s * 1e-3 * qd)) for s in (-2, -1, 1, 2)]
@@ -139,7 +139,7 @@ def test_power_of_the_joint_forces_is_the_rate_of_energy(kinds):
     q, qd, qdd = state(model)
     energies = []
     for s in (-2e-3, -1e-3, 1e-3, 2e-3):
-        # to second order along the motion, as a first derivative of fourth order does not see less
+        # to second order along the motion, as the fourth-order difference requires
         middle = qd + s / 2 * qdd
         energies.append(sum(model.energy(model.integrate(q, s * middle), qd + s * qdd)))
     rate = (8 * (energies[2] - energies[1]) - (energies[3] - energies[0])) / 12e-3
@@ -168,7 +168,7 @@ def test_drag_is_the_sum_over_bodies_and_strips(kinds):
         force = np.concatenate([force[:, :3] @ frame.rotation.T, force[:, 3:] @ frame.rotation.T], -1)
         force[:, 3:] += np.cross(frame.translation, force[:, :3])
         expected += times(np.swapaxes(J, -1, -2), force)
-    # four points of Gauss and Legendre on |u| u, whose root is smooth unless the strip turns about a point of itself
+    # Gauss-Legendre quadrature with four points; |u| u is smooth unless the strip rotates about a point of itself
     np.testing.assert_allclose(model.passive_forces(q, qd), expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
 
@@ -204,7 +204,7 @@ def test_a_sinking_sphere_follows_the_closed_form():
 @pytest.mark.parametrize("density", [2500.0, 300.0])
 @pytest.mark.parametrize("axis", range(3))
 def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, density):
-    """Without drag it falls with (weight - buoyancy) / (m + k displaced mass); k from Lamb's integral by quadrature."""
+    """Without drag, its acceleration is (weight - buoyancy) / (m + k displaced mass), with k from Lamb's integral."""
     semi_axes, gravity = np.array([0.3, 0.2, 0.1]), -9.81 * np.eye(3)[axis]
     builder = rb.ModelBuilder(gravity=gravity, fluid_density=1000.0)
     volume = 4 / 3 * np.pi * semi_axes.prod()
@@ -222,7 +222,7 @@ def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, d
 
 
 def test_a_body_drifting_with_the_current_keeps_its_velocity():
-    """A body of the water's density, without weight, in a current that changes: it moves as the water would."""
+    """A neutrally buoyant body without gravity moves like the water in a changing current."""
     model = ball(density=1000.0, drag=1.0).vary(gravity=(0, 0, 0))
     wave = rb.Signal.sines(0.3, 2.0, phase=0.4)
     start = np.array([0.5, wave(0.0), 0, 0, 0, 0.2])
@@ -235,7 +235,7 @@ def test_a_body_drifting_with_the_current_keeps_its_velocity():
 
 
 def test_a_steady_current_is_equivalent_to_a_moving_frame():
-    """Galilei: seen from the current, the body moves as in still water."""
+    """By Galilean invariance, the body moves relative to the current as in still water."""
     model = immersed_tree(("free",), seed=5)
     model = rb.Model(dataclasses.replace(model.description, gravity=np.zeros(3)))
     q, qd, _ = (x[0] for x in state(model))
@@ -243,7 +243,7 @@ def test_a_steady_current_is_equivalent_to_a_moving_frame():
     root = qd.copy()
     rotation = model.body_poses(q).rotation[0]
     root[:3] += rotation.T @ stream
-    # the model's joints below the first are free ones against their parents: only the root's velocity changes
+    # velocities of the other joints are relative to their parents, so only the root's velocity changes
     settings = {"rtol": 1e-7, "atol": 1e-9}
     still = model.simulate(q, qd, 0.02, **settings)
     drifting = model.simulate(q, root, 0.02, forces=[rb.Current(tuple(stream))], **settings)
@@ -265,7 +265,7 @@ def test_added_masses_of_ellipsoids_agree_with_lamb():
     np.testing.assert_allclose(np.diag(sphere.added_volume)[:3], sphere.volume / 2, rtol=1e-12)
     assert not sphere.added_volume[3:].any()
     disc = np.diag(rb.Immersion.ellipsoid((1e-5, 1.0, 1.0)).added_volume)
-    # section 108: a disc moved broadside carries 8/3 a^3, turned about a diameter 16/45 a^5
+    # section 108: the added mass of a disc moving broadside is 8/3 a^3, the added inertia about a diameter 16/45 a^5
     np.testing.assert_allclose(disc[[0, 4]], [8 / 3, 16 / 45], rtol=1e-4)
 
 
@@ -291,7 +291,7 @@ def test_zero_fluid_density_means_air():
 
 @pytest.mark.parametrize("field", ["fluid_density", "volume", "linear_damping", "strip_drag", "mass", "inertia", "cg"])
 def test_samples_with_different_water_parameters_equal_single_models(field):
-    """Whichever comes first: also one that is dry, or has nothing that the water could act on."""
+    """The first sample may be in air, or have no field on which water acts."""
     model = immersed_tree(KINDS["one_dof_tree"])
     q, qd, qdd = (x[:2] for x in state(model))
     own = np.stack([0.0 * getattr(model, field) if field not in ("mass", "inertia") else getattr(model, field)] * 2)

@@ -1,4 +1,4 @@
-"""An Inertia is taken wherever mass, centre of mass and tensor of a body are, and means the same."""
+"""An Inertia may replace mass, centre of mass and tensor everywhere, and has the same meaning."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_payloads_per_sample_may_be_a_list_of_inertias():
 
 
 def test_a_payload_equals_a_fixed_body():
-    """Against the builder, which joins the bodies by itself."""
+    """Compared with the builder, which merges fixed bodies."""
     load, pose = random_inertia(RNG), rb.Pose((0.1, 0.2, 0.3), random_rotation(RNG))
     rod = rb.Inertia.rod(1.0, mass=2.0)
     models = []
@@ -59,13 +59,13 @@ def test_a_payload_equals_a_fixed_body():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "there is no mass"),
-        ({"cg": (1, 0, 0)}, "there is no mass"),
+        ({}, "the mass is missing; expected mass="),
+        ({"cg": (1, 0, 0)}, "the mass is missing; expected mass="),
         ({"mass": rb.Inertia(1.0)}, "mass is an Inertia"),
         ({"mass": rb.Inertia(1.0), "inertia": (1, 1, 1)}, "mass is an Inertia"),
-        ({"mass": 1.0, "inertia": rb.Inertia(1.0)}, "mass or cg is given besides"),
-        ({"cg": (1, 0, 0), "inertia": rb.Inertia(1.0)}, "mass or cg is given besides"),
-        ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "mass or cg is given besides"),
+        ({"mass": 1.0, "inertia": rb.Inertia(1.0)}, "but mass or cg is given as well"),
+        ({"cg": (1, 0, 0), "inertia": rb.Inertia(1.0)}, "but mass or cg is given as well"),
+        ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "but mass or cg is given as well"),
     ],
 )
 def test_a_payload_given_twice_is_refused(given, sentence):

@@ -1,4 +1,4 @@
-"""Worlds put together in other units, of named materials, from meshes: against closed forms and exact factors."""
+"""Units, materials and meshes of a ModelBuilder, compared with closed forms and exact factors."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ POUND_FORCE = POUND * 9.80665
 
 
 def assert_same(found, expected, tolerance=1e-13):
-    """Mass properties, each to a tolerance relative to its size."""
+    """Compare mass properties to a relative tolerance."""
     assert found.mass == pytest.approx(expected.mass, rel=tolerance)
     np.testing.assert_allclose(found.cg, expected.cg, rtol=0, atol=tolerance * max(1.0, np.abs(expected.cg).max()))
     np.testing.assert_allclose(found.inertia, expected.inertia, rtol=0, atol=tolerance * np.abs(expected.inertia).max())
@@ -44,13 +44,13 @@ def test_every_material_and_alias_has_a_density():
 
 @pytest.mark.parametrize("wrong", ["unobtainium", "", 0, -1.0, np.nan, np.inf, None, [7850], True])
 def test_an_unknown_material_is_refused_with_the_known_names(wrong):
-    with pytest.raises(rb.ModelError, match=r"(unknown|density (is|has) .*; expected ).*ABS, .*steel, .*water"):
+    with pytest.raises(rb.ModelError, match=r"(material|density) (is|has) .*; expected .*ABS, .*steel, .*water"):
         density_of(wrong)
 
 
 # Units
 
-# In SI: what 1 is in each system, by definition.
+# The SI value of 1 in each system, by definition.
 FACTORS = {
     "SI": dict.fromkeys(SI, 1.0),
     "mm-kg-s": {"length": 1e-3, "inertia": 1e-6, "density": 1e9, "force": 1e-3, "moment": 1e-6, "gravity": 1e-3}
@@ -122,14 +122,14 @@ def test_quantities_of_any_pint_registry_are_converted():
 @pytest.mark.parametrize(
     "value, dimension, sentence",
     [
-        ("30 cm", "mass", "mass is '30 cm'; expected a mass such as kg"),
-        ("5 kg", "force", "force is '5 kg'; expected a force such as N"),
-        ("3 lbf", "inertia", "inertia is '3 lbf'; expected an inertia such as kg m.2"),
-        ("30", "length", "length is '30'; expected a length such as m"),
-        ("30", "angle", "angle is '30'; expected an angle such as rad"),
+        ("30 cm", "mass", "mass is '30 cm'; expected a mass such as '1 kg'"),
+        ("5 kg", "force", "force is '5 kg'; expected a force such as '1 N'"),
+        ("3 lbf", "inertia", "inertia is '3 lbf'; expected an inertia such as '1 kg m.2'"),
+        ("30", "length", "length is '30'; expected a length such as '1 m'"),
+        ("30", "angle", "angle is '30'; expected an angle such as '1 rad'"),
         ("30 %", "angle", "angle is '30 %'"),
         ("3 m/m", "angle", "angle is '3 m/m'"),
-        ("3 foos", "length", "length is '3 foos'; expected a length such as m"),
+        ("3 foos", "length", "length is '3 foos'; expected a length such as '1 m'"),
         ("cm", "length", "length is 'cm'"),
         ("", "length", "length is ''"),
         ("1 + 2 m", "length", "length is '1 . 2 m'"),
@@ -138,7 +138,7 @@ def test_quantities_of_any_pint_registry_are_converted():
         ("1e999 m", "length", "length is inf; expected finite numbers"),
         ("20 degC", "length", "length is '20 degC'"),
         (["30 cm", "2 kg"], "length", "length is '2 kg'"),
-        (pint.Quantity(3.0, "s"), "mass", "mass is '3.0 second'; expected a mass such as kg"),
+        (pint.Quantity(3.0, "s"), "mass", "mass is '3.0 second'; expected a mass such as '1 kg'"),
         (pint.Quantity(3.0, ""), "angle", "angle is '3.0 dimensionless'"),
         (None, "mass", "mass is None; expected real numbers"),
         (np.inf, "mass", "mass is inf; expected finite numbers"),
@@ -152,7 +152,7 @@ def test_values_of_the_wrong_dimension_are_refused_by_name(value, dimension, sen
 
 
 def test_an_unknown_system_of_units_is_refused():
-    with pytest.raises(rb.ModelError, match="units are 'mks'; expected one of SI, mm-kg-s"):
+    with pytest.raises(rb.ModelError, match="units is 'mks'; expected one of SI, mm-kg-s"):
         Units("mks")
     with pytest.raises(rb.ModelError, match="degrees is 'no'; expected True or False"):
         Units("SI", degrees="no")
@@ -175,8 +175,8 @@ def test_shapes_in_other_units_give_the_same_inertias(system, shape):
     there = length / of["length"], density / of["density"], moved / of["length"]
     here = units.length(there[0]), units.density(there[1]), units.length(there[2])
     assert_same(made(*here), made(length, density, moved))
-    # and mass properties computed there, carried over
-    theirs = made(*there)  # mass in density times length cubed
+    # and mass properties computed there and converted
+    theirs = made(*there)  # mass as density times length cubed
     mass = theirs.mass * of["density"] * of["length"] ** 3
     expected = made(length, density, moved)
     assert mass == pytest.approx(expected.mass, rel=1e-13)
@@ -227,7 +227,7 @@ def saved(tmp_path):
 @pytest.mark.parametrize("ending", ["stl", "STL", "obj"])
 def test_meshes_of_a_cube_and_a_tetrahedron_have_the_closed_form_inertias(saved, ending):
     cube = trimesh.creation.box(extents=(0.5, 0.25, 2.0))
-    cube.apply_translation((1.0, -0.5, 4.0))  # exact in float32, as a binary STL has it
+    cube.apply_translation((1.0, -0.5, 4.0))  # exact in float32, the precision of a binary STL
     path = saved(cube, ending)
     expected = rb.Inertia.box((0.5, 0.25, 2.0), density=7850, cg=(1.0, -0.5, 4.0))
     assert_same(inertia_of_mesh(path, density="Steel"), expected)
@@ -304,14 +304,17 @@ def beside(mesh, other, distance=5.0):
     "spoil, sentence",
     [
         (with_a_hole, "not closed: 3 of its edges do not join two triangles; expected a surface without holes"),
-        (inside_out, "encloses the volume -8; expected a positive one"),
-        (one_turned, "neighbouring triangles turn in opposite ways"),
+        (inside_out, "encloses the volume -8; expected a positive volume"),
+        (one_turned, "neighbouring triangles have opposite orientations"),
         (lambda cube: beside(cube, with_a_hole(cube)), "not closed: 3 of its edges"),
         (
             lambda cube: beside(cube, inside_out(cube.copy().apply_scale(0.5))),
-            "part 2 of 2 there is material 0 times",
+            r"part 2 of 2 of the mesh is inside out or lies inside another part \(winding number 0 below",
         ),
-        (lambda cube: beside(cube, cube.copy().apply_scale(0.5), 0.0), "there is material 2 times; expected once"),
+        (
+            lambda cube: beside(cube, cube.copy().apply_scale(0.5), 0.0),
+            r"lies inside another part \(winding number 2 below its surface\); expected 1",
+        ),
         (lambda cube: beside(cube, cube, 2.0), "edges do not join two triangles"),
         (lambda cube: trimesh.Trimesh(cube.vertices * [1, 1, 0], cube.faces, process=False), "encloses the volume 0"),
         (lambda cube: trimesh.Trimesh(cube.vertices * [0, 0, 0], cube.faces, process=False), "has no triangles"),
@@ -334,9 +337,9 @@ def test_a_mesh_that_is_not_closed_is_refused(saved, spoil, sentence, ending):
         ("mesh.stl", b"\x00" * 83, "no triangles"),
         ("mesh.stl", b"\x00" * 80 + b"\x05\x00\x00\x00" + b"\x00" * 60, "no triangles"),
         ("mesh.obj", b"v 0 0 0\nv 1 0 0\n", "mesh"),
-        ("mesh.obj", b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "not finite"),
+        ("mesh.obj", b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "some coordinates are NaN or infinite"),
         ("mesh.obj", b"v 0 0 0\nv 1 0 0\nf 1 2 7\n", "cannot be read"),
-        ("mesh.ply", b"ply\n", "rbchain reads meshes that end in .stl or .obj; found .ply"),
+        ("mesh.ply", b"ply\n", "the name ends in '.ply'; expected a mesh, '.stl' or '.obj'"),
     ],
 )
 def test_files_without_a_mesh_are_refused(tmp_path, name, text, sentence):
@@ -356,10 +359,10 @@ def test_a_missing_mesh_file_is_named(tmp_path):
     [
         ({}, "mass is None and density is None; expected exactly one of them"),
         ({"mass": 1.0, "density": "steel"}, "expected exactly one of them"),
-        ({"density": "stone"}, "material 'stone' is unknown"),
+        ({"density": "stone"}, "material is 'stone'; expected a density in kg/m.3, or one of ABS"),
         ({"mass": -1.0}, "mass is -1.0; expected a positive number"),
         ({"mass": "heavy"}, "mass is 'heavy'"),
-        ({"mass": 1.0, "units": 0.0}, "units is 0.0; expected a positive number .of metres.. Names .*: m, cm, mm, in"),
+        ({"mass": 1.0, "units": 0.0}, "units is 0.0; expected a positive number .* in m., or one of m, cm, mm, in"),
         ({"mass": 1.0, "units": "furlong"}, "units is 'furlong'"),
     ],
 )
@@ -368,7 +371,7 @@ def test_invalid_settings_of_a_mesh_are_refused(saved, settings, sentence):
         inertia_of_mesh(saved(trimesh.creation.box()), **settings)
 
 
-# What is optional
+# Optional packages
 
 WITHOUT = """
 import sys

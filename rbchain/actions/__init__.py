@@ -1,1 +1,1 @@
-"""What acts on a mechanism over time: drives, wrenches, events; and the signals they follow."""
+"""Drives, wrenches and events over time, the signals that they follow, and their arrays for the kernels."""

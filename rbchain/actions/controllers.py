@@ -1,4 +1,4 @@
-"""Choose the model with which `PrescribedForce`, `PID` and `ComputedTorque` compute joint forces from the state."""
+"""Choose the model that controllers use: `PrescribedForce`, `PID` and `ComputedTorque`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..core.tree import layout
 from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
 from ..errors import StateError
+from ..real_arrays import excerpt
 from .drives import PID, ComputedTorque, Drive, PrescribedForce
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..kernel_model import KernelModel
 
 NOMINAL, TRUE = "nominal", "true"
-# Rows of the topology in which two models of one mechanism agree; the others follow from them or are not used.
+# Rows of the topology that must be equal for the models; the others follow from them or are not used.
 SAME_TREE = (
     layout.TOPOLOGY_PARENT,
     layout.TOPOLOGY_JOINT,
@@ -29,9 +30,9 @@ SAME_TREE = (
 
 
 def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, ...]) -> Model:
-    """The model that the controllers among the drives use: one for all of them.
+    """Return the model that all controllers among the drives use; the simulated model if there are none.
 
-    Raises StateError if they name several, or one that is not a model of this mechanism.
+    Raises StateError if they use several models, or a model of a different mechanism.
     """
     found: Model | None = None
     for drive in drives:
@@ -41,17 +42,22 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
         needs_model = isinstance(drive, ComputedTorque) or bool(drive.gravity_compensation)
         if not needs_model:
             if drive.model != NOMINAL:
-                raise StateError(f"{what}: it has a model but no gravity_compensation; expected both or neither")
+                raise StateError(
+                    f"{what}: it has a model but no gravity_compensation, so the model is not used; set "
+                    "gravity_compensation=True, or remove model"
+                )
             continue
         own = _model_of(model, what, drive.model, batch)
         if found is not None and own is not found:
-            raise StateError(f"{what}: its model is not that of the other drives; expected one model for all of them")
+            raise StateError(
+                f"{what}: its model is not that of the other drives; expected the same model for all drives"
+            )
         found = own
     return model if found is None else found
 
 
 def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
-    """The model that a drive uses: the nominal one, the true one, or another."""
+    """Return the model that one drive uses: the nominal model, the simulated model, or another one."""
     if isinstance(given, str) and given in (NOMINAL, TRUE):
         return model.nominal if given == NOMINAL else model
     if not isinstance(given, type(model)):
@@ -60,25 +66,31 @@ def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...
         return model
     _check_same_tree(model, what, given)
     if given.batch_shape not in ((), batch):
-        raise StateError(f"{what}: its model has batch shape {given.batch_shape}; expected () or the batch's, {batch}")
+        raise StateError(
+            f"{what}: its model has batch shape {given.batch_shape}; expected () or that of the initial states, {batch}"
+        )
     if given.in_water and not model.in_water:
-        raise StateError(f"{what}: its model is in water, the simulated model is not; expected a model without fluid")
+        raise StateError(
+            f"{what}: its model is in water, the simulated model is not; expected a model without fluid. Use "
+            "its vary(fluid_density=0.0)"
+        )
     return given
 
 
 def _check_same_tree(model: Model, what: str, given: Model) -> None:
+    """Refuse a model with other joints, parents or joint types than the simulated model."""
     own, other = model.kernel_model.topology, given.kernel_model.topology
     if given.joint_names != model.joint_names or own.shape != other.shape:
         raise StateError(
-            f"{what}: its model has the joints {list(given.joint_names)}; expected those of the simulated model, "
-            f"{list(model.joint_names)}"
+            f"{what}: its model has the joints {excerpt([*given.joint_names])}; expected those of the simulated model, "
+            f"{excerpt([*model.joint_names])}"
         )
     if any((own[row] != other[row]).any() for row in SAME_TREE):
         raise StateError(f"{what}: its model has other parents or joint types; expected those of the simulated model")
 
 
 def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:
-    """Parameters and variation of the controllers' model, with as many axes as those of the simulated model."""
+    """Return parameters and variation of the controllers' model, with as many axes as those of the simulated model."""
     if controller is model:
         _, parameters, variation = model.kernel_model.arrays(dtype)
         return parameters, variation
@@ -89,7 +101,7 @@ def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple
 def model_arrays(
     model: KernelModel, actions: Actions | None, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, Variation | None]:
-    """Topology, parameters and variation of the simulated model, with as many axes as those of the controllers'."""
+    """Return topology, parameters and variation of the simulated model, with as many axes as the controllers'."""
     topology, parameters, variation = model.arrays(dtype)
     if actions is None or actions.shared.variation is None or variation is not None:
         return topology, parameters, variation
@@ -97,5 +109,5 @@ def model_arrays(
 
 
 def _of_each_sample(parameters: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, Variation]:
-    """Shared parameters in the form of varied ones: compiled code holds both models in one type."""
+    """Return shared parameters in the form of varied ones, because compiled code needs one type for both models."""
     return parameters[..., None], Variation(np.zeros((0, 2), np.int64), np.zeros((1, 0, 1), dtype))

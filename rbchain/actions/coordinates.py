@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import StateError
+from ..misspelt import did_you_mean
 from ..real_arrays import excerpt
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
     """Return the index in qd of a degree of freedom of a named joint. Raises StateError, which begins with `what`."""
     if joint not in model.joint_names:
-        hint = ""
+        hint = did_you_mean(joint, model.joint_names) if isinstance(joint, str) else ""
         if joint in model.body_names:
             hint = f". The joint of body {joint!r} is {model.joint_names[model.body_names.index(joint)]!r}"
         raise StateError(

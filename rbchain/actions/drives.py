@@ -1,4 +1,4 @@
-"""Drives: the actuator force of a joint over time. `flatten` turns them into arrays for the kernels."""
+"""Drives: laws for the force or the motion of a joint over time. `flatten_drives` turns them into arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
+from ..misspelt import SuggestsAttributes
 from .signals import SignalLike
 
 if TYPE_CHECKING:
@@ -18,23 +19,35 @@ ControllerModel: TypeAlias = Union[str, "Model"]
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedForce:
-    """A motor that gives a force over time.
+class PrescribedForce(SuggestsAttributes):
+    """An actuator force over time.
 
     Parameters
     ----------
     joint : str
         Name of the joint.
     signal : Signal or number, N m or N
-        As everywhere here, an array gives each sample its own.
+        The force. An array has one value for each sample, here and in all drives.
     dof : int
-        Which degree of freedom of the joint.
+        Degree of freedom of the joint, counted from 0.
     gravity_compensation : bool
-        Whether the motor also carries the joint's share of gravity, `gravity_forces(q)`.
-    limit : float, N m or N
-        The most it can give, either way.
+        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
+    limit : float or one for each sample, N m or N
+        Largest actuator force, in both directions.
     model : "nominal", "true" or Model
-        The model of the mechanism that computes the gravity forces, as for `PID`.
+        The model that computes the gravity forces, as for `PID`.
+
+    Examples
+    --------
+    A force of 2 N accelerates a slide of 4 kg by 0.5 m/s^2:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=4.0))
+    >>> motion = builder.build().simulate(
+    ...     [[0.0]], [[0.0]], 1.0, method="rk4", step=0.1, drives=[rb.PrescribedForce("slide", 2.0)])
+    >>> motion.qd[0, -1].round(9).tolist()
+    [0.5]
     """
 
     joint: str
@@ -46,57 +59,95 @@ class PrescribedForce:
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedAcceleration:
-    """A motor that gives whatever force an acceleration over time (rad/s^2, m/s^2) takes: `Trajectory.tau` tells."""
-
-    joint: str
-    signal: SignalLike
-    dof: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class PrescribedVelocity:
-    """A motor that forces a velocity over time (rad/s, m/s), from the start on, whatever the initial state says.
-
-    Its acceleration is the signal's exact derivative: a signal that jumps has none.
-    """
-
-    joint: str
-    signal: SignalLike
-    dof: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class PrescribedPosition:
-    """A motor that forces a position over time (rad, m), from the start on, whatever the initial state says.
-
-    Velocity and acceleration are the signal's exact derivatives: one with kinks, such as a linear table, is refused.
-    """
-
-    joint: str
-    signal: SignalLike
-    dof: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class PID:
-    """A motor that follows a reference: kp e + ki (integral of e) + kd de/dt with e = reference - q.
+class PrescribedAcceleration(SuggestsAttributes):
+    """A prescribed acceleration over time. `Trajectory.tau` contains the required actuator force.
 
     Parameters
     ----------
     joint : str
-    reference : Signal or number, rad or m
-    kp, kd, ki : float or one for each sample
-    limit : float, N m or N
-        The most the motor can give, either way, with what compensation and `UserForces` add.
-    gravity_compensation : bool
-        Whether it also carries the joint's share of gravity, `gravity_forces(q)`.
+        Name of the joint.
+    signal : Signal or number, rad/s^2 or m/s^2
     dof : int
+        Degree of freedom of the joint, counted from 0.
+    """
+
+    joint: str
+    signal: SignalLike
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedVelocity(SuggestsAttributes):
+    """A prescribed velocity over time, which replaces the velocity of the initial state.
+
+    The acceleration is the exact derivative of the signal. Signals with jumps are refused.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    signal : Signal or number, rad/s or m/s
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    """
+
+    joint: str
+    signal: SignalLike
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedPosition(SuggestsAttributes):
+    """A prescribed position over time, which replaces the position and velocity of the initial state.
+
+    Velocity and acceleration are the exact derivatives of the signal. Signals with jumps or kinks, such as linear
+    tables, are refused.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, which must not be free or spherical.
+    signal : Signal or number, rad or m
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> drive = rb.PrescribedPosition("link1", rb.Signal.sines(0.1, 2.0))
+    >>> motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0, method="rk4", step=0.1, drives=[drive])
+    >>> motion.q[0, -1].round(6).tolist(), motion.tau.shape
+    ([0.09093], (1, 2, 1))
+    """
+
+    joint: str
+    signal: SignalLike
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PID(SuggestsAttributes):
+    """A PID controller: tau = kp e + ki (integral of e) + kd de/dt, with the error e = reference - q.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, which must not be free or spherical.
+    reference : Signal or number, rad or m
+        The position to follow.
+    kp, kd, ki : float or one for each sample, N m/rad, N m s/rad, N m/(rad s) (N/m, N s/m, N/(m s))
+        Gains, at least 0.
+    limit : float or one for each sample, N m or N
+        Largest actuator force, in both directions. It includes gravity compensation and `UserForces`.
+    gravity_compensation : bool
+        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
     model : "nominal", "true" or Model
-        The model of the mechanism that the controller uses to compute the gravity forces. "nominal", the default, is
-        `Model.nominal`: in a study the model before dispersion, after `vary` the model before its samples differed.
-        "true" is the simulated model with each sample's own parameters, which no real controller knows. A Model must
-        have the same joints; it may have parameters for each sample. All drives of a simulation use the same model.
+        The model with which the controller computes the gravity forces. The default "nominal" stands for
+        `Model.nominal`: the model of a study before dispersion, or the model before `vary`. The value "true" stands for
+        the simulated model with the parameters of each sample, which a real controller does not know. A Model must have
+        the same joints, and may have parameters for each sample. All drives of a simulation must use the same model.
 
     Examples
     --------
@@ -120,13 +171,41 @@ class PID:
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque:
-    """A motor whose force follows from a model: qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e).
+class ComputedTorque(SuggestsAttributes):
+    """Computed-torque control: the force for qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e), with e = r - q.
 
-    The controller uses `model`, as for `PID`, and the torques of the other actuators; it does not know friction,
-    springs or wrenches. If all joints are driven so and the model is exact, the errors obey linear equations (Luh,
-    Walker and Paul 1980); if only some are, this is Spong's (1994) partial feedback linearisation. Parameters as for
-    `PID`, the gains per unit of inertia: 1/s^2, 1/s, 1/s^3.
+    The controller computes the force with `model` from the state and the forces of the other actuators. It does not
+    include friction, springs or wrenches. If all joints have such a drive and the model is exact, the errors obey
+    linear equations. If only some joints have one, this is partial feedback linearisation.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, which must not be free or spherical.
+    reference : Signal or number, rad or m
+        The position r to follow. Its derivatives are exact.
+    kp, kd, ki : float or one for each sample, 1/s^2, 1/s, 1/s^3
+        Gains, at least 0.
+    limit : float or one for each sample, N m or N
+        Largest actuator force, in both directions.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    model : "nominal", "true" or Model
+        The model of the controller, as for `PID`.
+
+    References
+    ----------
+    Luh, Walker and Paul (1980), "Resolved-acceleration control of mechanical manipulators"; Spong (1994), "Partial
+    feedback linearization of underactuated mechanical systems".
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> arm = rb.Model.serial_chain(2)
+    >>> drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0) for joint in arm.joint_names]
+    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 2.0, method="rk4", step=1e-2, drives=drives)
+    >>> motion.q[0, -1].round(6).tolist()
+    [0.5, 0.5]
     """
 
     joint: str
@@ -140,19 +219,23 @@ class ComputedTorque:
 
 
 @dataclass(frozen=True, eq=False)
-class UserForces:
-    """Joint forces from a function of the user's own, added to what the drives give.
+class UserForces(SuggestsAttributes):
+    """Joint forces from a user function, added to those of the drives.
 
     Parameters
     ----------
     function : function(t, q, qd, parameters, out)
-        Adds the joint forces (nv,) to `out`, which starts as zero. All arguments but t (s) are flat float64 arrays, of
-        one sample. Numba compiles it once in each process; a function under `numba.njit` is taken as it is. If it
-        raises an exception, the sample ends with status USER_FUNCTION_FAILED, also if it raises at a trial state that
-        the motion would not have reached; `simulate(..., boundscheck=True)` makes it raise an IndexError where it reads
-        or writes beyond the end of an array.
+        Adds the joint forces (nv,) to `out`, which is zero at first. `t` is the time in s; the other arguments are flat
+        float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
+        `numba.njit` is used as it is.
     parameters : (m,) or (..., m) array
-        Numbers for it, of all samples or of each.
+        Numbers for the function, the same for all samples or different for each.
+
+    Notes
+    -----
+    If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also holds for trial
+    states that are not part of the motion. With `simulate(..., boundscheck=True)`, reading or writing beyond the end of
+    an array raises an IndexError.
 
     Examples
     --------

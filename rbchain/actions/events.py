@@ -1,4 +1,4 @@
-"""Events of a motion."""
+"""Events: zero crossings of a joint or a user function, which are recorded and may stop a sample."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..misspelt import SuggestsAttributes
+
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class Event(SuggestsAttributes):
     """A joint passes a value, or a function of the state changes its sign.
+
+    Give either `joint` or `function`.
 
     Parameters
     ----------
     joint : str
-        Name of the joint; or else
+        Name of the joint.
     function : function(t, q, qd, parameters, out)
-        Writes the number to `out[0]`, as in `UserForces`.
-    value : float or one for each sample
-        What the joint passes.
+        Writes the number whose sign is observed to `out[0]`. The arguments are as for `UserForces`.
+    value : float or one for each sample, rad or m (rad/s or m/s)
+        Value that the joint passes.
     quantity : "position" or "velocity"
-        Of the joint.
+        Quantity of the joint to observe.
     direction : int
-        1 counts if it rises, -1 if it falls, 0 either way.
+        1: only rising values; -1: only falling values; 0: both.
     stop : bool
-        Whether the sample's motion ends there.
+        Whether the event ends the simulation of the sample.
     parameters : (m,) or (..., m) array
-        Numbers for the function.
+        Numbers for the function, the same for all samples or different for each.
     dof : int
-        Which degree of freedom of the joint.
+        Degree of freedom of the joint, counted from 0.
     max_records : int
         rbchain records the first `max_records` occurrences and counts the rest.
 
     Notes
     -----
-    Events are located in the method's continuous extension, to 1e-11 s. If an event occurs twice within one step, both
-    may be missed.
+    rbchain locates events on the dense output of the integrator, to 1e-11 s. If an event occurs twice within one step,
+    both may be missed.
 
     Examples
     --------
@@ -46,7 +50,7 @@ class Event:
     >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     >>> motion = rod.simulate([[0.0]], [[2.0]], 1.0, method="rk4", step=0.03, events=[rb.Event("link1", value=1.0)])
     >>> float(motion.events[0].t[0, 0].round(9)), motion.message
-    (0.5, '1 of 1: An event ended the motion.')
+    (0.5, '1 of 1: An event ended the simulation.')
     """
 
     joint: str | None = None
@@ -61,17 +65,17 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class EventRecord:
-    """When an event happened.
+class EventRecord(SuggestsAttributes):
+    """The occurrences of one event.
 
     Attributes
     ----------
     count : (...) array of int
-        How often.
+        Number of occurrences, including those that are not recorded.
     t : (..., max_records) array, s
-        When; NaN where it did not.
+        Times of the recorded occurrences; NaN for unused entries.
     q, qd : (..., max_records, nq), (..., max_records, nv) arrays
-        The states there.
+        States at these times.
     """
 
     count: np.ndarray

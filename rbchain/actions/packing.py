@@ -27,7 +27,8 @@ class SampleNumbers:
             found = np.broadcast_to(found, self.batch if found.ndim else ())
         except ValueError:
             raise StateError(
-                f"{name} has shape {found.shape}; expected one number, or an array of the batch shape {self.batch}"
+                f"{name} has shape {found.shape}; expected one number, or one for each sample in the batch shape "
+                f"{self.batch}"
             ) from None
         if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
             expected = "numbers" if most == np.inf else "finite numbers"

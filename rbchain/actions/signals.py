@@ -1,4 +1,4 @@
-"""Signals: numbers that change with time."""
+"""Signals: numbers over time, for drives, wrenches and currents."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StateError
-from ..real_arrays import real_array
+from ..misspelt import SuggestsAttributes
+from ..real_arrays import excerpt, real_array
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
 
 @dataclass(frozen=True, eq=False)
-class Signal:
-    """A number over time: a polynomial, a table of polynomial pieces, or either plus sines.
+class Signal(SuggestsAttributes):
+    """A number over time: a polynomial or polynomial pieces, plus sines.
 
-    Made by `Signal.constant`, `Signal.polynomial`, `Signal.sines` or `Signal.table`; wherever a signal is expected, a
-    number will do, an array with one number for each sample, or a piecewise polynomial of SciPy's (`CubicSpline`,
-    `PPoly`). Arrays of coefficients may have the batch's axes in front: one signal for each sample.
+    `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
+    signal also accept a number, an array with one number for each sample, or a piecewise polynomial of SciPy
+    (`CubicSpline`, `PPoly`). Arrays of coefficients may have batch axes in front, for one signal per sample.
 
     Attributes
     ----------
     breaks : (pieces,) array, s
-        Where the pieces begin; the first holds before, and the last thereafter.
+        Start of each piece. The first piece also holds before its start, and the last one after its end.
     coefficients : (..., pieces, m) array
-        Of 1, t, t^2 ..., with t counted from the piece's break.
+        Coefficients of 1, t, t^2, ..., where t is the time since the start of the piece.
     waves : (..., sines, 3) array
         Amplitude, angular frequency (rad/s) and phase (rad) of each sine.
     end : float, s
-        Until when the signal is given.
+        End of the time range in which the signal is defined. `simulate` refuses to go beyond it.
 
     Examples
     --------
@@ -55,25 +56,50 @@ class Signal:
             found = np.array(real_array(f"{name} of a signal", getattr(self, name), StateError))
             if found.ndim < axes or not np.isfinite(found).all():
                 raise StateError(
-                    f"{name} of a signal is {found.tolist()}; expected finite numbers of at least {axes} axes"
+                    f"{name} of a signal is {excerpt(found.tolist())}; expected finite numbers in an array of at least "
+                    f"{axes} axes"
                 )
             object.__setattr__(self, name, found)
         object.__setattr__(self, "end", float(real_array("end of a signal", self.end, StateError)))
         pieces = self.coefficients.shape[-2]
         if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
             raise StateError(
-                f"a signal has breaks {self.breaks.tolist()} for {pieces} pieces, and waves of shape "
-                f"{self.waves.shape}; expected as many breaks, each after the one before, and (..., sines, 3)"
+                f"a signal has breaks {excerpt(self.breaks.tolist())}, coefficients for {pieces} pieces, and waves of "
+                f"shape {self.waves.shape}; expected {pieces} increasing breaks, and waves of shape (..., sines, 3)"
             )
 
     @classmethod
     def constant(cls, value: npt.ArrayLike) -> Self:
-        """A number, or one for each sample."""
+        """Make a constant signal.
+
+        Parameters
+        ----------
+        value : float or (...) array
+            The value, or one for each sample.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.constant(2.0)([0.0, 1.0]).tolist()
+        [2.0, 2.0]
+        """
         return cls(_numbers("value", value)[..., None, None])
 
     @classmethod
     def polynomial(cls, coefficients: npt.ArrayLike) -> Self:
-        """c0 + c1 t + c2 t^2 + ... from its coefficients (..., m)."""
+        """Make the polynomial c0 + c1 t + c2 t^2 + ...
+
+        Parameters
+        ----------
+        coefficients : (m,) or (..., m) array
+            The coefficients c0, c1, ..., with t in s.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.polynomial([1.0, 0.0, 2.0])([0.0, 0.5]).tolist()
+        [1.0, 1.5]
+        """
         found = _numbers("coefficients", coefficients, least_axes=1)
         return cls(found[..., None, :])
 
@@ -85,7 +111,22 @@ class Signal:
         phase: npt.ArrayLike = 0.0,
         offset: npt.ArrayLike = 0.0,
     ) -> Self:
-        """offset + the sum of amplitude sin(angular_frequency t + phase) over sines (..., m); in rad/s and rad."""
+        """Make the signal offset + sum of amplitude sin(angular_frequency t + phase).
+
+        Parameters
+        ----------
+        amplitude : float, (m,) or (..., m) array
+            Amplitudes of m sines.
+        angular_frequency, phase : float, (m,) or (..., m) arrays, rad/s and rad
+        offset : float or (...) array
+            A constant, or one for each sample.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.sines(2.0, angular_frequency=3.0, offset=1.0)(0.0).tolist()
+        1.0
+        """
         names = ("amplitude", "angular_frequency", "phase")
         given = zip(names, (amplitude, angular_frequency, phase), strict=True)
         waves = np.broadcast_arrays(*(np.atleast_1d(_numbers(name, x)) for name, x in given))
@@ -93,12 +134,33 @@ class Signal:
 
     @classmethod
     def table(cls, times: npt.ArrayLike, values: npt.ArrayLike, kind: str = "cubic") -> Self:
-        """Through values (..., m) at times (m,) s: "linear", or SciPy's "cubic" spline (not-a-knot)."""
+        """Make a signal that interpolates a table of values.
+
+        Parameters
+        ----------
+        times : (m,) array, s
+            Increasing times. In a simulation they have to cover the range from 0 to its duration.
+        values : (m,) or (..., m) array
+            The values at these times.
+        kind : "cubic" or "linear"
+            "cubic" is SciPy's `CubicSpline` with not-a-knot conditions.
+
+        Raises
+        ------
+        StateError
+            If shapes do not fit, times do not increase, or the spline cannot be computed accurately.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.table([0, 1, 3], [0, 1, 0], kind="linear")([0.5, 2.0]).tolist()
+        [0.5, 0.5]
+        """
         times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
         if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
             raise StateError(f"times has shape {times.shape} and values {values.shape}; expected (m,) and (..., m)")
         if not (np.diff(times) > 0.0).all():
-            raise StateError(f"times of the table, {times.tolist()}, do not rise from each to the next")
+            raise StateError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
         if kind not in ("linear", "cubic"):
             raise StateError(f'kind is {kind!r}; expected "linear" or "cubic"')
         if kind == "cubic":
@@ -106,35 +168,56 @@ class Signal:
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(times)
         if not np.isfinite(slopes).all():
-            raise StateError(f"{_OF_TABLE} {times.tolist()} have slopes beyond float64's range; expected later times")
+            raise StateError(
+                f"{_OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
+                "between the times"
+            )
         return cls(np.stack([values[..., :-1], slopes], -1), times[:-1], end=float(times[-1]))
 
     @classmethod
     def pieces(cls, piecewise: PPoly) -> Self:
-        """From SciPy's piecewise polynomials: a `PPoly`, such as a `CubicSpline`."""
+        """Make a signal from a piecewise polynomial of SciPy.
+
+        Parameters
+        ----------
+        piecewise : PPoly
+            Such as a `CubicSpline`, over time in s. Further axes are those of the batch.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> from scipy.interpolate import CubicSpline
+        >>> rb.Signal.pieces(CubicSpline([0, 1, 2, 3], [0, 1, 8, 27]))(1.5).round(9).tolist()
+        3.375
+        """
         found = np.moveaxis(_numbers("the spline's coefficients", piecewise.c)[::-1], (0, 1), (-1, -2))
         axis = getattr(piecewise, "axis", 0)
         if axis and found.ndim - 2 != axis:
-            raise StateError(f"the spline interpolates along axis {axis}; expected the last or the first")
+            raise StateError(
+                f"the spline interpolates along axis {axis}; expected the first or the last axis. Use "
+                "CubicSpline(times, values, axis=-1)"
+            )
         return cls(found, np.array(piecewise.x[:-1]), end=float(piecewise.x[-1]))
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch; () if all samples share the signal."""
         return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2])
 
     @property
     def is_constant(self) -> bool:
+        """Whether the signal does not change with time."""
         return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Signal:
-        """The signal of one sample of a batch, by its index."""
+        """Return the signal of one sample of a batch, by its index."""
         coefficients, waves = (
             np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
         )
         return Signal(coefficients, self.breaks, waves, self.end)
 
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
-        """The signal, or a derivative of it, at times (m,): (..., m); at one time: (...)."""
+        """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...)."""
         t = real_array("t", t, StateError)
         if t.ndim == 0:
             return self(t[None], derivative)[..., 0]
@@ -142,7 +225,7 @@ class Signal:
         powers = self.coefficients[..., piece, :]
         for _ in range(derivative):
             powers = powers[..., 1:] * np.arange(1, powers.shape[-1])
-        # a table's pieces count from their break, a polynomial from zero
+        # the pieces of a table count the time from their break, a polynomial from zero
         elapsed = (t - self.breaks[piece])[..., None] ** np.arange(powers.shape[-1])
         amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
         waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
@@ -153,7 +236,7 @@ _OF_TABLE = "values of the table at times"
 
 
 def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
-    """SciPy's cubic spline, or a StateError where its equations have no accurate solution."""
+    """Return SciPy's cubic spline. Raises StateError if its linear equations have no accurate solution."""
     from scipy.interpolate import CubicSpline
     from scipy.linalg import LinAlgError, LinAlgWarning
 
@@ -162,7 +245,10 @@ def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
             warnings.simplefilter("error", LinAlgWarning)
             return CubicSpline(times, values, axis=-1)
     except (ValueError, LinAlgError, LinAlgWarning) as reason:
-        raise StateError(f"{_OF_TABLE} {times.tolist()} have no accurate cubic spline: {reason}") from None
+        raise StateError(
+            f"{_OF_TABLE} {excerpt(times.tolist())} have no accurate cubic spline: {reason}. Use times that are spaced "
+            'more evenly, or kind="linear"'
+        ) from None
 
 
 SignalLike: TypeAlias = "Signal | npt.ArrayLike | PPoly"
@@ -170,7 +256,7 @@ ThreeSignals: TypeAlias = Sequence[SignalLike] | np.ndarray
 
 
 def as_signal(name: str, value: SignalLike) -> Signal:
-    """A Signal from whatever stands for one, or a StateError that names it."""
+    """Return a Signal, made of a number, an array or a PPoly if necessary. Raises StateError, with the name."""
     if isinstance(value, Signal):
         return value
     if hasattr(value, "c") and hasattr(value, "x"):
@@ -180,26 +266,27 @@ def as_signal(name: str, value: SignalLike) -> Signal:
             raise StateError(f"{name} is a {type(value).__name__}; expected a PPoly, such as a CubicSpline")
         return Signal.pieces(value)
     if callable(value):
-        raise StateError(f"{name} is {value!r}; expected a Signal, or numbers (a function of your own: UserForces)")
+        raise StateError(f"{name} is {excerpt(value)}; expected a Signal or numbers. Use UserForces for a function")
     return Signal(_numbers(name, value)[..., None, None])
 
 
 def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
-    """Three signals, or numbers along the last axis of an array."""
+    """Return three signals, made of three signals or numbers, or of an array (..., 3). Raises StateError."""
     if hasattr(components, "__array__"):
         if not (isinstance(components, np.ndarray) and components.dtype.kind == "O"):
             components = real_array(name, components, StateError)
         components = np.moveaxis(components, -1, 0) if components.ndim else ()
     nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
     if nested or not hasattr(components, "__len__") or len(components) != 3:
-        raise StateError(f"{name} is {components!r}; expected three signals or numbers")
+        raise StateError(f"{name} is {excerpt(components)}; expected three signals or numbers, or an array (..., 3)")
     return [as_signal(name, component) for component in components]
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
     found = np.array(real_array(name, value, StateError))
     if found.ndim < least_axes or found.size == 0:
-        raise StateError(f"{name} has shape {found.shape}; expected (..., m)")
+        expected = "(..., m) with at least one number" if least_axes else "at least one number"
+        raise StateError(f"{name} has shape {found.shape}; expected {expected}")
     if not np.isfinite(found).all():
-        raise StateError(f"{name} is {found.tolist()}; expected finite numbers")
+        raise StateError(f"{name} is {excerpt(found.tolist())}; expected finite numbers")
     return found

@@ -1,4 +1,4 @@
-"""What acts, as tables of words and numbers: how files say it."""
+"""Drives, forces and events as tables of strings and numbers, as they are in files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SIGNALS: dict[str, Callable[..., Signal]] = {
     "table": Signal.table,
     "pieces": Signal,
 }
-#: Fields that had another name before.
+#: Fields that were renamed: {kind: {old name: new name}}.
 RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 
 
 def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
-    """The drive, force or event of a table such as {kind = "PID", joint = "link1", kp = 2.0}.
+    """Return the drive, force or event of a table such as {kind = "PID", joint = "link1", kp = 2.0}.
 
-    Raises StateError where it is of no kind, or has what its kind has not.
+    Raises StateError if its kind is unknown, or a key is not a field of this kind.
     """
     given = dict(table)
     kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
@@ -46,7 +46,7 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
 
 
 def _signal_of(value: Any) -> Any:
-    """A Signal of a table such as {signal = "sines", amplitude = 1.0, angular_frequency = 2.0}; else the value."""
+    """Return the Signal of a table such as {signal = "sines", amplitude = 1.0}, and other values as they are."""
     if isinstance(value, list) and any(isinstance(x, dict) for x in value):
         return tuple(_signal_of(x) for x in value)
     if not isinstance(value, dict):
@@ -59,14 +59,14 @@ def _signal_of(value: Any) -> Any:
 
 
 def table_of_drive(drive: Any) -> dict[str, Any]:
-    """The table of a drive of one joint, without what is usual; numbers to the bit."""
+    """Return the table of a drive of one joint, without fields that have their default; numbers are exact."""
     table = {"kind": type(drive).__name__}
     for field in fields(drive):
         value = getattr(drive, field.name)
         if field.name == "model" and not isinstance(value, str):
             raise StateError(
                 f"{table['kind']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
-                '"nominal" or "true". Give such a drive to simulate() instead of the model'
+                '"nominal" or "true". Pass this drive to simulate() instead of adding it to the model'
             )
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, bool, int)):

@@ -1,4 +1,4 @@
-"""User functions: compiled, called by address from compiled code, and called again to tell what went wrong."""
+"""Compile user functions, which compiled code calls by address, and describe their exceptions."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from ..errors import StateError
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
 ARGUMENTS = ("t", "q", "qd", "parameters", "out")
-#: The ends of Numba's messages that say nothing of the function: candidates, the stack of its own passes.
+#: Starts of the parts of Numba's messages that do not concern the user's function.
 NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|- Resolution failure)")
 
 
 @dataclass(frozen=True, eq=False)
 class UserFunction:
-    """A compiled user function: its address, and a way to call it from Python."""
+    """A compiled user function: its address, and the function to call from Python."""
 
     address: int
     call: Callable[..., Any]
     results: int
 
     def exception(self, t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> str:
-        """The exception that the function raises for these arguments, as "ZeroDivisionError: division by zero"."""
+        """Return the exception that the function raises for these arguments, such as "ValueError: too fast"."""
         try:
             self.call(float(t), q.copy(), qd.copy(), parameters.copy(), np.zeros(self.results))
-        except Exception as error:  # whatever a user's function raises
+        except Exception as error:  # a user function may raise any exception
             return f"{type(error).__name__}: {error}"
         return "an exception that did not occur again when the function was called with the same arguments"
 
@@ -70,7 +70,7 @@ class UserCalls:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name of a function in messages."""
+    """Return the name of a function for messages."""
     name = str(getattr(function, "__name__", function))
     return "a lambda" if name == "<lambda>" else repr(name)
 
@@ -78,9 +78,9 @@ def name_of(function: Callable[..., Any]) -> str:
 def user_function(
     what: str, function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int, boundscheck: bool
 ) -> UserFunction:
-    """A user's function for flat arrays of these lengths; compiles it, once in each process.
+    """Compile a user function for flat arrays of these lengths, once in each process.
 
-    Raises StateError, with Numba's reason, if it cannot be compiled.
+    Raises StateError, with Numba's reason, if the function cannot be compiled.
     """
     if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
         raise StateError(f"{what}: function is {function!r}; expected a {SIGNATURE}")
@@ -89,7 +89,9 @@ def user_function(
         inspect.signature(plain).bind(*ARGUMENTS)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
-        raise StateError(f"{what}: {found} cannot be compiled as a {SIGNATURE}: {error}") from None
+        raise StateError(
+            f"{what}: {found} cannot be compiled as a {SIGNATURE}: {error}. Give it these five parameters"
+        ) from None
     return _compiled(what, function, nq, nv, parameters, results, boundscheck)
 
 
@@ -116,7 +118,7 @@ def _compiled(
     try:
         compiled.compile((types.float64, numbers, numbers, numbers, numbers))
         entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
-    except Exception as error:  # Numba has no common class for what it cannot compile
+    except Exception as error:  # Numba's errors have no common base class
         raise StateError(
             f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
             "Use numbers, NumPy arrays and functions that numba.njit accepts"
@@ -126,7 +128,7 @@ def _compiled(
 
 
 def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:
-    """The function under Numba; one that is compiled already is taken as it is, unless bounds are to be checked."""
+    """Return the function under `numba.njit`. One that is compiled already is kept, unless bounds are checked."""
     if not hasattr(function, "py_func"):
         return numba.njit(boundscheck=boundscheck or None)(function)
     if not boundscheck:
@@ -136,7 +138,7 @@ def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:
 
 
 def reason_of(error: Exception) -> str:
-    """The part of Numba's message that concerns the user's function, and its line."""
+    """Return the part of Numba's message that concerns the user's function, with its line."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
     text = re.sub(r"^Failed in \w+ mode pipeline \(step: [^)]*\)\s*", "", text)
     text = re.sub(r"^- Resolution failure for [^\n]*\n", "", text)
@@ -147,5 +149,5 @@ def reason_of(error: Exception) -> str:
     return "; ".join(parts) + (f" ({place[1]}, line {place[2]})" if place and place[1] not in reason else "")
 
 
-# Compiled code knows functions by their addresses only.
+# Compiled code holds only the addresses, so the functions must be kept alive here.
 _kept: list[Any] = []

@@ -1,4 +1,4 @@
-"""Wrenches on bodies over time, and the current of the water."""
+"""Wrenches on bodies over time, and the current of the water. `flatten_wrenches` turns them into arrays."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StateError
+from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 from .signals import Signal, ThreeSignals, three_signals
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench:
+class Wrench(SuggestsAttributes):
     """A force and a moment on a body, over time.
 
     Parameters
@@ -23,13 +24,13 @@ class Wrench:
         Name of a body, or of a frame on fixed joints.
     force, moment : three Signals or numbers, or (..., 3) array, N and N m
     point : (3,) or (..., 3) array, m
-        Where the force acts, in the axes of `frame`, from its origin.
+        Point of application of the force, in the axes of `frame`, from its origin.
     axes : "world" or "body"
-        Which axes force and moment are given in: the world's, or those of its body, which turn with it.
+        Axes of force and moment: those of the world, or those of the body, which rotate with it.
 
     Examples
     --------
-    A constant thrust along a rod that turns a hinge at its end does nothing; one across it does:
+    A force along a hinged rod does not accelerate it; a force across it does:
 
     >>> import rbchain as rb
     >>> rod = rb.Model.serial_chain(1, length=0.5, gravity=(0, 0, 0))
@@ -47,26 +48,27 @@ class Wrench:
     axes: str = "world"
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
-        """The wrench on one sample of a batch."""
+        """Return the wrench on one sample of a batch."""
         force, moment = (_signals_of_sample(given, i, batch_shape) for given in (self.force, self.moment))
         point = real_array("point", self.point, StateError)
         return Wrench(self.frame, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
 
 
 @dataclass(frozen=True, eq=False)
-class Current:
-    """The velocity of the water, the same everywhere, over time.
+class Current(SuggestsAttributes):
+    """The velocity of the water over time, which is the same everywhere.
 
     Parameters
     ----------
     velocity : three Signals or numbers, or (..., 3) array, m/s
-        In world axes. Its derivative presses on immersed bodies too: a signal that jumps has none.
+        In world axes. The acceleration of the water also causes forces on immersed bodies, so the signal should not
+        jump.
     """
 
     velocity: ThreeSignals
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Current:
-        """The current around one sample of a batch."""
+        """Return the current of one sample of a batch."""
         return Current(_signals_of_sample(self.velocity, i, batch_shape))
 
 

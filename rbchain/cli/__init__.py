@@ -1,4 +1,4 @@
-"""The command line: `rbchain simulate`, `info`, `view`, `study` and `doctor`."""
+"""The command line: `rbchain simulate`, `info`, `view`, `study`, `warm` and `doctor`."""
 
 import argparse
 import warnings

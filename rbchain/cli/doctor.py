@@ -53,7 +53,7 @@ def _doctor(options: argparse.Namespace, subject: None, console: Console) -> int
     origins = driver_origins()
     if not origins:
         console.print(
-            "No driver has machine code yet: calls compile what they need. `rbchain warm` compiles all of it."
+            "No machine code is stored yet. Calls compile the drivers that they need; `rbchain warm` compiles all."
         )
         return EXIT_OK
     table = Table("driver", box=None)
@@ -94,14 +94,14 @@ def _version(package: str) -> str:
 def _machine_code() -> str:
     """Describe the processors that this process compiles for, and the build."""
     if PLAIN_NUMBA:
-        return "RBCHAIN_PLAIN_NUMBA is set: every process compiles for its host and keeps nothing"
+        return "RBCHAIN_PLAIN_NUMBA is set: every process compiles for its host and stores no machine code"
     wanted = os.environ.get("RBCHAIN_MACHINE_CODE")
     chosen = "RBCHAIN_MACHINE_CODE" if wanted else f"the best of {', '.join(supported_levels()) or NATIVE}"
     return f"for {machine_code.TARGET} ({chosen}), build {machine_code.BUILD[:8]}"
 
 
 def _cache() -> Path | None:
-    """Return the folder of the user's cache; None if machine code is not kept."""
+    """Return the folder of the user's cache; None if machine code is not stored."""
     cache = getattr(dynamics.forward_dynamics, "_cache", None)
     path = getattr(cache, "cache_path", None)
     return None if path is None else Path(path)
@@ -111,11 +111,11 @@ def _cache_state() -> str:
     """Describe the folder with the machine code: its size, and whether it can be written."""
     folder = _cache()
     if folder is None:
-        return "none: machine code is not kept, and every process compiles again"
+        return "none: machine code is not stored, and every process compiles again"
     files = list(folder.glob(f"*{machine_code.SUFFIX}"))
     current = _current(folder)
     size = sum(file.stat().st_size for file in files)
-    state = "" if os.access(_existing(folder), os.W_OK) else "; not writable, so machine code is not kept"
+    state = "" if os.access(_existing(folder), os.W_OK) else "; not writable, so new machine code is not stored"
     count = f"{len(files)} files, {size / 1e6:.1f} MB, {len(current)} for this process"
     return f"{folder}: {count}{state} (set by NUMBA_CACHE_DIR)"
 

@@ -182,12 +182,8 @@ def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
     for i, body in enumerate(model.body_names):
         k, kind = model.velocity_index[i], model.joint_types[i]
         joint = f"{escape(model.joint_names[i])}: {kind}"
-        if kind in (
-            "revolute",
-            "prismatic",
-            "screw",
-            "planar",
-        ):  # a planar joint rotates about its last axis
+        # of the three axes of a planar joint, show that of the rotation
+        if kind in ("revolute", "prismatic", "screw", "planar"):
             joint += ", axis ({})".format(" ".join(f"{x:.4g}" for x in model.axis[k + 2 * (kind == "planar")]))
         if kind == "screw":
             joint += f", pitch {model.pitch[k]:.4g} m/rad"

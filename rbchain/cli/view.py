@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
+from ..progress import progress
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     displacement, velocity = options.spread * rng.standard_normal((2, options.batch, model.nv))
     out = writable(options.out, ending="")
     save_at = int(np.clip(60 * options.duration, 2, 2000))
-    with console.status("simulating; the first run compiles for up to a minute"):
+    with progress(f"Simulating {model.name} for {options.duration:g} s"):
         q0 = model.integrate(model.neutral(), displacement)
         motion = model.simulate(q0, velocity, options.duration, save_at=save_at)
     if not motion.success:

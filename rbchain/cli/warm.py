@@ -21,7 +21,12 @@ def add_warm(commands: Any) -> None:
         "rbchain warm examples/landing.toml --for x86-64-v3 --for x86-64-v4",
     )
     warm = commands.add_parser("warm", help=summary, **texts)
-    warm.add_argument("file", metavar="STUDY", nargs="?", help="only what this study file needs (default: everything)")
+    warm.add_argument(
+        "file",
+        metavar="STUDY",
+        nargs="?",
+        help="TOML file of a study, to compile only its drivers (default: all drivers)",
+    )
     warm.add_argument(
         "--for",
         dest="levels",
@@ -30,14 +35,14 @@ def add_warm(commands: Any) -> None:
         metavar="LEVEL",
         help=f"processor level to compile for, one of {', '.join(LEVELS)}; repeat it for several (default: {LEVEL})",
     )
-    warm.add_argument("--processes", type=int, help="how many processes compile at once (default: one for each core)")
-    warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to go on")
+    warm.add_argument("--processes", type=int, help="number of compiling processes (default: one for each core)")
+    warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to continue")
 
 
 def _signatures(options: argparse.Namespace) -> Any:
-    """The drivers to compile."""
+    """Return the signatures of the drivers to compile."""
     if options.processes is not None and options.processes < 1:
-        raise ValueError(f"--processes is {options.processes}; expected a number of at least 1")
+        raise ValueError(f"--processes is {options.processes}; expected a whole number of at least 1")
     if options.file is None:
         from ..precompile.calls import call_everything
         from ..precompile.signatures import signatures_of

@@ -1,4 +1,4 @@
-"""Models from files. The modules of the formats are imported when they are first used."""
+"""Read and write models. The module of each format is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ MODULES = ("dh", "meshes", "mjcf", "native", "urdf")
 
 
 def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
-    """A model from a file: URDF (`.urdf`), MJCF (`.xml`, with the extra `mjcf`) or rbchain's own (`.toml`).
+    """Read a model from a file: URDF (`.urdf`), MJCF (`.xml`; needs the extra `mjcf`) or rbchain's format (`.toml`).
 
     Parameters
     ----------
     path : str or Path
+        The file; its ending determines the format.
     base : joint, optional
-        Of URDF: what the root link hangs on the world by, such as `rbchain.Free()`; fixed if not given.
+        For URDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the root link
+        is fixed to the world.
     nonphysical_inertia : "warn" or "refuse"
-        What to do about an inertia tensor that no body can have. Many published robots have one (the measured inertia
-        of the Puma's link 3 breaks the triangle inequality); `ModelBuilder` refuses them unless told otherwise, and so
-        do files of rbchain's own, which say it themselves.
+        Whether an inertia tensor that is not physically possible causes a warning or raises a ModelError. The default
+        is "warn", because many published robots have such tensors: the measured inertia of link 3 of the Puma 560
+        violates the triangle inequality. A `.toml` file has a key of this name instead.
 
     Returns
     -------
@@ -37,16 +39,17 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
     Raises
     ------
     FileFormatError
-        If the file is not what its name says, is of a kind that rbchain does not read, or is an MJCF with forces that
-        rbchain cannot represent.
+        If rbchain does not read files with this ending, the file does not follow its format, or an MJCF file contains
+        forces that rbchain cannot represent.
     ModelError
-        If the mechanism in it cannot be; the message names the body.
+        If the mechanism is invalid; the message names the body.
     FileNotFoundError
+        If the file does not exist.
 
     Warns
     -----
     UserWarning
-        Of parts of the file that the model lacks, or that act in another way.
+        If rbchain leaves out parts of the file or treats them differently; the warning names them.
 
     Examples
     --------
@@ -64,7 +67,10 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
 
         return load_urdf(path, base, nonphysical_inertia)
     if base is not None:
-        raise FileFormatError(f"{path}: base is {base!r}; expected None, for only a URDF leaves open what it hangs on")
+        raise FileFormatError(
+            f"{path}: base is {base!r}; expected None, because only a URDF file does not define the joint of its root. "
+            "Leave out base"
+        )
     if ending == ".toml":
         from .native import load_toml
 
@@ -73,31 +79,30 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
         from .mjcf import load_mjcf
 
         return load_mjcf(path, nonphysical_inertia)
-    raise FileFormatError(
-        f"{path}: rbchain reads files that end in .urdf, .xml or .toml; found {path.suffix or 'no ending'}"
-    )
+    raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'")
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Write a model to a file: rbchain's own (`.toml`), which says all of it, or URDF (`.urdf`).
+    """Write a model to a file: rbchain's format (`.toml`), which holds the complete model, or URDF (`.urdf`).
 
     Parameters
     ----------
     model : Model
-        Of one sample.
+        A single model, not a batch of samples.
     path : str or Path
+        The file; its ending determines the format. An existing file is replaced.
 
     Raises
     ------
     FileFormatError
-        If files with this ending are not written, or the model has joints that the format does not know.
+        If rbchain does not write files with this ending, or the format does not have a joint of the model.
     ModelError
         If the model is a batch of samples.
 
     Warns
     -----
     UserWarning
-        Of what the model has and the format cannot say.
+        If the format cannot represent parts of the model; the warning names them.
 
     Examples
     --------
@@ -110,11 +115,14 @@ def save(model: Model, path: str | Path) -> None:
     2
     """
     if model.batch_shape:
-        raise ModelError(f"model {model.name!r} is a batch {model.batch_shape} of samples; expected a single one")
+        raise ModelError(
+            f"model {model.name!r} is a batch {model.batch_shape} of samples; expected a single model, such as "
+            "model.of_sample(0)"
+        )
     path = Path(path)
     ending = path.suffix.lower()
     if ending == ".toml":
-        from .native import toml_of
+        from .write_native import toml_of
 
         text = toml_of(model)
     elif ending == ".urdf":
@@ -122,16 +130,18 @@ def save(model: Model, path: str | Path) -> None:
 
         text = urdf_of(model)
     else:
-        raise FileFormatError(f"{path}: expected .toml or .urdf; found {path.suffix or 'no ending'}")
+        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.toml' or '.urdf'")
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
         bad = text[error.start : error.end]
-        raise FileFormatError(f"{path}: a name contains {bad!r}, which UTF-8 does not have") from None
+        raise FileFormatError(
+            f"{path}: a name in the model contains {bad!r}, which UTF-8 cannot encode; expected valid Unicode"
+        ) from None
     path.write_bytes(content)
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
 
     def __getattr__(name: str) -> Any:
         if name not in MODULES:

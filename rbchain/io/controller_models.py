@@ -1,4 +1,4 @@
-"""The controllers' model of drives in files: `model = "nominal.toml"` names the file that holds it."""
+"""Controller models of drives in files: `model = "nominal.toml"` is the file of the model that the drive uses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .native import load_toml
 
 
 def with_controller_model(drive: Any, folder: Path) -> Any:
-    """The table of a drive with a Model in place of the name of its file, which is relative to `folder`.
+    """Return the table of a drive with its `model` read from the file of this name, which is relative to `folder`.
 
-    Raises FileFormatError if there is no such file.
+    Raises FileFormatError if the file does not exist.
     """
     name = drive.get("model") if isinstance(drive, Mapping) else None
     if not isinstance(name, str) or name in (NOMINAL, TRUE):
@@ -25,8 +25,8 @@ def with_controller_model(drive: Any, folder: Path) -> Any:
         where = f"{drive.get('kind')} of joint {drive.get('joint')!r}"
         raise FileFormatError(
             f'{where}: model is {name!r}, and there is no such file in {str(folder)!r}; expected "nominal", "true" or '
-            "the name of a model's file"
+            "the name of a model file"
         )
-    # without its drives, which no controller needs: a file may name itself
+    # without drives, which a controller does not need: a file that names itself would be read forever
     model = load_toml(path, with_drives=False) if path.suffix.lower() == ".toml" else load(path)
     return {**drive, "model": model}

@@ -1,4 +1,4 @@
-"""Chains from Denavit and Hartenberg's tables."""
+"""Serial chains from Denavit-Hartenberg (DH) tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from ..model import validation
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
@@ -23,45 +24,47 @@ JOINTS: dict[str, type[Revolute | Prismatic]] = {"revolute": Revolute, "prismati
 
 
 @dataclass(frozen=True, eq=False)
-class DHLink:
-    """A row of the table, and the link, joint and motor that belong to it.
+class DHLink(SuggestsAttributes):
+    """A row of a Denavit-Hartenberg table, with the properties of the link, the joint and the motor.
 
-    The motor's friction is given at its shaft, as in Corke's robotics toolbox, where it is called B and Tc. The joint
-    feels gear_ratio^2 B as `damping` and abs(gear_ratio) Tc as dry friction (see `PassiveForces`).
+    The friction of the motor is given at its shaft, as B and Tc in Corke's Robotics Toolbox. At the joint it is a
+    `damping` of gear_ratio^2 B and a dry friction of abs(gear_ratio) Tc (see `PassiveForces`).
 
     Parameters
     ----------
-    a, alpha, d, theta : m, rad, m, rad
-        Of a revolute joint, theta is an offset that is added to q; of a prismatic one, d is.
+    a, alpha, d, theta : float, m, rad, m, rad
+        DH parameters. q is added to theta of a revolute joint and to d of a prismatic joint.
     joint : "revolute" or "prismatic"
+        Type of the joint.
     mass : float, kg
+        Mass of the link.
     cg : (3,) array, m
-        In the link's frame (of a classic table, the one at its far end).
+        Centre of mass in the link's frame (in a classic table, the frame at the far end of the link).
     inertia : Inertia, or (3,), (6,) or (3, 3) array, kg m^2, optional
-        In the link's frame: an `Inertia`, which says mass and cg too, or a tensor about the cg.
+        An `Inertia` in the link's frame, which includes mass and cg, or a tensor about the centre of mass.
     radius, length : float, m, optional
-        Of a cylinder whose inertia the link has, if none is given, and which water sees; along the largest
-        component of cg, or along x.
+        Size of a cylinder centred at cg, along the axis of the largest component of cg (x if cg is zero). It defines
+        the inertia, if `inertia` is not given, and the immersion in water.
     drag : float
-        Coefficient of the cylinder's drag across.
+        Drag coefficient of the cylinder for a flow normal to its axis.
     friction : float, N m s/rad or N s/m
         Viscous friction of the joint.
     rotor_inertia : float, kg m^2
-        Inertia of the motor's rotor about its own axis (Jm).
-    gear_ratio : float (rad/m of a prismatic joint)
-        Turns of the rotor per turn of the joint (G). It may be negative; only its size matters here.
+        Moment of inertia of the motor's rotor about its own axis (Jm).
+    gear_ratio : float (prismatic joint: rad/m)
+        Rotations of the rotor per rotation of the joint (G). Its sign has no effect.
     motor_viscous_friction : float, N m s/rad
-        Viscous friction of the motor, at its shaft (B).
+        Viscous friction of the motor at its shaft (B).
     motor_coulomb_friction : float or (2,) array, N m
-        Dry friction of the motor, at its shaft (Tc): the torque that overcomes it at positive velocities of the joint,
-        zero or more, and at negative ones, zero or less. One number c stands for (c, -c).
+        Dry friction of the motor at its shaft (Tc): the torque that overcomes it at positive velocities of the joint,
+        zero or more, and at negative velocities, zero or less. One number c stands for (c, -c).
     limits : JointLimits, optional
-        Range of the joint (qlim), velocity and effort at the joint. They are kept, but do not act.
+        Limits of the joint's position (qlim), velocity and effort. They are stored but not enforced.
 
     Examples
     --------
-    The waist of the Puma 560 resists with 0.395 N m at the motor's shaft in the positive direction, and with 0.435 N m
-    in the negative one; its gear multiplies both by 62.6:
+    In the waist of the Puma 560, the friction at the motor's shaft is 0.395 N m in the positive and 0.435 N m in the
+    negative direction. The gear ratio of 62.6 multiplies both:
 
     >>> from rbchain.io.dh import DHLink, from_dh
     >>> waist = DHLink(0, 0, 0, mass=1, inertia=(1, 1, 1), gear_ratio=-62.6111, motor_coulomb_friction=(0.395, -0.435))
@@ -88,17 +91,17 @@ class DHLink:
     limits: JointLimits | None = None
 
     def fixed_part(self) -> tuple[Pose, Pose]:
-        """Where the table's screw along x puts the next frame, and that along z this joint, apart from q."""
+        """Return the poses Tx(a) Rx(alpha) and Rz(theta) Tz(d), without q."""
         a, alpha, d, theta = (float(numbers(getattr(self, n), n, ())) for n in ("a", "alpha", "d", "theta"))
-        return Pose((a, 0, 0), turn(0, alpha)), Pose((0, 0, d), turn(2, theta))
+        return Pose((a, 0, 0), rotation_about(0, alpha)), Pose((0, 0, d), rotation_about(2, theta))
 
     def own_inertia(self) -> Inertia:
-        """The link's mass, centre of mass and tensor, in its own frame."""
+        """Return the inertia of the link in its own frame."""
         if isinstance(self.inertia, Inertia):
             if self.mass != 0.0 or np.any(self.cg):
                 raise ModelError(
-                    f"inertia is an Inertia, and mass {self.mass} and cg {self.cg} are given besides; expected one way "
-                    "to say mass and cg. Leave out mass and cg, or give inertia as a tensor"
+                    f"inertia is an Inertia, which contains mass and cg, but mass {self.mass} and cg {self.cg} are "
+                    "given as well; expected one of them. Leave out mass and cg, or give inertia as a tensor"
                 )
             return self.inertia
         if self.inertia is not None:
@@ -106,15 +109,15 @@ class DHLink:
         if self.radius is None and self.length is None:
             return Inertia(self.mass, self.cg)
         if self.radius is None or self.length is None:
-            raise ModelError(f"radius is {self.radius} and length {self.length}; expected both")
+            raise ModelError(f"radius is {self.radius} and length is {self.length}; expected both or neither")
         return Inertia.cylinder(self.radius, self.length, mass=self.mass, axis=main_axis(self.cg), cg=self.cg)
 
     def passive_forces(self) -> PassiveForces:
-        """Friction of the joint and of its motor, as the joint feels it."""
+        """Return the friction of the joint and of the motor, at the joint."""
         names = ("friction", "motor_viscous_friction", "gear_ratio")
         joint, motor, gear = (float(numbers(getattr(self, name), name, ())) for name in names)
         if joint < 0.0 or motor < 0.0:
-            raise ModelError(f"friction is {joint} and motor_viscous_friction {motor}; expected zero or more")
+            raise ModelError(f"friction is {joint} and motor_viscous_friction is {motor}; expected zero or more")
         forwards, backwards = self._coulomb_friction()
         return PassiveForces(
             damping=joint + motor * gear**2,
@@ -127,13 +130,13 @@ class DHLink:
         found = np.array([given, -given]) if given.shape == () else given
         if found.shape != (2,) or found[0] < 0.0 or found[1] > 0.0:
             raise ModelError(
-                f"motor_coulomb_friction is {given.tolist()}; expected a number that is not negative, or two: that in "
-                "the positive direction, zero or more, and that in the negative direction, zero or less"
+                f"motor_coulomb_friction is {given.tolist()}; expected a number of zero or more, or two numbers: zero "
+                "or more for positive velocities, and zero or less for negative velocities"
             )
         return float(found[0]), float(found[1])
 
     def immersion(self, inertia: Inertia) -> Immersion | None:
-        """The link's cylinder in water, centred on its cg; None where it has no radius and length."""
+        """Return the immersion of the link's cylinder; None if the link does not have a radius and a length."""
         if self.radius is None or self.length is None:
             return None
         cg, mass = inertia.cg, inertia.mass or None
@@ -141,12 +144,12 @@ class DHLink:
 
 
 def main_axis(cg: npt.ArrayLike) -> np.ndarray:
-    """Along which axis of its frame a link with this cg lies: that of the largest component, x if there is none."""
+    """Return the unit vector of the axis with the largest component of cg; x if cg is zero."""
     return np.eye(3)[np.argmax(np.abs(vector3(cg, "cg")))]
 
 
-def turn(axis: int, angle: float) -> np.ndarray:
-    """Rotation matrix about x, y or z (0, 1, 2)."""
+def rotation_about(axis: int, angle: float) -> np.ndarray:
+    """Return the rotation matrix about x, y or z (0, 1, 2)."""
     c, s = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     R = np.eye(3)
@@ -155,9 +158,10 @@ def turn(axis: int, angle: float) -> np.ndarray:
 
 
 def base_pose(coordinates: npt.ArrayLike) -> Pose:
-    """Pose from the six base coordinates x, y, z, roll, pitch, yaw (m, rad): R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    eta = numbers(coordinates, "base coordinates", (6,))
-    return Pose(eta[:3], turn(2, eta[5]) @ turn(1, eta[4]) @ turn(0, eta[3]))
+    """Return the pose of x, y, z, roll, pitch, yaw (m, rad): R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    found = numbers(coordinates, "base_coordinates", (6,))
+    roll, pitch, yaw = found[3:]
+    return Pose(found[:3], rotation_about(2, yaw) @ rotation_about(1, pitch) @ rotation_about(0, roll))
 
 
 def from_dh(
@@ -171,40 +175,49 @@ def from_dh(
     name: str = "chain",
     nonphysical_inertia: str = "refuse",
 ) -> Model:
-    """The chain of a Denavit-Hartenberg table.
+    """Build the serial chain of a Denavit-Hartenberg table.
 
     Parameters
     ----------
     links : list of DHLink
+        The rows of the table, from the base to the end effector.
     convention : "classic" or "modified"
-        Classic (Denavit and Hartenberg 1955; Spong): T = Rz(theta) Tz(d) Tx(a) Rx(alpha), the frame at the link's far
-        end; modified (Craig): T = Rx(alpha) Tx(a) Rz(theta) Tz(d), the frame at its joint.
-    base_rotation : (3, 3) array or quaternion, optional
-        Of the table's base against the frame that the base coordinates move.
+        Classic (Denavit and Hartenberg 1955; Spong): T = Rz(theta) Tz(d) Tx(a) Rx(alpha), with the frame at the far end
+        of the link. Modified (Craig): T = Rx(alpha) Tx(a) Rz(theta) Tz(d), with the frame at the joint of the link.
+    base_rotation : (3, 3) array or quaternion [x, y, z, w], optional
+        Additional rotation of the table's base: its pose is that of `base_coordinates` times this rotation.
     base_coordinates : (6,) array, m and rad
-        x, y, z, roll, pitch, yaw of the base: R = Rz(yaw) Ry(pitch) Rx(roll).
+        Pose of the base in the world: x, y, z, roll, pitch, yaw with R = Rz(yaw) Ry(pitch) Rx(roll).
     gravity : (3,) array, m/s^2
+        Gravitational acceleration in world axes.
     fluid_density : float, kg/m^3
-        Of the water around links that have a radius and length.
+        Density of the water around the links that have a radius and a length; 0 in air.
+    name : str
+        Name of the model.
     nonphysical_inertia : "refuse" or "warn"
-        What to do about an inertia tensor against the triangle inequality: no body can have one, but measured tensors
-        of real robots do, such as those of links 1 and 3 of the Puma 560. "warn" names the links, and uses the tensors
-        as they are. A tensor with a negative principal moment is always refused.
+        Whether an inertia tensor that violates the triangle inequality raises a ModelError, or only causes a warning
+        and is used unchanged. Measured tensors of real robots may violate it, such as those of links 1 and 3 of the
+        Puma 560. A tensor with a negative principal moment always raises a ModelError.
 
     Returns
     -------
     Model
-        Bodies "link1", "link2" ...; the frames of a classic table are "frame1", "frame2" ..., the last of a table also
-        "end_effector".
+        Its bodies are "link1", "link2", ...; the frames of the table are "frame1", "frame2", ...; the last frame is
+        also "end_effector".
+
+    Raises
+    ------
+    ModelError
+        If an argument is invalid; the message contains the number of the link.
 
     References
     ----------
-    Denavit and Hartenberg (1955); Craig (2005), chapter 3; Corke (2017), *Robotics, Vision and Control*, chapters 7 and
-    9, with which the tests compare the Puma 560.
+    Denavit and Hartenberg (1955); Craig (2005), chapter 3; Corke (2017), *Robotics, Vision and Control*, chapters 7
+    and 9. The tests compare the Puma 560 with Corke's results.
 
     Examples
     --------
-    A planar arm of two links of 1 m, stretched out along x:
+    A planar arm with two links of 1 m, stretched out along x:
 
     >>> from rbchain.io.dh import DHLink, from_dh
     >>> arm = from_dh([DHLink(1, 0, 0, mass=1, cg=(-0.5, 0, 0), radius=0.1, length=1) for _ in range(2)])
@@ -214,7 +227,7 @@ def from_dh(
     if convention not in ("classic", "modified"):
         raise ModelError(f'convention is {convention!r}; expected "classic" or "modified"')
     if not links or not all(isinstance(link, DHLink) for link in links):
-        raise ModelError(f"links are {links!r}; expected a list of DHLinks")
+        raise ModelError(f"links is {links!r}; expected a list of one or more DHLink")
     builder = ModelBuilder(
         name=name, gravity=gravity, fluid_density=fluid_density, nonphysical_inertia=nonphysical_inertia
     )
@@ -222,7 +235,7 @@ def from_dh(
     parent = None
     for number, link in enumerate(links, 1):
         if link.joint not in JOINTS:
-            raise ModelError(f"link {number}: joint is {link.joint!r}; expected one of {list(JOINTS)}")
+            raise ModelError(f'link {number}: joint is {link.joint!r}; expected "revolute" or "prismatic"')
         classic = convention == "classic"
         try:
             along_x, along_z = link.fixed_part()
@@ -230,7 +243,7 @@ def from_dh(
             immersion = link.immersion(inertia)
         except ModelError as error:
             raise ModelError(f"link {number}: {error}") from None
-        # both screws along and about z commute, so that the offset may stand before the joint
+        # translations along and rotations about z commute, so that theta and d can be part of the placement
         placement = at @ along_z if classic else at @ along_x @ along_z
         own = along_x if classic else Pose()
         validation.check_moments((f"link{number}",), inertia.inertia[None])

@@ -1,4 +1,4 @@
-"""Mass properties of closed triangle meshes, read through trimesh (the extra `meshes`)."""
+"""Mass properties of closed triangle meshes; trimesh reads the files (the extra `meshes`)."""
 
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,21 @@ ENDINGS = (".stl", ".obj")
 def inertia_of_mesh(
     path: str | Path, *, density: float | str | None = None, mass: float | None = None, units: float | str = 1.0
 ) -> Inertia:
-    """Mass properties of a solid whose surface is a triangle mesh.
+    """Compute the mass properties of a homogeneous solid whose surface is a triangle mesh.
 
     Parameters
     ----------
     path : str or Path
-        An STL or OBJ file. Each edge of the surface joins two triangles, which turn counterclockwise as seen from
-        outside; hollows are surfaces turned the other way. Vertices are joined where they agree to the bit.
+        An STL or OBJ file with a closed surface: each edge belongs to two triangles. The vertices of the triangles are
+        in counterclockwise order as seen from outside the material; this also holds for the surfaces of cavities.
+        Vertices with equal coordinates are merged.
     density : float (kg/m^3) or str
-        Or the name of a material, such as "steel" (`rbchain.model.materials`).
+        Density, or the name of a material such as "steel" (`rbchain.density_of`). Give either `density` or `mass`.
     mass : float, kg
-        Of the whole body, instead of a density.
+        Mass of the body.
     units : float or str
-        What 1 in the file is, in m, or its name: "m", "cm", "mm", "in". Meshes do not say.
+        Unit of the coordinates in the file: its length in m, or its name "m", "cm", "mm" or "in". Mesh files do not
+        contain their unit.
 
     Returns
     -------
@@ -39,18 +41,19 @@ def inertia_of_mesh(
     Raises
     ------
     FileFormatError
-        If the file holds no such mesh: it cannot be read, the surface is open, its triangles turn in both ways, it is
-        turned inside out, or one of its parts lies within another that is no hollow. Where surfaces cut through each
-        other is not looked for.
+        If the file cannot be read, the surface is open, neighbouring triangles have opposite orientations, the surface
+        is inside out, or one part lies inside another without being a cavity. Intersecting surfaces are not detected.
     ModelError
-        If density, mass or units do not fit.
+        If density, mass or units are invalid.
     FileNotFoundError
+        If the file does not exist.
     ImportError
         If trimesh is not installed.
 
     Notes
     -----
-    Exact for the mesh: polynomials are integrated over its triangles (Eberly, *Polyhedral Mass Properties*, 2002).
+    The result is exact for the mesh: polynomials are integrated over its triangles (Eberly, *Polyhedral Mass
+    Properties*, 2002).
 
     Examples
     --------
@@ -74,58 +77,60 @@ def inertia_of_mesh(
 
 
 def _scale(units: float | str) -> float:
-    """Metres to a unit of the file."""
+    """Return the unit of the file in m."""
     if isinstance(units, str) and units in LENGTHS:
         return LENGTHS[units]
     try:
         return positive(units, "units")
     except ModelError as error:
-        raise ModelError(f"{error} (of metres). Names of units do as well: {', '.join(LENGTHS)}") from None
+        raise ModelError(f"{error} (the length of the unit in m), or one of {', '.join(LENGTHS)}") from None
 
 
 def _solid(path: Path) -> tuple[np.ndarray, np.ndarray, float]:
-    """Corners (triangles, 3, 3) of a mesh that bounds a solid, about its middle and of size 1; the middle; the size.
+    """Read a mesh: the corners of its triangles (triangles, 3, 3), its middle (3,) and its size.
 
-    Raises FileFormatError, which says why it bounds none.
+    The corners are relative to the middle and scaled to size 1. Raises FileFormatError with the reason if the mesh does
+    not bound a solid.
     """
     corners = _triangles(path).reshape(-1, 3)
     if not np.isfinite(corners).all():
-        raise FileFormatError(f"{path}: some coordinates are not finite; expected finite numbers")
+        raise FileFormatError(f"{path}: some coordinates are NaN or infinite; expected finite numbers")
     vertices, faces = np.unique(corners, axis=0, return_inverse=True)
     faces = faces.reshape(-1, 3)
-    # a triangle two of whose corners are one closes no hole and opens none
+    # triangles with two equal corners have no area and do not change whether the surface is closed
     faces = faces[(faces != np.roll(faces, 1, axis=1)).all(1)]
     if not len(faces):
         raise FileFormatError(f"{path}: the mesh has no triangles; expected a closed surface")
-    # integrals about a far origin would lose digits
+    # integrals about a distant origin would lose digits
     low, high = vertices.min(0), vertices.max(0)
     middle, size = (low + high) / 2, (high - low).max()
     mesh = _trimesh().Trimesh((vertices - middle) / size, faces, process=False)
     if not mesh.is_watertight:
         raise FileFormatError(
             f"{path}: the mesh is not closed: {_loose_edges(faces)} of its edges do not join two triangles; expected a "
-            "surface without holes"
+            "surface without holes. Repair the mesh, for example in MeshLab or Blender"
         )
     if not mesh.is_winding_consistent:
         raise FileFormatError(
-            f"{path}: neighbouring triangles turn in opposite ways; expected all of them counterclockwise from outside"
+            f"{path}: neighbouring triangles have opposite orientations; expected the vertices of all triangles in "
+            "counterclockwise order as seen from outside"
         )
     corners = np.asarray(mesh.triangles)
     volume = np.linalg.det(corners).sum() / 6
-    if not volume > 1e-12:  # of a size of 1: less is rounding
+    if not volume > 1e-12:  # the mesh has size 1, so that a smaller volume is round-off
         raise FileFormatError(
-            f"{path}: the mesh encloses the volume {volume * size**3:.3g}; expected a positive one, with triangles "
-            "counterclockwise as seen from outside"
+            f"{path}: the mesh encloses the volume {volume * size**3:.3g}; expected a positive volume, with the "
+            "vertices of triangles in counterclockwise order as seen from outside"
         )
     _check_parts(path, mesh.face_adjacency, corners)
     return corners, middle, size
 
 
 def _triangles(path: Path) -> np.ndarray:
-    """Corners (triangles, 3, 3) of whatever triangles are in a file."""
+    """Read the corners (triangles, 3, 3) of all triangles in a file."""
     if path.suffix.lower() not in ENDINGS:
         raise FileFormatError(
-            f"{path}: rbchain reads meshes that end in {' or '.join(ENDINGS)}; found {path.suffix or 'no ending'}"
+            f"{path}: the name ends in {path.suffix!r}; expected a mesh, {' or '.join(map(repr, ENDINGS))}"
         )
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
@@ -133,26 +138,26 @@ def _triangles(path: Path) -> np.ndarray:
     try:
         mesh = trimesh.load_mesh(path, process=False, skip_materials=True)
         return np.asarray(mesh.triangles, np.float64)
-    except Exception as error:  # of whatever kind a broken file makes a reader raise
+    except Exception as error:  # trimesh raises many types of exceptions for broken files
         raise FileFormatError(f"{path}: cannot be read as a triangle mesh ({error})") from error
 
 
 def _loose_edges(faces: np.ndarray) -> int:
-    """How many edges do not join exactly two triangles."""
+    """Number of edges that do not join exactly two triangles."""
     edges = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
     return int((np.unique(edges, axis=0, return_counts=True)[1] != 2).sum())
 
 
 def _check_parts(path: Path, neighbours: np.ndarray, corners: np.ndarray) -> None:
-    """Refuse a mesh unless just beneath the surface of each part there is material, once: not twice, and not none."""
+    """Raise a FileFormatError unless the mesh winds exactly once around points just inside the surface of each part."""
     labels = _trimesh().graph.connected_component_labels(neighbours, node_count=len(corners))
     parts = [np.flatnonzero(labels == part) for part in range(labels.max() + 1)]
     low, high = (np.array([bound(corners[part], axis=(0, 1)) for part in parts]) for bound in (np.min, np.max))
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     areas = np.linalg.norm(normals, axis=1)
 
-    def turns(triangle: int, depth: float) -> float:
-        """How often the mesh winds around a point beneath a triangle; the parts whose boxes it lies outside, never."""
+    def winding_inside(triangle: int, depth: float) -> float:
+        """Winding number of the mesh at a point inside a triangle. Parts whose bounding box excludes it count zero."""
         point = corners[triangle].mean(0) - depth / areas[triangle] * normals[triangle]
         near = ((low <= point) & (point <= high)).all(1)
         return _winding(corners[near[labels]] - point)
@@ -161,17 +166,17 @@ def _check_parts(path: Path, neighbours: np.ndarray, corners: np.ndarray) -> Non
         largest = part[np.argmax(areas[part])]
         if areas[largest] == 0.0:
             continue
-        # near enough for thin sheets; or else deep enough for parts that touch as well as float32 can say
-        found = [turns(largest, depth) for depth in (1e-9, 1e-6)]
+        # the first depth suits thin sheets, the second suits parts that touch up to round-off of float32
+        found = [winding_inside(largest, depth) for depth in (1e-9, 1e-6)]
         if all(abs(x - 1.0) > 0.1 for x in found):
             raise FileFormatError(
-                f"{path}: beneath the surface of part {number} of {len(parts)} there is material {round(found[1])} "
-                "times; expected once: a part is turned inside out, or lies within another"
+                f"{path}: part {number} of {len(parts)} of the mesh is inside out or lies inside another part (winding "
+                f"number {round(found[1])} below its surface); expected 1. Remove the part or reverse its triangles"
             )
 
 
 def _winding(corners: np.ndarray) -> float:
-    """How often triangles with these corners wind around the origin (Van Oosterom and Strackee 1983)."""
+    """Winding number of triangles with these corners around the origin (Van Oosterom and Strackee 1983)."""
     a, b, c = np.moveaxis(corners, 1, 0)
     la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
     volume = np.einsum("ij,ij->i", a, np.cross(b, c))
@@ -180,7 +185,7 @@ def _winding(corners: np.ndarray) -> float:
 
 
 def _trimesh() -> Any:
-    """The package, imported when first needed."""
+    """Import trimesh when it is first needed."""
     try:
         import trimesh
     except ImportError:

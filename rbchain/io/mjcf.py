@@ -1,4 +1,4 @@
-"""MJCF, read by MuJoCo's own parser (the extra `mjcf`)."""
+"""Reader for MJCF files, which MuJoCo compiles (the extra `mjcf`)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ from .mjcf_source import Source, rotation
 
 
 def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
-    """The model in an MJCF file, as MuJoCo compiles it.
+    """Read an MJCF file as MuJoCo compiles it.
 
-    Joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid, ranges and geoms (as
-    visuals, but for planes, meshes and height fields) are kept, and sites as frames. A body's frame is its joint's:
-    where MuJoCo's joint is not at the body's origin, the frame stands at the joint's anchor. If a body turns about
-    several points, massless bodies stand between its joints. Positions count from the pose in the file (a joint's `ref`
-    is not added). One warning names what else acts in MuJoCo. Raises FileFormatError if a joint or a body has a force
-    that rbchain cannot represent, or ModelError if the mechanism cannot be.
+    rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid and ranges.
+    Geoms become visuals, except planes, meshes and height fields; sites become frames. One warning names everything
+    else that acts in MuJoCo.
+
+    The frame of a body is at the anchor of its joint, which in MuJoCo need not be the origin of the body. If a body has
+    joints at several points, massless bodies connect them. Positions are relative to the pose in the file: `ref` of a
+    joint is not added.
+
+    Raises FileFormatError if a joint or a body has a force that rbchain cannot represent, and ModelError if the
+    mechanism is invalid.
     """
     source = Source(path)
     forces = Forces(source)
@@ -49,7 +53,7 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
 
 
 class _Names:
-    """Gives names that no other element has."""
+    """Names in use; makes new unique names."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = set(taken)
@@ -67,7 +71,7 @@ class _Names:
 
 
 class _Reader:
-    """Puts the bodies of a compiled file into a `ModelBuilder`."""
+    """Adds the bodies of a compiled file to a `ModelBuilder`."""
 
     def __init__(self, source: Source, forces: Forces, stem: str, nonphysical_inertia: str) -> None:
         self.source, self.forces = source, forces
@@ -80,11 +84,11 @@ class _Reader:
         self._of_bodies = {source.name("body", body) for body in range(source.model.nbody)}
         self._names = _Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
         self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
-        #: Of each of MuJoCo's bodies its name in the model, and where in it the model's frame stands.
+        #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
         self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
 
     def add_body(self, body: int) -> None:
-        """Add a body, after a massless body for each point but the last that it turns about."""
+        """Add a body. If it has joints at several points, add a massless body for each point except the last first."""
         model, rows = self.source.model, _rows(self.source, body)
         name = self.source.name("body", body) or self._names.new(f"body{body}")
         parent, anchor = self._frames[model.body_parentid[body]]
@@ -107,7 +111,7 @@ class _Reader:
         self._frames[body] = name, point
 
     def _add(self, name: str, parent: str | None, joints: Sequence[int], placement: Pose, **of_body: Any) -> None:
-        """Add a body of rbchain on a row of MuJoCo's joints."""
+        """Add a body to the builder; its joint consists of the given MuJoCo joints."""
         own_name = self.source.name("joint", joints[0]) if len(joints) == 1 else ""
         of_joint: dict[str, Any] = {}
         joint = _joint(self.source, joints)
@@ -142,7 +146,10 @@ class _Reader:
 
 
 def _rows(source: Source, body: int) -> list[list[int]]:
-    """The joints of a body in rows, each of which becomes one joint: about one point, or a ball or free joint alone."""
+    """Group the joints of a body; each group becomes one joint of rbchain.
+
+    The rotations of a group are about the same point, and a ball or free joint is a group of its own.
+    """
     rows: list[list[int]] = [[]]
     for joint in source.joints(body):
         row = rows[-1]
@@ -156,7 +163,7 @@ def _rows(source: Source, body: int) -> list[list[int]]:
 
 
 def _point(source: Source, joints: Sequence[int]) -> np.ndarray:
-    """Where a row of joints is, in MuJoCo's body: where it turns, as a slide is the same everywhere."""
+    """Anchor of a group of joints in MuJoCo's body frame: that of a rotation, because a slide may be anywhere."""
     if not joints or source.joint_type(joints[0]) == "free":
         return np.zeros(3)
     turning = [joint for joint in joints if source.joint_type(joint) != "slide"]
@@ -164,7 +171,7 @@ def _point(source: Source, joints: Sequence[int]) -> np.ndarray:
 
 
 def _joint(source: Source, joints: Sequence[int]) -> AnyJoint:
-    """The joint that a row of MuJoCo's joints becomes."""
+    """The joint of rbchain for a group of MuJoCo's joints."""
     kinds: dict[str, Callable[[int], AnyJoint]] = {
         "free": lambda j: Free(),
         "ball": lambda j: Spherical(),
@@ -176,16 +183,16 @@ def _joint(source: Source, joints: Sequence[int]) -> AnyJoint:
 
 
 def _limits(source: Source, joints: Sequence[int]) -> JointLimits:
-    """The ranges of hinges and slides, and what may act on them."""
+    """The ranges of positions and of actuator forces of hinges and slides."""
     model, which = source.model, list(joints)
-    references = model.qpos0[model.jnt_qposadr[which], None]  # positions count from the pose in the file
+    references = model.qpos0[model.jnt_qposadr[which], None]  # positions are relative to the pose in the file
     lower, upper = np.where(model.jnt_limited[which, None], model.jnt_range[which] - references, (-np.inf, np.inf)).T
     efforts = np.where(model.jnt_actfrclimited[which], np.abs(model.jnt_actfrcrange[which]).max(1), np.inf)
     return JointLimits(lower=lower, upper=upper, effort=efforts)
 
 
 def _visuals(source: Source, body: int, anchor: np.ndarray) -> list[Visual]:
-    """The geoms of a body that are plain shapes; their half lengths are MuJoCo's."""
+    """The geoms of a body that have simple shapes. MuJoCo stores half lengths, Visual has full lengths."""
     shapes: dict[str, Callable[[np.ndarray], tuple[str, Any]]] = {
         "sphere": lambda size: ("sphere", size[:1]),
         "capsule": lambda size: ("capsule", (size[0], 2 * size[1])),

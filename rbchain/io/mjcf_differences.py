@@ -1,4 +1,4 @@
-"""Where rbchain's model of an MJCF differs from MuJoCo's: reasons to refuse the file, and the text of a warning."""
+"""Differences between rbchain's model of an MJCF file and MuJoCo's: reasons to refuse the file, and a warning."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .mjcf_forces import LEAST, Forces
+from .mjcf_forces import MIN_VALUE, Forces
 from .mjcf_source import Source
 
-#: Fields of tendons that exert forces, with the flags that disable these.
+#: Fields of tendons that exert forces, with the flags that disable them.
 OF_TENDONS = {
     "tendon_stiffness": ("spring", "passive"),
     "tendon_stiffnesspoly": ("spring", "passive"),
@@ -22,7 +22,7 @@ OF_TENDONS = {
 
 
 def refusals(source: Source, forces: Forces) -> Iterator[str]:
-    """Why rbchain cannot move a joint or a body as the file says: what was found, and what is expected instead."""
+    """Forces that rbchain cannot represent, with the value that was found and the one that is expected."""
     for joint in range(source.model.njnt):
         for reason in _of_joint(source, forces, joint):
             yield f"joint {source.label('joint', joint)}: {reason}"
@@ -39,17 +39,26 @@ def _of_joint(source: Source, forces: Forces, joint: int) -> Iterator[str]:
     model, kind, dofs = source.model, source.joint_type(joint), source.dofs(joint)
     stiffness, damping = forces.stiffness[joint].tolist(), forces.damping[dofs.start].tolist()
     if any(damping[1:]):
-        yield f"damping, with that of its actuators, is {damping}; expected one number, as rbchain's damping is linear"
+        yield (
+            f"damping, including that of its actuators, is {damping}; expected zeros after the first number, because "
+            "rbchain has linear damping only"
+        )
     if any(stiffness) and kind in ("free", "ball"):
-        yield f"stiffness is {stiffness}; expected 0, as rbchain has springs at hinges and slides only"
+        yield f"stiffness is {stiffness}; expected 0, because rbchain has springs at hinge and slide joints only"
     elif stiffness[1]:
-        yield f"stiffness is {stiffness}; expected 0 as the second number, as rbchain's springs are linear and cubic"
+        yield (
+            f"stiffness is {stiffness}; expected 0 as the second number, because rbchain has linear and cubic springs "
+            "only"
+        )
     yields = source.field("jnt_springyield", model.njnt)[joint]
     if any(stiffness) and yields:
-        yield f"springyield is {yields}; expected 0, as rbchain has no plastic springs"
+        yield f"springyield is {yields}; expected 0, because rbchain does not model plastic springs"
     friction = forces.friction[dofs.start]
     if kind == "free" and friction:
-        yield f"frictionloss is {friction}; expected 0, as MuJoCo's friction of a free joint acts along world axes"
+        yield (
+            f"frictionloss is {friction}; expected 0, because MuJoCo applies the friction of a free joint along world "
+            "axes and rbchain along body axes"
+        )
 
 
 def _of_body(source: Source, forces: Forces, body: int) -> Iterator[str]:
@@ -58,33 +67,39 @@ def _of_body(source: Source, forces: Forces, body: int) -> Iterator[str]:
     if body in forces.partly_compensated:
         yield (
             "actuators compensate its gravity (gravcomp) at some of the joints that carry it; expected "
-            "actuatorgravcomp at all of these joints or none"
+            "actuatorgravcomp at all of these joints or at none"
         )
     if source.model.body_plugin[body] >= 0:
-        yield "a plugin acts on it; expected none, as rbchain does not run MuJoCo's plugins"
+        yield "a plugin acts on it; expected none, because rbchain does not run MuJoCo plugins"
 
 
 def _of_fluid(source: Source) -> Iterator[str]:
     model = source.model
     if model.opt.wind.any():
         yield (
-            f"wind is {model.opt.wind.tolist()}; expected zeros, as a model's fluid is at rest: pass "
-            "rbchain.Current(velocity) to simulate(forces=[...])"
+            f"wind is {model.opt.wind.tolist()}; expected zeros, because the fluid of a model is at rest. Remove wind "
+            "and pass rbchain.Current(velocity) to simulate(forces=[...])"
         )
     moving = model.body_weldid[model.geom_bodyid] > 0
     for geom in _where((model.geom_fluid[:, 0] > 0.0) & moving):
         where = f"geom {source.label('geom', geom)} of body {source.label('body', model.geom_bodyid[geom])}"
-        yield f"{where}: fluidshape is ellipsoid; expected none, as rbchain has the fluid forces of inertia boxes only"
-    dragged = (model.body_mass >= LEAST) & (model.body_weldid > 0)
+        yield (
+            f"{where}: fluidshape is ellipsoid; expected none, because rbchain has the fluid forces of MuJoCo's "
+            "inertia model only"
+        )
+    dragged = (model.body_mass >= MIN_VALUE) & (model.body_weldid > 0)
     for carrier in np.unique(model.body_weldid[dragged]):
         bodies = _where(dragged & (model.body_weldid == carrier))
         if len(bodies) > 1:
             names = _listed(source.label("body", body) for body in bodies)
-            yield f"bodies {names} are fixed to each other in a fluid; expected a single body that has all the drag"
+            yield (
+                f"bodies {names} are fixed to each other in a fluid, and each has drag; expected a single body. Put "
+                "their geoms into one body"
+            )
 
 
 def differences(source: Source, forces: Forces) -> list[str]:
-    """What a warning says: the parts of the file that the model lacks, and those that act in another way."""
+    """Parts of the text of a warning: what the model leaves out, and what it treats differently."""
     lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces).items() if names]
     lacking += _lacking_without_names(source)
     found = [f"left out of the model: {', '.join(lacking)}"] if lacking else []
@@ -92,7 +107,7 @@ def differences(source: Source, forces: Forces) -> list[str]:
 
 
 def _lacking(source: Source, forces: Forces) -> dict[str, list[str]]:
-    """Parts of the mechanism that the model lacks, by name."""
+    """Parts of the mechanism that the model leaves out, with the names of the elements."""
     model = source.model
     equalities = [] if source.disabled("equality", "constraint") else _where(model.eq_active0)
     return {
@@ -104,7 +119,7 @@ def _lacking(source: Source, forces: Forces) -> dict[str, list[str]]:
 
 
 def _lacking_without_names(source: Source) -> list[str]:
-    """Parts that hardly a file goes without, and whose names would make the warning long."""
+    """Parts that most files contain. The warning does not name their elements, because it would become too long."""
     model, limits = source.model, len(_limited(source, ("slide", "hinge")))
     actuators = 0 if source.disabled("actuation") else len(model.actuator_trntype)
     types, affinities = (
@@ -114,7 +129,7 @@ def _lacking_without_names(source: Source) -> list[str]:
     shapes = {source.geom_type(geom) for geom in range(model.ngeom)}
     found = {
         f"actuators ({actuators})": actuators,
-        f"limits of joints ({limits}; kept, but do not act)": limits,
+        f"limits of joints ({limits}; stored but not enforced)": limits,
         "contacts of geoms": (types & affinities or model.npair) and not source.disabled("contact", "constraint"),
         "geoms of the world": model.body_geomnum[0],
         "meshes and height fields as visuals": shapes & {"mesh", "hfield", "sdf"},
@@ -132,10 +147,10 @@ def _changed(source: Source, forces: Forces) -> dict[str, list[str]]:
     asleep = _where(policies == source.kind("SleepPolicy", "mjSLEEP_INIT"))
     sleeping = [model.tree_bodyadr[tree] for tree in asleep if source.enabled("sleep")]
     return {
-        "dry friction of joints {} is regularised: they creep where MuJoCo's stick": _joints(source, rough),
-        "positions of joints {} count from the pose in the file: ref is not added": _joints(source, moved),
-        "mocap bodies {} are fixed where the file has them": _bodies(source, _where(model.body_mocapid >= 0)),
-        "bodies {} are awake from the start, though the file has them asleep": _bodies(source, sleeping),
+        "dry friction of joints {} is regularised: they drift slowly instead of sticking": _joints(source, rough),
+        "positions of joints {} are relative to the pose in the file: ref is not added": _joints(source, moved),
+        "mocap bodies {} are fixed at their pose in the file": _bodies(source, _where(model.body_mocapid >= 0)),
+        "bodies {} are simulated from the start, although the file lets them sleep": _bodies(source, sleeping),
     }
 
 
@@ -148,14 +163,14 @@ def _bodies(source: Source, which: Iterable[int]) -> list[str]:
 
 
 def _limited(source: Source, kinds: tuple[str, ...]) -> list[int]:
-    """Joints of these kinds whose limits act in MuJoCo."""
+    """Joints of these types with limits that MuJoCo enforces."""
     if source.disabled("limit", "constraint"):
         return []
     return [j for j in _where(source.model.jnt_limited) if source.joint_type(j) in kinds]
 
 
 def _active_tendons(source: Source) -> list[int]:
-    """Tendons that do something without an actuator's force."""
+    """Tendons that exert forces without an actuator."""
     model, active = source.model, np.zeros(source.model.ntendon, bool)
     for field, flags in OF_TENDONS.items():
         if not source.disabled(*flags):
@@ -168,7 +183,7 @@ def _active_tendons(source: Source) -> list[int]:
 
 
 def _equality(source: Source, i: int) -> str:
-    """An equality constraint by its name, or by its kind and what it couples."""
+    """Label of an equality constraint: its name, or its type and the elements that it connects."""
     name, model = source.name("equality", i), source.model
     if name:
         return repr(name)

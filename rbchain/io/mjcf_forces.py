@@ -1,4 +1,4 @@
-"""Forces in an MJCF that need no actuator: springs, damping, friction, armature, gravity compensation, the fluid."""
+"""Passive forces of an MJCF file: springs, damping, friction, armature, gravity compensation and the fluid."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..model.passive import PassiveForces
 from ..model.pose import Pose
 from .mjcf_source import Source, rotation
 
-LEAST = 1e-15  # mjMINVAL: the smallest mass that a fluid acts on, and the smallest square of an edge of its box
+MIN_VALUE = 1e-15  # mjMINVAL: MuJoCo's limit for the mass of a body in a fluid, and for squared edges of its box
 
 
 class Forces:
-    """The passive forces of a file: after its `<flag>`, and with the damping and armature that its actuators add.
+    """The passive forces of a file, as its `<flag>` element enables them, with damping and armature of its actuators.
 
     `stiffness` (njnt, 3) and `damping` (nv, 3) are the coefficients of the polynomials k0 x + k1 x^2 + k2 x^3 and
-    d0 v + d1 abs(v) v + d2 v^3; `friction` and `armature` (nv,) belong to degrees of freedom, `gravcomp` (nbody,) to
-    bodies; `fluid` has the density (kg/m^3) and the viscosity (Pa s).
+    d0 v + d1 abs(v) v + d2 v^3. `friction` and `armature` (nv,) are those of the degrees of freedom, and `gravcomp`
+    (nbody,) is that of the bodies. `fluid` has the density (kg/m^3) and the viscosity (Pa s).
     """
 
     def __init__(self, source: Source) -> None:
@@ -28,7 +28,7 @@ class Forces:
         model = source.model
         springs = not source.disabled("spring", "passive")
         dampers = not source.disabled("damper", "passive")
-        acts = springs or dampers  # without either, MuJoCo skips gravity compensation and the fluid, too
+        acts = springs or dampers  # if both are disabled, MuJoCo also skips gravity compensation and the fluid
         armature, damping = _of_actuators(source)
         self.armature = model.dof_armature + armature
         damping += np.column_stack([model.dof_damping, source.field("dof_dampingpoly", model.nv, 2)])
@@ -40,7 +40,7 @@ class Forces:
         compensation = model.body_gravcomp * (model.body_weldid > 0) * (acts and self.gravity.any())
         compensated = [body for body in range(1, model.nbody) if compensation[body]]
         by_actuators = {body: _compensating_joints(source, body) for body in compensated}
-        #: Bodies whose gravity actuators compensate, at all joints that carry them or at some.
+        #: Bodies whose gravity is compensated by actuators: at all joints that carry them, and at some of these.
         self.lifted_by_actuators = [body for body, joints in by_actuators.items() if joints and all(joints)]
         self.partly_compensated = [body for body, joints in by_actuators.items() if any(joints) and not all(joints)]
         self.gravcomp = np.where(np.isin(np.arange(model.nbody), self.lifted_by_actuators), 0.0, compensation)
@@ -50,14 +50,17 @@ class Forces:
 
     @property
     def fluid_density(self) -> float:
-        """Density of the model's fluid, kg/m^3; 1 where immersions stand for something else, 0 if there are none."""
+        """Density of the model's fluid in kg/m^3.
+
+        It is 1 if the file has no dense fluid but needs immersions for other forces, and 0 if it needs no immersion.
+        """
         if self.fluid[0]:
             return float(self.fluid[0])
         free = self._source.model.jnt_dofadr[self.free]
         return float(self.in_fluid or self.gravcomp.any() or self.armature[free].any())
 
     def of_joints(self, joints: Sequence[int], has_angle: bool) -> PassiveForces:
-        """The passive forces of a joint of rbchain; `has_angle` unless its position is a quaternion."""
+        """Passive forces of a group of joints; `has_angle` is False if the position of the joint is a quaternion."""
         model, dofs = self._source.model, self.dofs(joints)
         forces = {"damping": self.damping[dofs, 0], "friction": self.friction[dofs]}
         if has_angle:
@@ -67,25 +70,25 @@ class Forces:
         return PassiveForces(**forces)
 
     def dofs(self, joints: Sequence[int]) -> slice:
-        """The degrees of freedom of a row of joints."""
+        """Entries of a group of joints in arrays of degrees of freedom."""
         return slice(self._source.dofs(joints[0]).start, self._source.dofs(joints[-1]).stop)
 
     def rotor_inertia(self, joints: Sequence[int]) -> np.ndarray:
-        """Armature of a joint; of a free joint only that of rotations, as the rest is added mass."""
+        """Armature of a group of joints; of a free joint only that of rotations, the rest becomes added mass."""
         found = self.armature[self.dofs(joints)]
         return np.where(np.arange(found.size) < 3, 0.0, found) if joints[0] in self.free else found
 
     def immersion(self, body: int, anchor: np.ndarray) -> Immersion | None:
-        """Gravity compensation, fluid and translational armature of a body whose frame stands at `anchor`.
+        """Immersion of a body with its frame at `anchor`: gravity compensation, fluid and armature of translations.
 
-        Gravity compensation is a buoyancy at the centre of mass. MuJoCo adds the armature of a free joint to its
-        translation in world axes: the inertia of a point mass without weight, which is an added mass.
+        Gravity compensation becomes a buoyancy at the centre of mass. For translations of a free joint, MuJoCo adds the
+        armature to the mass in world axes. This is the inertia of a point mass without weight, that is, an added mass.
         """
         model, parts = self._source.model, []
         mass, center = model.body_mass[body], model.body_ipos[body] - anchor
         if self.gravcomp[body] and mass:
             parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, center))
-        if self.in_fluid and mass >= LEAST:
+        if self.in_fluid and mass >= MIN_VALUE:
             linear, quadratic = _box_drag(mass, model.body_inertia[body], *self.fluid)
             frame = Pose(center, rotation(model.body_iquat[body]))
             parts.append(Immersion(linear_damping=linear, quadratic_damping=quadratic, frame=frame))
@@ -106,7 +109,7 @@ def _compensating_joints(source: Source, body: int) -> list[bool]:
 
 
 def _of_actuators(source: Source) -> tuple[np.ndarray, np.ndarray]:
-    """Armature (nv,) and damping (nv, 3) that actuators add to joints, also where actuation is disabled."""
+    """Armature (nv,) and damping (nv, 3) that actuators add to joints, even if actuation is disabled."""
     model, count = source.model, len(source.model.actuator_trntype)
     armature, damping = np.zeros(model.nv), np.zeros((model.nv, 3))
     own = source.field("actuator_armature", count)
@@ -116,21 +119,20 @@ def _of_actuators(source: Source) -> tuple[np.ndarray, np.ndarray]:
     for i in range(count):
         if model.actuator_trntype[i] in of_joints:
             dofs = source.dofs(model.actuator_trnid[i, 0])
-            gear = model.actuator_gear[
-                first_output[i], 0
-            ]  # the first counts for all directions of a ball or free joint
+            # the first gear ratio applies to all directions of a ball or free joint
+            gear = model.actuator_gear[first_output[i], 0]
             armature[dofs] += gear**2 * own[i]
             damping[dofs] += gear**2 * np.array([linear[i], *powers[i]])
     return armature, damping
 
 
 def _box_drag(mass: float, inertia: np.ndarray, density: float, viscosity: float) -> tuple[np.ndarray, np.ndarray]:
-    """Linear and quadratic drag (6,), [linear, angular], of the box with this mass and principal inertia.
+    """Linear and quadratic drag (6,), [linear, angular], of the box with this mass and these principal moments.
 
-    MuJoCo's documentation, "Fluid forces", inertia model: Stokes drag of a sphere whose diameter is the mean edge, and
-    the drag of the faces.
+    MuJoCo's documentation, "Fluid forces", inertia model: the linear part is the Stokes drag of a sphere with the mean
+    edge as diameter, the quadratic part is the drag of the faces.
     """
-    x, y, z = np.sqrt(np.maximum(LEAST, inertia.sum() - 2 * inertia) / mass * 6.0)
+    x, y, z = np.sqrt(np.maximum(MIN_VALUE, inertia.sum() - 2 * inertia) / mass * 6.0)
     diameter = (x + y + z) / 3
     linear = np.pi * viscosity * np.array([3 * diameter] * 3 + [diameter**3] * 3)
     faces = np.array([y * z, x * z, x * y]) / 2

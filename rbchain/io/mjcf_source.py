@@ -1,4 +1,4 @@
-"""MuJoCo's model of an MJCF, read with MuJoCo's own parser (the extra `mjcf`)."""
+"""Source: an MJCF file compiled by MuJoCo (the extra `mjcf`)."""
 
 from __future__ import annotations
 
@@ -17,48 +17,51 @@ except ImportError:
 
 
 class Source:
-    """The compiled model of a file, with names for messages. Its numbers are attributes of `model`, MuJoCo's MjModel.
+    """The compiled model of an MJCF file, with names for messages; `model` is MuJoCo's MjModel.
 
-    Raises FileNotFoundError, and FileFormatError if MuJoCo is not installed or does not compile the file.
+    Raises FileNotFoundError if the file does not exist, and FileFormatError if MuJoCo is not installed or cannot
+    compile the file.
     """
 
     def __init__(self, path: Path) -> None:
         if mujoco is None:
-            raise FileFormatError(f"{path}: MJCF needs MuJoCo's parser; install rbchain[mjcf]")
+            raise FileFormatError(
+                f"{path}: MJCF files need the package mujoco, which is missing: pip install 'rbchain[mjcf]'"
+            )
         if not path.exists():
-            raise FileNotFoundError(path)
+            raise FileNotFoundError(f"{path}: no such file")
         try:
             self.model: Any = mujoco.MjModel.from_xml_path(str(path))
             self.model.names.decode()
         except UnicodeDecodeError:
-            raise FileFormatError(f"{path}: a name is not UTF-8; expected names in UTF-8") from None
+            raise FileFormatError(f"{path}: a name is not encoded in UTF-8; save the file in UTF-8") from None
         except (ValueError, mujoco.FatalError) as error:
-            raise FileFormatError(f"{path}: {' '.join(str(error).split())}") from None
+            raise FileFormatError(f"{path}: MuJoCo cannot compile the file: {' '.join(str(error).split())}") from None
 
     def kind(self, enum: str, name: str) -> int:
-        """The number of a name in one of MuJoCo's enumerations; -1 if the installed version does not have it."""
+        """Value of a name in a MuJoCo enumeration; -1 if the installed version of MuJoCo does not have it."""
         return int(getattr(getattr(mujoco, f"mjt{enum}", None), name, -1))
 
     def field(self, name: str, *shape: int) -> np.ndarray:
-        """A field of the model; zeros of this shape if the installed version does not have it."""
+        """A field of the model; zeros of this shape if the installed version of MuJoCo does not have it."""
         found = getattr(self.model, name, None)
         return np.zeros(shape) if found is None else np.array(found, dtype=float)
 
     def disabled(self, *features: str) -> bool:
-        """Whether the file's `<flag>` disables one of these features."""
+        """Whether the `<flag>` element of the file disables one of these features."""
         bits = [getattr(mujoco.mjtDisableBit, f"mjDSBL_{feature.upper()}", 0) for feature in features]
         return any(self.model.opt.disableflags & int(bit) for bit in bits)
 
     def enabled(self, feature: str) -> bool:
-        """Whether the file's `<flag>` enables a feature."""
+        """Whether the `<flag>` element of the file enables a feature."""
         return bool(self.model.opt.enableflags & int(getattr(mujoco.mjtEnableBit, f"mjENBL_{feature.upper()}", 0)))
 
     def name(self, kind: str, i: int) -> str:
-        """The name of an element of a kind such as "body"; an empty string if the file gives none."""
+        """Name of an element of a kind such as "body"; an empty string if the element has no name."""
         return mujoco.mj_id2name(self.model, self.kind("Obj", f"mjOBJ_{kind.upper()}"), i) or ""
 
     def label(self, kind: str, i: int) -> str:
-        """How messages call an element: by its name, or else its number, and the body of a joint."""
+        """Label of an element for messages: its name in quotes, or its number, and for a joint its body."""
         name = self.name(kind, i)
         if name or kind != "joint":
             return repr(name) if name else f"number {i}"
@@ -83,12 +86,12 @@ class Source:
         return mujoco.mjtEq(self.model.eq_type[i]).name.removeprefix("mjEQ_").lower()
 
     def dofs(self, joint: int) -> slice:
-        """The entries of a joint in arrays of degrees of freedom."""
+        """Entries of a joint in arrays of degrees of freedom."""
         first = self.model.jnt_dofadr[joint]
         return slice(first, first + {"free": 6, "ball": 3}.get(self.joint_type(joint), 1))
 
 
 def rotation(quaternion: np.ndarray) -> np.ndarray:
-    """Matrix of MuJoCo's quaternion [w, x, y, z]."""
+    """Rotation matrix of a MuJoCo quaternion [w, x, y, z]."""
     w, x, y, z = quaternion
     return rotation_matrix([x, y, z, w])

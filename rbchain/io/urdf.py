@@ -1,4 +1,4 @@
-"""URDF, the Unified Robot Description Format of ROS. Mesh files are not read."""
+"""Reader for URDF, the Unified Robot Description Format of ROS. Mesh files are not read."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
 from ..model.limits import JointLimits
 from ..model.passive import PassiveForces
 from ..model.visual import Visual
+from ..real_arrays import excerpt
 from .urdf_elements import Joint, Link, Robot, robot_of
 from .urdf_visuals import visuals_of
 from .write_urdf import UNLIMITED
 
-#: What is no part of the dynamics, nor of the limits; visuals are read by themselves.
+#: Elements without effect on the dynamics and the limits. Visuals are read separately.
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
 JOINTS: dict[str, Callable[..., AnyJoint]] = {
     "revolute": Revolute,
@@ -35,16 +36,18 @@ WITHOUT_AXIS: dict[str, Callable[[], AnyJoint]] = {"fixed": Fixed, "floating": F
 
 
 def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
-    """The model in a URDF file, its root link on the joint `base` or fixed to the world, gravity 9.81 m/s^2 along -z.
+    """Read a model from a URDF file, with a gravity of 9.81 m/s^2 along -z.
 
-    Damping and friction become the joints' passive forces. Limits are kept, but do not act: URDF says nothing of how
-    hard they are. What would be part of the dynamics, but is not computed (mimicry of another joint), is named in a
-    warning. Raises FileFormatError, or ModelError if the mechanism cannot be.
+    The joint `base` connects the root link to the world; by default the link is fixed. Damping and friction become
+    passive forces of the joints. Limits are stored but not enforced, because URDF does not define the stiffness of
+    stops. Joints that mimic others are free; a warning names them.
+
+    Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """
     robot, visuals = _parse(path)
     links = {link.name: link for link in robot.links}
     root, children = _tree(path, robot)
-    _warn_of_what_is_ignored(path, robot)
+    _warn_of_mimic_joints(path, robot)
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
     builder.add_body(
         root, joint=Fixed() if base is None else base, inertia=_inertia(links[root]), visuals=visuals.get(root, ())
@@ -73,43 +76,60 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
 
 
 def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
-    """The root link's name, and the joints below each link."""
+    """Name of the root link, and the joints whose parent is each link."""
     links = {link.name for link in robot.links}
+    if not links:
+        raise FileFormatError(
+            f"{path}: the file has no <link> elements; expected at least one. If it contains xacro macros, expand them "
+            "with the program xacro first"
+        )
     children: dict[str, list[Joint]] = {}
     parents: dict[str, str] = {}
     for joint in robot.joints:
         for end in (joint.parent, joint.child):
             if end not in links:
-                raise FileFormatError(f"{path}: joint {joint.name!r} names link {end!r}, which is not there")
+                raise FileFormatError(
+                    f"{path}: joint {joint.name!r} refers to link {end!r}, which is not in the file; expected one of "
+                    f"{excerpt(sorted(links))}"
+                )
         if joint.child in parents:
-            raise FileFormatError(f"{path}: link {joint.child!r} has two parents; expected a tree")
+            raise FileFormatError(
+                f"{path}: link {joint.child!r} has two parents, {parents[joint.child]!r} and {joint.parent!r}; "
+                "expected a tree, in which each link is the child of at most one joint"
+            )
         parents[joint.child] = joint.parent
         children.setdefault(joint.parent, []).append(joint)
     roots = sorted(links - set(parents))
     if len(roots) != 1:
-        raise FileFormatError(f"{path}: {len(roots)} links have no parent ({roots}); expected exactly one, the root")
+        raise FileFormatError(
+            f"{path}: {len(roots)} links have no parent joint ({roots}); expected exactly one, the root link. Connect "
+            "the others with joints"
+        )
     reached, waiting = set(), roots[:]
     while waiting:
         link = waiting.pop()
         reached.add(link)
         waiting.extend(joint.child for joint in children.get(link, []))
     if reached != links:
-        raise FileFormatError(f"{path}: links {sorted(links - reached)} go round in a cycle; expected a tree")
+        raise FileFormatError(f"{path}: the joints of links {sorted(links - reached)} form a cycle; expected a tree")
     return roots[0], children
 
 
 def _parse(path: Path) -> tuple[Robot, dict[str, list[Visual]]]:
-    """The file's robot, and its links' visuals.
+    """Parse a file to a robot and the visuals of its links.
 
-    Without document types: what these declare could expand without bound or reach elsewhere.
+    Files with a document type are refused: its entities could expand without limit or refer to other files.
     """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
     try:
         tree = etree.parse(io.BytesIO(path.read_bytes()), parser)
     except etree.XMLSyntaxError as error:
-        raise FileFormatError(f"{path}: not well-formed XML: {error}") from None
+        raise FileFormatError(f"{path}: the file is not well-formed XML: {error}") from None
     if tree.docinfo.internalDTD is not None:
-        raise FileFormatError(f"{path}: declares a document type (DOCTYPE); entities are not expanded, expected none")
+        raise FileFormatError(
+            f"{path}: the file declares a document type (DOCTYPE); expected none, because rbchain does not expand "
+            "entities. Remove the declaration"
+        )
     robot = tree.getroot()
     if robot.tag != "robot":
         raise FileFormatError(f"{path}: the root element is <{robot.tag}>; expected <robot>")
@@ -120,7 +140,7 @@ def _parse(path: Path) -> tuple[Robot, dict[str, list[Visual]]]:
     return robot_of(robot), visuals
 
 
-# Attributes of the elements below a link or joint: how many numbers each holds, and whether it may be left out.
+# Attributes of the elements of a link or joint: the number of numbers, and whether the attribute is optional.
 NUMBERS = {
     "origin": {"xyz": (3, True), "rpy": (3, True)},
     "mass": {"value": (1, False)},
@@ -132,12 +152,13 @@ NUMBERS = {
 
 
 def _check_elements(path: Path, robot: Any) -> None:
-    """Refuse elements and attributes that are missing, doubled or not numbers."""
+    """Raise a FileFormatError for elements and attributes that are missing, repeated or not numbers."""
     for kind in ("link", "joint"):
         names = [element.get("name") for element in robot.findall(kind)]
         for name in names:
             if not name or names.count(name) > 1:
-                raise FileFormatError(f"{path}: {names.count(name)} {kind}s have the name {name!r}; expected one each")
+                found = f"{names.count(name)} {kind}s have the name {name!r}" if name else f"a {kind} has no name"
+                raise FileFormatError(f"{path}: {found}; expected a unique name for each {kind}")
     for link in robot.findall("link"):
         for inertial in link.findall("inertial"):
             _expect_children(path, link, inertial, ("mass", "inertia"))
@@ -150,7 +171,7 @@ def _check_elements(path: Path, robot: Any) -> None:
                 found = f"joint {joint.get('name')!r} mimics joint {mimic.get('joint')!r}"
                 raise FileFormatError(f"{path}: {found}; expected another joint of the file")
         if joint.get("type") not in (*JOINTS, *WITHOUT_AXIS):
-            found = f"joint {joint.get('name')!r} is {joint.get('type')!r}"
+            found = f"the type of joint {joint.get('name')!r} is {joint.get('type')!r}"
             raise FileFormatError(f"{path}: {found}; expected one of {[*JOINTS, *WITHOUT_AXIS]}")
         if joint.get("type") in WITHOUT_AXIS:
             etree.strip_elements(joint, "axis", "dynamics")
@@ -165,11 +186,13 @@ def _expect_children(path: Path, owner: Any, element: Any, tags: Sequence[str]) 
     for tag in tags:
         if len(element.findall(tag)) != 1:
             where = f"{owner.tag} {owner.get('name')!r}"
-            raise FileFormatError(f"{path}: {where} has {len(element.findall(tag))} <{tag}>; expected one")
+            raise FileFormatError(
+                f"{path}: {where} has {len(element.findall(tag))} <{tag}> elements; expected exactly one"
+            )
 
 
 def _check_numbers(path: Path, owner: Any, element: Any) -> None:
-    """Every number of an element's children is there, finite, and not one too many."""
+    """Check that the numbers of an element's children are present, finite, and of the right count."""
     for child in element:
         for attribute, (count, optional) in NUMBERS.get(child.tag, {}).items():
             text = child.get(attribute)
@@ -181,8 +204,9 @@ def _check_numbers(path: Path, owner: Any, element: Any) -> None:
             except (AttributeError, ValueError):
                 numbers = []
             if len(numbers) != count or not np.isfinite(numbers).all():
-                where = f"{path}: {owner.tag} {owner.get('name')!r}: <{child.tag}> {attribute}"
-                raise FileFormatError(f"{where} is {text!r}; expected {count} finite number{'s' * (count > 1)}")
+                where = f"{path}: {owner.tag} {owner.get('name')!r}: the attribute {attribute} of <{child.tag}>"
+                found = "is missing" if text is None else f"is {text!r}"
+                raise FileFormatError(f"{where} {found}; expected {count} finite number{'s' * (count > 1)}")
 
 
 def _joint(joint: Joint) -> AnyJoint:
@@ -200,31 +224,39 @@ def _passive(joint: Joint) -> PassiveForces | None:
 
 
 def _limits(path: Path, joint: Joint) -> JointLimits | None:
-    """What is said of the joint's range; a continuous joint has none, and what is not said is infinite."""
-    said = joint.limit
-    if said is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
+    """Limits of a joint; missing ones are infinite, and a continuous joint has no limits of position."""
+    given = joint.limit
+    if given is None or joint.type in WITHOUT_AXIS or joint.type == "planar":
         return None
     lower, upper, velocity, effort = (
-        np.inf if x is None or abs(x) >= UNLIMITED else x for x in (said.lower, said.upper, said.velocity, said.effort)
+        np.inf if x is None or abs(x) >= UNLIMITED else x
+        for x in (given.lower, given.upper, given.velocity, given.effort)
     )
     if joint.type == "continuous":
         lower = upper = np.inf
     lower = -np.inf if lower == np.inf else lower
-    velocity, effort = velocity or np.inf, effort or np.inf  # many files have 0 where nothing is known of these
+    velocity, effort = velocity or np.inf, effort or np.inf  # many files have 0 for unknown limits
     if lower > upper or velocity < 0.0 or effort < 0.0:
-        warnings.warn(f"{path}: joint {joint.name!r} has limits that cannot be, which are left out", stacklevel=4)
+        warnings.warn(
+            f"{path}: joint {joint.name!r} has invalid limits, which are left out: lower {lower:g}, upper {upper:g}, "
+            f"velocity {velocity:g}, effort {effort:g}; expected lower <= upper, and the others zero or more",
+            stacklevel=4,
+        )
         return None
     return JointLimits(lower=lower, upper=upper, velocity=velocity, effort=effort)
 
 
 def _inertia(link: Link) -> Inertia | None:
-    """Mass properties of a link in its own frame."""
+    """Inertia of a link in its own frame."""
     if link.inertial is None:
         return None
     return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(link.inertial.origin)
 
 
-def _warn_of_what_is_ignored(path: Path, robot: Robot) -> None:
+def _warn_of_mimic_joints(path: Path, robot: Robot) -> None:
     mimics = [joint.name for joint in robot.joints if joint.mimics]
     if mimics:
-        warnings.warn(f"{path}: these joints mimic others, but are computed as free ones: {mimics}", stacklevel=4)
+        warnings.warn(
+            f"{path}: the joints {mimics} mimic other joints; rbchain ignores <mimic> and lets them move independently",
+            stacklevel=4,
+        )

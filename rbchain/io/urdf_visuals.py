@@ -1,4 +1,4 @@
-"""What the links of a URDF look like. None of it is part of the dynamics, so that a defect is only warned of."""
+"""Reader for the visuals of URDF files. A faulty visual only causes a warning, as it has no effect on the dynamics."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ PACKAGE = "package://"
 
 
 def visuals_of(path: Path, robot: Any) -> dict[str, list[Visual]]:
-    """The visuals of each link that has any, from the file's root element."""
+    """Read the visuals of all links that have any, from the root element of the file."""
     colours: dict[str, tuple[float, ...] | None] = {}
     for material in robot.iter("material"):
         with contextlib.suppress(ValueError, AttributeError, TypeError):
@@ -32,12 +32,12 @@ def visuals_of(path: Path, robot: Any) -> dict[str, list[Visual]]:
             except (ModelError, OSError, ValueError, AttributeError, TypeError):
                 unread.append(link.get("name"))
     if unread:
-        warnings.warn(f"{path}: the visuals of these links cannot be read, and are left out: {unread}", stacklevel=4)
+        warnings.warn(f"{path}: some visuals of links {unread} are invalid and left out", stacklevel=4)
     return found
 
 
-def _numbers(text: str | None, usual: str | None = None) -> np.ndarray:
-    return np.array([float(word) for word in (usual if text is None else text).split()])  # type: ignore[union-attr]
+def _numbers(text: str | None, default: str | None = None) -> np.ndarray:
+    return np.array([float(word) for word in (default if text is None else text).split()])  # type: ignore[union-attr]
 
 
 def _visual(path: Path, element: Any, colours: dict[str, tuple[float, ...] | None]) -> Visual:
@@ -58,13 +58,16 @@ def _colour(material: Any) -> tuple[float, ...] | None:
 
 
 def _file(path: Path, name: str) -> str:
-    """Where a mesh should be: beside the URDF, or in a package, which is a folder above the URDF or on ROS's path."""
+    """Path of a mesh file, relative to the URDF or in a ROS package.
+
+    The package is searched in the folders above the URDF and in those of ROS_PACKAGE_PATH.
+    """
     if not name.startswith(PACKAGE):
         return str((path.parent / name.removeprefix("file://")).resolve())
     rest = name.removeprefix(PACKAGE)
     above = [path.resolve().parent, *path.resolve().parents]
     on_path = [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
     places = [folder / rest for folder in (*above, *on_path)]
-    # a package's folder may have another name than the package
+    # the folder of a package may have a different name
     places += [folder.joinpath(*Path(rest).parts[1:]) for folder in above]
     return str(next((place for place in places if place.exists()), places[0]))

@@ -1,4 +1,4 @@
-"""Writing URDF: links, visuals, joints, limits, damping and friction; what it cannot say is named in a warning."""
+"""Writer for URDF: links, visuals, joints, limits, damping and friction. A warning names what URDF cannot represent."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.visual import Visual
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
-SAID = ("damping", "friction")  # of PassiveForces, where a joint has one degree of freedom
+WRITTEN_FIELDS = ("damping", "friction")  # of PassiveForces
 ROOT = "world"
-# What stands for a limit that is not there: URDF has no word for it, and readers want a number.
+# Stands for a missing limit, because URDF requires a number.
 UNLIMITED = 1e9
 SHAPES = ("box", "cylinder", "sphere", "mesh")  # of visuals
 
 
 def urdf_of(model: Model) -> str:
-    """The text of the URDF of a model of one sample, on a root link without mass that stands for the world.
+    """Return the URDF of a model without batch axes. Its root is a massless link that represents the world.
 
-    Numbers are written in full, so that positions, axes and tensors are read again to the bit, and rotations, which
-    URDF has as angles, to rounding. Raises FileFormatError for joints that URDF does not know.
+    Numbers are written with all digits: positions, axes and tensors are read again exactly, and rotations, which URDF
+    stores as angles, up to round-off. Raises FileFormatError for joints that URDF does not have.
     """
     description = model.description
     unknown = sorted({kind for kind in description.joint_types if kind not in TYPES})
     if unknown:
         raise FileFormatError(
-            f"URDF knows no {', '.join(unknown)} joints; expected {', '.join(TYPES)}, or a .toml file"
+            f"model {description.name!r} has {', '.join(unknown)} joints, which URDF does not have; expected "
+            f"{', '.join(TYPES)} or fixed joints. Save the model to a .toml file"
         )
     frames = dict(description.frames)
     root = _root(description.body_names, frames)
@@ -54,13 +55,13 @@ def urdf_of(model: Model) -> str:
         etree.SubElement(joint, "parent", link=parent)
         etree.SubElement(joint, "child", link=name)
         _add_origin(joint, frame.pose.translation, frame.pose.rotation)
-    _warn_of_what_is_lost(model)
+    _warn_of_losses(model)
     etree.indent(robot)
     return etree.tostring(robot, encoding="unicode", xml_declaration=False) + "\n"
 
 
 def _root(body_names: Sequence[str], frames: dict[str, Frame]) -> str:
-    """The name of the root link: that of a frame where the world's is, which is then no other link, or a new one."""
+    """Name of the root link: a frame that coincides with the world, which is removed from `frames`, or a new name."""
     for name, frame in frames.items():
         if frame.body < 0 and not frame.pose.translation.any() and (frame.pose.rotation == np.eye(3)).all():
             del frames[name]
@@ -70,7 +71,7 @@ def _root(body_names: Sequence[str], frames: dict[str, Frame]) -> str:
 
 
 def _free_name(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is not taken; it is, thereafter."""
+    """Return an unused name that begins with `name`, and add it to the names in use."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -86,10 +87,11 @@ def _add_origin(element: Any, translation: np.ndarray, rotation: np.ndarray) -> 
 
 
 def _angles(rotation: np.ndarray) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation, URDF's Rz(yaw) Ry(pitch) Rx(roll).
+    """Return roll, pitch and yaw of a rotation Rz(yaw) Ry(pitch) Rx(roll).
 
-    Close to a pitch of a quarter turn the yaw is of round-off. So roll and pitch are those that remain after just this
-    yaw has been turned back: together, the three are the rotation to round-off.
+    At a pitch close to 90 degrees, the yaw is dominated by round-off. Therefore roll and pitch are computed from the
+    rotation that remains after this yaw is removed, so that all three angles together give the rotation up to
+    round-off.
     """
     yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
     s, c = np.sin(yaw), np.cos(yaw)
@@ -122,9 +124,10 @@ def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str
         numbers = {key: repr(float(getattr(description, key)[dof])) for key in ("damping", "friction")}
         etree.SubElement(joint, "dynamics", numbers)
     if limited or (kind == "revolute" and np.isfinite(limits).any()):
-        said = np.nan_to_num(limits, posinf=UNLIMITED, neginf=-UNLIMITED).tolist()
-        names = LIMITS if limited else LIMITS[2:]  # a continuous joint's position has none
-        etree.SubElement(joint, "limit", {name: repr(said[LIMITS.index(name)]) for name in names})
+        numbers = np.nan_to_num(limits, posinf=UNLIMITED, neginf=-UNLIMITED).tolist()
+        written = dict(zip(LIMITS, map(repr, numbers), strict=True))
+        names = LIMITS if limited else LIMITS[2:]  # the position of a continuous joint is unlimited
+        etree.SubElement(joint, "limit", {name: written[name] for name in names})
 
 
 def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
@@ -147,7 +150,7 @@ def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
 
 
 def _is_lost(model: Model, key: str) -> bool:
-    """Whether a file with one number for a joint, and none for a free one, leaves out some of this field."""
+    """Whether the file leaves out numbers of this field: it has one number per joint, and none for a free joint."""
     values, description = getattr(model, key), model.description
     of_joints = np.split(values, np.cumsum(description.dof_counts)[:-1])
     return any(
@@ -156,14 +159,18 @@ def _is_lost(model: Model, key: str) -> bool:
     )
 
 
-def _warn_of_what_is_lost(model: Model) -> None:
+def _warn_of_losses(model: Model) -> None:
     description = model.description
     lost = [
         key
         for key in PASSIVE_FIELDS
-        if key not in SAID and (getattr(description, key) != getattr(PassiveForces, key)).any()
+        if key not in WRITTEN_FIELDS and (getattr(description, key) != getattr(PassiveForces, key)).any()
     ]
-    lost += [f"{key} of free joints, and of planar ones its differences" for key in SAID if _is_lost(model, key)]
+    lost += [
+        f"{key} of free joints and differences of {key} within planar joints"
+        for key in WRITTEN_FIELDS
+        if _is_lost(model, key)
+    ]
     of_single = np.repeat(np.isin(description.joint_types, ("revolute", "prismatic")), description.dof_counts)
     if np.isfinite(description.limits[~of_single]).any():
         lost.append("limits of joints other than revolute and prismatic")
@@ -173,7 +180,9 @@ def _warn_of_what_is_lost(model: Model) -> None:
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
     lost += ["drives"] if description.drives else []
     lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
-    lost += ["the water"] if model.in_water else []
+    lost += ["water and immersions"] if model.in_water else []
     lost += ["gravity other than 9.81 m/s^2 along -z"] if (description.gravity != [0.0, 0.0, -9.81]).any() else []
     if lost:
-        warnings.warn(f"URDF cannot say, and the file leaves out: {', '.join(lost)}", stacklevel=4)
+        warnings.warn(
+            f"model {model.name!r}: URDF cannot represent, and the file leaves out: {', '.join(lost)}", stacklevel=4
+        )

@@ -1,1 +1,1 @@
-"""Mechanisms described by names and frames, and their flattening into arrays."""
+"""The description of a mechanism by named bodies, joints and frames, and its conversion to arrays."""

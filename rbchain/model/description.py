@@ -1,4 +1,4 @@
-"""A mechanism as plain arrays, body by body: what a Model is made of."""
+"""Description: the names and numbers of a mechanism as plain arrays, from which a Model is made."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """Every number and name of a mechanism of n moving bodies, each with one joint to its parent.
+    """All names and numbers of a mechanism with n moving bodies, each with one joint to its parent.
 
-    `dof_counts` (n,) says how many degrees of freedom each joint has; `dof_types` and what follows have one entry for
-    each of the nv in all. Arrays of numbers may have leading batch axes: one value for each sample.
+    `dof_counts` (n,) are the numbers of degrees of freedom of the joints; nv is their sum. `VARIABLE_FIELDS` has the
+    shapes of the numbers that may differ between samples; with batch axes in front, they hold one value per sample.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Description:
     nonphysical_inertia: str
     limits: np.ndarray  # (nv, 4), in the order of LIMITS
     drives: tuple[Any, ...]
-    visuals: dict[str, tuple[Visual, ...]]  # of each body or frame that has any
-    nominal: Any = None  # the Description before samples differed; None if they do not
+    visuals: dict[str, tuple[Visual, ...]]  # by name of body or frame
+    nominal: Any = None  # the Description before its samples were varied; None if they are equal
 
 
-#: Axes of one sample's value of each number that samples may differ in; "n" stands for the number of bodies, "nv" for
-#: that of degrees of freedom.
+#: Fields that may differ between samples, with the shape of one sample's value: n is the number of bodies, nv that of
+#: degrees of freedom.
 VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "placement_rotation": ("n", 3, 3),
     "placement_translation": ("n", 3),
@@ -107,9 +107,10 @@ WATER_FIELDS = tuple(VARIABLE_FIELDS)[tuple(VARIABLE_FIELDS).index("fluid_densit
 
 
 def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> dict[str, np.ndarray]:
-    """The fields of a description for bodies with these Immersions (None: no water at it) in a fluid (kg/m^3).
+    """The fields of a Description for bodies with these Immersions (None: dry) in a fluid of this density (kg/m^3).
 
-    Added masses are referred to the bodies' frames; damping stays in a frame of its own, for |v| v has no other.
+    Added masses are transformed to the frames of the bodies. Damping stays in the frame of the immersion, because the
+    quadratic term D2 |v| v cannot be transformed to another frame by a constant matrix.
     """
     given = [Immersion() if immersion is None else immersion for immersion in immersions]
     return {
@@ -129,7 +130,7 @@ def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> di
 
 
 def is_in_water(description: Description) -> bool:
-    """Whether there is a fluid, and a body that it does something to."""
+    """Whether the model has a fluid that acts on at least one body."""
     fields = (getattr(description, name) for name in WATER_FIELDS)
     density, *of_bodies = fields
     return bool((density > 0.0).any() and any(x.any() for x in of_bodies))

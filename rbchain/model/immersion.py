@@ -1,4 +1,4 @@
-"""What water does to a body: buoyancy, added mass, drag."""
+"""Immersion: buoyancy, added mass and drag of a body in a fluid."""
 
 from __future__ import annotations
 
@@ -9,64 +9,74 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .joint import axes_along
-from .pose import Array, Pose, numbers, positive, unit_axis, vector3
+from .pose import Array, Pose, asymmetry, numbers, positive, unit_axis, vector3
 
-#: Of an ellipsoid's semi-axes: with thinner ones round-off grows in its added inertia, to 1e-10 with these.
-MOST_SLENDER = 1e6
+#: Largest ratio of two semi-axes of an ellipsoid. At this ratio the round-off of its added inertia is 1e-10.
+LARGEST_RATIO = 1e6
 
 
 def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
-    """A symmetric (6, 6) matrix of forces per motion, [linear, angular] in a frame with `pose`, in the outer frame."""
+    """Transform a symmetric (6, 6) matrix, [linear, angular] in a frame with this pose, to the outer frame."""
     R, (x, y, z) = pose.rotation, pose.translation
     lever = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    # velocity of the frame's origin in its axes from that of the outer frame
+    # maps the velocity at the outer origin to the velocity at the frame's origin, in the axes of the frame
     T = np.block([[R.T, -R.T @ lever], [np.zeros((3, 3)), R.T]])
     return T.T @ matrix @ T
 
 
 def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
-    """Three lengths, or a ModelError that says what they were for."""
+    """Three positive lengths (3,); raises a ModelError that names them as `what` for anything else."""
     found = np.array([positive(length, what) for length in vector3(given, what)])
-    if found.max() > MOST_SLENDER * found.min():
-        expected = f"expected lengths within a factor of {MOST_SLENDER:g} of each other"
+    if found.max() > LARGEST_RATIO * found.min():
+        expected = f"expected lengths within a factor of {LARGEST_RATIO:g} of each other"
         raise ModelError(f"{what} is {found.tolist()}; {expected}")
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class Immersion:
-    """A body in a fluid at rest, or in a current; the fluid's density is the model's.
+class Immersion(SuggestsAttributes):
+    """Buoyancy, added mass and drag of a body in a fluid at rest or in a current.
 
-    All matrices are of order [linear, angular] and refer to `frame`; six numbers stand for a diagonal.
+    The density of the fluid is that of the model. All matrices refer to `frame`, with linear components before angular
+    ones; six numbers stand for a diagonal matrix.
 
     Parameters
     ----------
     volume : float, m^3
-        Displaced.
+        Displaced volume.
     center : (3,) array, m
         Centre of buoyancy in body axes.
     added_mass : (6,) or (6, 6) array, kg, kg m, kg m^2
-        Symmetric; whatever the fluid's density.
+        Symmetric added mass that does not depend on the density of the fluid. It acts in any fluid, but not in air.
     added_volume : (6,) or (6, 6) array, m^3, m^4, m^5
-        Added mass per unit of density, besides.
+        Symmetric added mass per unit of density; the total is added_mass + density * added_volume.
     linear_damping, quadratic_damping : (6,) or (6, 6) arrays
-        D1 and D2 of the force - D1 v - D2 abs(v) v (each component of v times its size), v relative to the fluid.
+        Matrices D1 and D2 of the drag - D1 v - D2 abs(v) v, where v is the velocity relative to the fluid. abs(v) v
+        is taken for each component.
     frame : Pose
-        In the body's frame.
+        Frame of the matrices and of the cylinder, in the body's frame.
     strip_diameter, strip_length : float, m
-        Of a slender cylinder along z of `frame` (centred on it), on each strip of which acts the drag
-        - density / 2 strip_drag diameter abs(v) v of the velocity across it (strip theory; Morison et al. 1950).
+        Size of a slender cylinder along z of `frame`, with its centre at the origin. Each strip of length ds feels the
+        drag - density / 2 strip_drag strip_diameter abs(v) v ds, where v is the velocity of the strip normal to the
+        axis (strip theory; Morison et al. 1950).
     strip_drag : float
+        Drag coefficient of the cylinder.
+
+    Raises
+    ------
+    ModelError
+        If a number is negative, a shape is wrong, or an added mass is not symmetric.
 
     Notes
     -----
-    Added mass is not the same in all directions: it turns with the body, and unlike mass it gives momentum a direction
-    of its own. rbchain turns it into world axes wherever bodies' quantities are added up.
+    The model assumes potential flow without a wake and ignores hydrodynamic interaction between bodies. Unlike mass,
+    added mass depends on the direction, so that the momentum of a body need not be parallel to its velocity.
 
     Examples
     --------
-    A sphere in water is as inert as with half the displaced water's mass added (Lamb 1932, section 92):
+    The added mass of a sphere is half the displaced mass of the fluid (Lamb 1932, section 92):
 
     >>> import rbchain as rb
     >>> ball = rb.Immersion.sphere(0.1)
@@ -98,7 +108,7 @@ class Immersion:
             if matrix.shape != (6, 6):
                 raise ModelError(f"{name} has shape {matrix.shape}; expected (6,) for a diagonal, or (6, 6)")
             if name.startswith("added") and np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
-                raise ModelError(f"{name} {matrix.tolist()} is not symmetric")
+                raise ModelError(f"{name} {asymmetry(matrix)}")
             object.__setattr__(self, name, matrix)
 
     @classmethod
@@ -112,11 +122,31 @@ class Immersion:
         center: npt.ArrayLike = (0.0, 0.0, 0.0),
         drag: float = 0.0,
     ) -> Self:
-        """A slender cylinder along `axis`.
+        """Return the Immersion of a slender cylinder.
 
-        Added mass across is that of the displaced fluid (pi density r^2 l), in rotation pi density r^2 l^3 / 12, along
-        a tenth of the body's `mass` (kg), or of the displaced fluid's if that is not given. `drag` is the coefficient
-        of strips' drag across.
+        Parameters
+        ----------
+        radius, length : float, m
+            Size of the cylinder.
+        mass : float, kg, optional
+            Mass of the body. The added mass along the axis is a tenth of it, or of the displaced fluid by default.
+        axis : (3,) array
+            Direction of the axis in body axes; any length.
+        center : (3,) array, m
+            Centre of the cylinder in body axes.
+        drag : float
+            Drag coefficient of a flow normal to the axis (`strip_drag`).
+
+        Notes
+        -----
+        With the density rho, the added mass normal to the axis is pi rho r^2 l, and the added inertia of rotations
+        about axes normal to it is pi rho r^2 l^3 / 12.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> round(rb.Immersion.cylinder(0.1, 2.0).volume, 6)
+        0.062832
         """
         radius, length = positive(radius, "radius"), positive(length, "length")
         volume = np.pi * radius**2 * length
@@ -135,7 +165,16 @@ class Immersion:
 
     @classmethod
     def sphere(cls, radius: float, *, center: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Self:
-        """A sphere: added mass half that of the displaced fluid (Lamb 1932, section 92)."""
+        """Return the Immersion of a sphere of this radius (m); its added mass is half the displaced mass.
+
+        The source is Lamb (1932), section 92.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> round(rb.Immersion.sphere(0.1).volume, 6)
+        0.004189
+        """
         volume = 4 / 3 * np.pi * positive(radius, "radius") ** 3
         return cls(volume, center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
 
@@ -143,48 +182,89 @@ class Immersion:
     def ellipsoid(
         cls, semi_axes: npt.ArrayLike, *, center: npt.ArrayLike = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None
     ) -> Self:
-        """An ellipsoid with `semi_axes` (3,) m along its own axes (Lamb 1932, sections 114 and 115)."""
+        """Return the Immersion of an ellipsoid (Lamb 1932, sections 114 and 115).
+
+        Parameters
+        ----------
+        semi_axes : (3,) array, m
+            Half the lengths of the ellipsoid along its axes.
+        center : (3,) array, m
+            Centre of the ellipsoid in body axes.
+        rotation : (3, 3) array or quaternion [x, y, z, w], optional
+            Rotation of the axes of the ellipsoid to body axes.
+
+        Examples
+        --------
+        The added mass of a long ellipsoid is small along its axis, and almost the displaced mass across it:
+
+        >>> import rbchain as rb
+        >>> hull = rb.Immersion.ellipsoid((2.0, 0.25, 0.25))
+        >>> (hull.added_volume.diagonal()[:3] / hull.volume).round(3).tolist()
+        [0.029, 0.945, 0.945]
+        """
         from scipy.special import elliprd
 
         squares = _lengths(semi_axes, "semi_axes") ** 2
         volume, product = 4 / 3 * np.pi * np.sqrt(squares.prod()), np.sqrt(squares.prod())
         shares = np.array(
             [2 / 3 * product * elliprd(squares[i - 2], squares[i - 1], squares[i]) for i in range(3)]
-        )  # alpha, beta, gamma of Lamb
-        turning = []
+        )  # alpha, beta and gamma in Lamb's notation
+        rotational = []
         for i in range(3):
             b, c, beta, gamma = squares[i - 2], squares[i - 1], shares[i - 2], shares[i - 1]
-            # a body of revolution turns about its axis without moving the fluid
-            round_ = abs(b - c) <= 1e-12 * (b + c)
-            below = 1.0 if round_ else 2 * (b - c) + (b + c) * (beta - gamma)
-            turning.append(0.0 if round_ else volume / 5 * (b - c) * ((b - c) / below) * (gamma - beta))
-        added = np.concatenate([volume * shares / (2 - shares), turning])
+            # a body of revolution can rotate about its axis without moving the fluid
+            is_round = abs(b - c) <= 1e-12 * (b + c)
+            denominator = 1.0 if is_round else 2 * (b - c) + (b + c) * (beta - gamma)
+            rotational.append(0.0 if is_round else volume / 5 * (b - c) * ((b - c) / denominator) * (gamma - beta))
+        added = np.concatenate([volume * shares / (2 - shares), rotational])
         return cls(volume, center, added_volume=added, frame=Pose(center, rotation))
 
     @classmethod
     def box(
         cls, size: npt.ArrayLike, *, center: npt.ArrayLike = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None
     ) -> Self:
-        """A box with edges `size` (3,) m: the added mass of the ellipsoid of its volume and proportions, for want of a
-        closed form."""
+        """Return the Immersion of a box, with the added mass of an ellipsoid that has its volume and proportions.
+
+        No closed form for the added mass of a box is known.
+
+        Parameters
+        ----------
+        size : (3,) array, m
+            Lengths of the edges along the axes of the box.
+        center : (3,) array, m
+            Centre of the box in body axes.
+        rotation : (3, 3) array or quaternion [x, y, z, w], optional
+            Rotation of the axes of the box to body axes.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> round(rb.Immersion.box((2.0, 0.5, 0.5)).volume, 12)
+        0.5
+        """
         size = _lengths(size, "size")
-        alike = cls.ellipsoid(size / 2 * (6 / np.pi) ** (1 / 3), center=center, rotation=rotation)
-        return replace(alike, volume=float(size.prod()))
+        ellipsoid = cls.ellipsoid(size / 2 * (6 / np.pi) ** (1 / 3), center=center, rotation=rotation)
+        return replace(ellipsoid, volume=float(size.prod()))
 
     @property
-    def drags(self) -> bool:
-        """Whether it has any drag."""
+    def has_drag(self) -> bool:
+        """Whether any of the coefficients of drag is not zero."""
         return bool(self.linear_damping.any() or self.quadratic_damping.any() or self.strip_drag * self.strip_length)
 
     def moved(self, pose: Pose) -> Immersion:
-        """The same seen from a frame in which the body's frame has `pose`."""
+        """Return the same immersion expressed in a frame in which the body's frame has this pose."""
         return replace(self, center=pose.rotation @ self.center + pose.translation, frame=pose @ self.frame)
 
     def joined(self, other: Immersion) -> Immersion:
-        """Both as one body, in the frame they share; at most one may have drag."""
-        if self.drags and other.drags:
-            raise ModelError("both bodies that are fixed to each other have drag; expected all of it on one")
-        one, two = (self, other) if self.drags else (other, self)
+        """Return the immersion of two bodies that are fixed to each other, both expressed in the same frame.
+
+        Raises a ModelError if both have drag, because drags in different frames cannot be added.
+        """
+        if self.has_drag and other.has_drag:
+            raise ModelError(
+                "this body and a body fixed to it both have drag; expected drag in only one of their Immersions"
+            )
+        one, two = (self, other) if self.has_drag else (other, self)
         volume = one.volume + two.volume
         center = (one.volume * one.center + two.volume * two.center) / volume if volume > 0.0 else one.center
         own, at = one.frame.inverse(), two.frame

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .materials import density_of
-from .pose import LARGEST, Array, Pose, numbers, positive, rotation_matrix, unit_axis, vector3
+from .pose import LARGEST, Array, Pose, asymmetry, numbers, positive, rotation_matrix, unit_axis, vector3
 
 
 def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
-    """Symmetric tensor (3, 3) from 3 numbers (its diagonal), 6 (xx, xy, xz, yy, yz, zz) or (3, 3)."""
+    """Return a symmetric tensor (3, 3) from its diagonal (3,), from (xx, xy, xz, yy, yz, zz), or from (3, 3)."""
     found = numbers(inertia, "inertia", finite=False)
     if found.shape == (3,):
         return np.diag(found)
@@ -25,33 +26,40 @@ def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
             f"inertia has shape {found.shape}; expected (3,) for a diagonal, (6,) for xx xy xz yy yz zz, or (3, 3)"
         )
     if np.isfinite(found).all() and np.abs(found - found.T).max() > 1e-9 * np.abs(found).max():
-        raise ModelError(f"inertia {found.tolist()} is not symmetric")
-    with np.errstate(invalid="ignore"):  # what is not finite stays so, for the builder to refuse
+        raise ModelError(f"inertia {asymmetry(found)}")
+    with np.errstate(invalid="ignore"):  # ModelBuilder refuses tensors that are not finite
         return (found + found.T) / 2
 
 
 def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:
-    """Inertia about a point of a point mass at `arm` from it, m (|r|^2 1 - r r^T); of masses (...), arms (..., 3)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where the body has a name
+    """Return m (|r|^2 1 - r r^T), the inertia tensors (..., 3, 3) of point masses (...) at positions r (..., 3)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # ModelBuilder refuses tensors that are not finite
         squares = np.einsum("...i,...i", arm, arm)[..., None, None] * np.eye(3)
         return np.asarray(mass)[..., None, None] * (squares - arm[..., :, None] * arm[..., None, :])
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class Inertia(SuggestsAttributes):
     """Mass properties of a rigid body.
 
     Parameters
     ----------
     mass : float, kg
+        Mass of the body.
     cg : (3,) array, m
         Centre of mass in body axes.
     inertia : (3,), (6,) or (3, 3) array, kg m^2
-        Tensor about the centre of mass in body axes: its diagonal, ``xx xy xz yy yz zz``, or all of it.
+        Inertia tensor about the centre of mass in body axes: its diagonal, ``xx xy xz yy yz zz``, or the full tensor.
+
+    Raises
+    ------
+    ModelError
+        If an argument has the wrong shape or type, or the tensor is not symmetric. `ModelBuilder.add_body` checks
+        whether the numbers are physically possible.
 
     Examples
     --------
-    A rod of 2 m, hinged at its end, has the inertia m l^2 / 3 about the hinge:
+    The inertia of a 2 m rod about its end is m l^2 / 3:
 
     >>> import rbchain as rb
     >>> rod = rb.Inertia.rod(2.0, mass=3.0, cg=(1, 0, 0))
@@ -66,7 +74,7 @@ class Inertia:
     inertia: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        # whether the numbers can be those of a body is judged where the body has a name: by the builder
+        # ModelBuilder checks whether the numbers are possible, because its messages can name the body
         object.__setattr__(self, "mass", float(numbers(self.mass, "mass", (), finite=False)))
         object.__setattr__(self, "cg", numbers(self.cg, "cg", (3,), finite=False))
         object.__setattr__(self, "inertia", inertia_tensor(self.inertia))
@@ -81,9 +89,32 @@ class Inertia:
         axis: npt.ArrayLike = (1.0, 0.0, 0.0),
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
-        """A thin uniform rod of `length` m along `axis`. The density of a rod is per length, in kg/m."""
+        """Return the inertia of a thin uniform rod.
+
+        Parameters
+        ----------
+        length : float, m
+            Length of the rod.
+        mass : float, kg
+            Mass of the rod; give either `mass` or `density`.
+        density : float, kg/m
+            Mass per length.
+        axis : (3,) array
+            Direction of the rod in body axes; any length.
+        cg : (3,) array, m
+            Centre of the rod in body axes.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Inertia.rod(2.0, mass=3.0).inertia.diagonal().tolist()
+        [0.0, 1.0, 1.0]
+        """
         if isinstance(density, str):
-            raise ModelError(f"density of a rod is {density!r}; expected a number, in kg/m, for a rod has no thickness")
+            raise ModelError(
+                f"density of a rod is {density!r}; expected a number in kg/m, because a rod has no thickness. Use "
+                "Inertia.cylinder for a material"
+            )
         length = positive(length, "length")
         mass = _mass_of(length, mass, density)
         direction = unit_axis(axis)
@@ -99,9 +130,26 @@ class Inertia:
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
         rotation: npt.ArrayLike | None = None,
     ) -> Self:
-        """A uniform box with edges `size` (3,) m along its own axes, which `rotation` turns into the body's.
+        """Return the inertia of a uniform box.
 
-        Its density, as that of the other solids, is in kg/m^3, or the name of a material (`density_of`).
+        Parameters
+        ----------
+        size : (3,) array, m
+            Lengths of the edges along the axes of the box.
+        mass : float, kg
+            Mass of the box; give either `mass` or `density`.
+        density : float (kg/m^3) or str
+            Density, or the name of a material (`rbchain.density_of`).
+        cg : (3,) array, m
+            Centre of the box in body axes.
+        rotation : (3, 3) array or quaternion [x, y, z, w], optional
+            Rotation of the axes of the box to body axes.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Inertia.box((1.0, 1.0, 1.0), mass=6.0).inertia.diagonal().round(12).tolist()
+        [1.0, 1.0, 1.0]
         """
         x, y, z = (positive(edge, "size") for edge in vector3(size, "size"))
         mass = _mass_of(x * y * z, mass, density)
@@ -118,7 +166,27 @@ class Inertia:
         axis: npt.ArrayLike = (0.0, 0.0, 1.0),
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
-        """A uniform solid cylinder of `radius` and `length` m along `axis`."""
+        """Return the inertia of a uniform solid cylinder.
+
+        Parameters
+        ----------
+        radius, length : float, m
+            Size of the cylinder.
+        mass : float, kg
+            Mass of the cylinder; give either `mass` or `density`.
+        density : float (kg/m^3) or str
+            Density, or the name of a material (`rbchain.density_of`).
+        axis : (3,) array
+            Direction of the cylinder's axis in body axes; any length.
+        cg : (3,) array, m
+            Centre of the cylinder in body axes.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> round(rb.Inertia.cylinder(0.01, 1.0, density="steel").mass, 3)
+        2.466
+        """
         radius, length = positive(radius, "radius"), positive(length, "length")
         mass = _mass_of(np.pi * radius**2 * length, mass, density)
         direction = unit_axis(axis)
@@ -134,7 +202,25 @@ class Inertia:
         density: float | str | None = None,
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> Self:
-        """A uniform solid sphere of `radius` m."""
+        """Return the inertia of a uniform solid sphere.
+
+        Parameters
+        ----------
+        radius : float, m
+            Radius of the sphere.
+        mass : float, kg
+            Mass of the sphere; give either `mass` or `density`.
+        density : float (kg/m^3) or str
+            Density, or the name of a material (`rbchain.density_of`).
+        cg : (3,) array, m
+            Centre of the sphere in body axes.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Inertia.sphere(0.5, mass=10.0).inertia.diagonal().tolist()
+        [1.0, 1.0, 1.0]
+        """
         radius = positive(radius, "radius")
         mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density)
         return cls(mass, cg, np.full(3, 0.4 * mass * radius**2))
@@ -145,16 +231,19 @@ class Inertia:
         return cls(mass, cg, R @ np.diag(diagonal) @ R.T)
 
     def about(self, point: npt.ArrayLike) -> np.ndarray:
-        """Tensor (3, 3) about a point (3,) in body axes, by the parallel-axis theorem."""
+        """Return the tensor (3, 3) about a point (3,) in body axes (parallel-axis theorem), kg m^2."""
         return self.inertia + tensor_of_point(self.mass, self.cg - vector3(point, "point"))
 
     def moved(self, pose: Pose) -> Inertia:
-        """The same body seen from a frame in which its own frame has `pose`."""
+        """Return the same inertia expressed in a frame in which the body's frame has this pose."""
         R = pose.rotation
         return Inertia(self.mass, R @ self.cg + pose.translation, R @ self.inertia @ R.T)
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Both bodies as one, in the frame they share. Sums beyond float64 are infinite, and no model takes them."""
+        """Return the inertia of two bodies fixed to each other, both expressed in the same frame.
+
+        Sums that overflow float64 are infinite; `ModelBuilder` refuses them.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             mass = self.mass + other.mass
             cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
@@ -163,15 +252,15 @@ class Inertia:
 
 
 def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Masses (...), centres of mass (..., 3) and tensors (..., 3, 3) of an Inertia, or of nested lists of them.
+    """Return masses (...), centres of mass (..., 3) and tensors (..., 3, 3) of an Inertia or of nested lists of them.
 
-    None where `inertias` is anything else, such as numbers.
+    Returns None if `inertias` is something else, such as numbers.
     """
     numbers_only = isinstance(inertias, np.ndarray) and inertias.dtype.kind != "O"
     if numbers_only or not isinstance(inertias, (Inertia, list, tuple, np.ndarray)):
         return None
     try:
-        found = np.asarray(inertias, dtype=object)  # which converts no number
+        found = np.asarray(inertias, dtype=object)  # does not convert numbers
     except ValueError:  # lists of different lengths
         return None
     bodies = found.ravel()
@@ -181,24 +270,8 @@ def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None
     return mass.reshape(found.shape), cg.reshape(*found.shape, 3), tensor.reshape(*found.shape, 3, 3)
 
 
-def load_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mass (...), centre of mass (..., 3) and tensor (..., 3, 3) of a load: given so, or as `Inertia` alone."""
-    bodies = as_arrays(inertia)
-    if as_arrays(mass) is not None:
-        raise ModelError(f"{what}: mass is an Inertia; expected a number. Pass the Inertia as inertia=")
-    if bodies is None and mass is None:
-        raise ModelError(f"{what}: there is no mass; expected mass, or inertia= as an Inertia")
-    if bodies is not None and (mass is not None or np.any(cg)):
-        raise ModelError(f"{what}: inertia is an Inertia, and mass or cg is given besides; expected one or the other")
-    mass, cg, inertia = (mass, cg, inertia) if bodies is None else bodies
-    mass, cg, tensor = (numbers(x, f"{what}: {name}") for x, name in ((mass, "mass"), (cg, "cg"), (inertia, "inertia")))
-    if (mass < 0.0).any():
-        raise ModelError(f"{what}: mass is {mass.tolist()}; expected zero or more")
-    return mass, cg, tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)
-
-
 def _mass_of(volume: float, mass: float | None, density: float | str | None) -> float:
-    """The mass, given or from density and volume, of a shape."""
+    """Return the given mass, or density times volume."""
     if (mass is None) == (density is None):
         raise ModelError(f"mass is {mass} and density is {density}; expected exactly one of them")
     if density is not None:

@@ -1,6 +1,6 @@
-"""The joints a body can hang on. Axes are in the body's frame, which at q = 0 is the joint's.
+"""Types of joints. Axes are in the body's frame, which coincides with the joint's frame at q = 0.
 
-Each joint is a sequence of `dofs`, its degrees of freedom: motions along or about one axis each.
+`dofs` of a joint are its degrees of freedom, in order: each is a motion along or about one axis.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .pose import Array, normalized, numbers, vector3
 
 X, Y, Z = np.eye(3)
 
 
 class Dof(NamedTuple):
-    """One degree of freedom: "revolute", "prismatic" or "screw" along a unit axis; pitch of a screw in m/rad."""
+    """One degree of freedom: "revolute", "prismatic" or "screw", a unit axis, and the pitch of a screw in m/rad."""
 
     kind: str
     axis: np.ndarray
@@ -27,13 +28,29 @@ class Dof(NamedTuple):
 
 
 def _direction(axis: npt.ArrayLike) -> np.ndarray:
-    """The axis at length 1; zero as it is, for the builder to refuse with the joint's name."""
+    """Return the axis scaled to length 1. ModelBuilder refuses a zero axis, because its message can name the joint."""
     return normalized(vector3(axis, "axis"))
 
 
 @dataclass(frozen=True, eq=False)
-class Revolute:
-    """Turns about `axis` by q (rad), right-handed."""
+class Revolute(SuggestsAttributes):
+    """Revolute joint: rotates about `axis` by q.
+
+    Parameters
+    ----------
+    axis : (3,) array
+        Axis of rotation in the body's frame (right-hand rule); any length.
+
+    Notes
+    -----
+    q is in rad, qd in rad/s and tau in N m.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Revolute(axis=(0, 0, 2)).axis.tolist()
+    [0.0, 0.0, 1.0]
+    """
 
     axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "revolute"
@@ -47,8 +64,24 @@ class Revolute:
 
 
 @dataclass(frozen=True, eq=False)
-class Prismatic:
-    """Slides along `axis` by q (m)."""
+class Prismatic(SuggestsAttributes):
+    """Prismatic joint: translates along `axis` by q.
+
+    Parameters
+    ----------
+    axis : (3,) array
+        Direction of the translation in the body's frame; any length.
+
+    Notes
+    -----
+    q is in m, qd in m/s and tau in N.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Prismatic(axis=(3, 0, 4)).axis.tolist()
+    [0.6, 0.0, 0.8]
+    """
 
     axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "prismatic"
@@ -62,8 +95,31 @@ class Prismatic:
 
 
 @dataclass(frozen=True, eq=False)
-class Screw:
-    """Turns about `axis` by q (rad) and slides along it by `pitch` q; `pitch` in m/rad, right-handed."""
+class Screw(SuggestsAttributes):
+    """Screw joint: rotates about `axis` by q and translates along it by `pitch` q.
+
+    Parameters
+    ----------
+    axis : (3,) array
+        Axis in the body's frame (right-hand rule); any length.
+    pitch : float, m/rad
+        Translation per angle; a lead of 5 mm per revolution is 0.005 / (2 pi).
+
+    Raises
+    ------
+    ModelError
+        If `axis` is not three finite numbers, or `pitch` is not one.
+
+    Notes
+    -----
+    q is in rad, qd in rad/s and tau in N m.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Screw(axis=(0, 0, 1), pitch=0.002).pitch
+    0.002
+    """
 
     axis: np.ndarray
     pitch: float
@@ -73,7 +129,7 @@ class Screw:
     def dofs(self) -> tuple[Dof, ...]:
         return (Dof(self.kind, self.axis, self.pitch),)
 
-    if TYPE_CHECKING:  # to mypy a field without a default is no descriptor, as `Array` is
+    if TYPE_CHECKING:  # mypy does not treat `Array` as a descriptor in a field without a default
 
         def __init__(self, axis: npt.ArrayLike, pitch: float) -> None: ...
 
@@ -83,21 +139,44 @@ class Screw:
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """Does not move: the body becomes part of its parent, and its name stays as that of a frame."""
+class Fixed(SuggestsAttributes):
+    """Fixed joint: the body is merged into its parent body, and its name becomes the name of a frame.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    >>> builder.add_body("tool", parent="arm", joint=rb.Fixed(), placement=rb.Pose((0.5, 0, 0)))
+    >>> model = builder.build()
+    >>> model.n_bodies, model.frame_poses([0.0], "tool").translation.tolist()
+    (1, [0.5, 0.0, 0.0])
+    """
 
     kind: ClassVar[str] = "fixed"
     dofs: ClassVar[tuple[Dof, ...]] = ()
 
 
 @dataclass(frozen=True)
-class Free:
-    """Moves anywhere: six degrees of freedom.
+class Free(SuggestsAttributes):
+    """Free joint: six degrees of freedom.
 
-    q = [x, y, z, qx, qy, qz, qw]: the body's origin (m) and orientation (unit quaternion) in the placement frame. The
-    velocity is [linear, angular] of the body's origin against the parent, in the body's axes, and qdd its time
-    derivative; tau is the force and the moment about that origin, in the body's axes. So it is in Pinocchio
-    (free-flyer); MuJoCo has the linear velocity in world axes and the quaternion's w first.
+    Notes
+    -----
+    The position q = [x, y, z, qx, qy, qz, qw] consists of the body's origin (m) and its orientation (unit quaternion)
+    in the placement frame. The velocity qd = [linear (m/s), angular (rad/s)] is that of the body's origin relative to
+    the parent, in body axes, and qdd is its time derivative. The joint force tau = [force (N), moment about the origin
+    (N m)] is in body axes. Pinocchio's free-flyer has the same conventions. MuJoCo has the linear velocity in world
+    axes, and its quaternion begins with w.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("satellite", joint=rb.Free(), inertia=rb.Inertia.sphere(1.0, mass=100.0))
+    >>> model = builder.build()
+    >>> model.nq, model.nv
+    (7, 6)
     """
 
     kind: ClassVar[str] = "free"
@@ -108,12 +187,21 @@ class Free:
 
 
 @dataclass(frozen=True)
-class Spherical:
-    """Turns about any axis through the origin: three degrees of freedom.
+class Spherical(SuggestsAttributes):
+    """Spherical joint (ball joint): rotates about any axis through the origin; three degrees of freedom.
 
-    q = [qx, qy, qz, qw], the orientation (unit quaternion) in the placement frame. The velocity is the angular velocity
-    against the parent in the body's axes, qdd its time derivative, tau the moment in the body's axes. So it is in
-    Pinocchio and MuJoCo, but for the order of MuJoCo's quaternion.
+    Notes
+    -----
+    The position q = [qx, qy, qz, qw] is the orientation of the body (unit quaternion) in the placement frame. The
+    velocity qd is the angular velocity relative to the parent (rad/s), qdd is its time derivative, and tau is the
+    moment (N m), all in body axes. Pinocchio and MuJoCo have the same conventions, except that MuJoCo's quaternion
+    begins with w.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> len(rb.Spherical().dofs)
+    3
     """
 
     kind: ClassVar[str] = "spherical"
@@ -121,11 +209,30 @@ class Spherical:
 
 
 @dataclass(frozen=True, eq=False)
-class Composite:
-    """One-dof joints one after the other at one point: each moves the next.
+class Composite(SuggestsAttributes):
+    """Composite joint: joints with one degree of freedom in series at the same point.
 
-    q and v are theirs in turn, v = dq/dt. `joints` are Revolute, Prismatic or Screw, each axis in the frame that those
-    before have moved; at q = 0 all frames are one.
+    Parameters
+    ----------
+    joints : sequence of Revolute, Prismatic or Screw
+        The joints, from the parent to the body. The axis of each is in the frame that the previous joints have moved;
+        at q = 0 all frames coincide.
+
+    Raises
+    ------
+    ModelError
+        If `joints` is empty or contains other joints.
+
+    Notes
+    -----
+    q and qd = dq/dt are those of the joints, in order.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> gimbal = rb.Composite([rb.Revolute((0, 0, 1)), rb.Revolute((0, 1, 0)), rb.Revolute((1, 0, 0))])
+    >>> [dof.kind for dof in gimbal.dofs]
+    ['revolute', 'revolute', 'revolute']
     """
 
     joints: Sequence[Revolute | Prismatic | Screw]
@@ -136,17 +243,35 @@ class Composite:
         return tuple(joint.dofs[0] for joint in self.joints)
 
     def __post_init__(self) -> None:
-        joints = tuple(self.joints) if isinstance(self.joints, (tuple, list)) else (self.joints, None)
-        if not joints or not all(isinstance(joint, (Revolute, Prismatic, Screw)) for joint in joints):
+        given = self.joints
+        kinds = (Revolute, Prismatic, Screw)
+        if not isinstance(given, (tuple, list)) or not given or not all(isinstance(joint, kinds) for joint in given):
             raise ModelError(
-                f"joints are {joints!r}; expected at least one Revolute, Prismatic or Screw, and no others"
+                f"joints of a Composite joint are {given!r}; expected a list of one or more Revolute, Prismatic or "
+                "Screw joints"
             )
-        object.__setattr__(self, "joints", joints)
+        object.__setattr__(self, "joints", tuple(given))
 
 
 @dataclass(frozen=True, eq=False)
-class Universal:
-    """Turns about `first`, then about `second` in the frame that has been turned: q = [angle, angle] (rad)."""
+class Universal(SuggestsAttributes):
+    """Universal joint: rotates about `first`, and then about `second` in the rotated frame.
+
+    Parameters
+    ----------
+    first, second : (3,) array
+        Axes of rotation in the body's frame at q = 0; any length. They need not be orthogonal.
+
+    Notes
+    -----
+    q = [angle about first, angle about second] in rad, and qd = dq/dt.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Universal().second.tolist()
+    [0.0, 1.0, 0.0]
+    """
 
     first: Array = (1.0, 0.0, 0.0)  # type: ignore[assignment]
     second: Array = (0.0, 1.0, 0.0)  # type: ignore[assignment]
@@ -162,13 +287,26 @@ class Universal:
 
 
 @dataclass(frozen=True, eq=False)
-class Planar:
-    """Slides in the plane normal to `axis`, then turns about it: q = [x, y, angle] (m, m, rad), v = dq/dt.
+class Planar(SuggestsAttributes):
+    """Planar joint: translates in the plane normal to `axis`, and then rotates about `axis`.
 
-    The directions of sliding stay with the placement frame. For `axis` z they are its x and y; for an axis in the upper
-    half (z >= 0) what the smallest turn that takes z to it makes of these, and in the lower half that smallest turn for
-    the axis with y and z reversed, then y and z reversed in the result. (So it is in Drake; Pinocchio's velocity is in
-    the body's axes, and its angle a cosine and a sine.)
+    Parameters
+    ----------
+    axis : (3,) array
+        Normal of the plane in the body's frame; any length.
+
+    Notes
+    -----
+    q = [x, y, angle] (m, m, rad) and qd = dq/dt. The directions of the translations are fixed in the placement frame.
+    They are its x and y, turned by the smallest rotation that takes z to `axis`; `rbchain.model.joint.axes_along`
+    defines them for axes with a negative z. Drake has the same conventions. In Pinocchio the velocity is in body axes,
+    and q contains the cosine and the sine of the angle.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> [dof.kind for dof in rb.Planar().dofs]
+    ['prismatic', 'prismatic', 'revolute']
     """
 
     axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
@@ -185,14 +323,15 @@ class Planar:
 
 JOINTS = (Revolute, Prismatic, Screw, Fixed, Free, Spherical, Planar, Universal, Composite)
 AnyJoint = Revolute | Prismatic | Screw | Fixed | Free | Spherical | Planar | Universal | Composite
-#: Joints whose orientation is a quaternion, with the length of their part of q.
+#: Types of joints whose position contains a quaternion, with the length of their position.
 QUATERNION_JOINTS = {Free.kind: 7, Spherical.kind: 4}
 
 
 def axes_along(axis: np.ndarray) -> np.ndarray:
-    """Rotations (..., 3, 3) that take z to `axis` (..., 3), smoothly but at -z; the identity for z itself.
+    """Return rotations (..., 3, 3) that turn z to the unit vectors `axis` (..., 3); the identity for z itself.
 
-    In the upper half the smallest turn; in the lower half that for the axis turned over about x, turned over.
+    For an axis with z >= 0 this is the rotation by the smallest angle. For other axes it is F R, where F is
+    diag(1, -1, -1) and R is the rotation by the smallest angle from z to F axis. So it is well conditioned near -z.
     """
     x, y, z = np.moveaxis(axis, -1, 0)
     sign = np.where(z >= 0.0, 1.0, -1.0)

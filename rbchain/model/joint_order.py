@@ -1,4 +1,4 @@
-"""Where the coordinates of joints are in another order of the joints."""
+"""Conversion of q and qd between two orders of the joints, such as those of rbchain and of another program."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..errors import StateError
 def index_arrays(
     own: Mapping[str, tuple[int, int]], frames: Sequence[str], names: Sequence[str], counts: Sequence[int] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the entries of q and of qd in another order: `Model.joint_order`.
+    """Return the indices of the model's entries of q and of qd in another order of the joints (`Model.joint_order`).
 
-    `own` are a model's joints in its order, each with its numbers of positions and velocities; `frames` are names that
-    have no coordinates.
+    `own` has the joints of the model in its order, with their numbers of positions and of velocities. `frames` are
+    names without coordinates. `names` are the joints in the other order, and `counts` their numbers of positions.
     """
     order = _moving(own, frames, names, counts)
     _check_names(own, order)
@@ -30,17 +30,20 @@ def index_arrays(
 def _moving(
     own: Mapping[str, tuple[int, int]], frames: Sequence[str], names: Sequence[str], counts: Sequence[int] | None
 ) -> list[str]:
-    """Names of the joints that have coordinates in the other order."""
+    """Names of the joints with coordinates in the other order."""
     if counts is None:
         fixed = {"universe", *frames} - own.keys()
         return [name for name in names if name not in fixed]
     if len(counts) != len(names):
-        raise StateError(f"there are {len(counts)} counts for {len(names)} names; expected one for each")
+        raise StateError(
+            f"counts has {len(counts)} entries and names has {len(names)}; expected one count for each joint"
+        )
     for name, count in zip(names, counts, strict=True):
         if count and name in own and count != own[name][0]:
             raise StateError(
-                f"joint {name!r} has {count} positions there; expected {own[name][0]}, as here. Replace the cosine and "
-                "the sine of an angle by the angle first, and leave out the counts"
+                f"counts: joint {name!r} has {count} positions in the other order; expected {own[name][0]}, as in this "
+                "model. If the other program stores an angle as a cosine and a sine, convert them to the angle, and "
+                "leave out counts"
             )
     return [name for name, count in zip(names, counts, strict=True) if count]
 
@@ -53,4 +56,4 @@ def _check_names(own: Mapping[str, tuple[int, int]], order: Sequence[str]) -> No
     }
     wrong = "; ".join(f"{which}: {those}" for which, those in found.items() if those)
     if wrong:
-        raise StateError(f"names of joints are {wrong}; expected each of {list(own)} once")
+        raise StateError(f"names does not match the joints of the model ({wrong}); expected each of {list(own)} once")

@@ -1,4 +1,4 @@
-"""How far, how fast and how hard a joint may go: what is said of it, and does not act."""
+"""JointLimits: ranges of position, velocity and effort that are stored but not enforced."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .joint import AnyJoint
 from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class JointLimits:
-    """Limits of a joint, as a robot's file states them: one number for all its degrees of freedom, or one for each.
+class JointLimits(SuggestsAttributes):
+    """Limits of a joint, as in robot description files.
 
-    They are kept, for planners, viewers and files, but nothing stops at them: stops that act are `PassiveForces`.
+    rbchain stores them for planners, viewers and files but does not enforce them. Use the stops of `PassiveForces` to
+    limit the motion.
 
     Parameters
     ----------
-    lower, upper : rad (m along a slide)
-        Of the position.
-    velocity : rad/s (m/s)
-    effort : N m (N)
-        Of the motor.
+    lower, upper : float or (dofs,) array, rad (prismatic: m)
+        Range of the position; unlimited by default. One number applies to all degrees of freedom of the joint.
+    velocity : float or (dofs,) array, rad/s (m/s)
+        Largest speed; unlimited by default.
+    effort : float or (dofs,) array, N m (N)
+        Largest torque or force of the motor; unlimited by default.
 
     Examples
     --------
@@ -42,20 +45,29 @@ class JointLimits:
     effort: npt.ArrayLike = np.inf
 
     def of_dofs(self, name: str, joint: AnyJoint) -> np.ndarray:
-        """An array (dofs, 4) in the order of the fields. Raises ModelError, for the body `name`, where it cannot be."""
+        """Return the limits as an array (dofs, 4): lower, upper, velocity, effort.
+
+        Raises a ModelError that names the body if a limit is invalid.
+        """
         count = len(joint.dofs)
         found = np.empty((count, len(LIMITS)))
         for column, field in enumerate(LIMITS):
             value = numbers(getattr(self, field), f"body {name!r}: {field} limit", finite=False)
             if value.shape not in ((), (count,)) or np.isnan(value).any():
-                raise ModelError(f"body {name!r}: {field} limit is {value.tolist()}; expected a number, or {count}")
+                raise ModelError(
+                    f"body {name!r}: {field} limit is {value.tolist()}; expected one number, or {count} for the "
+                    f"degrees of freedom of the {joint.kind} joint"
+                )
             found[:, column] = value
         lower, upper, velocity, effort = found.T
-        if (lower > upper).any() or (velocity < 0.0).any() or (effort < 0.0).any():
+        if (lower > upper).any():
             raise ModelError(
-                f"body {name!r}: limits are {found.tolist()}; expected lower below upper, and velocity and effort not "
-                "negative"
+                f"body {name!r}: lower limit is {lower.tolist()} and upper limit is {upper.tolist()}; expected "
+                "lower <= upper"
             )
+        for field, largest in (("velocity", velocity), ("effort", effort)):
+            if (largest < 0.0).any():
+                raise ModelError(f"body {name!r}: {field} limit is {largest.tolist()}; expected zero or more")
         return found
 
 

@@ -1,9 +1,9 @@
-"""Bodies whose accelerations no inertia determines, in any position of the mechanism.
+"""Detection of bodies without inertia: their accelerations are undetermined in every position of the mechanism.
 
 The articulated-body algorithm divides by the articulated inertia D of each degree of freedom. D is zero in all
-positions where nothing that the joint moves resists: no mass, tensor or rotor, or only a point mass on the axis. As the
-determinant of the mass matrix is an analytic function of the positions, it is zero in all of them if it is in one drawn
-at random.
+positions if the joint moves neither mass nor inertia nor a rotor, or only a point mass on its axis. The determinant of
+the mass matrix is an analytic function of the positions. So if it is zero in a random position, it is zero in all
+positions, with probability one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import numpy as np
 
 from ..core.algorithms.aba import ROUND_OFF_FACTOR
 from .description import VARIABLE_FIELDS, Description, is_in_water
-from .flatten import Dofs, added_matrices, dofs_of
+from .parameters import added_matrices
+from .topology import Dofs, dofs_of
 
 NOISE = ROUND_OFF_FACTOR * np.finfo(np.float64).eps
-POSITIONS = 2  # that are drawn: in one, a sound mechanism may be close to a singular position
+RANDOM_POSITIONS = 2  # a single one may be close to a singular position of a valid mechanism
 SAMPLES_AT_ONCE = 1024
-MOST_NAMES = 30  # in a message
-INDEPENDENT = ("free", "spherical", "planar")  # joints of several degrees of freedom whose motions always differ
-#: The fields that an articulated inertia depends on.
+MAX_NAMES = 30  # in a message
+INDEPENDENT = ("free", "spherical", "planar")  # joints whose degrees of freedom are independent in every position
+#: The fields that articulated inertias depend on.
 INERTIAL_FIELDS = (
     *("placement_rotation", "placement_translation", "axis", "pitch", "rotor_inertia", "gear_ratio"),
     *("mass", "cg", "inertia", "fluid_density", "added_mass", "added_volume"),
@@ -33,10 +34,10 @@ INERTIAL_FIELDS = (
 def dofs_without_inertia(
     description: Description, held: np.ndarray | None = None, resisted: np.ndarray | None = None
 ) -> np.ndarray:
-    """Degrees of freedom whose accelerations are undetermined: (samples, nv), or (1, nv) if samples do not differ.
+    """Return which degrees of freedom have undetermined accelerations: (samples, nv), or (1, nv) for equal samples.
 
-    `held` (nv,) are those with a prescribed acceleration, and `resisted`, (nv,) or (samples, nv), those that something
-    else than inertia resists, such as damping in an implicit step.
+    `held` (nv,) marks degrees of freedom with a prescribed acceleration. `resisted`, (nv,) or (samples, nv), marks
+    those that something other than inertia resists, such as damping in an implicit step.
     """
     dofs = dofs_of(description)
     nothing = np.zeros((1, dofs.body.size), bool)
@@ -53,42 +54,42 @@ def dofs_without_inertia(
 
 
 def _among_samples(d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarray) -> np.ndarray:
-    """`dofs_without_inertia` of so few samples that their matrices fit into memory."""
+    """`dofs_without_inertia` of at most SAMPLES_AT_ONCE samples, which limits the memory for their matrices."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             in_doubt = _may_be_free(d, dofs) & ~held & ~resisted
             if not in_doubt.any():
                 return in_doubt
             return _free_dofs(d, dofs, held, resisted) & in_doubt
-    except np.linalg.LinAlgError:  # products of extreme numbers overflow, in the dynamics too
+    except np.linalg.LinAlgError:  # extreme numbers overflow; the dynamics then return NaN
         return np.zeros_like(resisted)
 
 
 def bodies_of_dofs(description: Description, free: np.ndarray) -> tuple[str, ...]:
-    """Names of the bodies that these degrees of freedom (nv,) move."""
+    """Names of the bodies that the marked degrees of freedom (nv,) move."""
     return tuple(description.body_names[body] for body in np.unique(dofs_of(description).body[free]))
 
 
 def remedies(name: str, bodies: Sequence[str]) -> str:
-    """What to say of a model with bodies without inertia."""
-    more = f" and {len(bodies) - MOST_NAMES} more" if len(bodies) > MOST_NAMES else ""
+    """Message about bodies without inertia, with possible corrections."""
+    more = f" and {len(bodies) - MAX_NAMES} more" if len(bodies) > MAX_NAMES else ""
     return (
-        f"model {name!r}: no mass, inertia or rotor resists the motion of {list(bodies[:MOST_NAMES])}{more}, so "
-        "that forces do not determine accelerations. Give these bodies a mass and an inertia, give their joints a "
-        "rotor_inertia (armature), or make the joints fixed"
+        f"model {name!r}: no mass, inertia or rotor resists the motion of {list(bodies[:MAX_NAMES])}{more}, so that "
+        "forces do not determine their accelerations. Give these bodies a mass and an inertia, give their joints a "
+        "rotor_inertia (armature), or use fixed joints"
     )
 
 
 def _of_samples(description: Description, name: str) -> np.ndarray | None:
-    """A field with one axis in front for the samples, (samples, ...); None where they share it."""
+    """A field with a single batch axis, (samples, ...); None if all samples share its value."""
     value, axes = getattr(description, name), VARIABLE_FIELDS[name]
     return value.reshape(-1, *value.shape[value.ndim - len(axes) :]) if value.ndim > len(axes) else None
 
 
 def _may_be_free(d: Description, dofs: Dofs) -> np.ndarray:
-    """Degrees of freedom (..., nv) that neither their rotor nor their own body alone resists for certain.
+    """Degrees of freedom (..., nv) that may be without inertia, judged by their rotor and their own body only.
 
-    What the body carries can only add to that.
+    The bodies of the subtree can only add inertia.
     """
     first = dofs.velocity_index
     axis, pitch = d.axis[..., first, :], d.pitch[..., first]
@@ -97,17 +98,17 @@ def _may_be_free(d: Description, dofs: Dofs) -> np.ndarray:
     size = np.trace(d.inertia, axis1=-2, axis2=-1) + 2.0 * d.mass * square
     kinds = np.array(d.dof_types)[first]
     sliding = np.where(kinds == "prismatic", 1.0, pitch**2) * d.mass
-    firm = np.where(kinds == "prismatic", sliding > 0.0, turning + sliding > NOISE * size)
+    resists = np.where(kinds == "prismatic", sliding > 0.0, turning + sliding > NOISE * size)
     several = dofs.counts > 1
     if several.any():
-        # the axes of other joints may depend on each other
+        # the axes of composite and universal joints may be linearly dependent
         independent = np.isin(d.joint_types, INDEPENDENT)
-        firm = np.where(several, independent & (d.mass > 0.0) & _is_positive_definite(d.inertia), firm)
-    return ~(firm[..., dofs.body] | (d.rotor_inertia * d.gear_ratio**2 > 0.0))
+        resists = np.where(several, independent & (d.mass > 0.0) & _is_positive_definite(d.inertia), resists)
+    return ~(resists[..., dofs.body] | (d.rotor_inertia * d.gear_ratio**2 > 0.0))
 
 
 def _is_positive_definite(tensor: np.ndarray) -> np.ndarray:
-    """Which symmetric tensors (..., 3, 3) are so beyond round-off: by the signs of their invariants."""
+    """Whether symmetric tensors (..., 3, 3) are positive definite beyond round-off, by their invariants."""
     (a, b, c), (_, e, f), (_, _, i) = np.moveaxis(tensor, (-2, -1), (0, 1))
     trace = a + e + i
     minors = (a * e - b * b) + (a * i - c * c) + (e * i - f * f)
@@ -116,20 +117,21 @@ def _is_positive_definite(tensor: np.ndarray) -> np.ndarray:
 
 
 def _free_dofs(d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarray) -> np.ndarray:
-    """Degrees of freedom (..., nv) whose articulated inertia is zero in all the positions that are drawn.
+    """Degrees of freedom (..., nv) whose articulated inertia is zero in all random positions.
 
-    The joint of a quaternion is taken for a row of slides and hinges, which moves as it does in almost all positions.
-    Slides move as far as the mechanism is large: farther away its inertias would be round-off.
+    Joints with a quaternion are treated as prismatic and revolute joints in series, which allow the same motions in
+    almost all positions. Translations are scaled by the size of the mechanism; if they were much larger, its
+    inertias would be lost in round-off.
     """
     own = _factors(d)
     free = np.ones(dofs.body.size, bool)
-    for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (POSITIONS, dofs.body.size)):
+    for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_POSITIONS, dofs.body.size)):
         free = free & _free_dofs_at(q, d, dofs, own, held, resisted)
     return free
 
 
 def _factors(d: Description) -> np.ndarray:
-    """Factors W (..., n, rows, 6) of the bodies' inertias W^T W about their origins, linear before angular."""
+    """Return factors W (..., n, rows, 6) of the inertias W^T W of the bodies about their origins, linear first."""
     moments, axes = np.linalg.eigh(d.inertia)
     turning = np.sqrt(np.maximum(moments, 0.0))[..., None] * np.swapaxes(axes, -1, -2)
     root = np.sqrt(d.mass)[..., None, None]
@@ -146,11 +148,13 @@ def _factors(d: Description) -> np.ndarray:
 def _free_dofs_at(
     q: np.ndarray, d: Description, dofs: Dofs, own: np.ndarray, held: np.ndarray, resisted: np.ndarray
 ) -> np.ndarray:
-    """Degrees of freedom (..., nv) whose articulated inertia is round-off at q.
+    """Degrees of freedom (..., nv) whose articulated inertia at q is only round-off.
 
-    The articulated-body algorithm (Featherstone 2008, section 7.3) on factors of the inertias, in the bodies' own axes:
-    IA - U U^T / D = (W - b w w^T W)^T (W - b w w^T W) with w = W S. As that is a projection, it makes no round-off
-    larger, however many bodies without inertia follow each other.
+    Articulated-body algorithm (Featherstone 2008, section 7.3) on factors of the inertias, in body axes:
+
+        IA - U U^T / D = (W - b w w^T W)^T (W - b w w^T W)    with w = W S
+
+    This is a projection. It does not amplify round-off, even for many bodies without inertia in series.
     """
     armature, large = d.rotor_inertia * d.gear_ratio**2 + resisted, _length(d)[..., None]
     carried: list[list[_Articulated]] = [[] for _ in d.parent]
@@ -158,17 +162,17 @@ def _free_dofs_at(
     for i in range(q.size - 1, -1, -1):
         body = dofs.body[i]
         if i == dofs.last[body]:
-            found = _together([_Articulated(own[..., body, :, :], _size(own[..., body, :, :])), *carried[body]])
+            found = _sum([_Articulated(own[..., body, :, :], _size(own[..., body, :, :])), *carried[body]])
         axis, slides = d.axis[..., i, :], d.dof_types[i] == "prismatic"
         advance = d.pitch[..., i, None] if d.dof_types[i] == "screw" else float(slides)
         travel, turn = advance * axis, axis * (not slides)
         w = (found.factor @ np.concatenate(np.broadcast_arrays(travel, turn), -1)[..., None])[..., 0]
         square = (w * w).sum(-1)
         D = square + armature[..., i]
-        firm = NOISE * found.size[0 if slides else 1] < D
-        free.append(~firm & ~held[..., i])
-        gives_way = firm & (square > 0.0) & ~held[..., i]
-        share = np.where(gives_way, 1.0 - np.sqrt(armature[..., i] / np.where(firm, D, 1.0)), 0.0)
+        resists = NOISE * found.size[0 if slides else 1] < D
+        free.append(~resists & ~held[..., i])
+        moves = resists & (square > 0.0) & ~held[..., i]
+        share = np.where(moves, 1.0 - np.sqrt(armature[..., i] / np.where(resists, D, 1.0)), 0.0)
         b = share / np.where(square > 0.0, square, 1.0)
         factor = found.factor - (b[..., None] * w)[..., None] * (w[..., None, :] @ found.factor)
         moved = q[i] * large if slides else q[i]
@@ -180,16 +184,17 @@ def _free_dofs_at(
 
 
 def _length(d: Description) -> np.ndarray:
-    """How large a mechanism is (...), m: the longest way between two of its joints, or to a centre of mass."""
+    """Size of the mechanism (...), m: the largest distance between consecutive joints, or of a centre of mass."""
     longest = [np.linalg.norm(field, axis=-1).max(-1) for field in (d.placement_translation, d.cg)]
     found = np.maximum(*longest)
     return np.where(found > 0.0, found, 1.0)
 
 
 class _Articulated(NamedTuple):
-    """An articulated inertia by its factor (..., rows, 6); and how large it was before joints gave way.
+    """An articulated inertia as its factor (..., rows, 6), and the size (2, ...) of its linear and angular parts.
 
-    The size (2, ...), of the translational and of the rotational part, tells inertia from round-off.
+    The size is that of the rigid inertia, before the joints of the subtree were taken into account. It sets the
+    threshold for round-off.
     """
 
     factor: np.ndarray
@@ -200,12 +205,12 @@ def _size(factor: np.ndarray) -> np.ndarray:
     return np.array([np.square(factor[..., k : k + 3]).sum((-2, -1)) for k in (0, 3)])
 
 
-def _together(parts: list[_Articulated]) -> _Articulated:
-    """Inertias at the same point as one."""
+def _sum(parts: list[_Articulated]) -> _Articulated:
+    """Sum of inertias about the same point."""
     factor, size = parts[0]
     for part in parts[1:]:
         factor = np.asarray(np.linalg.qr(_stacked(factor, part.factor), mode="r"))
-        # row by row: only some of the parts may have an axis of samples
+        # row by row, because only some of the parts may have an axis of samples
         size = np.array([ours + theirs for ours, theirs in zip(size, part.size, strict=True)])
     return _Articulated(factor, size)
 
@@ -216,7 +221,7 @@ def _stacked(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def _at_root(inertia: _Articulated, rotation: np.ndarray, translation: np.ndarray) -> _Articulated:
-    """The inertia in a frame with this pose, in the outer frame: W T with the T of velocities."""
+    """Transform an inertia from a frame with this pose to the outer frame: W T, where T transforms velocities."""
     linear, angular = inertia.factor[..., :3], inertia.factor[..., 3:]
     back = np.swapaxes(rotation, -1, -2)
     linear, angular = linear @ back, angular @ back
@@ -228,7 +233,7 @@ def _at_root(inertia: _Articulated, rotation: np.ndarray, translation: np.ndarra
 
 
 def _rotation(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Rotations (..., 3, 3) about unit axes (..., 3), or none about zero (Rodrigues)."""
+    """Rotation matrices (..., 3, 3) about unit axes (..., 3) by Rodrigues' formula; the identity for a zero axis."""
     K = _cross(axis)
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
 

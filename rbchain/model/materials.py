@@ -1,11 +1,13 @@
-"""What materials weigh."""
+"""Densities of common materials."""
 
 from ..errors import ModelError
+from ..misspelt import did_you_mean
 from .pose import positive
 
-#: Densities in kg/m^3 at room temperature: typical values of engineering handbooks (such as Shigley's *Mechanical
-#: Engineering Design*, table A-5, and the CRC *Handbook of Chemistry and Physics*), rounded. Of alloys, plastics and
-#: woods a given piece may differ by some percent, of wood, concrete and foams by tens: where it matters, weigh it.
+#: Densities in kg/m^3 at room temperature: rounded typical values of engineering handbooks, such as Shigley's
+#: *Mechanical Engineering Design*, table A-5, and the CRC *Handbook of Chemistry and Physics*. The density of a part
+#: may differ by a few percent for alloys and plastics, and by tens of percent for wood and concrete. Weigh the part if
+#: this matters.
 DENSITIES = {
     "ABS": 1050.0,
     "acrylic": 1180.0,
@@ -40,7 +42,7 @@ DENSITIES = {
     "water": 1000.0,
     "zinc": 7140.0,
 }
-#: Other names. Carbon and glass fibre are laminates with epoxy, as parts are made of them.
+#: Other names of materials. Carbon and glass fibre stand for their laminates with epoxy.
 ALIASES = {
     "aluminum": "aluminium",
     "carbon fiber": "carbon fibre",
@@ -56,7 +58,7 @@ ALIASES = {
 
 
 def _plain(name: str) -> str:
-    """A name without its capitals, and with one space for hyphens, underscores and spaces."""
+    """Name in lower case, with single spaces instead of hyphens, underscores and repeated spaces."""
     return " ".join(name.casefold().replace("-", " ").replace("_", " ").split())
 
 
@@ -65,17 +67,22 @@ _BY_NAME |= {_plain(alias): DENSITIES[name] for alias, name in ALIASES.items()}
 
 
 def density_of(material: str | float) -> float:
-    """Density of a material in kg/m^3.
+    """Return the density of a material in kg/m^3.
 
     Parameters
     ----------
     material : str or float
-        A name in `DENSITIES` or `ALIASES`, in capitals or not; or the density itself, a positive number.
+        A name in `rbchain.model.materials.DENSITIES` or `ALIASES`, in upper or lower case; or a density in kg/m^3,
+        which is returned unchanged.
+
+    Returns
+    -------
+    float
 
     Raises
     ------
     ModelError
-        If the name is unknown, or the number is no density.
+        If the name is unknown, or the number is not positive.
 
     Examples
     --------
@@ -88,12 +95,13 @@ def density_of(material: str | float) -> float:
     if isinstance(material, str):
         density = _BY_NAME.get(_plain(material))
         if density is None:
-            raise ModelError(f"material {material!r} is unknown; expected a density in kg/m^3, or one of {_names()}")
+            meant = did_you_mean(material, [*DENSITIES, *ALIASES])
+            raise ModelError(f"material is {material!r}; expected a density in kg/m^3, or one of {_names()}{meant}")
         return density
     try:
         return positive(material, "density")
     except ModelError as error:
-        raise ModelError(f"{error} (in kg/m^3). Names of materials do as well: {_names()}") from None
+        raise ModelError(f"{error} in kg/m^3, or the name of a material: {_names()}") from None
 
 
 def _names() -> str:

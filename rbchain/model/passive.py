@@ -9,45 +9,55 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .joint import AnyJoint
 from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class PassiveForces:
-    """Passive forces of a joint: one number for all its degrees of freedom, or one for each.
+class PassiveForces(SuggestsAttributes):
+    """Passive forces of a joint: springs, damping, friction and stops.
 
-    The joint force, added to what its motor gives, is, at position q and velocity v,
+    At the position q and the velocity v, the passive force is the sum of
 
         - stiffness (q - rest_position) - cubic_stiffness (q - rest_position)^3 - damping v
         - [friction + (static_friction - friction) s + friction_asymmetry sgn(v)] v / sqrt(v^2 + friction_velocity^2)
-        - limit_stiffness x max(0, 1 + limit_damping dx/dt)    where q is x above its limit; the reverse below
+        - limit_stiffness x max(0, 1 + limit_damping dx/dt)
 
-    with s = 1 / (1 + (v / stribeck_velocity)^2).
+    with s = 1 / (1 + (v / stribeck_velocity)^2) and the depth x = q - upper_limit > 0 beyond the upper limit; the force
+    of the lower stop is the mirror image. The passive force is added to the actuator force.
 
     Parameters
     ----------
-    stiffness, rest_position, cubic_stiffness : N m/rad, rad, N m/rad^3 (along a slide N/m, m, N/m^3)
-    damping : N m s/rad (N s/m)
-    friction, static_friction : N m (N)
-        Dry friction when sliding, and at its largest, just before; without a Stribeck effect if the latter is not
-        given. Regularised: below `friction_velocity` it gives way, so that a joint creeps where it would stick.
-    stribeck_velocity, friction_velocity : rad/s (m/s)
-    lower_limit, upper_limit : rad (m)
-        Where soft stops begin.
-    limit_stiffness : N m/rad (N/m)
-    limit_damping : s/rad (s/m)
-    friction_asymmetry : N m (N)
-        Difference of dry friction between the two directions: friction is `friction + friction_asymmetry` at positive
-        and `friction - friction_asymmetry` at negative velocities, and static friction differs by as much. So with
-        friction p in the positive and n in the negative direction, `friction` is (p + n) / 2, `friction_asymmetry`
-        (p - n) / 2. At most `friction` in size; zero where friction is the same in both directions.
+    stiffness, rest_position, cubic_stiffness : float or (dofs,) array, N m/rad, rad, N m/rad^3
+        Linear and cubic spring. Prismatic joints: N/m, m, N/m^3. For all parameters, one number applies to all degrees
+        of freedom of the joint.
+    damping : float or (dofs,) array, N m s/rad (prismatic: N s/m)
+        Viscous damping.
+    friction, static_friction : float or (dofs,) array, N m (N)
+        Sliding friction, and its maximum at low velocities (Stribeck effect). By default there is no Stribeck effect.
+        Dry friction is regularised: the joint drifts slowly instead of sticking.
+    stribeck_velocity : float or (dofs,) array, rad/s (m/s)
+        Velocity at which the Stribeck effect has decreased to one half.
+    friction_velocity : float or (dofs,) array, rad/s (m/s)
+        Velocity of the regularisation: at lower velocities, dry friction is about proportional to the velocity.
+    lower_limit, upper_limit : float or (dofs,) array, rad (m)
+        Positions at which the elastic stops begin; none by default.
+    limit_stiffness : float or (dofs,) array, N m/rad (N/m)
+        Stiffness of the stops; required if there is a limit.
+    limit_damping : float or (dofs,) array, s/rad (s/m)
+        Damping of the stops, relative to their elastic force.
+    friction_asymmetry : float or (dofs,) array, N m (N)
+        Difference between the directions: the friction is `friction + friction_asymmetry` at positive and `friction -
+        friction_asymmetry` at negative velocities, and likewise the static friction. For the values p and n in the
+        positive and negative direction, `friction` is (p + n) / 2 and `friction_asymmetry` is (p - n) / 2. Its absolute
+        value is at most `friction`.
 
     References
     ----------
-    Hess and Soom (1990) for the Stribeck curve; Hunt and Crossley (1975) for the stops, whose damping vanishes with
-    the depth x, so that the force has no jump; Armstrong-Helouvry, Dupont and Canudas de Wit (1994) for friction that
-    depends on the direction.
+    Hess and Soom (1990) for the Stribeck curve. Hunt and Crossley (1975) for the stops; their damping is proportional
+    to the depth x, so that the force is continuous. Armstrong-Helouvry, Dupont and Canudas de Wit (1994) for friction
+    that depends on the direction.
 
     Examples
     --------
@@ -58,7 +68,7 @@ class PassiveForces:
     >>> builder.build().passive_forces([0.5], [1.0])
     array([-3.5])
 
-    A slide that resists with 3 N forwards and with 2 N backwards:
+    A prismatic joint with a friction of 3 N in the positive and of 2 N in the negative direction:
 
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> builder.add_body("slide", joint=rb.Prismatic(), inertia=rb.Inertia(mass=1.0),
@@ -82,56 +92,72 @@ class PassiveForces:
     friction_asymmetry: npt.ArrayLike = 0.0
 
     def of_dofs(self, name: str, joint: AnyJoint) -> dict[str, np.ndarray]:
-        """Each number as an array (dofs,). Raises ModelError, for the body `name`, where no joint can be so."""
+        """Return each parameter as an array (dofs,). Raises a ModelError that names the body if one is invalid."""
         count, found = len(joint.dofs), {}
         for field in fields(self):
             value = numbers(getattr(self, field.name), f"body {name!r}: {field.name}", finite=False)
             if value.shape not in ((), (count,)):
-                raise ModelError(f"body {name!r}: {field.name} has shape {value.shape}; expected () or ({count},)")
+                raise ModelError(
+                    f"body {name!r}: {field.name} has shape {value.shape}; expected a number, or an array of shape "
+                    f"({count},) for the degrees of freedom of the {joint.kind} joint"
+                )
             found[field.name] = np.broadcast_to(value, count).copy()
         given = {field for field in PASSIVE_FIELDS if np.any(getattr(self, field) != getattr(PassiveForces, field))}
         if given and not count:
-            raise ModelError(f"body {name!r}: a fixed joint has no forces of its own; found {sorted(given)}")
+            raise ModelError(
+                f"body {name!r}: passive has {sorted(given)}, but the joint is fixed and does not move; expected no "
+                "passive forces"
+            )
         if joint.kind in ("free", "spherical") and not given.isdisjoint(OF_POSITION):
             raise ModelError(
-                f"body {name!r}: a {joint.kind} joint has no angle for springs or stops; expected damping or friction"
+                f"body {name!r}: passive has {sorted(given.intersection(OF_POSITION))}, but the position of a "
+                f"{joint.kind} joint is a quaternion, which has no angle for springs and stops; expected damping and "
+                "friction only"
             )
         check_passive((name,) * count, found)
         return found
 
 
 PASSIVE_FIELDS = tuple(field.name for field in fields(PassiveForces))
-#: Those that look at the joint's position, which a quaternion is not.
+#: Fields that depend on the position of the joint, and so do not apply to a quaternion.
 OF_POSITION = ("stiffness", "rest_position", "cubic_stiffness", "lower_limit", "upper_limit", "limit_stiffness")
 NOT_NEGATIVE = ("damping", "friction", "static_friction", "limit_stiffness", "limit_damping")
 ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
 
 
 def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
-    """Refuse passive forces (..., nv) of the degrees of freedom of bodies `names` that no joint can have."""
+    """Raise a ModelError for invalid passive forces (..., nv); `names` are the bodies of the degrees of freedom."""
     for field, value in found.items():
         limit = field.endswith("_limit")
-        refuse(names, np.isnan(value) if limit else ~np.isfinite(value), field, value, "expected a finite number")
+        expected = "expected a number, or infinity for no stop" if limit else "expected a finite number"
+        refuse(names, np.isnan(value) if limit else ~np.isfinite(value), field, value, expected)
         if field in NOT_NEGATIVE:
             refuse(names, value < 0.0, field, value, "expected zero or more")
         if field in ABOVE_ZERO:
             refuse(names, value <= 0.0, field, value, "expected more than zero")
     lower, upper = found["lower_limit"], found["upper_limit"]
-    refuse(names, lower >= upper, "lower_limit", lower, "expected less than the upper_limit")
-    stopped = (lower > -np.inf) | (upper < np.inf)
-    loose = stopped & (found["limit_stiffness"] == 0.0)
-    refuse(names, loose, "limit_stiffness", found["limit_stiffness"], "expected more, for there are limits")
-    weaker = (found["static_friction"] > 0.0) & (found["static_friction"] < found["friction"])
-    refuse(names, weaker, "static_friction", found["static_friction"], "expected no less than the friction")
-    pushing = np.abs(found["friction_asymmetry"]) > found["friction"]
-    expected = "expected at most the friction in size, or friction would drive the joint in one direction"
-    refuse(names, pushing, "friction_asymmetry", found["friction_asymmetry"], expected)
+    refuse(names, lower >= upper, "lower_limit", lower, "expected less than upper_limit, which is {}", upper)
+    limited = (lower > -np.inf) | (upper < np.inf)
+    without_stiffness = limited & (found["limit_stiffness"] == 0.0)
+    expected = "expected more than zero, because the joint has a lower_limit or upper_limit"
+    refuse(names, without_stiffness, "limit_stiffness", found["limit_stiffness"], expected)
+    lower_than_sliding = (found["static_friction"] > 0.0) & (found["static_friction"] < found["friction"])
+    expected = "expected at least friction, which is {}, or zero for no Stribeck effect"
+    refuse(names, lower_than_sliding, "static_friction", found["static_friction"], expected, found["friction"])
+    driving = np.abs(found["friction_asymmetry"]) > found["friction"]
+    expected = "expected an absolute value of at most friction, which is {}. Otherwise friction would drive the joint"
+    refuse(names, driving, "friction_asymmetry", found["friction_asymmetry"], expected, found["friction"])
 
 
-def refuse(names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str) -> None:
-    """Raise for the first degree of freedom (and sample) where `bad` (..., nv) holds."""
+def refuse(
+    names: Sequence[str], bad: np.ndarray, field: str, values: np.ndarray, expected: str, bound: npt.ArrayLike = 0.0
+) -> None:
+    """Raise a ModelError for the first degree of freedom (and sample) for which `bad` (..., nv) is true.
+
+    The value of `bound` (..., nv) there is inserted into the text `expected`.
+    """
     if np.any(bad):
         *sample, dof = (int(i) for i in np.argwhere(bad)[0])
         where = f" of sample {sample[0] if len(sample) == 1 else tuple(sample)}" if sample else ""
-        value = np.broadcast_to(values, np.shape(bad))[(*sample, dof)]
-        raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected}")
+        value, limit = (np.broadcast_to(x, np.shape(bad))[(*sample, dof)] for x in (values, bound))
+        raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected.format(limit)}")

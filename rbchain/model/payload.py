@@ -1,4 +1,4 @@
-"""Join a rigid payload to one body: the masses, centres of mass and tensors for `Model.with_payload`."""
+"""Join a payload to one body: masses, centres of mass and inertia tensors for `Model.with_payload`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import ModelError
 from .description import Description, Frame
-from .inertia import load_arrays, tensor_of_point
+from .inertia import as_arrays, inertia_tensor, tensor_of_point
+from .pose import numbers
 
 
 def fields_with_payload(
@@ -23,23 +24,45 @@ def fields_with_payload(
             f"payload on {name!r}: this frame is fixed to the world; expected a moving body or a frame fixed to one"
         )
     R = frame.pose.rotation
-    load, center, tensor = load_arrays(f"payload on {name!r}", mass, cg, inertia)
+    payload, center, tensor = _payload_arrays(f"payload on {name!r}", mass, cg, inertia)
     arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
     own_mass, own_cg = description.mass[..., frame.body], description.cg[..., frame.body, :]
-    total = own_mass + load
-    moment = own_mass[..., None] * own_cg + load[..., None] * arm
+    total = own_mass + payload
+    moment = own_mass[..., None] * own_cg + payload[..., None] * arm
     center = np.where(total[..., None] > 0.0, moment / np.where(total > 0.0, total, 1.0)[..., None], arm)
     about_center = (
         description.inertia[..., frame.body, :, :]
         + tensor_of_point(own_mass, own_cg - center)
         + tensor
-        + tensor_of_point(load, arm - center)
+        + tensor_of_point(payload, arm - center)
     )
     return {
         "mass": _replaced(description.mass, frame.body, total, 1),
         "cg": _replaced(description.cg, frame.body, center, 2),
         "inertia": _replaced(description.inertia, frame.body, about_center, 3),
     }
+
+
+def _payload_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mass (...), centre of mass (..., 3) and tensor (..., 3, 3) of a payload, given as such or as an Inertia.
+
+    `what` names the payload in error messages.
+    """
+    bodies = as_arrays(inertia)
+    if as_arrays(mass) is not None:
+        raise ModelError(f"{what}: mass is an Inertia; expected a number. Pass the Inertia as inertia=")
+    if bodies is None and mass is None:
+        raise ModelError(f"{what}: the mass is missing; expected mass=, or an Inertia as inertia=")
+    if bodies is not None and (mass is not None or np.any(cg)):
+        raise ModelError(
+            f"{what}: inertia is an Inertia, which contains mass and cg, but mass or cg is given as well; expected one "
+            "of them. Leave out mass and cg"
+        )
+    mass, cg, inertia = (mass, cg, inertia) if bodies is None else bodies
+    mass, cg, tensor = (numbers(x, f"{what}: {name}") for x, name in ((mass, "mass"), (cg, "cg"), (inertia, "inertia")))
+    if (mass < 0.0).any():
+        raise ModelError(f"{what}: mass is {mass.tolist()}; expected zero or more")
+    return mass, cg, tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)
 
 
 def _replaced(field: np.ndarray, body: int, value: np.ndarray, axes: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Rigid displacements: where one frame stands in another."""
+"""Pose: position and orientation of a frame in another; checks of vectors, axes and rotations."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 
-#: How far from orthogonal a given matrix may be; within that the nearest rotation takes its place.
+#: Largest error of a given rotation matrix, as entries of R R^T - 1. The nearest rotation replaces the matrix.
 NEARLY_ORTHOGONAL = 1e-6
-#: A matrix this close to orthogonal is a rotation to round-off, and stays as it is.
+#: A matrix with an error up to this one is a rotation up to round-off, and is not changed.
 ORTHOGONAL = 1e-15
 
-#: Of measures and densities: the inertia of a solid, a density times a fifth power of lengths, stays within float64.
+#: Limits of lengths, masses and densities: the inertia of a solid, a density times a fifth power of lengths, does not
+#: overflow float64.
 SMALLEST, LARGEST = 1e-50, 1e50
 
 Given_contra = TypeVar("Given_contra", contravariant=True)
@@ -24,7 +26,7 @@ Found_co = TypeVar("Found_co", covariant=True)
 
 
 class Made(Generic[Given_contra, Found_co]):
-    """A dataclass's field to type checkers: what it is given as, and what `__post_init__` makes of that."""
+    """Type of a field that the constructor accepts as one type and `__post_init__` converts to another."""
 
     if TYPE_CHECKING:
 
@@ -36,22 +38,23 @@ Array = Made[npt.ArrayLike, np.ndarray]
 
 
 def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, finite: bool = True) -> np.ndarray:
-    """Real numbers as an array of the model's own, or a ModelError that says what they were for."""
+    """Copy real numbers to an array; raise a ModelError that names them as `what` if they are invalid."""
     found = np.array(real_array(what, value, ModelError))
     if shape is not None and found.shape != shape:
-        raise ModelError(f"{what} has shape {found.shape}; expected {shape}")
+        description = f"has shape {found.shape}" if found.shape else f"is the single number {found}"
+        raise ModelError(f"{what} {description}; expected {f'shape {shape}' if shape else 'a single number'}")
     if finite and not np.isfinite(found).all():
         raise ModelError(f"{what} is {found.tolist()}; expected finite numbers")
     return found
 
 
 def vector3(value: npt.ArrayLike, what: str) -> np.ndarray:
-    """Three finite numbers, or a ModelError that says what they were for."""
+    """Copy three finite numbers to an array (3,); raise a ModelError that names them as `what` otherwise."""
     return numbers(value, what, (3,))
 
 
 def positive(value: npt.ArrayLike, what: str) -> float:
-    """A positive number, or a ModelError that says what it was for."""
+    """Convert a positive number to a float; raise a ModelError that names it as `what` otherwise."""
     found = float(numbers(value, what, ()))
     if found <= 0.0:
         raise ModelError(f"{what} is {found}; expected a positive number")
@@ -60,20 +63,31 @@ def positive(value: npt.ArrayLike, what: str) -> float:
     return found
 
 
-def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
-    """Rotation matrix (3, 3) from None (no rotation), a matrix, or a quaternion [x, y, z, w] of any length but zero.
+def asymmetry(matrix: np.ndarray) -> str:
+    """Describe for a message why a finite matrix (m, m) is not symmetric, by its most different pair of entries."""
+    half = matrix / 2.0  # so that differences do not overflow
+    i, j = np.unravel_index(np.argmax(np.abs(half - half.T)), matrix.shape)
+    return (
+        f"is not symmetric: its element [{i}, {j}] is {float(matrix[i, j])} and its element [{j}, {i}] is "
+        f"{float(matrix[j, i])}; expected equal numbers"
+    )
 
-    Raises ModelError if a matrix is off a rotation by more than 1e-6; closer ones become the nearest rotation.
+
+def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
+    """Return the rotation matrix (3, 3) of None (no rotation), a matrix, or a quaternion [x, y, z, w] of any length.
+
+    A matrix that is orthogonal to within 1e-6 is replaced by the nearest rotation. Raises a ModelError for other
+    matrices and for the zero quaternion.
     """
     if rotation is None:
         return np.eye(3)
     found = numbers(rotation, "rotation")
     if found.shape == (4,):
         if not found.any():
-            raise ModelError(f"rotation is the quaternion {found.tolist()}; expected [x, y, z, w] of non-zero length")
+            raise ModelError(f"rotation is the quaternion {found.tolist()}; expected [x, y, z, w], not all zero")
         x, y, z, w = np.ldexp(found, -_exponent(found))
         xx, yy, zz, ww = x * x, y * y, z * z, w * w
-        # a quaternion of unit length would carry the round-off of a root into every entry: quarter turns are exact here
+        # the squared length divides at the end, so that rotations by 90 degrees are exact
         matrix = [
             [ww + xx - (yy + zz), 2 * (x * y - z * w), 2 * (x * z + y * w)],
             [2 * (x * y + z * w), ww + yy - (xx + zz), 2 * (y * z - x * w)],
@@ -81,26 +95,30 @@ def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
         ]
         return nearest_rotation(np.array(matrix) / (xx + yy + zz + ww))
     if found.shape != (3, 3):
-        raise ModelError(f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]")
+        raise ModelError(
+            f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]. Convert Euler "
+            "angles to one of them"
+        )
     if not is_rotation(found):
         raise ModelError(
-            f"rotation is {found.tolist()}; expected a rotation matrix, orthogonal to {NEARLY_ORTHOGONAL:g} and of "
-            "determinant 1"
+            f"rotation is {found.tolist()}; expected a rotation matrix, orthogonal to within {NEARLY_ORTHOGONAL:g} and "
+            "with determinant 1"
         )
     return nearest_rotation(found)
 
 
 def is_rotation(matrix: np.ndarray) -> np.ndarray:
-    """Which finite matrices (..., 3, 3) are rotations to `NEARLY_ORTHOGONAL` (...)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of matrices that are far from it
+    """Whether finite matrices (..., 3, 3) are rotations within `NEARLY_ORTHOGONAL`; shape (...)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # products of large numbers overflow
         return (_off_orthogonal(matrix) <= NEARLY_ORTHOGONAL) & (np.linalg.det(matrix) > 0.0)
 
 
 def nearest_rotation(matrix: np.ndarray) -> np.ndarray:
-    """The rotations nearest to matrices (..., 3, 3) that are rotations to `NEARLY_ORTHOGONAL`.
+    """Return the rotations nearest to matrices (..., 3, 3) that are rotations within `NEARLY_ORTHOGONAL`.
 
-    They are the orthogonal polar factors, by the iteration R (3 - R^T R) / 2 (Bjorck and Bowie 1971), which squares the
-    error. A matrix that is a rotation to round-off is kept to the bit, so that a model survives being written and read.
+    They are the orthogonal polar factors. The iteration R (3 - R^T R) / 2 squares the error in each step (Bjorck and
+    Bowie 1971). A matrix that is a rotation up to round-off is returned unchanged, so that writing and reading a model
+    does not change it.
     """
     found = matrix
     for _ in range(2):
@@ -114,7 +132,7 @@ def _off_orthogonal(matrix: np.ndarray) -> np.ndarray:
 
 
 def unit_axis(axis: npt.ArrayLike) -> np.ndarray:
-    """The axis at length 1. Raises ModelError if it has no direction."""
+    """Return the axis scaled to length 1. Raises a ModelError if it is zero."""
     found = vector3(axis, "axis")
     if not found.any():
         raise ModelError(f"axis is {found.tolist()}; expected a non-zero vector")
@@ -122,32 +140,39 @@ def unit_axis(axis: npt.ArrayLike) -> np.ndarray:
 
 
 def normalized(vectors: np.ndarray) -> np.ndarray:
-    """Finite vectors (..., m) at length 1; zero as it is, for the caller to refuse."""
+    """Return finite vectors (..., m) scaled to length 1. Zero vectors remain zero; the caller has to check for them."""
     exponent = _exponent(vectors)
     scaled = np.ldexp(vectors, -exponent)
     length = np.linalg.norm(scaled, axis=-1, keepdims=True)
-    # a vector of unit length to round-off is kept to the bit, so that a model survives being written and read
+    # vectors of length 1 up to round-off are not changed, so that writing and reading a model does not change it
     keep = (length == 0.0) | (np.abs(np.ldexp(length, exponent) - 1.0) <= 4e-16)
     return np.where(keep, vectors, scaled / np.where(keep, 1.0, length))
 
 
 def _exponent(vectors: np.ndarray) -> np.ndarray:
-    """The power of two to take from vectors (..., m), exactly, before they are squared (..., 1)."""
+    """Exponents of two (..., 1) by which to scale vectors (..., m), so that their squares do not overflow."""
     return np.frexp(np.abs(vectors).max(-1, keepdims=True))[1]
 
 
 @dataclass(frozen=True, eq=False)
-class Pose:
-    """Position and orientation of a frame in another.
+class Pose(SuggestsAttributes):
+    """Position and orientation of a frame in an outer frame.
+
+    A point p in the frame has the outer coordinates ``rotation @ p + translation``. Poses that rbchain returns may be
+    batches, with translations (..., 3) and rotations (..., 3, 3).
 
     Parameters
     ----------
     translation : (3,) array, m
-        Origin of the frame in the other frame.
+        Origin of the frame in the outer frame.
     rotation : None, (3, 3) array, or quaternion [x, y, z, w]
-        Turns the frame's axes into the other's: ``p_other = rotation @ p + translation``.
+        Rotation from the axes of the frame to the outer axes; no rotation by default. A quaternion may have any length
+        except zero.
 
-    Poses that a calculation returns hold arrays (..., 3) and (..., 3, 3).
+    Raises
+    ------
+    ModelError
+        If the translation is not three finite numbers, or the rotation is not a rotation within 1e-6.
 
     Examples
     --------
@@ -167,18 +192,26 @@ class Pose:
 
     @classmethod
     def computed(cls, translation: np.ndarray, rotation: np.ndarray) -> Pose:
-        """A pose of arrays that a calculation gave: taken as they are, in their precision, NaN included."""
+        """Return a pose of computed arrays without checking, converting or copying them."""
         pose = object.__new__(cls)
         object.__setattr__(pose, "translation", translation)
         object.__setattr__(pose, "rotation", rotation)
         return pose
 
     def inverse(self) -> Pose:
-        """The pose of the other frame in this one."""
+        """Return the pose of the outer frame in this frame.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> pose = rb.Pose((1, 0, 0), rotation=(0, 0, 1, 1))
+        >>> (pose @ pose.inverse()).translation.round(12).tolist()
+        [0.0, 0.0, 0.0]
+        """
         back = np.swapaxes(self.rotation, -1, -2)
         return Pose.computed(-(back @ self.translation[..., None])[..., 0], back)
 
     def __matmul__(self, other: Pose) -> Pose:
-        """The pose of a frame that has pose `other` in a frame with this pose."""
+        """Compose two poses: `other` is a pose in the frame that has this pose."""
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
         return Pose.computed(translation, self.rotation @ other.rotation)

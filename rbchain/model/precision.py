@@ -1,4 +1,4 @@
-"""Flatten the parameters of a description in one precision, with the values that differ between samples."""
+"""Convert the parameters of a description to one precision, with the values that differ between samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..core.tree.layout import Variation
 from ..errors import ModelError
 from .description import VARIABLE_FIELDS, Description
-from .flatten import batch_shape_of, parameters_of, variation_of
+from .parameters import batch_shape_of, parameters_of, variation_of
 
 
 def parameters_and_variation(

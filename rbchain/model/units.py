@@ -1,13 +1,14 @@
-"""Other units than SI, for those who build worlds: converted at the door, through pint (the extra `units`)."""
+"""Units: conversion of other units to SI with the package pint (the extra `units`)."""
 
 import re
 from functools import cache
 from typing import Any
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .pose import numbers
 
-#: What each quantity is in SI; angles are in radians.
+#: SI unit of each quantity; angles are in radians.
 SI = {
     "length": "m",
     "mass": "kg",
@@ -22,7 +23,7 @@ SI = {
     "angular_velocity": "rad/s",
     "volume": "m^3",
 }
-#: The systems that there are: where each differs from SI.
+#: Units of each system that differ from SI.
 SYSTEMS = {
     "SI": {},
     "mm-kg-s": {
@@ -68,27 +69,35 @@ SYSTEMS = {
         "volume": "in^3",
     },
 }
-# A number, then units and their whole powers. Nothing else is left to pint, which computes powers of powers for ever.
+# A number, and units with integer powers. Other text never reaches pint, which can take forever on nested powers.
 NUMBER = r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
 UNIT = r"(?:°|[^\W\d]\w*)(?:\s*(?:\^|\*\*)\s*-?\d)?"
 MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({UNIT}(?:(?:\s*[*/·]\s*|\s+){UNIT})*)\s*")
 
 
-class Units:
-    """A system of units: numbers in it, made numbers in SI.
+class Units(SuggestsAttributes):
+    """A system of units, with methods that convert its numbers to SI.
 
     Parameters
     ----------
     name : "SI", "mm-kg-s", "cm-kg-s", "cm-g-s" or "inch-pound"
-        The metric ones are consistent: a force is mass times acceleration, in mm-kg-s kg mm/s^2 (a millinewton).
-        Inch-pound has the units that people use: pound of mass, pound-force, and inch.
+        The metric systems are consistent: the unit of force is the unit of mass times the unit of acceleration, for
+        example kg mm/s^2 (a millinewton) in mm-kg-s. The system inch-pound has the pound as the unit of mass and the
+        pound-force as the unit of force.
     degrees : bool
-        Whether angles are in degrees.
+        Whether angles are in degrees; otherwise they are in radians.
 
     Attributes
     ----------
     units : dict of str
-        The unit of each quantity.
+        Unit of each quantity.
+
+    Raises
+    ------
+    ModelError
+        If the system is unknown.
+    ImportError
+        If pint is not installed.
 
     Examples
     --------
@@ -102,7 +111,7 @@ class Units:
 
     def __init__(self, name: str = "SI", degrees: bool = False) -> None:
         if not isinstance(name, str) or name not in SYSTEMS:
-            raise ModelError(f"units are {name!r}; expected one of {', '.join(SYSTEMS)}")
+            raise ModelError(f"units is {name!r}; expected one of {', '.join(SYSTEMS)}")
         if not isinstance(degrees, bool):
             raise ModelError(f"degrees is {degrees!r}; expected True or False")
         self.name, self.degrees = name, degrees
@@ -113,14 +122,14 @@ class Units:
         return f"Units({self.name!r}{', degrees=True' if self.degrees else ''})"
 
     def quantity(self, value: Any, dimension: str) -> Any:
-        """A measurement in SI.
+        """Convert a quantity to SI.
 
         Parameters
         ----------
         value : number or array, str, pint.Quantity, or list of these
-            Plain numbers are in this system; a string is a number and its unit, such as "30 cm".
+            Plain numbers are in the units of this system. A string contains a number and a unit, such as "30 cm".
         dimension : str
-            What is measured: "length", "mass", "time", "angle", "inertia", "density", "force", "moment", "gravity",
+            Kind of quantity: "length", "mass", "time", "angle", "inertia", "density", "force", "moment", "gravity",
             "velocity", "angular_velocity" or "volume".
 
         Returns
@@ -130,7 +139,12 @@ class Units:
         Raises
         ------
         ModelError
-            If it is no number, or its unit is not one of what is measured.
+            If `value` is not a number, or its unit is not a unit of this kind of quantity.
+
+        Examples
+        --------
+        >>> Units("mm-kg-s").quantity(["1 in", 10], "length").tolist()
+        [0.0254, 0.01]
         """
         if dimension not in SI:
             raise ModelError(f"dimension is {dimension!r}; expected one of {', '.join(SI)}")
@@ -139,7 +153,7 @@ class Units:
                 return numbers([self.quantity(x, dimension) for x in value], dimension)
             except RecursionError:
                 raise ModelError(
-                    f"{dimension} is a list within itself, or in too many lists; expected numbers"
+                    f"{dimension} is a list that contains itself or is nested too deeply; expected numbers"
                 ) from None
         if isinstance(value, str):
             found = self._measured(value, dimension)
@@ -151,55 +165,55 @@ class Units:
         return found if found.ndim else float(found)
 
     def length(self, value: Any) -> Any:
-        """A length in m."""
+        """Convert a length to m."""
         return self.quantity(value, "length")
 
     def mass(self, value: Any) -> Any:
-        """A mass in kg."""
+        """Convert a mass to kg."""
         return self.quantity(value, "mass")
 
     def time(self, value: Any) -> Any:
-        """A time in s."""
+        """Convert a time to s."""
         return self.quantity(value, "time")
 
     def angle(self, value: Any) -> Any:
-        """An angle in rad."""
+        """Convert an angle to rad."""
         return self.quantity(value, "angle")
 
     def inertia(self, value: Any) -> Any:
-        """A moment of inertia, or a tensor of them, in kg m^2."""
+        """Convert a moment of inertia or an inertia tensor to kg m^2."""
         return self.quantity(value, "inertia")
 
     def density(self, value: Any) -> Any:
-        """A density in kg/m^3."""
+        """Convert a density to kg/m^3."""
         return self.quantity(value, "density")
 
     def force(self, value: Any) -> Any:
-        """A force in N."""
+        """Convert a force to N."""
         return self.quantity(value, "force")
 
     def moment(self, value: Any) -> Any:
-        """A moment in N m."""
+        """Convert a moment to N m."""
         return self.quantity(value, "moment")
 
     def gravity(self, value: Any) -> Any:
-        """An acceleration in m/s^2."""
+        """Convert an acceleration to m/s^2."""
         return self.quantity(value, "gravity")
 
     def velocity(self, value: Any) -> Any:
-        """A velocity in m/s."""
+        """Convert a velocity to m/s."""
         return self.quantity(value, "velocity")
 
     def angular_velocity(self, value: Any) -> Any:
-        """An angular velocity in rad/s."""
+        """Convert an angular velocity to rad/s."""
         return self.quantity(value, "angular_velocity")
 
     def volume(self, value: Any) -> Any:
-        """A volume in m^3."""
+        """Convert a volume to m^3."""
         return self.quantity(value, "volume")
 
     def _measured(self, text: str, dimension: str) -> Any:
-        """A string's number in SI."""
+        """Convert a string such as "30 cm" to SI."""
         match = MEASUREMENT.fullmatch(text)
         if match is None:
             raise self._unfit(text, dimension)
@@ -210,11 +224,11 @@ class Units:
         return self._in_si(measured, text, dimension)
 
     def _in_si(self, measured: Any, value: Any, dimension: str) -> Any:
-        """A pint.Quantity's number in SI."""
+        """Convert a pint.Quantity to SI; `value` is the original for the error message."""
         pint = _pint()
         try:
             found = measured.to(SI[dimension])
-            # to pint an angle has no dimension, and so any number would be one
+            # pint treats angles as dimensionless, so that it would accept any plain number
             if dimension == "angle" and str(measured.to_root_units().units) != "radian":
                 raise self._unfit(value, dimension)
         except pint.errors.PintError:
@@ -225,11 +239,11 @@ class Units:
         article = "an" if dimension[0] in "aeiou" else "a"
         found = repr(value) if isinstance(value, str) else f"'{value}'"
         quantity = dimension.replace("_", " ")
-        return ModelError(f"{quantity} is {found}; expected {article} {quantity} such as {self.units[dimension]}")
+        return ModelError(f"{quantity} is {found}; expected {article} {quantity} such as '1 {self.units[dimension]}'")
 
 
 def _pint() -> Any:
-    """The package, imported when first needed."""
+    """Import pint when it is first needed."""
     try:
         import pint
     except ImportError:
@@ -244,7 +258,7 @@ def _registry() -> Any:
 
 @cache
 def _factor(unit: str, into: str) -> float:
-    """How many of the one unit make one of the other."""
+    """Factor that converts numbers from one unit to another."""
     return float(_registry().Quantity(1.0, unit).to(into).magnitude)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..misspelt import did_you_mean
 from ..real_arrays import real_array
 from . import validation
 from .description import VARIABLE_FIELDS, Description
-from .flatten import Dofs
 from .inertia import as_arrays
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
+from .topology import Dofs
 
 NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
 
@@ -66,7 +67,8 @@ def _with_inertias_as_arrays(fields: Mapping[str, npt.ArrayLike]) -> dict[str, A
 def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.ArrayLike) -> np.ndarray:
     """Return a private copy of one field, of the right shape and with possible values."""
     if name not in VARIABLE_FIELDS:
-        raise ModelError(f"vary() has no field {name!r}; the fields that can vary are {', '.join(VARIABLE_FIELDS)}")
+        known, hint = ", ".join(VARIABLE_FIELDS), did_you_mean(name, VARIABLE_FIELDS)
+        raise ModelError(f"vary() has no field {name!r}; the fields that can vary are {known}{hint}")
     value = _of_right_shape(description, name, value)
     if name == "gravity":
         _refuse_samples(~np.isfinite(value).all(-1), name, value, "finite numbers, in m/s^2")

@@ -1,4 +1,4 @@
-"""What a body looks like: no part of the dynamics."""
+"""Visual: the shape of a body in pictures. It has no effect on the dynamics."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .pose import Made, Pose, numbers
 
-#: How many lengths say how large each shape is.
+#: Number of lengths that define the size of each shape.
 SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 
 
 @dataclass(frozen=True, eq=False)
-class Visual:
+class Visual(SuggestsAttributes):
     """A shape fixed to a body, for pictures.
 
     Parameters
@@ -23,15 +24,20 @@ class Visual:
     shape : str
         "box", "cylinder", "capsule", "sphere", "ellipsoid" or "mesh".
     size : sequence of float, m
-        Of a box its three edges; of a cylinder or capsule, which stand along z, radius and length (of a capsule that
-        between the centres of its ends); of a sphere its radius; of an ellipsoid its semi-axes; of a mesh the factors
-        (no unit) along x, y and z from the file's numbers to metres.
+        Box: the three edges. Cylinder: radius and length; its axis is z. Capsule: radius and distance between the
+        centres of its hemispherical ends; its axis is z. Sphere: radius. Ellipsoid: the three semi-axes. Mesh: factors
+        along x, y and z that convert the numbers of the file to metres; 1 by default.
     pose : Pose
-        Of the shape's centre, or the mesh's origin, in the body's frame.
+        Pose of the shape's centre, or of the mesh's origin, in the body's frame.
     colour : (3,) or (4,) sequence, optional
-        Red, green, blue and, if not opaque, opacity, each from 0 to 1.
+        Red, green, blue and opacity, each from 0 to 1. Three numbers mean an opaque colour.
     file : str
-        Of a mesh, the path of an STL, OBJ or Collada file.
+        Path of an STL, OBJ or Collada file; for a mesh only.
+
+    Raises
+    ------
+    ModelError
+        If the shape is unknown, or an argument does not fit it.
 
     Examples
     --------
@@ -52,13 +58,14 @@ class Visual:
     def __post_init__(self) -> None:
         if self.shape not in SIZES:
             raise ModelError(f"shape is {self.shape!r}; expected one of {', '.join(SIZES)}")
-        as_it_is = self.shape == "mesh" and isinstance(self.size, (tuple, list)) and not self.size
-        given = (1.0, 1.0, 1.0) if as_it_is else self.size
+        is_unscaled = self.shape == "mesh" and isinstance(self.size, (tuple, list)) and not self.size
+        given = (1.0, 1.0, 1.0) if is_unscaled else self.size
         size = numbers(given, f"size of a {self.shape}", (SIZES[self.shape],))
         if self.shape != "mesh" and (size <= 0.0).any():
             raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected more than zero")
         if not isinstance(self.file, str) or (self.shape == "mesh") != bool(self.file):
-            raise ModelError(f"file of a {self.shape} is {self.file!r}; expected one of a mesh, and of nothing else")
+            expected = "the path of a file" if self.shape == "mesh" else "none, because only a mesh has a file"
+            raise ModelError(f"file of a {self.shape} is {self.file!r}; expected {expected}")
         if self.colour is not None:
             colour = numbers(self.colour, "colour")
             if colour.shape not in ((3,), (4,)) or (colour < 0.0).any() or (colour > 1.0).any():

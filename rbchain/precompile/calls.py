@@ -13,7 +13,7 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
     {"method": "rk4", "step": 0.1},
 )
-LINK = {"mass": 1.0, "cg": (0.5, 0, 0), "inertia": (1, 1, 1)}
+LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
 
 
 def call_everything() -> None:
@@ -29,10 +29,10 @@ def call_everything() -> None:
 
 def _chain(fluid_density: float) -> rb.Model:
     """Two links, with everything that a driver may read: passive forces and, in water, added mass and drag."""
-    water = {"immersion": rb.Immersion(volume=0.001)} if fluid_density else {}
+    immersion = rb.Immersion(volume=0.001) if fluid_density else None
     builder = rb.ModelBuilder(fluid_density=fluid_density)
     for parent, name in ((None, "link1"), ("link1", "link2")):
-        builder.add_body(name, parent=parent, joint=rb.Revolute(axis=(0, 0, 1)), inertia=rb.Inertia(**LINK), **water)
+        builder.add_body(name, parent=parent, joint=rb.Revolute((0, 0, 1)), inertia=LINK, immersion=immersion)
     return builder.build()
 
 

@@ -1,1 +1,1 @@
-"""What is computed of a model, by subject: each module is a part of `rbchain.Model`."""
+"""The methods of `rbchain.Model` by subject: each module is one of its base classes."""

@@ -1,4 +1,4 @@
-"""The attributes of a Model: the fields of its description, and what its kernel model knows."""
+"""The attributes of a Model: the fields of its description, and properties of its kernel model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 import numpy as np
 
 from ..kernel_model import KernelModel
-from ..model.description import Description
+from ..model.description import VARIABLE_FIELDS, Description
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class DescriptionField(Generic[T]):
-    """A read-only attribute that the model's description has under the same name."""
+    """A read-only attribute that returns the field of the model's description with the same name."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -31,13 +31,14 @@ class DescriptionField(Generic[T]):
         return self if model is None else getattr(model.description, self.name)
 
     def __set__(self, model: object, value: Never) -> None:
-        raise AttributeError(f"{self.name} of a model cannot be changed; vary({self.name}=...) makes another model")
+        remedy = f"model.vary({self.name}=...)" if self.name in VARIABLE_FIELDS else "a ModelBuilder"
+        raise AttributeError(f"cannot set {self.name}, because models are immutable; make a new model with {remedy}")
 
 
 class Attributes:
-    """The attributes of a Model, as its docstring lists them; all parts of a Model share them."""
+    """The attributes that the docstring of Model lists. All base classes of Model share them."""
 
-    if TYPE_CHECKING:  # what the parts of a Model use of each other
+    if TYPE_CHECKING:  # methods that the base classes of Model use of each other
 
         def random_state(
             self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
@@ -102,7 +103,7 @@ class Attributes:
 
     @property
     def in_water(self) -> bool:
-        """Whether there is a fluid that acts on a body."""
+        """Whether a fluid acts on any body."""
         return self.kernel_model.in_water
 
     @property

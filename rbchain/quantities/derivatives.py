@@ -1,4 +1,4 @@
-"""Derivatives of the dynamics. Each method hands its states to one driver, whose result is three matrices."""
+"""Derivatives of the dynamics. Each method passes its states to one driver, whose result is three matrices."""
 
 from __future__ import annotations
 
@@ -16,21 +16,29 @@ from .attributes import Attributes
 
 
 class Derivatives(Attributes):
-    """The part of Model that computes derivatives of the dynamics."""
+    """Methods of Model that compute derivatives of the dynamics."""
 
     def inverse_dynamics_derivatives(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives of `inverse_dynamics` (without wrenches).
+        """Compute the derivatives of `inverse_dynamics` with respect to q, qd and qdd, without wrenches.
 
-        Parameters as for `inverse_dynamics`, and `out`, an array (..., 3, nv, nv) for the three results (new memory for
-        a large batch takes time to be touched).
+        Parameters
+        ----------
+        q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
+        out : (..., 3, nv, nv) array, optional
+            The array for the three results, as for `forward_dynamics`.
 
         Returns
         -------
         dtau_dq, dtau_dqd, dtau_dqdd : (..., nv, nv) arrays
-            Row i is of tau[i]. Derivatives by q are along its tangent space, the directions of the velocities:
-            column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. The last is the mass matrix.
+            Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, in the directions of the
+            velocities: column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. dtau_dqdd is the mass matrix.
+
+        Raises
+        ------
+        StateError
+            As for `inverse_dynamics`, or if the model is in water.
 
         References
         ----------
@@ -39,7 +47,7 @@ class Derivatives(Attributes):
 
         Examples
         --------
-        A pendulum's moment is m g l cos(q) / 2, its derivative therefore zero where it hangs level:
+        The moment of a pendulum is m g l cos(q) / 2, so its derivative is zero in the horizontal position:
 
         >>> import rbchain as rb
         >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
@@ -55,13 +63,24 @@ class Derivatives(Attributes):
     def forward_dynamics_derivatives(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives of `forward_dynamics` (without wrenches).
+        """Compute the derivatives of `forward_dynamics` with respect to q, qd and tau, without wrenches.
+
+        Parameters
+        ----------
+        q, qd, tau : (..., nq), (..., nv) and (..., nv) arrays
+        out : (..., 3, nv, nv) array, optional
+            The array for the three results, as for `forward_dynamics`.
 
         Returns
         -------
         dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
-            As for `inverse_dynamics_derivatives`; the last is the inverse of the mass matrix. NaN where the mechanism
-            is singular.
+            As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
+            singular.
+
+        Raises
+        ------
+        StateError, ModelError
+            As for `forward_dynamics`, or StateError if the model is in water.
 
         Examples
         --------
@@ -87,6 +106,6 @@ def _three_matrices(
     scratch: int,
     out: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The results of a driver as three matrices (..., nv, nv)."""
+    """Return the result of a driver as three matrices (..., nv, nv)."""
     found = model.compute(driver, (3, model.nv, model.nv), names, states, scratch=scratch, out=out)
     return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

@@ -1,4 +1,4 @@
-"""Dynamics as a linear function of the inertial parameters, and which of these can be identified."""
+"""Regressors, which make the dynamics linear in the inertial parameters, and the base parameters."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import numpy.typing as npt
 from ..core.algorithms.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
 from ..errors import ModelError
+from ..misspelt import SuggestsAttributes
 from .attributes import Attributes
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
-# A column of the regressor this small beside its own length, once those before it are taken out, is rounding.
-NOTHING_NEW = 1e-8
+#: A column of the regressor depends on the columns before it if the rest has a smaller share of its norm than this.
+DEPENDENT_SHARE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class BaseParameters:
-    """The combinations of inertial parameters that the motion depends on.
+class BaseParameters(SuggestsAttributes):
+    """The combinations of inertial parameters that determine the motion.
 
     Attributes
     ----------
     names : tuple of str
-        Each combination in words, such as "link1.Jzz + 0.25*link2.m".
+        Each combination as text, such as "link1.Jzz + 0.25*link2.m".
     columns : (b,) array of int
-        The parameter that leads each combination: `regressor[..., columns]` is the regressor of the base parameters.
+        The leading parameter of each combination: `regressor[..., columns]` is the regressor of the base parameters.
     projection : (b, 10 n) array
         Base parameters = projection @ inertial parameters.
     """
@@ -38,13 +39,14 @@ class BaseParameters:
 
 
 class Identification(Attributes):
-    """The part of Model for identifying inertial parameters."""
+    """Methods of Model for the identification of inertial parameters."""
 
     @property
     def inertial_parameters(self) -> np.ndarray:
-        """Of each body m, m c (3) and the tensor about its origin (xx xy xz yy yz zz), all in its axes: (..., 10 n).
+        """The ten inertial parameters of each body, in body axes: a (..., 10 n) array.
 
-        Pinocchio's order of the tensor is xx xy yy xz yz zz.
+        They are the mass m (kg), m times cg (3 numbers, kg m) and the inertia tensor about the origin of the body's
+        frame (xx, xy, xz, yy, yz, zz; kg m^2). Pinocchio orders the tensor xx, xy, yy, xz, yz, zz.
         """
         mass, cg = self.mass[..., None], np.broadcast_to(self.cg, (*self.batch_shape, self.n_bodies, 3))
         first_moment = mass * cg
@@ -58,19 +60,27 @@ class Identification(Attributes):
     def inverse_dynamics_regressor(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """The matrix Y with tau = Y @ inertial_parameters, but for what the rotors take (armature qdd).
+        """Compute the regressor Y of inverse dynamics: tau = Y @ inertial_parameters.
 
-        Ten columns for each body, in the order of `inertial_parameters`, which has xz before yy where Pinocchio has
-        them the other way round.
+        The inertial forces of the rotors, armature qdd, are not included. If samples differ in their parameters,
+        tau = einsum("...ij,...j", Y, inertial_parameters).
 
-        Where samples differ: tau = einsum("...ij,...j", Y, inertial_parameters).
-
-        Parameters as for `inverse_dynamics`, and `out`, an array for the result (new memory for a large batch takes
-        time to be touched).
+        Parameters
+        ----------
+        q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
 
         Returns
         -------
         (..., nv, 10 n) array
+            Ten columns for each body, in the order of `inertial_parameters`. Pinocchio has xz and yy in the other
+            order.
+
+        Raises
+        ------
+        StateError
+            As for `inverse_dynamics`, or if the model is in water.
 
         References
         ----------
@@ -92,7 +102,24 @@ class Identification(Attributes):
     def kinetic_energy_regressor(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """The vector (..., 10 n) whose product with the inertial parameters is the bodies' kinetic energy.
+        """Compute the regressor of the kinetic energy: its product with `inertial_parameters` is the energy.
+
+        The energy of the rotors is not included.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., 10 n) array
+
+        Raises
+        ------
+        StateError
+            As for `inverse_dynamics`, or if the model is in water.
 
         Examples
         --------
@@ -106,7 +133,22 @@ class Identification(Attributes):
         return self.kernel_model.compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd), out=out)
 
     def potential_energy_regressor(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """The vector (..., 10 n) whose product with the inertial parameters is the potential energy.
+        """Compute the regressor of the potential energy: its product with `inertial_parameters` is the energy.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., 10 n) array
+
+        Raises
+        ------
+        StateError
+            As for `inverse_dynamics`, or if the model is in water.
 
         Examples
         --------
@@ -120,19 +162,24 @@ class Identification(Attributes):
         return self.kernel_model.compute(derivatives.potential_energy_regressor, shape, ("q",), (q,), out=out)
 
     def base_parameters(self, rng: np.random.Generator | int | None = 0) -> BaseParameters:
-        """The fewest combinations of inertial parameters that inverse dynamics depends on.
+        """Find the smallest set of combinations of inertial parameters that inverse dynamics depends on.
 
-        Found by the QR decomposition of the regressor at random states: a parameter whose column is a combination of
-        those of parameters before it joins these.
+        The method is a QR decomposition of the regressor at random states. If the column of a parameter is a linear
+        combination of the columns before it, the parameter is added to their combinations.
 
         Parameters
         ----------
         rng : numpy Generator or seed
-            Of the random states.
+            Source of the random states.
 
         Returns
         -------
         BaseParameters
+
+        Raises
+        ------
+        ModelError
+            If the samples of the model differ.
 
         References
         ----------
@@ -140,14 +187,17 @@ class Identification(Attributes):
 
         Examples
         --------
-        A planar chain shows its links' moments about their joints, and nothing else:
+        The motion of a planar chain depends on six combinations of its twenty parameters:
 
         >>> import rbchain as rb
         >>> rb.Model.serial_chain(2, length=0.5).base_parameters().names  # doctest: +NORMALIZE_WHITESPACE
         ('link1.mcx + 0.5*link2.m', 'link1.mcy', 'link1.Jzz + 0.25*link2.m', 'link2.mcx', 'link2.mcy', 'link2.Jzz')
         """
         if self.batch_shape:
-            raise ModelError(f"the samples of this model differ, batch_shape {self.batch_shape}; expected one model")
+            raise ModelError(
+                f"base_parameters needs one set of parameters, but the model has batch_shape {self.batch_shape}; use "
+                "model.of_sample(i) or model.nominal"
+            )
         rng = np.random.default_rng(rng)
         samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self.nv + 1)
         q, qd = self.random_state(rng, (samples,))
@@ -155,24 +205,24 @@ class Identification(Attributes):
         import scipy.linalg
 
         length = np.linalg.norm(W, axis=0)
-        seen = length > NOTHING_NEW * length.max()
+        seen = length > DEPENDENT_SHARE * length.max()
         scaled = W / np.where(seen, length, 1.0)
         pivots = np.abs(np.diag(scipy.linalg.qr(scaled, mode="r")[0]))
         leads = seen.copy()
-        leads[: pivots.size] &= pivots > NOTHING_NEW
+        leads[: pivots.size] &= pivots > DEPENDENT_SHARE
         columns = np.flatnonzero(leads)
         projection = np.linalg.lstsq(scaled[:, columns], scaled, rcond=None)[0]
         projection *= np.where(seen, length, 0.0) / length[columns, None]
-        projection[np.abs(projection) < NOTHING_NEW] = 0.0
+        projection[np.abs(projection) < DEPENDENT_SHARE] = 0.0
         labels = [f"{body}.{name}" for body in self.body_names for name in PARAMETER_NAMES]
         return BaseParameters(tuple(_as_text(row, labels) for row in projection), columns, projection)
 
 
 def _as_text(row: np.ndarray, labels: Sequence[str]) -> str:
-    """A sum of parameters, such as "link1.Jzz + 0.25*link2.m"."""
+    """Return a sum of parameters as text, such as "link1.Jzz + 0.25*link2.m"."""
     text = ""
     for label, weight in zip(labels, row, strict=True):
         if weight != 0.0:
-            size = "" if abs(abs(weight) - 1.0) < NOTHING_NEW else f"{abs(weight):.6g}*"
+            size = "" if abs(abs(weight) - 1.0) < DEPENDENT_SHARE else f"{abs(weight):.6g}*"
             text += (" - " if weight < 0.0 else " + " if text else "") + size + label
     return text.strip()

@@ -1,4 +1,4 @@
-"""Matrices between the joints: mass, Coriolis, centroidal momentum. Each method hands its states to one driver."""
+"""Matrices in joint space: mass, Coriolis, centroidal momentum. Each method passes its states to one driver."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from .attributes import Attributes
 
 
 class Matrices(Attributes):
-    """The part of Model that computes matrices between the joints."""
+    """Methods of Model that compute matrices in joint space."""
 
     def mass_matrix(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """The mass matrix H, by the composite-rigid-body algorithm: T = qd . H qd / 2.
+        """Compute the mass matrix H, by the composite-rigid-body algorithm: the kinetic energy is qd . H qd / 2.
 
         Parameters
         ----------
         q : (..., nq) array
         out : array, optional
-            Where the result goes, of its shape and precision: new memory for a large batch takes time to be touched.
+            As for `forward_dynamics`.
 
         Returns
         -------
-        (..., nv, nv) array
-            Symmetric to the bit, the joints' armature on its diagonal.
+        (..., nv, nv) array, kg m^2, kg m or kg
+            Exactly symmetric. The diagonal includes the armature.
+
+        Raises
+        ------
+        StateError
+            As for `forward_dynamics`.
 
         References
         ----------
@@ -43,10 +48,25 @@ class Matrices(Attributes):
         return self.kernel_model.compute(matrices.mass_matrix, (n, n), ("q",), (q,), scratch=RIGID_ROWS * n, out=out)
 
     def mass_matrix_inverse(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """The inverse of the mass matrix, (..., nv, nv), without the matrix: by the articulated-body algorithm.
+        """Compute the inverse of the mass matrix, by the articulated-body algorithm.
 
-        Symmetric to the bit; NaN where the mechanism is singular. For H^-1 times a vector, `solve_mass_matrix` is
-        cheaper.
+        For H^-1 times a vector, `solve_mass_matrix` is faster.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., nv, nv) array
+            Exactly symmetric; NaN if the mechanism is singular.
+
+        Raises
+        ------
+        StateError, ModelError
+            As for `forward_dynamics`.
 
         References
         ----------
@@ -63,9 +83,24 @@ class Matrices(Attributes):
         return model.compute(driver, (n, n), ("q",), (q,), scratch=COLUMNS_TOGETHER * COLUMN_ROWS * (n + 1), out=out)
 
     def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """H^-1 tau, (..., nv): the accelerations that joint forces give the mechanism at rest, without gravity.
+        """Compute H^-1 tau: the accelerations of the mechanism at rest under joint forces, without gravity.
 
-        Takes as long as `forward_dynamics`, which it is: O(nv), without a matrix.
+        This is `forward_dynamics` without gravity, in O(nv) operations and without a matrix.
+
+        Parameters
+        ----------
+        q, tau : (..., nq) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., nv) array, rad/s^2 or m/s^2
+
+        Raises
+        ------
+        StateError, ModelError
+            As for `forward_dynamics`.
 
         Examples
         --------
@@ -78,10 +113,16 @@ class Matrices(Attributes):
         return model.compute(dynamics.forward_dynamics, (self.nv,), ("q", "qd", "tau"), states, None, out=out)
 
     def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """The Coriolis matrix C: C qd is the bias without gravity, and dH/dt - 2 C skew-symmetric.
+        """Compute the Coriolis matrix C: C qd is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
 
-        It is that of the `christoffel_symbols`, found in O(nv d) operations, d being the depth of the tree. (There are
-        many matrices with the same C qd, and with the same property.)
+        Many matrices have these two properties. This is the one of the `christoffel_symbols`, computed in O(nv d)
+        operations, where d is the depth of the tree.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
 
         Returns
         -------
@@ -105,10 +146,20 @@ class Matrices(Attributes):
         )
 
     def christoffel_symbols(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Christoffel symbols of the first kind, (..., nv, nv, nv): C[i, j] = sum over l of symbols[i, j, l] qd[l].
+        """Compute the Christoffel symbols of the first kind: C[i, j] = sum over l of symbols[i, j, l] qd[l].
 
-        Where the velocities are derivatives of coordinates (no free or spherical joint), symbols[i, j, l] =
+        If the velocities are derivatives of the positions (no free or spherical joint), symbols[i, j, l] =
         (dH[i, j]/dq[l] + dH[i, l]/dq[j] - dH[j, l]/dq[i]) / 2.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., nv, nv, nv) array
 
         Examples
         --------
@@ -123,7 +174,18 @@ class Matrices(Attributes):
         )
 
     def centroidal_momentum_matrix(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """The matrix (..., 6, nv) that times qd is the `momentum`: linear, and angular about the centre of mass.
+        """Compute the centroidal momentum matrix A: A qd is the `momentum`, in world axes.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., 6, nv) array
+            Rows of the momentum, then of the angular momentum about the centre of mass.
 
         References
         ----------

@@ -1,4 +1,4 @@
-"""Poses, velocities, Jacobians, momentum and energy. Each method hands its states to one driver."""
+"""Poses, velocities, momentum and energy. Each method passes its states and one driver to the kernel model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from .attributes import Attributes
 
 
 class Motion(Attributes):
-    """The part of Model that computes poses, velocities, Jacobians, momentum and energy."""
+    """Methods of Model that compute poses, velocities, momentum and energy."""
 
     def body_poses(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> Pose:
-        """Poses of all moving bodies in the world.
+        """Compute the poses of all moving bodies in the world.
 
         Parameters
         ----------
         q : (..., nq) array
         out : (..., n, 12) array, optional
-            The array for the result, which the Pose then shows: translation, then the rotation matrix row by row.
+            The array for the result: translation, then the rotation matrix row by row. The returned Pose is a view
+            of it.
 
         Returns
         -------
@@ -40,7 +41,7 @@ class Motion(Attributes):
         return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
 
     def frame_poses(self, q: npt.ArrayLike, frame: str, out: np.ndarray | None = None) -> Pose:
-        """Pose in the world of one frame: a moving body's, or a body's on a fixed joint.
+        """Compute the pose of one frame in the world.
 
         Parameters
         ----------
@@ -54,6 +55,17 @@ class Motion(Attributes):
         -------
         Pose
             `translation` (..., 3) in m, `rotation` (..., 3, 3).
+
+        Raises
+        ------
+        ModelError
+            If the model has no such body or frame.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(2, length=0.25).frame_poses([0.0, 1.0], "link2").translation.tolist()
+        [0.25, 0.0, 0.0]
         """
         pose = self._frame_poses(q, frame)
         if out is None:
@@ -77,9 +89,19 @@ class Motion(Attributes):
         return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
     def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Velocity of the origin of each body's frame, and angular velocity: (..., n, 6), in world axes, m/s and rad/s.
+        """Compute the velocity of the origin of each body's frame, and its angular velocity, in world axes.
 
-        As Pinocchio has it for LOCAL_WORLD_ALIGNED, and the Jacobian of each body's origin times qd.
+        This is the Jacobian of each body's origin times qd, and Pinocchio's velocity for LOCAL_WORLD_ALIGNED.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., n, 6) array, m/s and rad/s
 
         Examples
         --------
@@ -92,9 +114,20 @@ class Motion(Attributes):
     def body_accelerations(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Time derivatives of the `body_velocities`, (..., n, 6): what a point there feels, but for gravity.
+        """Compute the time derivatives of `body_velocities`, in world axes.
 
-        Pinocchio calls them classical accelerations, LOCAL_WORLD_ALIGNED.
+        Pinocchio calls them classical accelerations, for LOCAL_WORLD_ALIGNED. An accelerometer measures
+        the linear part minus gravity.
+
+        Parameters
+        ----------
+        q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., n, 6) array, m/s^2 and rad/s^2
 
         Examples
         --------
@@ -105,80 +138,10 @@ class Motion(Attributes):
         shape = (self.n_bodies, 6)
         return self.kernel_model.compute(motion.body_accelerations, shape, ("q", "qd", "qdd"), (q, qd, qdd), out=out)
 
-    def jacobian(
-        self,
-        q: npt.ArrayLike,
-        frame: str,
-        point: npt.ArrayLike = (0.0, 0.0, 0.0),
-        relative_to: str | None = None,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Geometric Jacobian of a point of a body.
-
-        Parameters
-        ----------
-        q : (..., nq) array
-        frame : str
-            Name of a body, or of a frame on a fixed joint.
-        point : (3,) array, m
-            In the axes of that body or frame, from its origin.
-        relative_to : str, optional
-            Another body or frame, from which the motion is watched; the world if not given. Then the velocity is that
-            against the point of the other body that is just there, still in world axes, and the joints that carry both
-            do not count.
-        out : array, optional
-            The array for the result, as for `forward_dynamics`.
-
-        Returns
-        -------
-        (..., 6, nv) array
-            Times qd it is the velocity of the point, then the angular velocity, in world axes (Pinocchio's
-            LOCAL_WORLD_ALIGNED; MuJoCo's `mj_jac` has the same rows, but not the same velocities of a free joint).
-
-        Raises
-        ------
-        ModelError
-            If there is no such body or point.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> arm = rb.Model.serial_chain(2, length=0.5)
-        >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0))[[1, 5]].tolist()
-        [[1.0, 0.5], [1.0, 1.0]]
-        >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
-        [0.0, 0.5]
-        """
-        given = self.kernel_model.observed_point(frame, point, relative_to)
-        return self.kernel_model.compute(motion.jacobian, (6, self.nv), ("q",), (q,), given=given, out=out)
-
-    def jacobian_derivative(
-        self,
-        q: npt.ArrayLike,
-        qd: npt.ArrayLike,
-        frame: str,
-        point: npt.ArrayLike = (0.0, 0.0, 0.0),
-        relative_to: str | None = None,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Time derivative of the `jacobian` as the mechanism moves, (..., 6, nv): with J, a = J qdd + dJ/dt qd.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> arm = rb.Model.serial_chain(1, length=0.5)
-        >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
-        [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-        """
-        given = self.kernel_model.observed_point(frame, point, relative_to)
-        return self.kernel_model.compute(
-            motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out
-        )
-
     def energy(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy.
+        """Compute the kinetic energy, and the potential energy of gravity.
 
         Parameters
         ----------
@@ -189,9 +152,9 @@ class Motion(Attributes):
         Returns
         -------
         kinetic, potential : (...) arrays, J
-            The kinetic energy counts the rotors' (armature qd^2 / 2), which Pinocchio's `computeKineticEnergy` does for
-            some joints only. The potential energy is - sum of m g . c, zero with all centres of mass at the world's
-            origin.
+            The kinetic energy includes that of the rotors, armature qd^2 / 2, which Pinocchio's `computeKineticEnergy`
+            does for some joints only. The potential energy is - sum of m g . c. It is zero if all centres of mass are
+            at the origin of the world.
 
         Examples
         --------
@@ -204,9 +167,19 @@ class Motion(Attributes):
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
     def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Momentum, and angular momentum about the centre of mass: (..., 6), in world axes, N s and N m s.
+        """Compute the momentum, and the angular momentum about the centre of mass, in world axes.
 
-        The rotors' own spin is not in it. As Pinocchio's `computeCentroidalMomentum`.
+        The spin of the rotors is not included. Pinocchio's `computeCentroidalMomentum` gives the same.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., 6) array, N s and N m s
 
         Examples
         --------
@@ -217,7 +190,19 @@ class Motion(Attributes):
         return copied_to(out, self.kernel_model.compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
 
     def center_of_mass(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Centre of mass of the whole mechanism in the world: (..., 3), m. That of one body, in body axes, is its `cg`.
+        """Compute the centre of mass of the whole mechanism, in world axes.
+
+        The centre of mass of one body, in body axes, is its `cg`.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., 3) array, m
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Compile the drivers of a study in parallel: a study calls about five, of which each takes seconds to compile."""
+"""Compile the drivers of a study in parallel: a study calls about five, and each takes seconds to compile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def compute_briefly(plan: Plan) -> None:
-    """Compute two samples of a study in as few steps as possible: it calls the drivers that the study calls."""
+    """Compute two samples in few steps, to call all drivers that the study calls."""
     simulation = plan.nominal.simulation
     few: dict[str, Any] = {"max_steps": 2} if simulation.method == "rk45" else {"step": simulation.duration}
     short = replace(plan, nominal=replace(plan.nominal, simulation=simulation.model_copy(update=few)))
@@ -31,13 +31,16 @@ def compute_briefly(plan: Plan) -> None:
 
 
 def signatures_of_plan(plan: Plan) -> list[Signature]:
-    """The signatures of the drivers that a study calls. Raise RbchainError if it cannot go to another process."""
+    """Return the signatures of the drivers that a study calls.
+
+    Raises RbchainError if the study cannot be sent to another process.
+    """
     return signatures_of(partial(compute_briefly, plan))
 
 
 @contextlib.contextmanager
 def compiled_in_parallel(plan: Plan) -> Iterator[None]:
-    """Within this, the first driver that must be compiled makes other processes compile the study's other drivers."""
+    """While this is open, the first compilation starts processes that compile the study's other drivers."""
     workers = Workers()
     if get_num_threads() > 1:
         machine_code.before_compiling = partial(_start, plan, workers)
@@ -49,12 +52,12 @@ def compiled_in_parallel(plan: Plan) -> Iterator[None]:
 
 
 def _start(plan: Plan, workers: Workers, driver: Callable[..., Any], types: tuple[Any, ...]) -> None:
-    """Compile in a thread's processes what this process does not compile itself."""
+    """Start a thread whose processes compile the drivers that this process does not compile itself."""
     machine_code.before_compiling = None
     own = Signature(driver.__module__, driver.__name__, types)
 
     def compile_others() -> None:
-        # without its help the study compiles one driver after the other, and reports what is wrong
+        # if this fails, the study compiles one driver after the other, and reports the error
         with contextlib.suppress(RbchainError, OSError, AttributeError, TypeError):
             others = [signature for signature in signatures_of_plan(plan) if signature != own]
             compile_signatures(others, processes=get_num_threads() - 1, workers=workers)

@@ -77,7 +77,7 @@ class ModelSource(Described):
     values: dict[str, Any] = Field(default={})
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
+    def _check_source(self) -> Self:
         if (self.file is None) == (self.serial_chain is None):
             found = "neither file nor serial_chain" if self.file is None else "both file and serial_chain"
             raise ValueError(f"found {found}; expected one of them")
@@ -122,8 +122,8 @@ class Dispersion(Described):
         "[1-3]" match parts of names. A drive has the name of its joint, a wrench that of its frame. Degree of freedom i
         of a joint that has several is named "joint.i".
     how : "set", "add" or "multiply"
-        How a draw changes the model's own value. The default is the first way that
-        the parameter allows.
+        How a draw changes the model's own value. The default is the first way that the parameter allows: "set" for
+        most parameters.
     distribution : Distribution, frozen SciPy distribution or dict
         Distribution of the draws. Every number is drawn independently, except for a `MultivariateNormal`, which draws
         all components together.
@@ -198,7 +198,7 @@ class Dispersion(Described):
     name: str = ""
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_parameter(self) -> Self:
         if self.parameter not in PARAMETERS:
             raise ValueError(
                 f"parameter is {self.parameter!r}; expected one of {', '.join(PARAMETERS)}"
@@ -214,7 +214,7 @@ class Dispersion(Described):
             )
         chosen = parameter.components if self.components is None else self.components
         if not set(chosen) <= set(parameter.components) or len(set(chosen)) < len(chosen):
-            known = f"some of {list(parameter.components)}, each once" if parameter.components else "none"
+            known = f"some of {list(parameter.components)}, each once," if parameter.components else "no components"
             raise ValueError(f"components is {list(chosen)}; expected {known} for parameter {self.parameter!r}")
         object.__setattr__(self, "components", tuple(chosen))
         if isinstance(self.distribution, MultivariateNormal) and self.distribution.mean.size != max(1, len(chosen)):
@@ -256,7 +256,7 @@ class Correlation(Described):
     matrix: Any
 
     @model_validator(mode="after")
-    def _correlated(self) -> Self:
+    def _check_matrix(self) -> Self:
         matrix = real_numbers("matrix", self.matrix)
         if matrix.shape != (len(self.parameters),) * 2:
             raise ValueError(
@@ -403,7 +403,7 @@ class Description(Described):
     stop_when: StopWhen | None = None
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _check_names(self) -> Self:
         for key in ("vary", "measures"):
             names = [entry.name for entry in getattr(self, key)]
             repeated = sorted({name for name in names if names.count(name) > 1})
@@ -435,7 +435,9 @@ def read_description(path: str | Path) -> Description:
     except (ValueError, RecursionError) as error:  # invalid TOML or UTF-8, or a number of too many digits
         raise StudyError(f"{path}: the file is not valid TOML: {error}") from None
     except OSError as error:
-        raise StudyError(f"{path}: the file cannot be read ({error.strerror})") from None
+        raise StudyError(
+            f"{path}: the file cannot be read ({error.strerror}); expected the TOML file of a study"
+        ) from None
     drives = keys.get("drives")
     if isinstance(drives, list):
         try:

@@ -172,15 +172,15 @@ def permuted(k: np.ndarray, n: int, seed: int, column: int) -> np.ndarray:
     half = max(1, -(-int(n - 1).bit_length() // 2))
     mask = np.uint64((1 << half) - 1)
     keys = np.random.Philox(key=np.array([seed, OF_STRATA], np.uint64)).advance(2 * column).random_raw(6)
-    found = np.array(k, np.uint64)
-    outside = np.ones(found.shape, bool)
+    numbers = np.array(k, np.uint64)
+    outside = np.ones(numbers.shape, bool)
     while outside.any():
-        left, right = found[outside] >> np.uint64(half), found[outside] & mask
+        left, right = numbers[outside] >> np.uint64(half), numbers[outside] & mask
         for key in keys:
             left, right = right, left ^ (_mixed(right ^ key) & mask)
-        found[outside] = left << np.uint64(half) | right
-        outside = found >= n
-    return found.astype(np.int64)
+        numbers[outside] = left << np.uint64(half) | right
+        outside = numbers >= n
+    return numbers.astype(np.int64)
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:

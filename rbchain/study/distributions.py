@@ -96,7 +96,7 @@ class Bounded(Distribution):
     high: Quantity
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         low, high = self.low, self.high
         if not isinstance(low, str) and not isinstance(high, str) and not low < high:
             raise ValueError(f"low is {low} and high is {high}; expected low below high")
@@ -197,7 +197,7 @@ class Triangular(Bounded):
     mode: Quantity
 
     @model_validator(mode="after")
-    def _mode_between(self) -> Self:
+    def _check_mode(self) -> Self:
         if not any(isinstance(x, str) for x in (self.low, self.mode, self.high)) and not (
             self.low <= self.mode <= self.high
         ):
@@ -231,7 +231,7 @@ class Discrete(Distribution):
     probabilities: Numbers | None = None
 
     @model_validator(mode="after")
-    def _probable(self) -> Self:
+    def _check_probabilities(self) -> Self:
         p = self.probabilities
         if self.values.ndim != 1:
             raise ValueError(f"values has shape {self.values.shape}; expected a plain list of numbers, shape (m,)")
@@ -269,7 +269,7 @@ class MultivariateNormal(Distribution):
     covariance: Numbers
 
     @model_validator(mode="after")
-    def _covariant(self) -> Self:
+    def _check_covariance(self) -> Self:
         m = self.mean.size
         if self.mean.shape != (m,) or self.covariance.shape != (m, m):
             raise ValueError(
@@ -325,13 +325,13 @@ class Scipy(Distribution):
 
     @field_validator("kwds", mode="before")
     @classmethod
-    def _real_keywords(cls, kwds: Any) -> Any:
+    def _check_keywords(cls, kwds: Any) -> Any:
         for name, value in kwds.items() if isinstance(kwds, dict) else ():
             refuse_unreal(f"kwds.{name}", value)
         return kwds
 
     @model_validator(mode="after")
-    def _exists(self) -> Self:
+    def _check_name_and_arguments(self) -> Self:
         family = getattr(stats, self.name, None)
         if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
             raise ValueError(f"name is {self.name!r}; expected a distribution of scipy.stats, such as 'beta'")

@@ -9,7 +9,7 @@ import numpy as np
 from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import RbchainError, StudyError
-from ..model.flatten import COLUMNS, WATER_COLUMNS
+from ..model.parameters import COLUMNS, WATER_COLUMNS
 from ..real_arrays import FLOAT64
 from .description import Dispersion
 from .nominal import Nominal
@@ -48,7 +48,9 @@ def effects_of(plan: Plan) -> dict[str, str]:
             except RbchainError as error:
                 invalid = error
         if not effects and invalid is not None:
-            raise StudyError(f"vary[{i}]: all draws of {dispersion.name!r} are invalid, for example: {invalid}")
+            raise StudyError(
+                f"vary[{i}]: no valid draw of {dispersion.name!r} changes the model. The last error was: {invalid}"
+            )
         if not effects:
             raise StudyError(
                 f"vary[{i}]: {dispersion.name!r} has no effect on the model; expected draws that change it. If how is "

@@ -75,7 +75,7 @@ class Findings:
 
 def damaged_chunks(damage: Iterable[Damage]) -> list[int]:
     """Return the chunks with damaged files, sorted."""
-    return sorted({found.chunk for found in damage if found.chunk is not None})
+    return sorted({file.chunk for file in damage if file.chunk is not None})
 
 
 def repair_message(samples: int) -> str:
@@ -87,7 +87,7 @@ def repair_message(samples: int) -> str:
 
 def damage_message(folder: Path, damage: list[Damage]) -> str:
     """Describe the first few damaged files."""
-    named = "; ".join(f"{folder / found.file}: {found.reason}" for found in damage[:FILES_NAMED])
+    named = "; ".join(f"{folder / each.file}: {each.reason}" for each in damage[:FILES_NAMED])
     more = len(damage) - FILES_NAMED
     return f"{named}; and {more:,} more files" if more > 0 else named
 
@@ -102,30 +102,30 @@ def inspect(folder: str | Path, identity: str | None = None) -> Findings:
     StudyError
         If the folder contains no results, or results in another format.
     """
-    found = Findings(Path(folder), identity)
-    if not (found.folder / FOLDER).is_dir():
+    findings = Findings(Path(folder), identity)
+    if not (findings.folder / FOLDER).is_dir():
         raise StudyError(
             f"{folder} contains no results of a study; expected the folder that `rbchain study run` was given as --out"
         )
-    _inspect_group(found)
-    _inspect_arrays(found)
-    _inspect_chunks(found)
-    return found
+    _inspect_group(findings)
+    _inspect_arrays(findings)
+    _inspect_chunks(findings)
+    return findings
 
 
-def _inspect_group(found: Findings) -> None:
+def _inspect_group(findings: Findings) -> None:
     try:
-        found.attributes = read_verified(found.folder, document_of(""))["attributes"]
+        findings.attributes = read_verified(findings.folder, document_of(""))["attributes"]
     except DamagedFile as reason:
-        _refuse_format_without_checksums(found.folder)
-        found.damage.append(Damage(document_of(""), str(reason)))
+        _refuse_format_without_checksums(findings.folder)
+        findings.damage.append(Damage(document_of(""), str(reason)))
         return
-    if found.attributes["format"] != FORMAT:
+    if findings.attributes["format"] != FORMAT:
         raise StudyError(
-            f"{found.folder}: the results have format {found.attributes['format']}; expected format {FORMAT}. Read "
-            "them with the version of rbchain that wrote them, or run the study again into another folder"
+            f"{findings.folder}: the results have format {findings.attributes['format']}; expected format {FORMAT}. "
+            "Read them with the version of rbchain that wrote them, or run the study again into another folder"
         )
-    found.identity = identity_of(found.attributes["study"])
+    findings.identity = identity_of(findings.attributes["study"])
 
 
 def _refuse_format_without_checksums(folder: Path) -> None:
@@ -140,56 +140,56 @@ def _refuse_format_without_checksums(folder: Path) -> None:
         )
 
 
-def _inspect_arrays(found: Findings) -> None:
-    if found.attributes is None:  # they contain the names of the arrays
-        names = sorted(path.name for path in (found.folder / FOLDER).iterdir() if path.is_dir())
+def _inspect_arrays(findings: Findings) -> None:
+    if findings.attributes is None:  # they contain the names of the arrays
+        names = sorted(path.name for path in (findings.folder / FOLDER).iterdir() if path.is_dir())
     else:
-        names = found.attributes["arrays"]
+        names = findings.attributes["arrays"]
     for name in names:
         try:
-            document = read_verified(found.folder, document_of(name))
-            _check_identity(found, document["attributes"])
+            document = read_verified(findings.folder, document_of(name))
+            _check_identity(findings, document["attributes"])
         except DamagedFile as reason:
-            found.damage.append(Damage(document_of(name), str(reason)))
+            findings.damage.append(Damage(document_of(name), str(reason)))
             continue
-        found.arrays[name] = document
+        findings.arrays[name] = document
         for file, digest in document["attributes"].get("files", {}).items():
-            _compare(found, file, digest, None)
-    if not found.damage and found.samples is None:
+            _compare(findings, file, digest, None)
+    if not findings.damage and findings.samples is None:
         disagreement = "the arrays have different numbers of samples, because a run was killed while it ended"
-        found.damage.append(Damage(FOLDER, disagreement))
+        findings.damage.append(Damage(FOLDER, disagreement))
 
 
-def _inspect_chunks(found: Findings) -> None:
-    ended = found.attributes is not None and "statistics" in found.attributes
-    chunks = {int(path.stem) for path in (found.folder / CHECKSUMS).glob("*.json") if path.stem.isdecimal()}
-    if ended and found.samples is not None and found.chunk:
-        chunks |= set(range(-(-found.samples // found.chunk)))
+def _inspect_chunks(findings: Findings) -> None:
+    ended = findings.attributes is not None and "statistics" in findings.attributes
+    chunks = {int(path.stem) for path in (findings.folder / CHECKSUMS).glob("*.json") if path.stem.isdecimal()}
+    if ended and findings.samples is not None and findings.chunk:
+        chunks |= set(range(-(-findings.samples // findings.chunk)))
     for chunk in sorted(chunks):
-        before = len(found.damage)
+        before = len(findings.damage)
         try:
-            record = read_verified(found.folder, record_of(chunk))
-            _check_identity(found, record)
+            record = read_verified(findings.folder, record_of(chunk))
+            _check_identity(findings, record)
             for file, digest in record["files"].items():
-                _compare(found, file, digest, chunk)
+                _compare(findings, file, digest, chunk)
         except DamagedFile as reason:
-            found.damage.append(Damage(record_of(chunk), str(reason), chunk))
-        if len(found.damage) == before:
-            found.finished.add(chunk)
-        elif not ended and not (found.folder / record_of(chunk)).exists():
-            del found.damage[before:]  # a running study has just removed the chunk
+            findings.damage.append(Damage(record_of(chunk), str(reason), chunk))
+        if len(findings.damage) == before:
+            findings.finished.add(chunk)
+        elif not ended and not (findings.folder / record_of(chunk)).exists():
+            del findings.damage[before:]  # a running study has just removed the chunk
 
 
-def _check_identity(found: Findings, document: dict[str, Any]) -> None:
+def _check_identity(findings: Findings, document: dict[str, Any]) -> None:
     """Raise DamagedFile if a document belongs to another study."""
-    if found.identity not in (None, document["study_sha256"]):
+    if findings.identity not in (None, document["study_sha256"]):
         raise DamagedFile("the file belongs to another study")
 
 
-def _compare(found: Findings, file: str, digest: str, chunk: int | None) -> None:
+def _compare(findings: Findings, file: str, digest: str, chunk: int | None) -> None:
     """Record a file as damaged if its checksum differs."""
     try:
-        if digest_of(found.folder / file) != digest:
+        if digest_of(findings.folder / file) != digest:
             raise DamagedFile("the checksum does not match the contents")
     except DamagedFile as reason:
-        found.damage.append(Damage(file, str(reason), chunk))
+        findings.damage.append(Damage(file, str(reason), chunk))

@@ -94,7 +94,7 @@ def _files_of(folder: Path, array: str) -> dict[str, str]:
 def coordinates_of(plan: Plan) -> Iterator[tuple[str, str, np.ndarray, str]]:
     """Yield the labels along the axes and their units: name, axis, values, unit."""
     model, events = plan.nominal.model, plan.nominal.events
-    found: list[tuple[str, str, Any, str]] = [
+    coordinates: list[tuple[str, str, Any, str]] = [
         ("parameter", "parameter", plan.columns, ""),
         ("parameter_units", "parameter", plan.units, ""),
         ("position", "position", model.position_labels, ""),
@@ -103,7 +103,7 @@ def coordinates_of(plan: Plan) -> Iterator[tuple[str, str, np.ndarray, str]]:
         ("velocity_units", "velocity", model.velocity_units, ""),
     ]
     if plan.description.outputs.motion:
-        found.append(("time", "time", plan.nominal.times, "s"))
+        coordinates.append(("time", "time", plan.nominal.times, "s"))
     if events:
-        found.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(events)], ""))
-    yield from ((name, dim, np.asarray(values), units) for name, dim, values, units in found if len(values))
+        coordinates.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(events)], ""))
+    yield from ((name, dim, np.asarray(values), units) for name, dim, values, units in coordinates if len(values))

@@ -44,7 +44,8 @@ class Measure(Described):
         * "distance" of the origin of `frame` from the point `target`, in m
         * "coordinate" of the origin of `frame` along the world's `axis`, in m
         * "speed" of the origin of `frame`, in m/s
-        * "position", "velocity", "torque" of `joint` (its degree of freedom `dof`): rad or m, rad/s or m/s, N m or N
+        * "position", "velocity" and actuator "torque" of the degree of freedom `dof` of `joint`, in rad, rad/s and N m
+          or in m, m/s and N
         * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
         * "kinetic_energy", "potential_energy", "energy" of the mechanism, in J
         * "energy_drift": the energy minus its initial value, in J

@@ -62,8 +62,8 @@ def dataset_in(folder: Path) -> xarray.Dataset:
     """Open the results in a folder without a check of the checksums."""
     import xarray
 
-    found = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
-    for described in (found, *found.variables.values()):
+    dataset = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
+    for described in (dataset, *dataset.variables.values()):
         for name in OF_CHECKS:
             described.attrs.pop(name, None)
-    return found.set_coords([name for name, variable in found.items() if "sample" not in variable.dims])
+    return dataset.set_coords([name for name, variable in dataset.items() if "sample" not in variable.dims])

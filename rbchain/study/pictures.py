@@ -12,7 +12,7 @@ from ..errors import StudyError
 from ..plots import draw_quantile_bands
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from ..figure import Figure
 
 MOST_POINTS = 20_000  # samples in a scatter plot; more would not be visible
 MOST_INFLUENTIAL = 4
@@ -94,7 +94,7 @@ def measures_of(results: xarray.Dataset) -> list[str]:
 
 
 def _axes(rows: int, columns: int, width: float = 9.0, height: float = 3.2) -> tuple[Figure, np.ndarray]:
-    from matplotlib.figure import Figure
+    from ..figure import Figure
 
     figure = Figure(figsize=(width, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False).ravel()

@@ -14,7 +14,9 @@ Result = TypeVar("Result")
 
 #: Expected values, for the types of pydantic's errors whose own text does not suit a TOML file.
 EXPECTED = {
-    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "is_instance_of"), "a table"),
+    **dict.fromkeys(
+        ("model_type", "model_attributes_type", "dict_type", "is_instance_of"), "a table of keys and values"
+    ),
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
     **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
@@ -50,9 +52,11 @@ def message_of(error: ValidationError) -> str:
     problems = [p for p in problems if p["type"] != "is_instance_of"] or problems
     lines: dict[str, list[str]] = {}
     for problem in problems:
-        place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in problem["loc"] if not _is_type(x))
-        place, text = place.lstrip("."), _text_of(problem)
-        key = place.rpartition(".")[2]
+        location = problem["loc"] + (("kind",) if problem["type"] == "union_tag_not_found" else ())
+        if problem["type"] == "missing" and isinstance(location[-1], int):  # of a list that is too short
+            location = location[:-1]
+        place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in location if not _is_type(x)).lstrip(".")
+        key, text = place.rpartition(".")[2], _text_of(problem)
         if text.startswith("expected "):  # several, if the value may have one of several types
             found = f"{place or 'the study'} is {excerpt(problem['input'], longest=80)}; expected "
             lines.setdefault(found, []).append(text.removeprefix("expected "))
@@ -68,15 +72,23 @@ def message_of(error: ValidationError) -> str:
 def _text_of(problem: Mapping[str, Any]) -> str:
     """Return the text of one problem, without its place."""
     kind, context = problem["type"], problem.get("ctx", {})
+    last, value = problem["loc"][-1] if problem["loc"] else "", problem["input"]
+    if kind == "missing" and isinstance(last, int):
+        return f"expected more than {len(value)} values"
     if kind == "missing":
-        return f"{problem['loc'][-1]} is missing; expected a value for this key"
+        return f"{last} is missing; expected a value for this key"
+    if kind == "union_tag_not_found":
+        return "kind is missing; expected a value for this key"
     if kind == "union_tag_invalid":
         known = context["expected_tags"].removesuffix(", 'given'")
         return f"kind is {context['tag']!r}; expected one of {known}"
-    if kind == "union_tag_not_found":
-        return f"kind is missing; expected it among the keys of {excerpt(problem['input'], longest=80)}"
+    if kind == "tuple_type" and isinstance(value, Mapping):
+        return f"expected a list of tables; write [[{last}]] in a TOML file"
+    if kind == "too_long":
+        return f"expected at most {context['max_length']} values"
     if kind in EXPECTED:
-        return f"expected {EXPECTED[kind]}"
+        without_unit = ", without quotes or a unit" if "number" in EXPECTED[kind] and isinstance(value, str) else ""
+        return f"expected {EXPECTED[kind]}{without_unit}"
     text = problem["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)
     return text.replace("expected ", "expected a number ", 1) if kind in BOUNDS else text
 

@@ -78,6 +78,8 @@ def indices(
     plan = study.plan
     if measure not in [m.name for m in study.description.measures]:
         known = [m.name for m in study.description.measures]
+        if not known:
+            raise StudyError("the study has no measures, but a sensitivity analysis needs one; add measures")
         raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
     if plan.drawn.correlations or plan.table is not None:
         raise StudyError(
@@ -135,7 +137,7 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
             return (
                 lambda problem, n, seed: sampling.sample(problem, n, calc_second_order=False, seed=seed),
-                lambda problem, points, found: analysis.analyze(problem, found, calc_second_order=False, seed=0),
+                lambda problem, points, measured: analysis.analyze(problem, measured, calc_second_order=False, seed=0),
             )
         if method == "morris":
             from SALib.analyze import morris as analysis
@@ -143,7 +145,9 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
             return (
                 lambda problem, n, seed: sampling.sample(problem, n, num_levels=LEVELS, seed=seed),
-                lambda problem, points, found: analysis.analyze(problem, points, found, num_levels=LEVELS, seed=0),
+                lambda problem, points, measured: analysis.analyze(
+                    problem, points, measured, num_levels=LEVELS, seed=0
+                ),
             )
     except ImportError:
         raise ImportError(

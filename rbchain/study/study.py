@@ -88,7 +88,17 @@ class Study(SuggestsAttributes):
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
-        """Read a study from a TOML file. The files that it names are relative to its folder.
+        """Read a study from a TOML file.
+
+        Parameters
+        ----------
+        path : path
+            The TOML file. The files that it names are relative to its folder.
+
+        Raises
+        ------
+        StudyError
+            If the file is missing, invalid, or does not fit the model. The message names the line or the key.
 
         Examples
         --------
@@ -108,6 +118,11 @@ class Study(SuggestsAttributes):
     @classmethod
     def of_results(cls, folder: str | Path) -> Study:
         """Read the study whose results are in a folder, from the file that its last run used.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of the results.
 
         Raises
         ------
@@ -348,7 +363,38 @@ class Study(SuggestsAttributes):
         out: str | Path | None = None,
         **settings: Any,
     ) -> xarray.Dataset:
-        """Compute the sensitivity of a measure to each drawn number: see `rbchain.study.sensitivity.indices`."""
+        """Compute the sensitivity of a measure to each drawn number.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        method : "sobol" or "morris"
+            Indices of Sobol, or elementary effects of Morris.
+        samples : int
+            Size of the design: d drawn numbers need samples * (d + 2) motions for "sobol", samples * (d + 1) for
+            "morris".
+        out : path, optional
+            Folder for the results of the motions. An interrupted run can be resumed from it.
+        **settings
+            As for `Study.run`.
+
+        Returns
+        -------
+        xarray.Dataset
+            Indices along `parameter`, as described by `rbchain.study.sensitivity.indices`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
+        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
+        ...     measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link1", "axis": "y", "over": "min"}],
+        ... )
+        >>> study.sensitivity("lowest", "morris", samples=8).parameter.values.tolist()
+        ['q[link1]']
+        """
         from .sensitivity import indices
 
         return indices(self, measure, method, samples, out, **settings)

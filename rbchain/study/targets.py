@@ -35,7 +35,7 @@ def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> l
         return known
     if parameter in ("mass", "mass_and_inertia"):
         known = [target for target in known if nominal.model.mass[target.index] > 0.0]
-    found = []
+    targets: list[Target] = []
     for pattern in patterns:
         matches = [target for target in known if fnmatchcase(target.name, pattern)]
         if not matches:
@@ -46,8 +46,8 @@ def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> l
                 else f"the study has no such {owner}"
             )
             raise StudyError(f"{pattern!r} does not match any {owner} with the parameter {parameter!r}; {expected}")
-        found += [target for target in matches if target not in found]
-    return sorted(found, key=known.index)
+        targets += [target for target in matches if target not in targets]
+    return sorted(targets, key=known.index)
 
 
 def _known(nominal: Nominal, parameter: str) -> list[Target]:

@@ -4,5 +4,5 @@ import importlib.util
 
 _missing = [name for name in ("viser", "trimesh", "matplotlib") if importlib.util.find_spec(name) is None]
 if _missing:
-    problem = f"the package {_missing[0]} is not installed"
-    raise ImportError(f"{problem}; the viewer, films and pictures need it: pip install 'rbchain[view]'")
+    need = f"the viewer, films and pictures need the package {_missing[0]}"
+    raise ImportError(f"{need}, which is missing: pip install 'rbchain[view]'")

@@ -28,7 +28,7 @@ class Painting:
     """
 
     def __init__(self, scene: Scene, layers: Sequence[str], size: tuple[int, int]) -> None:
-        from matplotlib.figure import Figure
+        from ..figure import Figure
 
         self.scene, self.layers = scene, layers
         segments = self._segments(scene.camera((), layers), size)

@@ -26,7 +26,7 @@ from ..quantities import (
 from .cases import ended
 from .layouts import LAYOUTS, TYPES, not_real_arrays
 
-# All kinds of joints, some with motors; positions are not as many as velocities.
+# All joint types, some with motors; the numbers of positions and velocities differ.
 MODEL = "every_joint_tree"
 NAMES = {"integrate": {"qd": "v"}, "difference": {"q": "q0"}}
 NOT_FINITE = (np.nan, np.inf, -np.inf)
@@ -85,7 +85,7 @@ def in_type(model, state, name):
 
 
 def check_layouts(call, data):
-    """The result is that of contiguous float64, or, where all arguments are of float32, of contiguous float32."""
+    """Check that the result equals that of contiguous float64, or of float32 if all arguments are float32."""
     model, state = mechanism(MODEL), call.state()
     given, clean = state, state
     for argument in arrays_of(call.quantity):
@@ -106,11 +106,11 @@ def check_layouts(call, data):
 
 
 def check_refusal(call, argument, data):
-    """What is no array of real numbers of the right shape is refused by the argument's name."""
+    """Check that anything but a real array of the right shape is refused with the name of the argument."""
     model, state = mechanism(MODEL), call.state()
     wrong = not_real_arrays(getattr(state, argument))
     if argument == "wrenches":
-        del wrong["nothing"]  # which means that there are none
+        del wrong["nothing"]  # None means that there are no wrenches
     if argument == "prescribed":
         del wrong["true and false"]
     what = data.draw(st.sampled_from(sorted(wrong)), label=f"{argument} is")
@@ -133,7 +133,7 @@ UNFIT = {
 
 
 def with_out(model, call, state, out):
-    """The results of a call with `out`, as `computed` gives them."""
+    """Return the results of a call with `out` in the form of `computed`."""
     arguments = [getattr(state, argument) for argument in ARGUMENTS[call.quantity].split()]
     found = getattr(model, call.quantity.removeprefix("relative_"))(*arguments, out=out)
     found = (found.translation, found.rotation) if isinstance(found, rb.Pose) else found
@@ -141,7 +141,7 @@ def with_out(model, call, state, out):
 
 
 def check_out(call, data):
-    """Memory for the result holds it to the last bit, or is refused."""
+    """Check that `out` holds the result to the last bit, or is refused."""
     model, state = mechanism(MODEL), call.state()
     clean = computed(model, call.quantity, state)
     shape = (*call.batch, *out_shape(model, call.quantity))
@@ -150,7 +150,7 @@ def check_out(call, data):
     value = getattr(state, argument)
     memory = np.full(size + value.nbytes // dtype.itemsize + 2, np.nan, dtype)
     out = memory[:size].reshape(shape)
-    # the argument begins within `out`, or behind it
+    # the argument begins within `out` or after it
     start = data.draw(st.integers(0, size), label="first number of the argument, counted in out")
     beside = memory[start:].view(value.dtype)[: value.size].reshape(value.shape)
     beside[...] = value
@@ -174,7 +174,7 @@ def check_out(call, data):
 
 
 def entries(model, own, data):
-    """The entries of a sample's argument to replace: one number, or all of a quaternion."""
+    """Choose the entries of a sample's argument to replace: one number, or a whole quaternion."""
     at = data.draw(st.integers(0, own.size - 1), label="entry")
     if own.shape == (model.nq,) and in_quaternions(model)[at]:
         first = next(a for a in model.kernel_model.dofs.quaternions if a <= at < a + 4)
@@ -183,7 +183,7 @@ def entries(model, own, data):
 
 
 def check_extreme_values(call, argument, data):
-    """Other samples keep their bits; where a number is not finite, results that are finite do not depend on it."""
+    """Check that other samples keep their bits, and that finite results do not depend on a nonfinite number."""
     model, state = mechanism(MODEL), call.state()
     value = getattr(state, argument)
     sample = data.draw(st.tuples(*(st.integers(0, size - 1) for size in call.batch)), label="sample")
@@ -218,7 +218,7 @@ ANGLES = st.floats(10.0, 1e300) | st.floats(-1e300, -10.0) | st.floats(-1e-300, 
 
 
 def check_angles(call, data):
-    """An angle of any size is the one within a turn that has the same sine and cosine by the C library."""
+    """Check that a large angle acts like the angle within one turn with the same sine and cosine of the C library."""
     model, state = mechanism(MODEL), call._replace(float32=False).state()
     turns = [at for at, dof in model.coordinate_pairs if model.dof_types[dof] == "revolute"]
     q, within = state.q.copy(), state.q.copy()

@@ -40,7 +40,7 @@ def cases(*, percent: float, ends: tuple[str, ...] = ()) -> Callable[[Callable[.
         derandomize=True,
         database=None,
         deadline=None,
-        phases=[Phase.generate, Phase.shrink],  # without the one that traces lines, which takes twice the time
+        phases=[Phase.generate, Phase.shrink],  # without the phase `explain`, which doubles the time
         print_blob=True,
         suppress_health_check=SUPPRESSED,
     )
@@ -52,7 +52,7 @@ def cases(*, percent: float, ends: tuple[str, ...] = ()) -> Callable[[Callable[.
         def run_all(*arguments: Any, **named: Any) -> None:
             _endings.clear()
             run(*arguments, **named)
-            if _total >= DEFAULT:  # fewer cases need not end in every way
+            if _total >= DEFAULT:  # with fewer cases, some endings may be missing
                 missing = set(ends) - _endings
                 assert not missing, f"no case ended in {sorted(missing)}, so the test checks less than it says"
 

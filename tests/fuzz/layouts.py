@@ -1,4 +1,4 @@
-"""The same numbers in other layouts and types of memory, and things that are no array of real numbers."""
+"""The same numbers in other memory layouts and types, and values that are not real arrays."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -7,14 +7,14 @@ import numpy as np
 
 
 def strided(x):
-    """Every other number of a wider array, whose other numbers would be seen in any result."""
+    """Every other number of a wider array; the numbers between would change any result."""
     wide = np.full((*x.shape[:-1], 2 * x.shape[-1]), 77, x.dtype)
     wide[..., ::2] = x
     return wide[..., ::2]
 
 
 def unaligned(x):
-    """At an odd address."""
+    """An array at an odd address."""
     memory = np.zeros(x.nbytes + 1, np.uint8)
     found = memory[1:].view(x.dtype).reshape(x.shape)
     found[...] = x

@@ -1,4 +1,4 @@
-"""Random simulations: what drives a tree, and what must hold of every motion."""
+"""Random simulations: drives, forces and events, and checks of every motion."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import rbchain as rb
 
 from ..quantities import in_quaternions
 
-#: Numbers that make a sample fail, or that a sound sample survives.
+#: Numbers that make a sample fail, or that it tolerates.
 HAZARDS = (np.nan, np.inf, -np.inf, 1e300, -1e300, 1e155, 1e20, -1e8, 1e4, 1e-300, 5e-324, 0.0, -0.0)
 
 
@@ -58,7 +58,7 @@ def drives(draw, model, batch):
 
 
 def rb_drives(kind):
-    """The drives that a joint of this kind may have: some need a coordinate."""
+    """The drives that a joint of this type may have: some need a coordinate."""
     of_any = (rb.PrescribedForce, rb.PrescribedAcceleration, rb.PrescribedVelocity)
     return of_any if kind in ("free", "spherical") else (*of_any, rb.PrescribedPosition, rb.PID, rb.ComputedTorque)
 
@@ -77,7 +77,7 @@ def forces(draw, model, batch):
 
 
 def events(draw, model):
-    """Up to two passages of joints that have angles or slides."""
+    """Up to two events."""
     joints = [name for name, kind in zip(model.joint_names, model.joint_types, strict=True)]
     found = []
     for _ in range(draw(st.integers(0, 2), label="events")):
@@ -112,7 +112,7 @@ def motions(draw, model, batch, duration, steps, dtype=np.float64):
 
 
 def imposed(motion, where):
-    """The numbers of a state that cannot be anything: parts of quaternions, and what drives prescribe."""
+    """Mark the entries of a state that cannot be replaced freely: quaternions and prescribed coordinates."""
     model = motion.model
     found = in_quaternions(model) if where == "q" else np.zeros(model.nv, bool)
     for drive in motion.settings["drives"]:
@@ -126,7 +126,7 @@ def imposed(motion, where):
 
 
 def with_hazard(draw, motion, sample):
-    """The motion with a number of one sample replaced: of its state, or of its joint forces."""
+    """Replace a number of one sample in its state or its joint forces."""
     where = draw(st.sampled_from(("q", "qd", "tau")), label="hazard in")
     if where == "tau" and motion.settings["drives"]:
         where = "qd"
@@ -147,7 +147,7 @@ def with_hazard(draw, motion, sample):
 
 
 def check_ends(motion, found):
-    """Each sample ends with a status at a time within the motion; its trajectory is NaN after that time only."""
+    """Check that each sample ends with a status within the duration, and is NaN only after its end."""
     model, duration = motion.model, motion.settings["duration"]
     for sample in np.ndindex(found.status.shape):
         status, end = rb.Status(int(found.status[sample])), float(found.end_time[sample])
@@ -170,7 +170,7 @@ def check_ends(motion, found):
             length = np.linalg.norm(q[reached, at : at + 4], axis=-1)
             np.testing.assert_allclose(length, 1.0, rtol=0, atol=8 * np.finfo(q.dtype).eps)
         if status is rb.Status.DONE and found.t[-1] == duration:
-            # quaternions' lengths round, and what is prescribed is saved to the last bit
+            # normalisation of quaternions rounds, and prescribed coordinates are saved to the last bit
             rounding = 4 * np.finfo(q.dtype).eps
             np.testing.assert_allclose(found.end_q[sample], q[-1], rtol=rounding, atol=rounding)
     assert found.success == bool(np.isin(found.status, [rb.Status.DONE, rb.Status.STOPPED]).all())
@@ -178,7 +178,7 @@ def check_ends(motion, found):
 
 
 def check_events(found):
-    """Times of events rise within the motion; there are as many as are counted, up to the most that are kept."""
+    """Check that event times increase within the motion, and that their number is the count, up to `max_records`."""
     for record in found.events:
         times = record.t.reshape(-1, record.t.shape[-1])
         for count, of_sample, end in zip(record.count.reshape(-1), times, found.end_time.reshape(-1), strict=True):
@@ -189,7 +189,7 @@ def check_events(found):
 
 
 def check_same(one, other, samples):
-    """The motions of some samples are the same to the last bit, with what drove them."""
+    """Check that some samples have the same motions and drive forces to the last bit."""
     for name in (
         "q",
         "qd",
@@ -210,7 +210,7 @@ def check_same(one, other, samples):
 
 
 def check_a_hazard(draw, clean, batch):
-    """A number that spoils one sample ends it in a status and leaves the others as they are; the spoilt motion."""
+    """Check that a bad number in one sample gives it a status and does not change others. Return the changed motion."""
     sample = draw(st.tuples(*(st.integers(0, size - 1) for size in batch)), label="sample")
     spoilt = with_hazard(draw, clean, sample)
     found, expected = spoilt.simulate(), clean.simulate()

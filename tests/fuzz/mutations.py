@@ -1,4 +1,4 @@
-"""Damage to files: text that a careless or hostile hand has changed, and bytes that a disk has."""
+"""Mutations of files: changed text and damaged bytes."""
 
 import re
 
@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 NUMBER = re.compile(r"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-#: What stands in place of a number.
+#: Replacements of a number.
 NUMBERS = ("", "0", "-1", "1e-320", "1e308", "1e400", "nan", "inf", "-inf", "1" + "0" * 400, "1e", "0x10", "1,5", "ten")
-#: What stands in place of a word, among them words of the formats.
+#: Replacements of a word, including keywords of the formats.
 WORDS = (
     "",
     "link",
@@ -25,7 +25,7 @@ WORDS = (
     "true",
     "[]",
 )
-#: What is put in between.
+#: Insertions.
 PIECES = ("<", ">", '"', "/>", "&amp;", "&x;", "\n", "[", "]", "=", "#", "\x00", "é", "<!--", "<![CDATA[", "{}")
 
 
@@ -61,7 +61,7 @@ def _changed(draw, text):
 
 @st.composite
 def damaged(draw, content):
-    """Strategy for bytes of which one bit is turned over, or an end or a stretch is missing."""
+    """Strategy for bytes with a flipped bit, a truncated end or a gap."""
     kind = draw(st.sampled_from(("bit", "cut", "gap", "empty")))
     at = draw(st.integers(0, max(len(content) - 1, 0)))
     if kind == "empty" or not content:

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.plain_python,
     pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.core"),
 ]
-# Compiled numbers do not warn; Python's, which stand for them here, do.
+# Compiled code does not warn of overflow; NumPy's numbers, which replace it here, do.
 BATCHES = [(), (1,), (3,), (2, 2), (1, 1, 2)]
 ANY_CALL = calls(list(ARGUMENTS), BATCHES)
 OF_ANY_NUMBER = calls(list(ARGUMENTS), [*BATCHES, (0,), (2, 0)])

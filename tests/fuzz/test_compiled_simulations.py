@@ -1,4 +1,4 @@
-"""Simulations in compiled lanes: statuses, neighbours, energy. Two steppers are compiled, as for other tests."""
+"""Simulations in compiled lanes: statuses, other samples, energy. Two steppers are compiled, as in other tests."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ DURATION = 0.3
 
 @st.composite
 def models(draw, most=4):
-    """Strategy for models in air, of which each body resists its motion."""
+    """Strategy for models in air without singular mass matrices."""
     model, words = built(draw(trees(most=most, dry=True)))
     assume(not words)
     return model
@@ -29,7 +29,7 @@ def models(draw, most=4):
 def test_every_sample_ends_with_a_status_and_does_not_change_others(model, batch, data):
     clean = motions(data.draw, model, batch, DURATION, steps=500)
     if not (clean.settings["drives"] or clean.settings["forces"] or clean.settings["events"]):
-        clean.settings["events"] = [never_of(model)]  # the type of arguments for which the steppers are compiled
+        clean.settings["events"] = [never_of(model)]  # so that the steppers are compiled for one type of arguments only
     check_a_hazard(data.draw, clean, batch)
 
 
@@ -41,7 +41,7 @@ def never_of(model):
 @cases(percent=4)
 @given(trees(most=4, dry=True), st.integers(-3, 2), st.sampled_from([1e-4, 1e-7, 1e-10]), st.booleans())
 def test_a_tree_without_drives_or_friction_conserves_energy(tree, speed, rtol, hangs):
-    """Each step adds an error that the step control allows; the exact motion keeps the energy thereafter."""
+    """The error allowed in the energy is the sum of the errors that the step control allows in each step."""
     bodies = tuple(body._replace(has_passive_forces=False) for body in tree.bodies)
     model, words = built(tree._replace(bodies=bodies))
     assume(not words)
@@ -55,7 +55,7 @@ def test_a_tree_without_drives_or_friction_conserves_energy(tree, speed, rtol, h
     state = SimpleNamespace(q=found.q[done], qd=found.qd[done], qdd=0 * found.qd[done], wrenches=nothing[done])
     sizes = Magnitudes(model, state)
     y = np.concatenate([state.q, state.qd], -1)
-    # a step's error in an entry, if that entry had all of it, and what an error of 1 in every entry does to the energy
+    # the largest error of one step in one entry, and the effect of an error of 1 in every entry on the energy
     of_step = np.sqrt(y.shape[-1]) * rtol * (1e-3 + np.abs(y).max(-1))
     of_energy = 2.0 * y.shape[-1] * (sizes.force + sizes.inertia * sizes.rate)
     steps = found.steps[done][:, None]

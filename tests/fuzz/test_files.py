@@ -1,4 +1,4 @@
-"""Mutated files: each is refused by a specific error, or read as other programs read it."""
+"""Mutated files are refused with a specific error, or agree with other programs."""
 
 import warnings
 
@@ -73,7 +73,7 @@ def loaded(path):
 
 
 def check_dynamics(model):
-    """What can be computed is right: inverse dynamics undo forward dynamics, as far as the numbers allow."""
+    """Check that inverse dynamics is the inverse of forward dynamics, within the condition of the numbers."""
     if model.bodies_without_inertia:
         return
     q, qd = model.random_state(0)
@@ -151,7 +151,7 @@ def test_a_mutated_mjcf_is_refused_or_agrees_with_mujoco(tmp_path, text):
 
 
 def test_a_mutated_toml_is_refused_or_unchanged_after_saving_and_loading(tmp_path):
-    """What was read is written and read again to the bit."""
+    """Saving and loading again returns the same bits."""
     original = toml_of_an_arm(tmp_path)
 
     @cases(percent=2, ends=("refused", "compared"))

@@ -1,4 +1,4 @@
-"""Random trees, their parameters, and the numbers that enter them."""
+"""Random trees, their parameters, and the numbers passed to a builder."""
 
 import inspect
 import re
@@ -91,9 +91,9 @@ def test_a_change_of_units_by_powers_of_two_changes_no_bit(tree, units, quantity
 # --- what enters a model ----------------------------------------------------------------------------------------------
 
 NUMBERS = (0.0, -0.0, -1.0, 1e-320, 1e300, -1e300, np.nan, np.inf, -np.inf, 10**400, -(10**30))
-#: Of what is no array of a body's numbers, shapes: some entries take arrays of any.
+#: Wrong shapes among the invalid arrays: some functions accept arrays of any shape.
 SHAPES = {"one number", "one number too many", "no numbers"}
-#: Limits, and what the builder judges, which knows the body.
+#: These may be infinite, or are checked by the builder, which knows the body.
 MAY_BE_INFINITE = r"^Inertia|JointLimits|_limit$|PID: limit|Signal: end|Signal: a time|Event: value"
 
 
@@ -108,7 +108,7 @@ def refusal(call, given):
 @cases(percent=8, ends=("another layout", "refused", "taken"))
 @given(st.sampled_from(sorted(set(ENTRIES) - {"UserForces: parameters"})), st.data())
 def test_numbers_are_accepted_in_any_layout_or_refused_by_name(entry, data):
-    """In another layout of memory, as another number, or as something that is no array of numbers."""
+    """Given in another memory layout, as another number, or as something that is not an array of numbers."""
     call, name, good = ENTRIES[entry]
     good = np.asarray(good, float)
     kind = data.draw(st.sampled_from(("layout", "number", "no array")))
@@ -127,7 +127,7 @@ def test_numbers_are_accepted_in_any_layout_or_refused_by_name(entry, data):
         given = numbers.tolist()
     words = refusal(call, given)
     if words is not None:
-        # or its body or joint, where one number contradicts another
+        # or its body or joint, if two numbers contradict each other
         assert name.split()[0] in words or "'link1'" in words
         ended("refused")
     else:
@@ -155,7 +155,7 @@ JUNK = {
 @cases(percent=6, ends=("refused", "saved"))
 @given(trees(most=3), st.sampled_from(ADDED), st.sampled_from(sorted(JUNK)), st.data())
 def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, what, data):
-    """The file of rbchain's own keeps every bit, so a value that was misread would show."""
+    """rbchain's own file format keeps every bit, so that a misread value would be detected."""
     builder = rb.ModelBuilder(fluid_density=1000.0 * tree.in_water)
     given = arguments_of_bodies(tree)
     i = data.draw(st.integers(0, len(given) - 1), label="body")
@@ -169,7 +169,7 @@ def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, 
         ended("refused")
         return
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of bodies without inertia, as before
+        warnings.simplefilter("ignore")  # the warnings of bodies without inertia are checked above
         path = Path(folder) / "model.toml"
         try:
             rb.save(model, path)

@@ -22,7 +22,7 @@ DURATION = 0.02
 
 @st.composite
 def models(draw):
-    """Strategy for models of up to three bodies, of which each resists its motion."""
+    """Strategy for models of up to three bodies without singular mass matrices."""
     model, words = built(draw(trees(most=3)))
     assume(not words)
     return model
@@ -69,7 +69,7 @@ def test_a_setting_is_refused_by_name_or_every_sample_ends_with_a_status(model, 
     try:
         found = motion.simulate()
     except rb.StateError as error:
-        assert name in str(error) or name == "duration"  # what else is given may not fit a sound duration
+        assert name in str(error) or name == "duration"  # the other settings may not fit a valid duration
         ended("refused")
         return
     check_ends(motion, found)
@@ -78,7 +78,7 @@ def test_a_setting_is_refused_by_name_or_every_sample_ends_with_a_status(model, 
 
 
 def with_a_number(draw, what, acting):
-    """One of these drives, forces or events with one of its numbers replaced."""
+    """Replace one number of one of these drives, forces or events."""
     i = draw(st.integers(0, len(acting) - 1), label=f"which of the {what}")
     fields = [field.name for field in dataclasses.fields(acting[i]) if field.name not in ("joint", "frame", "function")]
     name, number = draw(st.sampled_from(fields), label="field"), draw(st.sampled_from(NUMBERS), label="number")

@@ -1,4 +1,4 @@
-"""Damaged results of a study: the damage is named, whichever file it is in."""
+"""Damaged results of a study: every damaged or missing file is named."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Mutated descriptions of studies: each is refused before the first sample, or every sample ends in a status."""
+"""Mutated descriptions of studies are refused before the first sample, or every sample ends with a status."""
 
 import numpy as np
 import pytest

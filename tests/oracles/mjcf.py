@@ -7,7 +7,7 @@ FREE, BALL, SLIDE, HINGE = (
     int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")) for kind in ("FREE", "BALL", "SLIDE", "HINGE")
 )
 OFF = mujoco.mjtDisableBit
-#: rbchain keeps limits without enforcing them and knows neither contacts nor the actuators of a file.
+#: rbchain stores limits without enforcing them and supports neither contacts nor actuators of a file.
 ALWAYS_OFF = (OFF.mjDSBL_CONTACT, OFF.mjDSBL_LIMIT, OFF.mjDSBL_ACTUATION)
 
 
@@ -55,7 +55,7 @@ class Engine:
         return self.model.jnt_qposadr[(kinds == SLIDE) | (kinds == HINGE)]
 
     def accelerations(self, model, q, qd):
-        """What `mj_forward` finds, as rbchain has it: of free joints the rate of the velocity in the body's axes."""
+        """Return the accelerations of `mj_forward` in rbchain's convention: for free joints, rates in body axes."""
         turns = self.set_state(model, q, qd)
         mujoco.mj_forward(self.model, self.data)
         qdd = self.data.qacc.copy()

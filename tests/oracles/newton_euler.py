@@ -1,25 +1,25 @@
-"""Recursive Newton-Euler equations at 40 digits, the reference that the package is judged against.
+"""Recursive Newton-Euler equations at 40 digits: the reference that results of the package are compared with.
 
-Written in vector form, with every vector in world axes: a pass from the roots outwards gives the motion
-of each body, a pass inwards gives the force and moment that each joint transmits (Luh, Walker and Paul 1980).
-There is no spatial algebra and no articulated inertia here, on purpose.
+All vectors are in world axes. An outward pass computes the motion of each body. An inward pass computes the force and
+moment in each joint (Luh, Walker and Paul 1980). To be independent of the package, it uses neither spatial algebra nor
+articulated inertias.
 
-Inputs are arrays of doubles, converted exactly, or mpmath ``mpf``. Results are object arrays of ``mpf``
-that carry 40 digits; arithmetic done on them afterwards is rounded to the precision in force at the caller
-(``reference - result`` is correctly rounded whatever that is). SI units throughout.
+Inputs are arrays of doubles, which are converted exactly, or mpmath ``mpf``. Results are object arrays of ``mpf`` with
+40 digits. Arithmetic on them is rounded to the precision of the caller, so that ``reference - result`` is correctly
+rounded. All units are SI.
 
-The model is taken as given: placement rotations and axes are orthogonal and unit only to about 1e-16, and
-nothing is re-normalised. The mass matrix is symmetric and ``T = qd.H.qd / 2`` to 40 digits all the same, but
-identities that need exactly orthogonal rotations (the gravity torque as a gradient of V) hold to 1e-16 only.
+The model is used as given: rotations are orthogonal and axes have unit length only to about 1e-16. Nothing is
+normalised again. The mass matrix is symmetric and ``T = qd.H.qd / 2`` to 40 digits. Identities that need exactly
+orthogonal rotations, such as the gravity force as a gradient of V, hold only to 1e-16.
 
-Derivatives are central differences, good to about 24 digits. They take many evaluations: small models only.
+Derivatives are central differences with about 24 digits. They take many evaluations, so use them for small models.
 
-A joint is what it says it is: a free or a spherical one a single motion of its body, posed by a quaternion
-(normalised here), with velocities in body axes; any other one or several motions along or about axes, one
-after the other. Rotor inertia (armature) is felt by its own coordinate alone.
+A free or spherical joint is a single motion of its body. Its quaternion is normalised here, and its velocities are in
+body axes. Every other joint is one or several motions along or about axes, one after the other. Rotor inertia
+(armature) acts only on its own coordinate.
 
-Notation of the code, for a frame: R (3,3) and p (3,) pose in the world; a (3,) axis; w, dw angular velocity
-and acceleration; v, dv velocity and acceleration of the origin; c centre of mass less p.
+Symbols of a frame: R (3,3) and p (3,) are its pose in the world, and a (3,) is an axis. The angular velocity and
+acceleration are w and dw. The velocity and acceleration of the origin are v and dv. The centre of mass minus p is c.
 """
 
 from typing import NamedTuple
@@ -97,7 +97,7 @@ IDENTITY = tuple(tuple(mp.mpf(int(i == j)) for j in range(3)) for i in range(3))
 
 
 class Frame(NamedTuple):
-    """Where one motion of a joint has taken its body."""
+    """The frame of a body after one motion of its joint."""
 
     kind: str  # of the motion
     dof: int  # its first entry in qd
@@ -205,7 +205,7 @@ def carried(carrier, r, relative):
         add(carrier.w, relative.w),
         add(carrier.v, w_r, relative.v),
         add(carrier.dw, cross(carrier.w, relative.w), relative.dw),
-        # The coincident point of the carrier, twice the turning of the relative velocity (Coriolis), what is new.
+        # The acceleration of the coincident point of the carrier, the Coriolis term, and the relative acceleration.
         add(
             carrier.dv, cross(carrier.dw, r), cross(carrier.w, w_r), scale(2, cross(carrier.w, relative.v)), relative.dv
         ),
@@ -230,7 +230,7 @@ def times_inertia(model, i, R, w):
 
 
 def felt_by(model, frame, force, moment):
-    """What the coordinates of one motion feel of a force and its moment about the frame's origin."""
+    """Generalised forces of one motion from a force and its moment about the frame's origin."""
     if frame.kind == "spherical":
         return apply(transpose(frame.R), moment)
     if frame.kind == "free":
@@ -244,7 +244,7 @@ def joint_forces(model, q, qd, qdd, wrenches, gravity):
     placed = poses(model, q)
     moved = motions(model, placed, qd, qdd)
 
-    # Newton and Euler, body by body: what must act on it besides gravity and the external load.
+    # Newton and Euler for each body: the force that must act besides gravity and the external wrench.
     force, moment = [], []  # moment about the frame origin
     for i, (frames, (w, _, dw, dv)) in enumerate(zip(placed, moved, strict=True)):
         R = frames[-1].R
@@ -258,7 +258,7 @@ def joint_forces(model, q, qd, qdd, wrenches, gravity):
         force.append(f)
         moment.append(m)
 
-    # Inwards: a joint carries its own body and the joints of the children.
+    # Inward pass: a joint carries its own body and the joints of the children.
     tau = [exact(armature) * exact(acceleration) for armature, acceleration in zip(model.armature, qdd, strict=True)]
     for i in reversed(range(model.n_bodies)):
         p, parent = placed[i][-1].p, model.parent[i]
@@ -305,7 +305,7 @@ def mass_matrix(model, q):
 
 @at_40_digits
 def bias_forces(model, q, qd, wrenches=None):
-    """Joint forces (nv,) at qdd = 0: Coriolis and centrifugal, gravity, less the external loads."""
+    """Joint forces (nv,) at qdd = 0: Coriolis, centrifugal and gravity forces minus those of external wrenches."""
     return inverse_dynamics(model, q, qd, [0] * model.nv, wrenches)
 
 

@@ -1,13 +1,12 @@
-"""The same model in Pinocchio and in MuJoCo, so that two other engines can judge the dynamics.
+"""Peers: the same model in Pinocchio and in MuJoCo, to compare the dynamics with two other engines.
 
-Both peers take and return arrays in the model's own numbering and conventions, whatever the engine keeps
-inside: q (nq,), qd, qdd, tau (nv,) in SI units, quaternions [x, y, z, w]; wrenches (n,6) per body, [force (N);
-moment (N m) about the frame origin], world axes, acting on the body. Results are as the methods of `rb.Model`
-of the same names have them.
+Both peers take and return arrays in the numbering and conventions of the model: q (nq,), qd, qdd, tau (nv,) in SI units
+and quaternions [x, y, z, w]. Wrenches (n,6) per body are [force (N); moment (N m) about the frame origin] in world axes
+and act on the body. Results are like those of the methods of `rb.Model` with the same names.
 
-``.model`` and ``.data`` are the engine's own objects, in the engine's numbering. For a benchmark that feeds
-them directly, ``.order`` (n,) lists the model's body at each body of the engine, ``.position_order`` (nq,) and
-``.velocity_order`` (nv,) the model's entry at each entry of the engine: ``engine_q = q[peer.position_order]``.
+``.model`` and ``.data`` are the objects of the engine, in its own numbering. Benchmarks that use them directly need
+``.order`` (n,), the model's body at each body of the engine. ``.position_order`` (nq,) and ``.velocity_order`` (nv,)
+are the model's entries at each entry of the engine: ``engine_q = q[peer.position_order]``.
 """
 
 from functools import cached_property
@@ -35,12 +34,12 @@ def depth_first(parent):
 
 
 def entries(index, total):
-    """The entries of each body, in q or in qd, from the first of each."""
+    """Return the entries of each body in q or qd, from the first entry of each body."""
     return np.split(np.arange(total), np.asarray(index)[1:])
 
 
 def mirrored(upper):
-    """The symmetric matrix that has this upper triangle; what is below it is not looked at."""
+    """Return the symmetric matrix with this upper triangle; the lower triangle is ignored."""
     return np.triu(upper) + np.triu(upper, 1).T
 
 
@@ -55,7 +54,7 @@ class Tree:
         self.model = pin.Model()
         self.model.gravity.linear = np.asarray(model.gravity, dtype=float)
         dofs = entries(model.velocity_index, model.nv)
-        self.joint_id = np.zeros(model.n_bodies + 1, dtype=int)  # the world's last, where -1 finds it
+        self.joint_id = np.zeros(model.n_bodies + 1, dtype=int)  # the world's pose is last, where the index -1 finds it
         for i in order:
             joint_id = int(self.joint_id[model.parent[i]])
             rotation = np.asarray(model.placement_rotation[i], dtype=float)
@@ -107,17 +106,17 @@ def at_point(spatial, point):
 class PinocchioPeer:
     """Pinocchio's algorithms, for every quantity.
 
-    Against newton_euler on 75 random trees of 1 to 5 bodies, all joints, with armature (largest error over
-    largest value): poses 1e-15, inverse dynamics 2e-15, forward dynamics 3e-14, mass matrix 1e-15, energies
-    3e-15, derivatives of the dynamics 4e-14. The backward error of the forward dynamics, residual over
-    max(|H||qdd|), is 4e-16 at 100 bodies of one dof.
+    Largest errors relative to the largest value, compared with newton_euler on 75 random trees of 1 to 5 bodies with
+    all joints and armature: poses 1e-15, inverse dynamics 2e-15, forward dynamics 3e-14, mass matrix 1e-15. Those of
+    energies are 3e-15 and those of derivatives of the dynamics 4e-14. The backward error of the forward dynamics,
+    residual over max(|H||qdd|), is 4e-16 at 100 bodies of one dof.
 
-    Its Coriolis matrix, Jacobian derivatives and derivatives of the dynamics are wrong for composite joints
-    (by tenths): it has them as if the axes of the first motions turned with the last. These come from a model
-    with such joints taken apart. Its kinetic energy leaves out the armature of some joints: added up here.
+    For composite joints, its Coriolis matrix, Jacobian derivatives and derivatives of the dynamics are wrong by tenths:
+    it treats the axes of the first motions as if they turned with the last. For these quantities, the peer uses a model
+    with such joints split into single joints. Its kinetic energy omits the armature of some joints; it is added here.
 
-    ``pin.Data`` takes about 32 n^3 bytes, room for second derivatives that nobody asked for: 1.2 GB measured
-    at 300 bodies, and at 1000 the process was killed on a machine of 23 GB. Use MuJoCo for long chains.
+    ``pin.Data`` takes about 32 n^3 bytes for second derivatives: 1.2 GB measured at 300 bodies. At 1000 bodies, the
+    process was killed on a machine with 23 GB. Use MuJoCo for long serial chains.
     """
 
     def __init__(self, model):
@@ -216,7 +215,7 @@ class PinocchioPeer:
         )
 
     def body_velocities(self, q, qd):
-        """[linear of the origin; angular] (n,6), world axes."""
+        """Body velocities [linear of the origin; angular] (n,6), world axes."""
         pin.forwardKinematics(self.model, self.data, self._position(q), self._velocity(qd))
         return self._of_bodies(lambda i: pin.getVelocity(self.model, self.data, i, AT_BODY).vector)
 
@@ -308,8 +307,11 @@ class PinocchioPeer:
         return self._parameters(pin.computePotentialEnergyRegressor(self.model, self.data, self._position(q)))
 
     def integrate(self, q, v):
-        """Position (nq,) after unit time at v, quaternions on the side of those in q: after more than half a turn
-        the negative of newton_euler's. Off by up to 1e-12 when a free body turns by 1e-4 to 1e-2 rad."""
+        """Position (nq,) after unit time at v.
+
+        Quaternions have the sign of those in q: after more than half a turn, the negative of newton_euler's. Errors are
+        up to 1e-12 when a free body turns by 1e-4 to 1e-2 rad.
+        """
         result = np.empty(self.model.nq)
         result[self.position_order] = pin.integrate(self.model, self._position(q), self._velocity(v))
         return result
@@ -338,17 +340,17 @@ def rotation(quaternion):
 class MujocoPeer:
     """MuJoCo's smooth dynamics: constraints, contacts, actuation, springs and dampers are off.
 
-    No screw joints, free joints on the world only. A free joint's q is there the pose in the world, not in the
-    placement, and its linear velocity, acceleration and force have world axes; besides, the rates of components in
-    body axes are less by w x v than the components of the acceleration. Its ``.velocity_order`` leaves that open.
+    It has no screw joints, and free joints only on the world. There, q of a free joint is the pose in the world instead
+    of the placement, and its linear velocity, acceleration and force have world axes. Rates of components in body axes
+    are smaller by w x v than the components of the acceleration. ``.velocity_order`` does not account for this.
 
-    Rotations travel as quaternions and inertia tensors as principal moments and axes, found here by eigh: that
-    costs about 2.5e-15 of the mass matrix, whether the moments are apart, nearly equal or equal (MuJoCo's own
-    ``fullinertia`` costs 7e-15). Against newton_euler on 20 random trees of 1 to 8 bodies of one dof (largest
-    error over largest value): poses 1e-15, inverse dynamics 4e-15, forward dynamics 1.2e-14, mass matrix 2e-15,
-    energies 3e-15; on 25 of 1 to 5 with all joints the forward dynamics 5e-14, energies 6e-15, the others no
-    more. Backward error of the forward dynamics 3e-16 at 100 and 1000 bodies.
-    The former trees have mass matrices of condition 4e2 or less; accelerations get worse with it.
+    Rotations are passed as quaternions and inertia tensors as principal moments and axes, computed here by eigh. This
+    changes the mass matrix by about 2.5e-15, for distinct, nearly equal and equal moments (7e-15 with MuJoCo's own
+    ``fullinertia``). Largest errors relative to the largest value, compared with newton_euler on 20 random trees of 1
+    to 8 bodies of one dof: poses 1e-15, inverse dynamics 4e-15, forward dynamics 1.2e-14, mass matrix 2e-15. Energies
+    are within 3e-15. On 25 trees of 1 to 5 bodies with all joints, forward dynamics are within 5e-14 and energies
+    within 6e-15. The backward error of the forward dynamics is 3e-16 at 100 and 1000 bodies. The mass matrices of the
+    former trees have condition numbers of at most 4e2; errors of accelerations grow with the condition number.
     """
 
     def __init__(self, model):
@@ -366,8 +368,8 @@ class MujocoPeer:
             for i in range(model.n_bodies)
             if model.joint_types[i] == "free"
         ]
-        # Put in after compiling, because the compiler refuses what is physical but on the edge: thin rods,
-        # point masses, massless bodies, and flat plates whenever A + B >= C fails by a rounding.
+        # Set after compiling, because the compiler refuses inertias at the limit of what is physical: thin rods,
+        # point masses, massless bodies, and flat plates if A + B >= C fails by round-off.
         self.model.body_mass[self.body_id] = model.mass
         self.model.body_inertia[self.body_id] = moments
         self.model.dof_armature[:] = np.asarray(model.armature)[self.velocity_order]
@@ -409,7 +411,7 @@ class MujocoPeer:
         spec.option.disableflags = (
             off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_EQUALITY
             | off.mjDSBL_FRICTIONLOSS | off.mjDSBL_SPRING | off.mjDSBL_DAMPER | off.mjDSBL_ACTUATION
-            | off.mjDSBL_AUTORESET  # mj_step would answer a diverging state by a silent reset
+            | off.mjDSBL_AUTORESET  # mj_step resets a diverging state without an error
         )  # fmt: skip
         moments, axes = np.linalg.eigh(np.asarray(model.inertia, dtype=float))
         axes[:, :, 2] *= np.sign(np.linalg.det(axes))[:, None]  # right-handed
@@ -487,7 +489,7 @@ class MujocoPeer:
         data = self._set(q, qd, wrenches)
         data.qacc[:] = self._to_engine(q, np.asarray(qdd) + self._turning(qd))
         mujoco.mj_inverse(self.model, data)
-        # mj_inverse returns everything that is applied, the loads on bodies included: take their share out.
+        # mj_inverse returns all applied forces, including those of the wrenches on bodies; subtract the latter.
         share = np.zeros(self.model.nv)
         for body in self.body_id:
             force, torque = data.xfrc_applied[body, :3], data.xfrc_applied[body, 3:]

@@ -1,4 +1,4 @@
-"""In a study controllers use the study's model before dispersion, unless it says otherwise."""
+"""Controllers in a study use the model without dispersions by default."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def save_lift(path, mass):
     [("", MASS), (', model = "nominal"', MASS), (', model = "heavy.toml"', 5.0), (', model = "true"', None)],
 )
 def test_a_payload_unknown_to_the_controller_causes_the_static_error(words, known, tmp_path):
-    """(mass + payload - the mass that the controller knows) g / kp, and none if it knows the payload."""
+    """The error is (mass + payload - mass of the controller model) g / kp, and zero if the model has the payload."""
     save_lift(tmp_path / "lift.toml", MASS)
     save_lift(tmp_path / "heavy.toml", 5.0)
     (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=words))
@@ -51,7 +51,7 @@ def test_a_missing_controller_model_is_named(tmp_path):
 
 
 def test_a_study_with_another_controller_model_is_not_resumed(tmp_path):
-    """A store is not continued if what its controllers know has changed."""
+    """A store is not continued if the controller model has changed."""
     save_lift(tmp_path / "lift.toml", MASS)
     save_lift(tmp_path / "known.toml", MASS)
     (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', model = "known.toml"'))

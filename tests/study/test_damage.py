@@ -1,4 +1,4 @@
-"""Damaged results: every changed, cut, missing or misplaced file is named, and the next run repairs it, bit for bit."""
+"""Damaged results: every changed, truncated, missing or swapped file is named, and the next run repairs it."""
 
 import json
 import shutil
@@ -81,7 +81,7 @@ LABELS = ("parameter", "parameter_units", "position", "position_units", "velocit
 
 
 def check_named(folder, name, capsys):
-    """`status` and `report` name the file, say how to repair the results, and end with 2."""
+    """Check that `status` and `report` name the file, say how to repair the results, and exit with 2."""
     for verb in ("status", "report"):
         assert cli.main(["study", verb, str(folder)]) == output.EXIT_REFUSED
         said = capsys.readouterr().err
@@ -92,7 +92,7 @@ def check_named(folder, name, capsys):
 
 
 def check_repaired(folder, name, whole, computed, lost=None):
-    """A run names the file too, computes only its samples, and restores the results."""
+    """Check that a run names the file too, computes only its samples, and restores the results."""
     del computed[:]
     with pytest.warns(UserWarning, match=f"{name}: .* rbchain restores the damaged files"):
         results = study().run(folder)
@@ -110,13 +110,13 @@ def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, c
             spoilt = bytearray(whole[1][name])
             spoilt[bit // 8] ^= 1 << (bit % 8)
             (folder / name).write_bytes(spoilt)
-            if name.endswith(".json") and same_json(spoilt, whole[1][name]):  # space between words, for instance
+            if name.endswith(".json") and same_json(spoilt, whole[1][name]):  # for example, space between words
                 harmless += 1
                 assert open_dataset(folder).identical(whole[2])
                 (folder / name).write_bytes(whole[1][name])
                 continue
             check_named(folder, name, capsys)
-            if not name.endswith(".json"):  # chunks carry checksums of their own, which plain xarray looks at
+            if not name.endswith(".json"):  # chunks contain checksums, which xarray checks
                 with pytest.raises(ValueError, match="checksum"):
                     xarray.open_zarr(folder / "results.zarr", consolidated=False).load()
             check_repaired(folder, name, whole, computed)
@@ -124,7 +124,7 @@ def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, c
 
 
 def same_json(first, second):
-    """Whether both say the same."""
+    """Whether both contain the same values."""
     try:
         return json.loads(first) == json.loads(second)
     except ValueError:
@@ -191,7 +191,7 @@ def test_a_chunk_of_another_study_is_not_accepted(folder, whole, computed, tmp_p
 
 
 def test_results_without_a_description_are_refused(folder, whole):
-    """Once `zarr.json` is lost, the arrays still say of which study they are."""
+    """Even without `zarr.json`, the arrays record the study that they belong to."""
     (folder / "results.zarr" / "zarr.json").unlink()
     with pytest.raises(
         rb.StudyError, match=r"zarr.json is damaged, and no other file shows that the results belong to"
@@ -204,7 +204,7 @@ def test_results_without_a_description_are_refused(folder, whole):
 
 
 def test_results_without_checksums_are_refused(folder, capsys):
-    """As an earlier version wrote them."""
+    """An earlier version wrote no checksums."""
     path = folder / "results.zarr" / "zarr.json"
     document = json.loads(path.read_text())
     document["attributes"] = {"format": 1} | {k: document["attributes"][k] for k in ("chunk", "study", "samples")}
@@ -243,7 +243,7 @@ def test_damage_in_an_unfinished_study_is_named_and_repaired(whole, computed, tm
 
 
 def test_statistics_after_a_repair_are_those_of_all_samples(tmp_path):
-    """Samples are added in blocks of 1024, which no chunk of 400 begins with."""
+    """Samples are added in blocks of 1024, which do not coincide with chunks of 400."""
     given = study(samples=3000, outputs={"motion": False})
     expected = given.run(tmp_path, chunk=400).load()
     before = files_of(tmp_path)
@@ -270,7 +270,7 @@ def test_a_repaired_study_stops_early_at_the_same_sample(tmp_path, computed):
 
 
 def test_a_run_killed_while_it_finishes_can_be_resumed(tmp_path, computed):
-    """Some arrays have the samples that were planned, the others those that were enough."""
+    """Some arrays have the planned number of samples, others the number at which the study stopped."""
     stop = {"measure": "height", "half_width": 0.002}
     given = study(samples=20_000, outputs={"motion": False}, stop_when=stop)
     given.run(tmp_path / "ended", chunk=400)

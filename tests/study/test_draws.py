@@ -1,4 +1,4 @@
-"""Designs and distributions: sample k is sample k, and has the distribution that was asked for."""
+"""Designs and distributions: sample k is reproducible and follows the requested distribution."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_random_numbers_are_uniform_and_independent():
     assert all(stats.kstest(column, "uniform").pvalue > 1e-3 for column in u.T)
     between = np.corrcoef(np.concatenate([u, np.roll(u, 1, 0)], 1).T)
     assert np.abs(between - np.eye(12)).max() < 5 / np.sqrt(20_000)
-    far = uniforms(3, 0, 10**12, 10**12 + 2, 6)  # there are as many samples as anyone asks for
+    far = uniforms(3, 0, 10**12, 10**12 + 2, 6)  # the number of samples has no upper limit
     assert np.unique(np.concatenate([u[:2], far])).size == 24
 
 
@@ -129,13 +129,13 @@ def test_correlated_dispersions_keep_their_own_distributions(arm):
         plan_of(arm, vary, correlate=correlate)
     correlate[0]["parameters"][0] = "mass[link1]"
     draws = plan_of(arm, vary, correlate=correlate, samples=20_000).draw(0, 20_000)
-    # of a Gaussian copula Spearman's correlation is 6 / pi arcsin(rho / 2) (Kruskal 1958)
+    # the Spearman correlation of a Gaussian copula is 6 / pi arcsin(rho / 2) (Kruskal 1958)
     assert abs(stats.spearmanr(*draws.T).statistic - 6 / np.pi * np.arcsin(0.35)) < 5 / np.sqrt(20_000)
     assert stats.kstest(draws[:, 1], stats.expon(scale=0.1).cdf).pvalue > 1e-3
 
 
 def test_no_bit_of_a_draw_depends_on_the_chunk(arm):
-    """Of every distribution, and of numbers that hang together: which a matrix product would add up as it likes."""
+    """For every distribution and for correlated numbers, for which a matrix product has no fixed order of summation."""
     bodies = [f"cg[link{i}].{c}" for i in (1, 2) for c in "xyz"]
     matrix = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
     vary = [{"parameter": "cg", "how": "add", "distribution": Normal(std=0.01)}] + [

@@ -1,4 +1,4 @@
-"""Descriptions that are wrong, and places that cannot be written: refused in words that name the key."""
+"""Invalid descriptions and folders are refused with a message that names the key."""
 
 import errno
 import json
@@ -47,7 +47,7 @@ WRONG = {
     ),
     "a missing key": ("samples = 10", "", "samples is missing; expected a value for this key"),
     "no samples": ("samples = 10", "samples = 0", "samples is 0; expected a number greater than or equal to 1"),
-    "a wrong unit": ('"100 g"', '"100 mm"', r"vary\[0\].distribution: mass is '100 mm'; expected a mass such as kg"),
+    "a wrong unit": ('"100 g"', '"100 mm"', r"vary\[0\].distribution: mass is '100 mm'; expected .* such as '1 kg'"),
     "a unit where there is none": (
         'distribution = { kind = "normal", mean = "100 g", std = 0.01 }',
         'how = "multiply"\ndistribution = { kind = "normal", mean = "100 %", std = 0.01 }',
@@ -145,6 +145,66 @@ WRONG = {
         "samples = 10",
         'samples = 10\nevents = [{ joint = "link1", of = "velocity", most = 3 }]',
         r"events\[0\]: Event has no most, of; most is now called max_records; of is now called quantity; it has",
+    ),
+    "a number with a unit where there is none": (
+        "duration = 0.1",
+        'duration = "2 s"',
+        "simulate.duration is '2 s'; expected a number, without quotes or a unit",
+    ),
+    "a distribution without kind": (
+        'kind = "normal", ',
+        "",
+        r"vary\[0\].distribution.kind is missing; expected a value",
+    ),
+    "a distribution that is a string": (
+        'distribution = { kind = "normal", mean = "100 g", std = 0.01 }',
+        'distribution = "normal"',
+        r"vary\[0\].distribution is 'normal'; expected a table of keys and values",
+    ),
+    "a table in place of a list": (
+        "[[vary]]",
+        "[vary]",
+        r"vary is .*; expected a list of tables; write \[\[vary\]\] in",
+    ),
+    "a point of two coordinates": (
+        'parameter = "mass"',
+        'parameter = "payload"\npoint = [0, 1]',
+        r"vary\[0\].point is \[0, 1\]; expected more than 2 values",
+    ),
+    "a point of four coordinates": (
+        'parameter = "mass"',
+        'parameter = "payload"\npoint = [0, 1, 2, 3]',
+        r"vary\[0\].point is \[0, 1, 2, 3\]; expected at most 3 values",
+    ),
+    "components of a scalar": (
+        'parameter = "mass"',
+        'parameter = "mass"\ncomponents = "x"',
+        r"vary\[0\].components is \['x'\]; expected no components for parameter 'mass'",
+    ),
+    "a repeated component": (
+        'parameter = "mass"',
+        'parameter = "cg"\ncomponents = ["x", "x"]',
+        r"vary\[0\].components is \['x', 'x'\]; expected some of \['x', 'y', 'z'\], each once, for parameter 'cg'",
+    ),
+    "an empty list of targets": (
+        'parameter = "mass"',
+        'parameter = "mass"\ntargets = []',
+        r"vary\[0\].targets is \[\]; expected at least one name",
+    ),
+    "a misspelt body": (
+        'frame = "link2"',
+        'frame = "Link2"',
+        r"measures\[0\]: frame is 'Link2'; .*; did you mean link2\?",
+    ),
+    "a measure without frame": (
+        'frame = "link2"',
+        "",
+        r"measures\[0\]: frame is missing; the quantity 'coordinate' needs it",
+    ),
+    "a measure with an unused key": (
+        'axis = "y"',
+        'axis = "y"\njoint = "link1"',
+        r"measures\[0\].joint is 'link1', but the quantity 'coordinate' does not use it; remove it",
     ),
     "a number of too many digits": ("samples = 10", "samples = 1" + 5000 * "0", "the file is not valid TOML: .*4300"),
     "a huge number": (
@@ -295,10 +355,13 @@ WRONG_FOR_THE_MODEL = [
     ),
     (vary("mass", {"kind": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\[0\].distribution: mass is '5 deg'"),
     (vary("kp"), r"vary\[0\].targets: '\*' does not match any drive with the parameter 'kp'"),
-    (vary("pitch"), r"vary\[0\]: all draws of 'pitch' are invalid, .*: pitch cannot vary: no joint is a screw"),
+    (
+        vary("pitch"),
+        r"vary\[0\]: no valid draw of 'pitch' changes the model. .*: pitch cannot vary: no joint is a screw",
+    ),
     (
         vary("mass", {"kind": "uniform", "low": -2.0, "high": -1.0}),
-        r"vary\[0\]: all draws of 'mass' are invalid, .*: body 'link1'.*mass is -1",
+        r"vary\[0\]: no valid draw of 'mass' changes the model. .*: body 'link1'.*mass is -1",
     ),
     (vary("friction", how="multiply"), r"vary\[0\]: 'friction' has no effect on the model"),
     (
@@ -317,7 +380,7 @@ def test_an_error_that_needs_no_sample_is_raised_when_the_study_is_built(keys, w
 
 
 class Given:
-    """A distribution of somebody's own."""
+    """A user-defined distribution."""
 
     def __init__(self, ppf):
         self.ppf = ppf
@@ -423,7 +486,7 @@ def test_a_table_without_real_numbers_is_refused(kind, ending, tmp_path, arm):
     columns = ["mass[link1]", "mass[link2]"]
     values = {
         "complex": np.full((60, 2), 0.1 + 1j),
-        "masked": np.where(np.arange(120).reshape(60, 2) == 7, np.nan, 0.1),  # as files keep what is missing
+        "masked": np.where(np.arange(120).reshape(60, 2) == 7, np.nan, 0.1),  # the value of missing numbers in files
         "text": np.full((60, 2), "0.1 kg"),
     }[kind]
     path, frame = tmp_path / f"design.{ending}", pandas.DataFrame(values, columns=columns)
@@ -458,7 +521,7 @@ def test_a_distribution_with_infinite_values_is_refused(distribution, arm):
 
 @pytest.mark.parametrize("odd", [np.inf, np.nan])
 def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
-    """Between the quantiles that are looked at before: the other samples are the same to the last bit."""
+    """The infinite values lie between the quantiles checked in advance; other samples keep their bits."""
     finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
     infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
     expected, found = (study(arm, **vary("damping", d, targets="link1")).run() for d in (finite, infinite))
@@ -526,7 +589,7 @@ def scaled(factor):
 
 
 def test_a_function_that_has_changed_is_refused(arm, tmp_path, monkeypatch):
-    """What a function does is part of the study: its code, what it closes over, what stands behind its name."""
+    """The code, closure and globals of a function are part of the study."""
     for place, before, after in (
         ("names", lambda m, t: t.q[..., 0], lambda m, t: t.qd[..., 0]),
         ("closure", scaled(1.0), scaled(2.0)),

@@ -93,9 +93,9 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     chosen = model.joint_names[0] if parameter == "q" else of(model, parameter)
     small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
-    if parameter == "friction" and how == "set":  # no more than at rest
+    if parameter == "friction" and how == "set":  # at most the friction at rest
         distribution = stats.uniform(0.12, 0.05)
-    if parameter == "friction_asymmetry" and how != "multiply":  # no more than the friction
+    if parameter == "friction_asymmetry" and how != "multiply":  # at most the friction
         distribution = stats.uniform(0.02, 0.05)
     dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
     reached = effects_of(plan_of(dispersion, model))
@@ -129,7 +129,7 @@ def test_varying_mass_alone_does_not_change_the_tensor(arm):
 
 
 def test_a_perturbed_inertia_is_that_of_the_stretched_body():
-    """The second moments of a cloud of points, each moved to exp(E / 2) x, give the tensor."""
+    """The tensor follows from the second moments of points that are moved to exp(E / 2) x."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3)) * [0.1, 0.2, 0.3]
     points -= points.mean(0)

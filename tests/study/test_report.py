@@ -48,7 +48,7 @@ def folder(tmp_path):
 
 
 def test_a_study_whose_file_is_missing_is_not_resumed(folder, capsys):
-    """The results and the file may move together; where there is no file, the message says what to do."""
+    """Results and model file may move together. If the file is missing, the message says what to do."""
     (folder / "begun").mkdir()
     (folder / "study.toml").rename(folder / "begun" / "study.toml")
     assert cli.main(["study", "run", str(folder / "begun" / "study.toml")]) == output.EXIT_SOME_FAILED
@@ -93,7 +93,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert "two &lt;links&gt;" in page
     assert f"{failed} of 300 samples failed" in page
     assert "The step is too long" in page or "not finite" in page
-    # it stands alone: nothing is fetched from anywhere
+    # the page is self-contained: it loads no other file
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     pictures = sorted(path.name for path in (folder / "out" / "report").iterdir())
     assert pictures == [
@@ -116,7 +116,7 @@ def test_the_command_line_prints_sensitivities(folder, capsys):
 
 
 def test_the_explained_share_of_variance_agrees_with_the_closed_form():
-    """Of y = x^2 + e, whose two terms are independent: var(x^2) / (var(x^2) + var(e)), which no correlation sees."""
+    """For y = x^2 + e it is var(x^2) / (var(x^2) + var(e)), while the correlation of x and y is zero."""
     rng = np.random.default_rng(0)
     x, e = rng.uniform(-1, 1, 40_000), rng.normal(0, 0.2, 40_000)
     expected = (4 / 45) / (4 / 45 + 0.04)

@@ -45,7 +45,7 @@ def test_moments_agree_with_a_two_pass_calculation(offset):
     moments = streamed(values, 999).moments["x"]
     assert moments.count[0] == 10_000
     assert abs(moments.mean[0] - values.mean()) <= 20 * EPS * max(1.0, offset)
-    # the numbers themselves are rounded to eps offset, which is all that a variance may lose
+    # the numbers are rounded to eps times the offset, which is the only error allowed in the variance
     assert abs(moments.variance[0] / values.var(ddof=1) - 1) <= 1e-12 + 100 * EPS * offset
     assert (moments.least[0], moments.greatest[0]) == (values.min(), values.max())
 
@@ -81,7 +81,7 @@ def test_quantiles_are_within_their_stated_error(case):
         ordered = np.sort(values)
         exact = ordered[int(np.ceil(p * values.size)) - 1]
         assert abs(found - exact) <= error * (1 + 1e-9)
-        # and the error that is stated is small: of the spread in the middle, of the distance far from it
+        # the stated error is small: relative to the spread in the middle, and to the distance far from it
         middle, spread = np.median(values[:BLOCK]), values[:BLOCK].std()
         assert error <= 0.004 * (spread + abs(exact - middle))
 
@@ -95,17 +95,17 @@ def test_a_histogram_counts_every_value():
     values = np.random.default_rng(3).normal(size=3000)
     counts, edges = streamed(values, 700).quantiles["x"].histogram(0)
     assert counts.sum() == 3000
-    # its ends hold the last few, which may lie far out
+    # the outermost bins contain the last few values, which may be far out
     assert np.quantile(values, 0.001) < edges[10]
     assert edges[0] < np.quantile(values, 0.002)
-    # of those that lie within a bin of an edge, 0.006 of 0.1 spreads, some are counted on its other side
+    # values within one bin of an edge (0.006 of 0.1 spreads) may be counted on the other side
     inner = np.histogram(values, edges)[0][2:-2]
     assert np.abs(counts[2:-2] - inner).sum() < 0.06 * 3000
 
 
 @pytest.mark.parametrize("before", [0.0, np.nan, 7.0])
 def test_quantiles_of_late_varying_values_are_within_their_error(before):
-    """The first blocks say nothing of where the numbers will be."""
+    """The first blocks do not show the range of later numbers."""
     late = np.random.default_rng(5).uniform(0.1, 0.6, 9000)
     values = np.concatenate([np.full(3000, before), late])
     quantiles = streamed(values, 1000).quantiles["x"]
@@ -134,7 +134,7 @@ def test_the_interval_of_the_failure_rate_agrees_with_wilson():
     low, high = proportion_interval(15, 148)
     assert (round(low, 4), round(high, 4)) == (0.0624, 0.1605)
     status = np.zeros(2000, np.int8)
-    status[:20], status[20:30] = 2, 4  # that an event stopped is no failure
+    status[:20], status[20:30] = 2, 4  # stopping at an event is not a failure
     statistics = streamed(np.zeros(2000), 300, status)
     assert statistics.failures == 20
     assert statistics.failure_rate() == (0.01, *proportion_interval(20, 2000))

@@ -1,4 +1,4 @@
-"""What wrenches come to at given states: for what is computed of a motion after it."""
+"""Compute the wrenches on bodies at the saved states of a trajectory, for its reactions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from ..chain import Model
 
 
-def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Wrenches (..., times, n, 6) on the bodies at positions q (..., times, nq) and times t, as `Model` takes them.
+def wrenches_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Compute the wrenches on bodies at positions q (..., times, nq) and times t (times,).
 
-    Force, and moment about the origin of the body's frame, in world axes.
+    Returns
+    -------
+    (..., times, n, 6) array, N and N m
+        Force, then moment about the origin of the body's frame, in world axes, as methods of `Model` take them.
     """
     found = np.zeros((*q.shape[:-1], model.n_bodies, 6))
     origins = model.body_poses(q).translation
@@ -25,15 +28,15 @@ def loads_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.
         if not isinstance(wrench, Wrench):
             continue
         i, pose = model.kernel_model.frame(wrench.frame).body, model.frame_poses(q, wrench.frame)
-        load = [
+        wrench_at = [
             np.stack([np.broadcast_to(signal(t), q.shape[:-1]) for signal in three_signals(name, given)], -1)
             for name, given in (("force", wrench.force), ("moment", wrench.moment))
         ]
         if wrench.axes == "body":
-            load = [np.einsum("...ij,...j->...i", pose.rotation, x) for x in load]
+            wrench_at = [np.einsum("...ij,...j->...i", pose.rotation, x) for x in wrench_at]
         point = np.asarray(wrench.point, np.float64)
-        point = point[..., None, :] if point.ndim > 1 else point  # of each sample, at all times
+        point = point[..., None, :] if point.ndim > 1 else point  # one for each sample, the same at all times
         arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origins[..., i, :]
-        found[..., i, :3] += load[0]
-        found[..., i, 3:] += load[1] + np.cross(arm, load[0])
+        found[..., i, :3] += wrench_at[0]
+        found[..., i, 3:] += wrench_at[1] + np.cross(arm, wrench_at[0])
     return found

@@ -1,0 +1,134 @@
+"""Writer for rbchain's own format; `native` describes the format and reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from ..actions.tables import table_of_drive
+from ..chain import Model
+from ..model.description import Description
+from ..model.joint import Composite, Planar, Prismatic, Revolute, Screw, Universal
+from ..model.limits import LIMITS, JointLimits
+from ..model.passive import PASSIVE_FIELDS, PassiveForces
+from ..model.visual import Visual
+from .native import ADDED, FORMAT
+
+
+def toml_of(model: Model) -> str:
+    """Return the text of the file of a model without batch axes."""
+    description = model.description
+    given = {"format": FORMAT, "name": description.name, "gravity": description.gravity.tolist()}
+    if description.fluid_density:
+        given["fluid_density"] = float(description.fluid_density)
+    if description.nonphysical_inertia != "refuse":
+        given["nonphysical_inertia"] = description.nonphysical_inertia
+    given["body"] = [_body_of(description, i, first) for i, first in enumerate(model.velocity_index)]
+    if description.drives:
+        given["drive"] = [table_of_drive(drive) for drive in description.drives]
+    frames = description.frames.items()
+    if frames:
+        given["frame"] = [
+            {"name": name}
+            | ({"body": description.body_names[frame.body]} if frame.body >= 0 else {})
+            | _placement_of(frame.pose.translation, frame.pose.rotation)
+            | _visuals_of(model.visuals.get(name, ()))
+            for name, frame in frames
+        ]
+    return tomli_w.dumps(given)
+
+
+def _placement_of(translation: np.ndarray, rotation: np.ndarray, key: str = "placement") -> dict[str, Any]:
+    found = {}
+    if translation.any():
+        found["translation"] = translation.tolist()
+    if (rotation != np.eye(3)).any():
+        found["rotation"] = rotation.tolist()
+    return {key: found} if found else {}
+
+
+def _body_of(description: Description, i: int, first: int) -> dict[str, Any]:
+    """Return the table of one body."""
+    dofs = slice(first, first + description.dof_counts[i])
+    body: dict[str, Any] = {"name": description.body_names[i]}
+    if description.parent[i] >= 0:
+        body["parent"] = description.body_names[description.parent[i]]
+    if description.joint_names[i] != body["name"]:
+        body["joint_name"] = description.joint_names[i]
+    body["joint"] = _joint_of(description, description.joint_types[i], dofs)
+    body |= _placement_of(description.placement_translation[i], description.placement_rotation[i])
+    xx, xy, xz, yy, yz, zz = description.inertia[i][np.triu_indices(3)].tolist()
+    measures: dict[str, Any] = {"mass": float(description.mass[i]), "cg": description.cg[i].tolist()}
+    measures["inertia"] = [xx, xy, xz, yy, yz, zz] if any((xy, xz, yz)) else [xx, yy, zz]
+    body |= {key: value for key, value in measures.items() if np.any(value)}
+    for key, default in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)):
+        body |= _of_dofs(key, getattr(description, key)[dofs], default)
+    passive: dict[str, Any] = {}
+    for key in PASSIVE_FIELDS:
+        passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(PassiveForces, key))
+    tables: dict[str, dict[str, Any]] = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
+    for column, key in enumerate(LIMITS):
+        tables["limits"] |= _of_dofs(key, description.limits[dofs, column], getattr(JointLimits, key))
+    return (
+        body
+        | {key: table for key, table in tables.items() if table}
+        | _visuals_of(description.visuals.get(body["name"], ()))
+    )
+
+
+def _visuals_of(visuals: Sequence[Visual]) -> dict[str, Any]:
+    """Return the tables of the visuals of a body."""
+    tables = []
+    for visual in visuals:
+        table = {"shape": visual.shape, "size": list(visual.size)}
+        table |= {"colour": list(visual.colour)} if visual.colour is not None else {}
+        table |= {"file": str(Path(visual.file).resolve())} if visual.file else {}
+        tables.append(table | _placement_of(visual.pose.translation, visual.pose.rotation))
+    return {"visual": tables} if tables else {}
+
+
+def _of_dofs(key: str, values: np.ndarray, default: float) -> dict[str, Any]:
+    """A number per degree of freedom; a single number if all are equal; nothing if all have the default."""
+    if (values == default).all():
+        return {}
+    return {key: float(values[0]) if (values == values[0]).all() else values.tolist()}
+
+
+def _joint_of(description: Description, kind: str, dofs: slice) -> dict[str, Any]:
+    axes, pitches = description.axis[dofs], description.pitch[dofs]
+    if kind in (Revolute.kind, Prismatic.kind):
+        return {"kind": kind, "axis": axes[0].tolist()}
+    if kind == Screw.kind:
+        return {"kind": kind, "axis": axes[0].tolist(), "pitch": float(pitches[0])}
+    if kind == Planar.kind:
+        return {"kind": kind, "axis": axes[2].tolist()}
+    if kind == Universal.kind:
+        return {"kind": kind, "first": axes[0].tolist(), "second": axes[1].tolist()}
+    if kind == Composite.kind:
+        parts = enumerate(description.dof_types[dofs])
+        return {
+            "kind": kind,
+            "joints": [
+                {"kind": part, "axis": axes[j].tolist()} | ({"pitch": float(pitches[j])} if part == Screw.kind else {})
+                for j, part in parts
+            ],
+        }
+    return {"kind": kind}
+
+
+def _immersion_of(description: Description, i: int) -> dict[str, Any]:
+    found = {}
+    for key, field in (("center", "buoyancy_center"), *((k, k) for k in ("volume", "strip_diameter", "strip_length"))):
+        value = getattr(description, field)[i]
+        if np.any(value):
+            found[key] = value.tolist()
+    for key in ("strip_drag", *ADDED, "linear_damping", "quadratic_damping"):
+        value = getattr(description, key)[i]
+        if np.any(value):
+            diagonal = value.ndim == 2 and (value == np.diag(np.diag(value))).all()
+            found[key] = np.diag(value).tolist() if diagonal else value.tolist()
+    return found | _placement_of(description.drag_translation[i], description.drag_rotation[i], "frame")
