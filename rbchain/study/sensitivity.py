@@ -68,9 +68,9 @@ def indices(
     >>> study = rb.Study(
     ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
     ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
-    ...     measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link1", "axis": "y", "over": "min"}],
+    ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
     ... )
-    >>> study.sensitivity("lowest", samples=16).parameter.values.tolist()
+    >>> study.sensitivity("angle", samples=16).parameter.values.tolist()
     ['q[link1]']
     """
     import xarray
