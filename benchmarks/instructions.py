@@ -168,6 +168,7 @@ def main():
         if not shutil.which(program):
             sys.exit(f"{program} is not installed; install valgrind, gcc and binutils")
     with tempfile.TemporaryDirectory() as cache:
+        os.environ["RBCHAIN_MACHINE_CODE"] = "x86-64-v3"  # valgrind does not know AVX-512
         os.environ["NUMBA_CACHE_DIR"] = cache  # Numba keeps the object code only after a new compilation
         import llvmlite
         import numba

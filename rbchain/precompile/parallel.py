@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,36 +20,63 @@ from .signatures import Signature
 MOST_PER_PROCESS = 16
 
 
+class Worker:
+    """A process that compiles the drivers that it reads."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        # a file for its errors, because nobody empties a second pipe while it compiles
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `compile` closes it
+        command = [sys.executable, "-m", "rbchain.precompile.worker"]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=self._errors)
+
+    def compile(self, group: Sequence[Signature], advance: Callable[[Signature], object]) -> dict[Signature, Path]:
+        """Compile drivers, and wait for the end of the process; returns their files."""
+        files = {}
+        with self._errors, self.process as process:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(pickle.dumps(group))
+            process.stdin.close()
+            for signature, line in zip(group, process.stdout, strict=False):
+                files[signature] = Path(line.decode().rstrip("\n"))
+                advance(signature)
+            process.wait()
+            self._errors.seek(0)
+            problem = self._errors.read().decode(errors="replace").strip()
+        if len(files) < len(group):
+            raise RbchainError(f"the driver {group[len(files)].name} cannot be compiled: {problem}")
+        return files
+
+
 class Workers:
     """The processes that compile; another thread may stop them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Worker] = set()
         self._stopped = False
 
-    def start(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        """A new process that compiles what it reads; RbchainError once they are stopped."""
-        command = [sys.executable, "-m", "rbchain.precompile.worker"]
-        pipe = subprocess.PIPE
+    def compile(
+        self, group: Sequence[Signature], environment: dict[str, str], advance: Callable[[Signature], object]
+    ) -> dict[Signature, Path]:
+        """Compile drivers in a new process; RbchainError if they cannot be compiled, or once all are stopped."""
         with self._lock:
             if self._stopped:
                 raise RbchainError("the compilation was stopped")
-            worker = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+            worker = Worker(environment)
             self._running.add(worker)
-        return worker
-
-    def forget(self, worker: subprocess.Popen[bytes]) -> None:
-        """A process has ended."""
-        with self._lock:
-            self._running.discard(worker)
+        try:
+            return worker.compile(group, advance)
+        finally:
+            with self._lock:
+                self._running.discard(worker)
 
     def stop(self) -> None:
         """End all processes, and let no new one start."""
         with self._lock:
             self._stopped = True
             for worker in self._running:
-                worker.kill()
+                worker.process.kill()
 
 
 def compile_signatures(
@@ -90,7 +118,7 @@ def compile_signatures(
     own, files = workers or Workers(), dict[Signature, Path]()
 
     def compile_group(group: Sequence[Signature]) -> None:
-        files.update(_compile_group(group, own.start(environment), own, advance))
+        files.update(own.compile(group, environment, advance))
 
     with ThreadPoolExecutor(processes) as pool:
         jobs = [pool.submit(compile_group, group) for group in groups(signatures, processes)]
@@ -118,25 +146,3 @@ def groups(signatures: Sequence[Signature], processes: int) -> list[list[Signatu
         found.remove(longest)
         found += [longest[::2], longest[1::2]]
     return sorted(found, key=len, reverse=True)
-
-
-def _compile_group(
-    group: Sequence[Signature],
-    worker: subprocess.Popen[bytes],
-    workers: Workers,
-    advance: Callable[[Signature], object],
-) -> dict[Signature, Path]:
-    """The files of the drivers that a process compiles."""
-    files = {}
-    with worker:
-        assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None
-        worker.stdin.write(pickle.dumps(group))
-        worker.stdin.close()
-        for signature, line in zip(group, worker.stdout, strict=False):
-            files[signature] = Path(line.decode().rstrip("\n"))
-            advance(signature)
-        problem = worker.stderr.read().decode(errors="replace").strip()
-    workers.forget(worker)
-    if len(files) < len(group):
-        raise RbchainError(f"the driver {group[len(files)].name} cannot be compiled: {problem}")
-    return files

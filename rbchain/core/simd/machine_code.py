@@ -55,12 +55,16 @@ BUILD = digest_of(
     [config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT, config.USING_SVML],
     os.environ.get("RBCHAIN_LANE_WIDTH", ""),
 )
+
+
+def _host():
+    """The processor and its features that Numba compiles for, which NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may set."""
+    features = llvm.get_host_cpu_features().flatten() if config.CPU_FEATURES is None else config.CPU_FEATURES
+    return config.CPU_NAME or llvm.get_host_cpu_name(), features
+
+
 #: Identifies the processors that the code of this process is compiled for.
-TARGET = (
-    LEVEL
-    if LEVEL != NATIVE
-    else f"native-{digest_of(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())[:8]}"
-)
+TARGET = LEVEL if LEVEL != NATIVE else f"native-{digest_of(*_host())[:8]}"
 
 #: The file that holds the code of each driver that this process has loaded or compiled, by the driver's Python function
 #: and the types of its arguments.
@@ -114,7 +118,7 @@ class Lock:
     """Lets one process compile a driver while others that need the same code wait for it."""
 
     def __init__(self):
-        self._file = None
+        self._file, self._taken = None, False
 
     def take(self, path, driver):
         """Take the lock at a path; returns whether another process had it, which may have compiled the driver since.
@@ -128,20 +132,24 @@ class Lock:
             self._file = path.open("w")
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return False
+                waited = False
             except BlockingIOError:
                 with progress(f"Waiting for another process, which compiles {driver}"):
                     fcntl.flock(self._file, fcntl.LOCK_EX)
-                return True
+                waited = True
+            self._taken = True
+            return waited
         except OSError:
             self.release()
             return False
 
     def release(self):
         """Let the waiting processes go on."""
-        if self._file is not None:
-            # while the lock is held: a process that opens the file later finds the machine code
+        if self._file is None:
+            return
+        if self._taken:
             with contextlib.suppress(OSError):
-                os.unlink(self._file.name)
-            self._file.close()
-            self._file = None
+                os.unlink(self._file.name)  # a process that opens it later finds the machine code
+                fcntl.flock(self._file, fcntl.LOCK_UN)  # closing is not enough if a forked child has the file too
+        self._file.close()
+        self._file, self._taken = None, False

@@ -9,9 +9,9 @@ import warnings
 from pathlib import Path
 
 import llvmlite.binding as llvm
-from numba import _dynfunc
+from numba import _dynfunc, types
 from numba.core import compiler, sigutils
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
@@ -98,6 +98,10 @@ class KernelDispatcher(CPUDispatcher):
 # --- drivers: Python calls them ---------------------------------------------------------------------------------------
 
 
+#: How long the drivers of a module take to compile, on a core of 2.5 GHz.
+TYPICAL_SECONDS = {"trajectories": 20, "dynamics": 8, "derivatives": 12, "matrices": 6, "motion": 4}
+
+
 class _LevelCodegen(JITCPUCodegen):
     """Numba's code generator for a level instead of the host."""
 
@@ -153,41 +157,48 @@ class MachineCodeCache(FunctionCache):
     """
 
     def __init__(self, function):
-        super().__init__(function)
+        self._is_installed = Path(function.__code__.co_filename).parent == machine_code.PACKAGE / "drivers"
+        try:
+            super().__init__(function)
+        except RuntimeError:  # no folder can be written, or the function is in no file
+            if not self._is_installed:
+                raise
+            self._impl, self._cache_path = CompileResultCacheImpl.__new__(CompileResultCacheImpl), None
         self.compiling = contextlib.ExitStack()
         self._driver = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self._is_installed = Path(function.__code__.co_filename).parent == machine_code.PACKAGE / "drivers"
 
     def _key(self, sig, codegen):
         determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig)]
         if not self._is_installed:  # the user's own file and what its closure holds determine the code too
-            determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2]]
+            determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2], _fields(sig)]
         return machine_code.digest_of(*determining)
 
-    def _path(self, key):
-        return Path(self.cache_path, machine_code.file_name(self._driver, key))
+    def _files(self, key):
+        """Where the code with a key may be: in the package, and in the user's cache if there is one."""
+        name = machine_code.file_name(self._driver, key)
+        installed = [machine_code.INSTALLED / name] if self._is_installed else []
+        return installed, [] if self.cache_path is None else [Path(self.cache_path, name)]
 
     def load_overload(self, sig, target_context):
         """As in Numba: the compiled function for this signature, or None if it must be compiled."""
         sig = sigutils.normalize_signature(sig)[0]
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
-        found = self._load(sig, key, target_context)
-        if found is None:
+        installed, cached = self._files(key)
+        found = self._load(sig, key, target_context, [*installed, *cached])
+        for file in cached if found is None else ():
             lock = machine_code.Lock()
             self.compiling.callback(lock.release)
-            if lock.take(self._path(key).with_suffix(".lock"), self._driver):
-                found = self._load(sig, key, target_context)
+            if lock.take(file.with_suffix(".lock"), self._driver):
+                found = self._load(sig, key, target_context, cached)
         if found is None:
             if machine_code.before_compiling is not None:
                 machine_code.before_compiling(self._py_func, sig)
-            text = f"Compiling {self._driver}, once: later processes load it from {self.cache_path}"
-            self.compiling.enter_context(progress(text))
+            self.compiling.enter_context(progress(self._announcement()))
         return found
 
-    def _load(self, sig, key, target_context):
-        path = self._path(key)
-        for file in (*([machine_code.INSTALLED / path.name] if self._is_installed else ()), path):
+    def _load(self, sig, key, target_context, files):
+        for file in files:
             try:
                 content = machine_code.unpacked(key, file.read_bytes())
                 found = self._impl.rebuild(target_context, content)
@@ -203,11 +214,11 @@ class MachineCodeCache(FunctionCache):
 
     def save_overload(self, sig, data):
         """As in Numba: keep a compiled function in the user's cache."""
-        if not self._impl.check_cachable(data):
+        if self.cache_path is None or not self._impl.check_cachable(data):
             return
         sig = sigutils.normalize_signature(sig)[0]
         key = self._key(sig, data.codegen)
-        path = self._path(key)
+        _, (path,) = self._files(key)
         content = self._impl.reduce(data)
         if self._is_installed:
             content = _without_bitcode(content, data.library)
@@ -221,8 +232,24 @@ class MachineCodeCache(FunctionCache):
                 stacklevel=2,
             )
 
+    def _announcement(self):
+        seconds = TYPICAL_SECONDS.get(self._driver.partition(".")[0])
+        time = "" if seconds is None else f" (about {seconds} s)"
+        if self.cache_path is None:
+            return f"Compiling {self._driver}{time}; set NUMBA_CACHE_DIR to a folder that can be written, to keep it"
+        return f"Compiling {self._driver}{time}; later processes load it from {self.cache_path}"
+
     def _warn(self, problem):
         warnings.warn(f"{problem}; rbchain does not execute it and compiles {self._driver} again", stacklevel=2)
+
+
+def _fields(sig):
+    """Names of the fields of NamedTuples among some types, at any depth: the names of their types leave them out."""
+    return [
+        (str(getattr(kind, "instance_class", "")), getattr(kind, "fields", ()), _fields(kind.types))
+        for kind in sig
+        if isinstance(kind, types.BaseTuple)
+    ]
 
 
 def _without_bitcode(content, library):
