@@ -66,6 +66,9 @@ def test_the_page_on_the_architecture_names_every_package_and_its_diagram_draws_
     packages |= {f"core.{path.name}" for path in (REPOSITORY / "rbchain/core").glob("[a-z]*")}
     assert named == packages
     assert drawn | diagram["COMMON"] == packages
+    files = re.findall(r"`([\w/]+/[\w/]+\.py)`", page)
+    assert len(files) > 10
+    assert not [file for file in files if not any((REPOSITORY / top / file).exists() for top in ("", "rbchain"))]
 
 
 def test_every_test_named_on_the_accuracy_page_exists():
