@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import StateError, Status
+from .misspelt import did_you_mean
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
         unknown = [name for name in joints if name not in by_name]
         if isinstance(joints, str) or unknown or not len(joints):
             some = ", ".join(map(repr, list(by_name)[:6])) + (", ..." if len(by_name) > 6 else "")
-            raise StateError(f"joints is {joints!r}; expected a list of names of moving joints: {some}")
+            suggestion = did_you_mean(unknown[0], by_name) if unknown and not isinstance(joints, str) else ""
+            raise StateError(f"joints is {joints!r}; expected a list of names of moving joints: {some}{suggestion}")
         chosen = [by_name[name] for name in joints]
     return Selection(
         [k for i in chosen for k in range(first_q[i], first_q[i + 1])],

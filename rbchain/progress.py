@@ -190,7 +190,9 @@ class _Terminal:
         with self.lock:
             if _Terminal.lines == 0:
                 columns = ("{task.description}", bars.BarColumn(), "{task.fields[details]}", bars.TimeRemainingColumn())
-                _Terminal.shared = bars.Progress(*columns, console=Console(stderr=True))
+                # sys.stdout is left alone: the main thread may replace it at the same time
+                redirect: Any = {"redirect_stdout": False, "redirect_stderr": False}
+                _Terminal.shared = bars.Progress(*columns, console=Console(stderr=True), **redirect)
                 _Terminal.shared.start()
             _Terminal.lines += 1
         self.task = self.shared.add_task(self._plain(work.description), total=work.total, details="")

@@ -273,6 +273,11 @@ class Trajectory(SuggestsAttributes):
         -------
         list of Path
             The files written.
+
+        Warns
+        -----
+        UserWarning
+            If `show` contains "reactions" but they are not known, or if only the first and last states were saved.
         """
         from .view.film import film
 

@@ -451,7 +451,7 @@ def test_pictures_of_many_bodies_have_few_triangles():
 
 
 def test_near_triangles_hide_far_ones():
-    """A red plate between the camera and a blue one hides it, whatever order the bodies have."""
+    """A red plate between the camera and a blue one hides it, in both orders of the bodies."""
     for order in (("red", "blue"), ("blue", "red")):
         builder = rb.ModelBuilder()
         for name in order:
