@@ -73,6 +73,12 @@ def driver_and_settings(
     if method in FIXED_STEP_METHODS:
         if step is None:
             raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
+        for name, tolerance in (("rtol", rtol), ("atol", atol)):
+            if tolerance is not None:
+                raise StateError(
+                    f'{name} is {tolerance!r}, but method "{method}" has steps of fixed length and controls no error; '
+                    f'expected None. Set step, or use method "rk45"'
+                )
         step = finite_number("step", step, StateError, above=0.0)
         longest = np.diff(times).max()
         if longest > MAX_FIXED_STEPS * step:

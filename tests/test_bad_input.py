@@ -75,6 +75,14 @@ def test_simulate_refuses_a_quaternion_without_unit_length():
         model.simulate(q, qd, 1.0)
 
 
+@pytest.mark.parametrize("tolerance", ["rtol", "atol"])
+@pytest.mark.parametrize("method", ["rk4", "implicit"])
+def test_methods_with_fixed_steps_refuse_tolerances(method, tolerance):
+    model = rb.Model.serial_chain(1)
+    with pytest.raises(rb.StateError, match=f'{tolerance} is 1e-06, but method "{method}" has steps of fixed length'):
+        model.simulate([0.0], [0.0], 1.0, method=method, step=0.1, **{tolerance: 1e-6})
+
+
 # --- shapes and types -------------------------------------------------------------------------------------------------
 
 

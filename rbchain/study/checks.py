@@ -26,6 +26,12 @@ def check_settings(nominal: Nominal) -> None:
             f"simulate.step is {simulate.step}, but method 'rk45' chooses its own steps; remove step, or set "
             "method to 'rk4' or 'implicit'"
         )
+    tolerances = sorted({"rtol", "atol"} & simulate.model_fields_set)
+    if simulate.method != "rk45" and tolerances:
+        raise StudyError(
+            f"simulate.{tolerances[0]} is {getattr(simulate, tolerances[0])}, but method {simulate.method!r} has steps "
+            f"of fixed length and controls no error; remove {' and '.join(tolerances)}, or set method to 'rk45'"
+        )
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
     settings = simulate.settings() | {"save_at": nominal.times}
     call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)

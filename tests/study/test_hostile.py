@@ -311,6 +311,7 @@ WRONG_FOR_THE_MODEL = [
         {"simulate": {"duration": 0.1, "step": 0.1}},
         "simulate.step is 0.1, but method 'rk45' chooses its own steps; remove step",
     ),
+    (motion(rtol=1e-6), "simulate.rtol is 1e-06, but method 'rk4' has steps of fixed length .*; remove rtol, or set"),
     (motion(step=1e-30), r"simulate: step is 1e-30 s, which makes more than 1e\+12 steps .*; expected a longer step"),
     (motion(q=[1.0, 2.0, 3.0]), "simulate.q is .*; expected one number, or 2 numbers"),
     (motion(qd=np.inf), "simulate.qd is .*; expected finite numbers"),
