@@ -1,6 +1,6 @@
-"""Compute M, C, g and J of the three-link arm of a manipulator calculator, and hold it against an external force.
+"""Compute M, C, g and J of a three-link arm, and the actuator torques that hold it against an external force.
 
-Writes three_link_arm.png.
+The arm is an example of the MATLAB manipulator calculator (docs/migration/matlab.md). Writes three_link_arm.png.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Compute M, C, g and J of the two-link arm of an underwater-manipulator calculator, in air and in water.
+"""Compute M, C, g and J of a two-link arm in air and in water, and simulate it with a wrench at the end effector.
 
-Writes two_link_arm.png.
+The arm is an example of the MATLAB manipulator calculator (docs/migration/matlab.md). Writes two_link_arm.png.
 """
 
 import numpy as np
