@@ -49,7 +49,7 @@ class Model(
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
 
     `ModelBuilder.build`, `rbchain.load` and `Model.serial_chain` return models. Bodies are numbered in the order in
-    which they were added, parents first. A body on a fixed joint is merged into the body that carries it, and its name
+    which they were added, parents first. A body on a fixed joint is merged into its parent body, and its name
     becomes a frame.
 
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
@@ -161,7 +161,7 @@ class Model(
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `PassiveForces` and
             `Immersion`. Each has the shape of the attribute of that name, or the batch axes in front of it. All fields
-            with batch axes must have the same batch shape. Each field changes alone: a new mass does not change the
+            with batch axes must have the same batch shape. The other fields keep their values: a new mass does not change the
             inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
             `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)

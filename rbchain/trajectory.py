@@ -35,6 +35,7 @@ class Trajectory(SuggestsAttributes):
     Attributes
     ----------
     t : (times,) array, s
+        Saved times.
     q, qd : (..., times, nq), (..., times, nv) arrays
         Positions and velocities at these times; NaN after the end of a sample that ended early.
     status : (...) array of int

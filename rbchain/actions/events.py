@@ -14,7 +14,7 @@ from ..misspelt import SuggestsAttributes
 
 @dataclass(frozen=True, eq=False)
 class Event(SuggestsAttributes):
-    """A joint passes a value, or a function of the state changes its sign.
+    """A time at which a joint passes a value, or a function of the state changes its sign.
 
     Give either `joint` or `function`.
 

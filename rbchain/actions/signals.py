@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Signal(SuggestsAttributes):
-    """A number over time: a polynomial or polynomial pieces, plus sines.
+    """A function of time: a polynomial or a piecewise polynomial, plus sines.
 
     `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
     signal also accept a number, an array with one number for each sample, or a piecewise polynomial of SciPy

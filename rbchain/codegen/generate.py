@@ -32,7 +32,7 @@ def generate(
     frame: str | None = None,
     point: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> str:
-    """Generate stand-alone source code of functions of this model. It needs no other code.
+    """Generate stand-alone source code that computes functions of this model.
 
     rbchain runs its kernels in plain Python on symbolic numbers that record every operation. The parameters of the
     model become constants in the code. The generated functions do not detect singular mechanisms, and quaternions must

@@ -125,7 +125,7 @@ class Dynamics(Attributes):
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the unknown forces and accelerations, if either is given for each degree of freedom.
+        """Compute the unknown joint forces and accelerations, where one of the two is given for each degree of freedom.
 
         Parameters
         ----------

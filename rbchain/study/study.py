@@ -266,7 +266,7 @@ class Study(SuggestsAttributes):
         return store.dataset()
 
     def sample(self, k: int, save_at: npt.ArrayLike = 201) -> tuple[dict[str, float], Model, Trajectory]:
-        """Simulate sample k alone, as in the study.
+        """Simulate sample k again, with the same parameters and initial state as in the study.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class Study(SuggestsAttributes):
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 
     def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike = 101) -> Trajectory:
-        """Simulate some samples, for instance to look at them with `study.motions().view()`.
+        """Simulate some samples, for example to show them with `study.motions().view()`.
 
         Parameters
         ----------
