@@ -54,11 +54,12 @@ class Model(
 
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
     `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
-    and nv differ only by the quaternions of free and spherical joints. Results have the shape of the batch.
+    and nv differ only because of the quaternions of free and spherical joints. Results have the shape of the batch.
 
-    If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. This happens for
-    a singular position, a sample without inertia, or a state that is not finite. Accelerations and inverses are then
-    NaN as a whole; other results only where they depend on the number that is not finite.
+    If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. The cause can be
+    a singular position, a body without inertia, or a state that is not finite. All accelerations of the sample, and
+    all entries of inverse matrices, are then NaN. Of its other results, only the numbers that depend on the value that
+    is not finite are NaN.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class Model(
         inertia : Inertia, optional
             Inertia of each link, instead of that of a thin rod.
         gravity : (3,) array, m/s^2
-            In world axes. The default is along -y, so that the links, which turn about z, swing. The default of
+            In world axes. The default is along -y, so that the links swing about their z axes. The default of
             `ModelBuilder` and of files, (0, 0, -9.81), would not move them.
         name : str
             Name of the model.
@@ -161,8 +162,8 @@ class Model(
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `PassiveForces` and
             `Immersion`. Each has the shape of the attribute of that name, or the batch axes in front of it. All fields
-            with batch axes must have the same batch shape. The other fields keep their values: a new mass does not change the
-            inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+            with batch axes must have the same batch shape. The other fields keep their values: a new mass does not
+            change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
             `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
             lists (..., n), which also set `mass` and `cg`.

@@ -92,8 +92,8 @@ class Trajectory(SuggestsAttributes):
     def reactions(self) -> np.ndarray:
         """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
-        They are those of `Model.joint_reactions`, and include the wrenches of the simulation. Raises StateError if a
-        fluid damps the motion or a current flows, because only the integrator knows these forces.
+        They are the results of `Model.joint_reactions`, with the wrenches of the simulation. Raises StateError if the
+        simulation has drag or a current, because the trajectory does not contain these forces.
 
         Examples
         --------

@@ -23,6 +23,7 @@ class Wrench(SuggestsAttributes):
     frame : str
         Name of a body, or of a frame on fixed joints.
     force, moment : three Signals or numbers, or (..., 3) array, N and N m
+        Components along `axes`.
     point : (3,) or (..., 3) array, m
         Point of application of the force, in the axes of `frame`, from its origin.
     axes : "world" or "body"

@@ -109,7 +109,7 @@ class Reactions(Attributes):
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Compute the power of the joint forces and wrenches, which is the rate of the mechanical energy.
+        """Compute the power of the joint forces and wrenches, which is the time derivative of the mechanical energy.
 
         Parameters
         ----------

@@ -43,8 +43,8 @@ class TangentSpace(Attributes):
 
         Notes
         -----
-        Pinocchio's `integrate` gives the same, but the negative quaternion after more than half a turn. MuJoCo
-        integrates the translation and the rotation of a free joint separately.
+        Pinocchio's `integrate` returns the same positions, but the quaternion has the opposite sign after more than
+        half a turn. MuJoCo integrates the translation and the rotation of a free joint separately.
 
         Examples
         --------
