@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .camera import Camera
 from .scene import CENTER, GHOST, REACTION, TRAIL, Scene, tips_of
-from .shapes import SEGMENTS, Shape, ellipsoids_of, shapes_of
+from .shapes import Shape, ellipsoids_of, shapes_of
 
 DPI = 100
 AXES = ("#d04030", "#30a040", "#3060d0")
@@ -31,11 +30,11 @@ class Painting:
         from ..figure import Figure
 
         self.scene, self.layers = scene, layers
-        segments = self._segments(scene.camera((), layers), size)
-        bodies = shapes_of(scene.model, segments)
+        pixel = 2 * scene.camera((), layers).half_height / min(size)
+        bodies = shapes_of(scene.model, pixel)
         self.camera = scene.camera(bodies, layers)
         shapes = bodies if "bodies" in layers else []
-        shapes = shapes + ellipsoids_of(scene.model) if "ellipsoids" in layers else shapes
+        shapes = shapes + ellipsoids_of(scene.model, pixel) if "ellipsoids" in layers else shapes
         self.surfaces = _Surfaces(shapes)
         self.figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI)
         self.axes: Any = self.figure.add_axes((0, 0, 1, 1))
@@ -49,11 +48,6 @@ class Painting:
             artist.remove()
         self.drawn = [*self._ghosts(frame), *self._trails(frame), *self._bodies(frame), *self._marks(frame)]
         return self.drawn
-
-    def _segments(self, camera: Camera, size: tuple[int, int]) -> int:
-        """Even number of segments whose outline is less than half a pixel off that of a round joint."""
-        pixels = 1.5 * self.scene.sizes.thickness * min(size) / (2 * camera.half_height)
-        return int(np.clip(2 * np.ceil(np.pi / 2 * np.sqrt(pixels)), 6, SEGMENTS))
 
     def _set_up(self, size: tuple[int, int]) -> None:
         half = MARGIN * self.camera.half_height * np.array(size) / min(size)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..model.visual import Visual
 
 LINK, JOINT, STRUCTURE, ELLIPSOID = (0.36, 0.55, 0.78), (0.95, 0.62, 0.22), (0.72, 0.74, 0.77), (0.85, 0.3, 0.35)
-SEGMENTS = 20
+MIN_SEGMENTS, MAX_SEGMENTS = 6, 20  # around round shapes
 THICKEST, THINNEST = 0.02, 0.003  # radius of a link, relative to the extent of the mechanism
 
 
@@ -68,8 +68,19 @@ def sizes_of(model: Model) -> Sizes:
     return Sizes(extent, float(np.clip(thickness, THINNEST * extent, THICKEST * extent)))
 
 
-def shapes_of(model: Model, segments: int = SEGMENTS) -> list[Shape]:
-    """Shapes of the bodies of a model that is not a batch, with so many segments around round ones.
+def segments_of(radius: float, pixel: float) -> int:
+    """Even number of segments with which the outline of a circle is at most half a pixel wrong.
+
+    `pixel` is the size of a pixel, m, where the mechanism is; 0 if the picture can be enlarged.
+    """
+    if pixel == 0.0:
+        return MAX_SEGMENTS
+    # a chord of the angle 2 pi / n is at most radius (pi / n)^2 / 2 off the arc
+    return int(np.clip(2 * np.ceil(np.pi / 2 * np.sqrt(radius / pixel)), MIN_SEGMENTS, MAX_SEGMENTS))
+
+
+def shapes_of(model: Model, pixel: float = 0.0) -> list[Shape]:
+    """Shapes of the bodies of a model that is not a batch, as fine as `segments_of` says.
 
     Warns
     -----
@@ -83,7 +94,7 @@ def shapes_of(model: Model, segments: int = SEGMENTS) -> list[Shape]:
     for name, visuals in model.visuals.items():
         body, pose = places[name]
         for visual in visuals:
-            shape = _shape_of_visual(visual, body, pose, segments, missing)
+            shape = _shape_of_visual(visual, body, pose, pixel, missing)
             if shape is not None:
                 found.append(shape)
     if missing:
@@ -91,7 +102,7 @@ def shapes_of(model: Model, segments: int = SEGMENTS) -> list[Shape]:
     seen, sizes = {shape.body for shape in found}, sizes_of(model)
     for i in range(model.n_bodies):
         if i not in seen:
-            found += _substitutes(model, i, sizes, segments)
+            found += _substitutes(model, i, sizes, pixel)
     return found
 
 
@@ -102,9 +113,9 @@ def _placed(
     return Shape(body, vertices @ rotation.T + translation, faces, tuple(colour), opacity)
 
 
-def _shape_of_visual(visual: Visual, body: int, pose: Pose | None, segments: int, missing: list[str]) -> Shape | None:
+def _shape_of_visual(visual: Visual, body: int, pose: Pose | None, pixel: float, missing: list[str]) -> Shape | None:
     """Shape of a visual; None for a mesh file that cannot be read, which is added to `missing`."""
-    mesh = (*_solid(visual, segments), True) if visual.shape != "mesh" else _from_file(visual, missing)
+    mesh = (*_solid(visual, pixel), True) if visual.shape != "mesh" else _from_file(visual, missing)
     if mesh is None:
         return None
     vertices, faces, closed = mesh
@@ -114,8 +125,9 @@ def _shape_of_visual(visual: Visual, body: int, pose: Pose | None, segments: int
     return Shape(body, vertices, faces, tuple(colour), float(opacity), closed)
 
 
-def _solid(visual: Visual, segments: int) -> Mesh:
+def _solid(visual: Visual, pixel: float) -> Mesh:
     size = visual.size
+    segments = segments_of(size[0] if visual.shape in ("cylinder", "capsule") else max(size), pixel)
     if visual.shape == "box":
         return box(size)
     if visual.shape == "cylinder":
@@ -157,7 +169,7 @@ def ends_of(model: Model, i: int) -> np.ndarray:
     return points[points.any(axis=1)]
 
 
-def _substitutes(model: Model, i: int, sizes: Sizes, segments: int) -> list[Shape]:
+def _substitutes(model: Model, i: int, sizes: Sizes, pixel: float) -> list[Shape]:
     """Shapes for a body without visuals: a capsule to each of its ends, or the box of its inertia, and its joint."""
     thickness = sizes.thickness
     ends = ends_of(model, i)
@@ -165,13 +177,15 @@ def _substitutes(model: Model, i: int, sizes: Sizes, segments: int) -> list[Shap
     found = []
     for end, length in zip(ends, lengths, strict=True):
         radius = min(thickness, max(0.25 * length, THINNEST * sizes.extent))
-        found.append(_placed(i, capsule(radius, length, segments), _rotation_of_z_to(end / length), end / 2, LINK))
+        mesh = capsule(radius, length, segments_of(radius, pixel))
+        found.append(_placed(i, mesh, _rotation_of_z_to(end / length), end / 2, LINK))
     if not found and model.mass[i] > 0.0:
         edges, axes = box_of_inertia(model.mass[i], model.inertia[i])
         found.append(_placed(i, box(np.clip(edges, 2 * thickness, sizes.extent)), axes, model.cg[i], LINK))
     kind, axis = model.joint_types[i], model.axis[model.velocity_index[i]]
     room = max(0.25 * lengths.max(), THINNEST * sizes.extent) if len(ends) else thickness
     size = 1.5 * min(thickness, room)
+    segments = segments_of(size, pixel)
     if kind in ("revolute", "screw"):
         mesh = cylinder(size, 2.2 * size, segments)
     elif kind == "prismatic":
@@ -201,14 +215,15 @@ def box_of_inertia(mass: float, inertia: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / mass, 0.0)), axes
 
 
-def ellipsoids_of(model: Model, segments: int = SEGMENTS) -> list[Shape]:
+def ellipsoids_of(model: Model, pixel: float = 0.0) -> list[Shape]:
     """For each body with mass, the homogeneous ellipsoid that has its mass and inertia.
 
     Its axes are at least somewhat thicker than the links and at most as long as the mechanism.
     """
-    found, sizes, (vertices, faces) = [], sizes_of(model), ball(segments)
+    found, sizes = [], sizes_of(model)
     for i in np.flatnonzero(model.mass > 0.0):
         edges, axes = box_of_inertia(model.mass[i], model.inertia[i])
         semi_axes = np.clip(edges * np.sqrt(5.0 / 12.0), 1.3 * sizes.thickness, sizes.extent / 2)
+        vertices, faces = ball(segments_of(semi_axes.max(), pixel))
         found.append(_placed(int(i), (vertices * semi_axes, faces), axes, model.cg[i], ELLIPSOID, 0.45))
     return found
