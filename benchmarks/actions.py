@@ -2,8 +2,8 @@
 
     taskset -c 0 python benchmarks/actions.py
 
-Simulates a batch of serial chains of 7 revolute joints with general placements. All cases run in turns; the times are
-medians.
+Simulates a batch of serial chains of 7 revolute joints with general placements. All cases run alternately; the times
+are medians.
 """
 
 import platform

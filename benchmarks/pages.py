@@ -242,7 +242,7 @@ def write(kept, folder):
         "# Results of the race",
         "",
         "`python benchmarks/race.py` measured these times per sample. `ports/README.md` describes the programs.",
-        "All ran in turns on one core, unless a table states the number of threads. Times are medians. Numbers",
+        "All ran alternately on one core, unless a table states the number of threads. Times are medians. Numbers",
         "in brackets are multiples of the time of rbchain. Slow programs computed fewer samples.",
         "",
         "<!-- tables -->",

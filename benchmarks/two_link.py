@@ -2,7 +2,7 @@
 
     taskset -c 0 python benchmarks/two_link.py
 
-Each call computes the accelerations of a batch on one core. All programs run in turns; the times are medians.
+Each call computes the accelerations of a batch on one core. All programs run alternately; the times are medians.
 """
 
 import math
