@@ -41,7 +41,7 @@ class Event(SuggestsAttributes):
 
     Notes
     -----
-    rbchain locates events on the dense output of the integrator, to 1e-11 s. If an event occurs twice within one step,
+    rbchain locates events on the interpolant of the step, to 1e-11 s. If an event occurs twice within one step,
     both may be missed.
 
     Examples

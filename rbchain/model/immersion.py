@@ -58,7 +58,7 @@ class Immersion(SuggestsAttributes):
     frame : Pose
         Frame of the matrices and of the cylinder, in the body's frame.
     strip_diameter, strip_length : float, m
-        Size of a slender cylinder along z of `frame`, with its centre at the origin. Each strip of length ds feels the
+        Size of a slender cylinder along z of `frame`, with its centre at the origin. Each strip of length ds has the
         drag - density / 2 strip_drag strip_diameter abs(v) v ds, where v is the velocity of the strip normal to the
         axis (strip theory; Morison et al. 1950).
     strip_drag : float
