@@ -20,6 +20,9 @@ from .model.precision import parameters_and_variation
 from .model.topology import dofs_of, topology_of
 from .real_arrays import excerpt
 
+#: The point of a frame in `Model.jacobian` if none is given, m.
+ORIGIN = (0.0, 0.0, 0.0)
+
 
 class KernelArrays:
     """A mechanism as arrays for the kernels.
@@ -47,6 +50,7 @@ class KernelArrays:
         self.topology = topology_of(description)
         self.batch_shape = batch_shape_of(description)
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
+        self._origins: dict[str, tuple[tuple[int, int, float, float, float]]] = {}
         for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
 
@@ -115,6 +119,15 @@ class KernelArrays:
         The dof is the last one of the body that carries the frame, or nv for the world. The coordinates, in m, are in
         the axes of that body.
         """
+        if point is not ORIGIN or relative_to is not None or type(frame) is not str:
+            return self._observed_point(frame, point, relative_to)
+        if frame not in self._origins:
+            self._origins[frame] = self._observed_point(frame, point, None)
+        return self._origins[frame]
+
+    def _observed_point(
+        self, frame: str, point: npt.ArrayLike, relative_to: str | None
+    ) -> tuple[tuple[int, int, float, float, float]]:
         dof, place = self._dof_and_point(frame, vector3(point, "point"))
         observer = self.nv if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
         x, y, z = place.tolist()

@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .arguments import FLOAT64, StateArguments, as_array, check_out, copied_to, precision_of
+from .core.simd.jit import machine_code_of
 from .core.simd.levels import LANE_WIDTHS
-from .core.tree.layout import Variation
 from .drivers import threads
 from .drivers.blocks import memory_size
+from .drivers.single_states import UNCHECKED
 from .errors import StateError
 from .kernel_arrays import KernelArrays
 from .lock_free import cached_property
 from .model.description import Description
 
-ndarray = np.ndarray
-NO_WRENCHES = (np.empty(0),)
+NO_WRENCHES = np.empty(0)
+
+
+class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
+    """For each driver a function that computes a single state of float64, with as little work in Python as possible.
+
+    It takes the arguments of the driver between the variation and the wrenches. It returns None for states that must be
+    checked or converted in Python, and for drivers that have not been called for a single state.
+    """
+
+    def __missing__(self, driver: Callable[..., Any]) -> Callable[..., None]:
+        return lambda *states: None
 
 
 class KernelModel(KernelArrays):
@@ -33,16 +45,16 @@ class KernelModel(KernelArrays):
     ----------
     state_arguments : StateArguments
         The checks of the states of this model. Other attributes are those of `KernelArrays`.
+    single_calls : SingleCalls
+        The functions that compute single states.
     """
 
     def __init__(self, description: Description) -> None:
         super().__init__(description)
         self.state_arguments = StateArguments(description, self.dofs, self.batch_shape)
-        self._velocity_shape, self._position_shape = (self.nv,), (self.nq,)
-        self._quaternions = self.dofs.quaternions
         self._shared = self.batch_shape == ()
         self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
-        self._for_one: dict[Callable[..., Any], tuple[int, list[np.ndarray]]] = {}
+        self.single_calls = SingleCalls()
 
     def compute(
         self,
@@ -78,27 +90,25 @@ class KernelModel(KernelArrays):
         -------
         (..., *shape) array
         """
-        if self._shared and out is None and (not wrenches or wrenches[0] is None):
-            # fast path for one valid state: the checks would otherwise take longer than the dynamics
-            own = self._position_shape
-            for x in states:
-                if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != own or not x.flags.carray:
-                    break
-                own = self._velocity_shape
-            else:
-                if self._quaternions:
-                    self.state_arguments.check_quaternions("q", states[0])
-                try:
-                    numbers, spare = self._for_one[driver]
-                    memory = spare.pop()
-                except (KeyError, IndexError):
-                    numbers, spare = self._for_one.setdefault(driver, (math.prod(shape), []))
-                    memory = self.new_memory(FLOAT64, 1, numbers + scratch)
-                found: np.ndarray = np.empty(numbers)
-                none = NO_WRENCHES if wrenches else ()
-                driver(memory, *self._float64_arrays, *given, *states, *none, found, 0, 1)
-                spare.append(memory)
-                return found if len(shape) == 1 else found.reshape(shape)
+        if out is None and (not wrenches or wrenches[0] is None):
+            # Compiled code checks a single state, because checks in Python would take longer than the dynamics.
+            result = self.single_calls[driver](*given, *states)
+            if result is not None:
+                return result
+        return self._compute(driver, shape, names, states, *wrenches, scratch=scratch, given=given, out=out)
+
+    def _compute(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        names: Sequence[str],
+        states: Sequence[Any],
+        *wrenches: Any,
+        scratch: int,
+        given: tuple[Any, ...],
+        out: np.ndarray | None,
+    ) -> np.ndarray:
+        """Compute as `compute` does, with checks and conversions in Python."""
         states = [as_array(name, x) for name, x in zip(names, states, strict=True)]
         wrenches = tuple(None if x is None else as_array("wrenches", x) for x in wrenches)
         axes = [x.ndim - 1 for x in states] + [x.ndim - 2 for x in wrenches if x is not None]
@@ -111,19 +121,27 @@ class KernelModel(KernelArrays):
         rows = numbers + scratch
         if out is not None:
             check_out(out, (*batch, *shape), dtype, [*states, *wrenches])
-        result = np.empty((*batch, *shape), dtype) if out is None else out
+        result: np.ndarray = np.empty((*batch, *shape), dtype) if out is None else out
+        written: np.ndarray = result.view(np.ndarray)  # drivers do not accept subclasses
         samples, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
         if samples == 0:
             return result
+        found: np.ndarray
         if batch:
-            *arrays, found = [x.reshape(samples, x.size // samples) for x in (*arrays, result)]
+            *arrays, found = [x.reshape(samples, x.size // samples) for x in (*arrays, written)]
         else:
-            found = result.reshape(numbers)
+            found = written.reshape(-1)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
         arguments = (*self.arrays(dtype), *given, *arrays, found)
         max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
         new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
         threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
+        if out is None and self._shared and not batch and dtype is FLOAT64 and driver not in self.single_calls:
+            machine_code = machine_code_of(driver, (new_memory(), *arguments, 0, 1))
+            if machine_code is not None:
+                new_call = lambda: partial(machine_code, new_memory(), *self.arrays(FLOAT64))  # noqa: E731
+                behind = (NO_WRENCHES,) if wrenches else ()
+                self.single_calls[driver] = _single_call(new_call, behind, shape)
         return result
 
     def _compute_several(
@@ -169,5 +187,40 @@ class KernelModel(KernelArrays):
         return np.empty(memory_size(self.topology, rows, width, dtype.itemsize), dtype)
 
     @cached_property
-    def _float64_arrays(self) -> tuple[np.ndarray, np.ndarray, Variation | None]:
-        return self.arrays(FLOAT64)
+    def zeros(self) -> np.ndarray:
+        """Velocities of zero (nv,), to which nothing is written."""
+        return np.zeros(self.nv)
+
+    def __reduce__(self) -> tuple[type[KernelModel], tuple[Description]]:
+        return type(self), (self.description,)
+
+
+def _single_call(
+    new_call: Callable[[], Callable[..., bool]], wrenches: tuple[np.ndarray, ...], shape: tuple[int, ...]
+) -> Callable[..., np.ndarray | None]:
+    """Return the function of a driver for `SingleCalls`.
+
+    `new_call` returns a function that calls the driver with working memory of its own. `wrenches` is empty, or holds
+    the array for no wrenches if the driver takes one. `shape` is that of the result.
+    """
+    spare = [new_call()]
+    take, give_back, empty = spare.pop, spare.append, np.empty
+    is_flat, end = len(shape) == 1, (UNCHECKED, UNCHECKED + 1)
+
+    def single(*states: Any) -> np.ndarray | None:
+        # No two calls may use the same memory at a time. This needs no lock, because `pop` and `append` are atomic.
+        try:
+            call = take()
+        except IndexError:
+            call = new_call()
+        result: np.ndarray = empty(shape)
+        try:
+            if call(*(states + wrenches + (result if is_flat else result.ravel(), *end))):
+                return result
+        except TypeError:  # a state is not an array of float64, or has another layout
+            pass
+        finally:
+            give_back(call)
+        return None
+
+    return single

@@ -8,6 +8,7 @@ from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, unpack
+from .single_states import can_compute
 
 
 @driver
@@ -16,6 +17,8 @@ def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
     Scratch: DERIVATIVE_ROWS n.
     """
+    if not can_compute(topology, first, (q, qd, qdd)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 3 * n * n + derivatives.DERIVATIVE_ROWS * n, q)
     derivative_rows = block.rows[: 3 * n * n]
@@ -37,6 +40,7 @@ def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
             k,
         )
         unpack(derivative_rows, result, start, last)
+    return True
 
 
 @driver
@@ -45,6 +49,8 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
     Scratch: 3 n n + DERIVATIVE_ROWS n + COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
     """
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     squares, shape = 3 * n * n, (minverse.COLUMNS_TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
     scratch_end = 2 * squares + derivatives.DERIVATIVE_ROWS * n
@@ -75,11 +81,14 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
         )
         aba.propagate_nan(derivative_rows, k)
         unpack(derivative_rows, result, start, last)
+    return True
 
 
 @driver
 def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
     """Compute the derivatives of the joint forces with respect to the inertial parameters, (n, bodies, 10)."""
+    if not can_compute(topology, first, (q, qd, qdd)):
+        return False
     n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * n * bodies, q)
     Y = block.rows.reshape(n, bodies, regressors.PARAMETERS_OF_BODY, width)
@@ -90,11 +99,14 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
         pack(qdd, start, last, block.qdd, k)
         regressors.inverse_dynamics_regressor(block.model, block.q, block.qd, block.qdd, Y, block.work, k)
         unpack(block.rows, result, start, last)
+    return True
 
 
 @driver
 def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
     """Compute the derivatives of the kinetic energy with respect to the inertial parameters, (bodies, 10)."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
     Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
@@ -104,11 +116,14 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
         pack(qd, start, last, block.qd, k)
         regressors.kinetic_energy_regressor(block.model, block.q, block.qd, Y, block.work, k)
         unpack(block.rows, result, start, last)
+    return True
 
 
 @driver
 def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
     """Compute the derivatives of the potential energy with respect to the inertial parameters, (bodies, 10)."""
+    if not can_compute(topology, first, (q,)):
+        return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, regressors.PARAMETERS_OF_BODY * bodies, q)
     Y = block.rows.reshape(bodies, regressors.PARAMETERS_OF_BODY, width)
@@ -117,3 +132,4 @@ def potential_energy_regressor(memory, topology, parameters, variation, q, resul
         pack(q, start, last, block.q, k)
         regressors.potential_energy_regressor(block.model, block.q, Y, block.work, k)
         unpack(block.rows, result, start, last)
+    return True

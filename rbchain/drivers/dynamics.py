@@ -21,11 +21,14 @@ from ..core.simd.jit import driver
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, pack_wrenches, unpack
+from .single_states import can_compute
 
 
 @driver
 def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrenches, qdd, first, last):
     """Compute joint accelerations `qdd` (n) from joint forces; NaN for a sample that is singular or not finite."""
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -36,11 +39,14 @@ def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrench
         aba.forward_dynamics(block.model, block.q, block.qd, block.loads, block.qdd, block.work, k)
         aba.propagate_nan(block.qdd, k)
         unpack(block.qdd, qdd, start, last)
+    return True
 
 
 @driver
 def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrenches, tau, first, last):
     """Compute the joint forces `tau` (n) that result in the accelerations `qdd`."""
+    if not can_compute(topology, first, (q, qd, qdd)):
+        return False
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -50,6 +56,7 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         rnea.inverse_dynamics(block.model, block.q, block.qd, block.qdd, block.loads, block.work, k)
         unpack(block.loads.tau, tau, start, last)
+    return True
 
 
 @driver
@@ -57,6 +64,8 @@ def hybrid_dynamics(
     memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, result, first, last
 ):
     """Compute accelerations and joint forces, (2, n): `qdd` is given where `prescribed` (n) is 1, else `tau`."""
+    if not can_compute(topology, first, (q, qd, tau, qdd, prescribed)):
+        return False
     n, k = topology.shape[1], all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 3 * n, q)
     qdd_rows, tau_rows, prescribed_rows = block.rows[:n], block.rows[n : 2 * n], block.rows[2 * n :]
@@ -74,11 +83,14 @@ def hybrid_dynamics(
             tau_rows[i, k] = block.loads.tau[i, k]
         aba.propagate_nan(block.rows[: 2 * n], k)
         unpack(block.rows[: 2 * n], result, start, last)
+    return True
 
 
 @driver
 def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches, residuals, first, last):
     """Compute the unbalanced moment and force of each dof, `residuals` (n, 6), as a check of forward dynamics."""
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * n, q)
     residual_rows = block.rows.reshape(n, 6, width)
@@ -90,11 +102,14 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         residual.force_balance(block.model, block.q, block.qd, block.loads, block.qdd, residual_rows, block.work, k)
         unpack(block.rows, residuals, start, last)
+    return True
 
 
 @driver
 def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenches, reactions, first, last):
     """Compute the force and moment that each joint transmits to its body, `reactions` (bodies, 6)."""
+    if not can_compute(topology, first, (q, qd, qdd)):
+        return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, 6 * bodies, q)
     reaction_rows = block.rows.reshape(bodies, 6, width)
@@ -106,11 +121,14 @@ def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenche
         pack_wrenches(wrenches, start, last, block.loads.wrenches)
         rnea.joint_reactions(block.model, block.q, block.qd, block.qdd, block.loads, reaction_rows, block.work, k)
         unpack(block.rows, reactions, start, last)
+    return True
 
 
 @driver
 def passive_forces(memory, topology, parameters, variation, q, qd, forces, first, last):
     """Compute the passive joint forces and the drag of still water on the joints, `forces` (n)."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -119,3 +137,4 @@ def passive_forces(memory, topology, parameters, variation, q, qd, forces, first
         passive.passive_forces(block.model, block.q, block.qd, block.loads.tau, k)
         add_drag(block.model, block.q, block.qd, block.loads.tau, block.work, k)
         unpack(block.loads.tau, forces, start, last)
+    return True

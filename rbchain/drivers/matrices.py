@@ -11,11 +11,14 @@ from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like
 from ..core.tree.layout import remove_gravity, set_sample_parameters
 from .blocks import block_for, pack, unpack
+from .single_states import can_compute
 
 
 @driver
 def mass_matrix(memory, topology, parameters, variation, q, result, first, last):
     """Compute the mass matrix. Scratch: RIGID_ROWS n."""
+    if not can_compute(topology, first, (q,)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, n * n + crba.RIGID_ROWS * n, q)
     H, composite = block.rows[: n * n], block.rows[n * n :].reshape(n, crba.RIGID_ROWS, width)
@@ -24,6 +27,7 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
         pack(q, start, last, block.q, k)
         crba.mass_matrix(block.model, block.q, H.reshape(n, n, width), composite, block.work, k)
         unpack(H, result, start, last)
+    return True
 
 
 @driver
@@ -32,6 +36,8 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
 
     Scratch: COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
     """
+    if not can_compute(topology, first, (q,)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     shape = (minverse.COLUMNS_TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
     block = block_for(memory, topology, parameters, None, n * n + shape[0] * shape[1] * shape[2], q)
@@ -47,11 +53,14 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
         minverse.mass_matrix_inverse(block.model, inverse.reshape(n, n, width), columns, block.work, k)
         aba.propagate_nan(inverse, k)
         unpack(inverse, result, start, last)
+    return True
 
 
 @driver
 def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, first, last):
     """Compute the Coriolis matrix. Scratch: CORIOLIS_ROWS n."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, n * n + coriolis.CORIOLIS_ROWS * n, q)
     C, scratch = block.rows[: n * n], block.rows[n * n :].reshape(n, coriolis.CORIOLIS_ROWS, width)
@@ -61,11 +70,14 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
         pack(qd, start, last, block.qd, k)
         coriolis.coriolis_matrix(block.model, block.q, block.qd, C.reshape(n, n, width), scratch, block.work, k)
         unpack(C, result, start, last)
+    return True
 
 
 @driver
 def christoffel_symbols(memory, topology, parameters, variation, q, result, first, last):
     """Compute the Christoffel symbols (n, n, n). Scratch: n n + CORIOLIS_ROWS n."""
+    if not can_compute(topology, first, (q,)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     cube, square = n * n * n, n * n
     block = block_for(memory, topology, parameters, None, cube + square + coriolis.CORIOLIS_ROWS * n, q)
@@ -77,11 +89,14 @@ def christoffel_symbols(memory, topology, parameters, variation, q, result, firs
         cubes = symbols.reshape(n, n, n, width)
         coriolis.christoffel_symbols(block.model, block.q, block.qd, cubes, C, scratch, block.work, k)
         unpack(symbols, result, start, last)
+    return True
 
 
 @driver
 def centroidal_momentum_matrix(memory, topology, parameters, variation, q, result, first, last):
     """Compute the centroidal momentum matrix (6, n). Scratch: RIGID_ROWS n."""
+    if not can_compute(topology, first, (q,)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n + crba.RIGID_ROWS * n, q)
     matrix, composite = block.rows[: 6 * n], block.rows[6 * n :].reshape(n, crba.RIGID_ROWS, width)
@@ -92,3 +107,4 @@ def centroidal_momentum_matrix(memory, topology, parameters, variation, q, resul
             block.model, block.q, matrix.reshape(6, n, width), composite, block.work, k
         )
         unpack(matrix, result, start, last)
+    return True

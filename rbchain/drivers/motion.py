@@ -8,6 +8,7 @@ from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.tree import kinematics
 from ..core.tree.layout import remove_gravity, set_sample_parameters
 from .blocks import block_for, body_count, pack, unpack
+from .single_states import can_compute
 
 POSE_NUMBERS = 12  # of a position (3) and a rotation (9)
 
@@ -15,6 +16,8 @@ POSE_NUMBERS = 12  # of a position (3) and a rotation (9)
 @driver
 def body_poses(memory, topology, parameters, variation, q, poses, first, last):
     """Compute the poses of the bodies, `poses` (bodies, 12): position, then rotation."""
+    if not can_compute(topology, first, (q,)):
+        return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, POSE_NUMBERS * bodies, q)
     pose_rows = block.rows.reshape(bodies, POSE_NUMBERS, width)
@@ -23,11 +26,14 @@ def body_poses(memory, topology, parameters, variation, q, poses, first, last):
         pack(q, start, last, block.q, k)
         kinematics.body_poses(block.model, block.q, pose_rows, block.work, k)
         unpack(block.rows, poses, start, last)
+    return True
 
 
 @driver
 def body_velocities(memory, topology, parameters, variation, q, qd, velocities, first, last):
     """Compute the velocities of the bodies, (bodies, 6), linear before angular."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * bodies, q)
     velocity_rows = block.rows.reshape(bodies, 6, width)
@@ -37,11 +43,14 @@ def body_velocities(memory, topology, parameters, variation, q, qd, velocities, 
         pack(qd, start, last, block.qd, k)
         kinematics.body_velocities(block.model, block.q, block.qd, velocity_rows, block.work, k)
         unpack(block.rows, velocities, start, last)
+    return True
 
 
 @driver
 def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, accelerations, first, last):
     """Compute the time derivatives of the velocities of the bodies, (bodies, 6), linear before angular."""
+    if not can_compute(topology, first, (q, qd, qdd)):
+        return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * bodies, q)
     acceleration_rows = block.rows.reshape(bodies, 6, width)
@@ -53,11 +62,14 @@ def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, acce
         pack(qdd, start, last, block.qdd, k)
         rnea.body_accelerations(block.model, block.q, block.qd, block.qdd, acceleration_rows, block.work, k)
         unpack(block.rows, accelerations, start, last)
+    return True
 
 
 @driver
 def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
     """Compute the Jacobian `J` (6, n) of a point; `point` is (dof, observer, x, y, z) of `jacobians.Point`."""
+    if not can_compute(topology, first, (q,)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n, q)
     J_rows, observed = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
@@ -66,11 +78,14 @@ def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
         pack(q, start, last, block.q, k)
         jacobians.jacobian(block.model, block.q, observed, J_rows, block.work, k)
         unpack(block.rows, J, start, last)
+    return True
 
 
 @driver
 def jacobian_derivative(memory, topology, parameters, variation, point, q, qd, J, first, last):
     """Compute the time derivative `J` (6, n) of the Jacobian of a point; `point` as for `jacobian`."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
     block = block_for(memory, topology, parameters, None, 6 * n, q)
     J_rows, observed = block.rows.reshape(6, n, width), jacobians.point_in(block.q, point)
@@ -80,11 +95,14 @@ def jacobian_derivative(memory, topology, parameters, variation, point, q, qd, J
         pack(qd, start, last, block.qd, k)
         jacobians.jacobian_derivative(block.model, block.q, block.qd, observed, J_rows, block.work, k)
         unpack(block.rows, J, start, last)
+    return True
 
 
 @driver
 def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, first, last):
     """Compute kinetic and potential energy, `kinetic_potential` (2), J."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     block, k = block_for(memory, topology, parameters, None, 2, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -92,11 +110,14 @@ def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, fi
         pack(qd, start, last, block.qd, k)
         energy_kernels.energy(block.model, block.q, block.qd, block.rows, block.work, k)
         unpack(block.rows, kinetic_potential, start, last)
+    return True
 
 
 @driver
 def momentum(memory, topology, parameters, variation, q, qd, result, first, last):
     """Compute momentum (3), angular momentum about the centre of mass (3) and the centre of mass (3), world axes."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
     block, k = block_for(memory, topology, parameters, None, momentum_kernels.MOMENTUM_ROWS, q), all_lanes(q)
     for start in range(first, last, lane_width(q)):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -104,3 +125,4 @@ def momentum(memory, topology, parameters, variation, q, qd, result, first, last
         pack(qd, start, last, block.qd, k)
         momentum_kernels.momentum(block.model, block.q, block.qd, block.rows, block.work, k)
         unpack(block.rows, result, start, last)
+    return True

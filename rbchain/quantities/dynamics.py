@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..arguments import as_array, check_overlap
 from ..drivers import dynamics
 from ..errors import StateError
-from ..real_arrays import bool_array
+from ..real_arrays import FLOAT64, bool_array
 from .attributes import Attributes
 
 
@@ -111,6 +111,10 @@ class Dynamics(Attributes):
         array([5.])
         """
         model = self.kernel_model
+        if out is None and wrenches is None:
+            result = model.single_calls[dynamics.inverse_dynamics](q, qd, qdd)
+            if result is not None:
+                return result
         return model.compute(
             dynamics.inverse_dynamics, (model.nv,), ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
         )
@@ -213,6 +217,11 @@ class Dynamics(Attributes):
         >>> bool(abs(arm.bias_forces([1, 2], [3, 4]) - arm.inverse_dynamics([1, 2], [3, 4], [0, 0])).max() == 0)
         True
         """
+        model = self.kernel_model
+        if out is None:
+            result = model.single_calls[dynamics.inverse_dynamics](q, qd, model.zeros)
+            if result is not None:
+                return result
         return self.inverse_dynamics(q, qd, self._none_like("qd", qd), out=out)
 
     def gravity_forces(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
@@ -264,4 +273,6 @@ class Dynamics(Attributes):
 
     def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray:
         """Return velocities or accelerations of zero, in the precision of an argument."""
+        if type(states) is np.ndarray and states.dtype is FLOAT64:
+            return self.kernel_model.zeros
         return np.zeros(self.nv, np.float32 if as_array(name, states).dtype == np.float32 else np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..drivers import motion
+from ..kernel_arrays import ORIGIN
 from .attributes import Attributes
 
 
@@ -16,7 +17,7 @@ class Jacobians(Attributes):
         self,
         q: npt.ArrayLike,
         frame: str,
-        point: npt.ArrayLike = (0.0, 0.0, 0.0),
+        point: npt.ArrayLike = ORIGIN,
         relative_to: str | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
@@ -60,15 +61,18 @@ class Jacobians(Attributes):
         >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
         [0.0, 0.5]
         """
-        given = self.kernel_model.observed_point(frame, point, relative_to)
-        return self.kernel_model.compute(motion.jacobian, (6, self.nv), ("q",), (q,), given=given, out=out)
+        model = self.kernel_model
+        given = model.observed_point(frame, point, relative_to)
+        if out is None and (result := model.single_calls[motion.jacobian](*given, q)) is not None:
+            return result
+        return model.compute(motion.jacobian, (6, model.nv), ("q",), (q,), given=given, out=out)
 
     def jacobian_derivative(
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
         frame: str,
-        point: npt.ArrayLike = (0.0, 0.0, 0.0),
+        point: npt.ArrayLike = ORIGIN,
         relative_to: str | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:

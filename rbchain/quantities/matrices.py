@@ -44,8 +44,11 @@ class Matrices(Attributes):
         >>> rb.Model.serial_chain(2, length=1.0, mass=6.0).mass_matrix([0.0, 0.0]).round(6).tolist()
         [[16.0, 5.0], [5.0, 2.0]]
         """
-        n = self.nv
-        return self.kernel_model.compute(matrices.mass_matrix, (n, n), ("q",), (q,), scratch=RIGID_ROWS * n, out=out)
+        model = self.kernel_model
+        if out is None and (result := model.single_calls[matrices.mass_matrix](q)) is not None:
+            return result
+        n = model.nv
+        return model.compute(matrices.mass_matrix, (n, n), ("q",), (q,), scratch=RIGID_ROWS * n, out=out)
 
     def mass_matrix_inverse(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the inverse of the mass matrix, by the articulated-body algorithm.

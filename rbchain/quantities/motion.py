@@ -35,10 +35,13 @@ class Motion(Attributes):
         >>> rb.Model.serial_chain(2, length=0.25).body_poses([0.0, 1.0]).translation.tolist()
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
-        poses = self.kernel_model.compute(
-            motion.body_poses, (self.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out
-        )
-        return Pose.computed(poses[..., :3], poses[..., 3:].reshape(*poses.shape[:-1], 3, 3))
+        model = self.kernel_model
+        bodies = model.n_bodies
+        shape = (bodies, 4, 3) if out is None else (bodies, motion.POSE_NUMBERS)
+        poses = model.compute(motion.body_poses, shape, ("q",), (q,), out=out)
+        if out is not None:
+            poses = poses.reshape(*poses.shape[:-1], 4, 3)
+        return Pose.computed(poses[..., 0, :], poses[..., 1:, :])
 
     def frame_poses(self, q: npt.ArrayLike, frame: str, out: np.ndarray | None = None) -> Pose:
         """Compute the pose of one frame in the world.
@@ -163,7 +166,10 @@ class Motion(Attributes):
         >>> float(kinetic), float(potential)
         (2.0, 0.0)
         """
-        kinetic_potential = self.kernel_model.compute(motion.energy, (2,), ("q", "qd"), (q, qd), out=out)
+        model = self.kernel_model
+        kinetic_potential = model.single_calls[motion.energy](q, qd) if out is None else None
+        if kinetic_potential is None:
+            kinetic_potential = model.compute(motion.energy, (2,), ("q", "qd"), (q, qd), out=out)
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
     def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:

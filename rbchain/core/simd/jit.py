@@ -105,6 +105,17 @@ def driver(function):
     return dispatcher
 
 
+def machine_code_of(driver, arguments):
+    """Return a function that calls a driver of rbchain for arguments of these types, or None.
+
+    It calls the machine code without Numba's dispatcher, and raises a TypeError for arrays of other types. Return
+    None in plain Python and in plain Numba.
+    """
+    if numba.config.DISABLE_JIT or PLAIN_NUMBA:
+        return None
+    return driver.machine_code(arguments)
+
+
 def _plain_driver(function):
     @functools.wraps(function)
     def call(*arguments):

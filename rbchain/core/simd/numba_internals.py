@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import numba
 from numba import _dynfunc, types
 from numba.core import compiler, sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -19,7 +20,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 from ...progress import progress
-from . import machine_code
+from . import array_checks, machine_code
 from .levels import LEVEL, LEVELS, NATIVE
 
 # --- kernels: only compiled code calls them ---------------------------------------------------------------------------
@@ -141,8 +142,18 @@ class DriverDispatcher(CPUDispatcher):
         """Load or compile the machine code for a signature."""
         with global_compiler_lock, _compiling_for_level(self.targetctx):
             cache = self._cache
-            with cache.compiling if isinstance(cache, MachineCodeCache) else contextlib.nullcontext():
+            if not isinstance(cache, MachineCodeCache):
                 return super().compile(sig)
+            checks = array_checks.checking_arrays(self.targetctx) if cache.is_installed else contextlib.nullcontext()
+            with cache.compiling, checks:
+                return super().compile(sig)
+
+    def machine_code(self, arguments):
+        """Return the function of Python that calls the machine code for the types of these arguments.
+
+        It checks its arrays itself. Return None if it cannot.
+        """
+        return self.compile(tuple(map(numba.typeof, arguments))) if array_checks.CAN_CHECK else None
 
 
 class MachineCodeCache(FunctionCache):
@@ -154,29 +165,31 @@ class MachineCodeCache(FunctionCache):
     ----------
     compiling : ExitStack
         What ends with the compilation: its report, and the lock that other processes wait for.
+    is_installed : bool
+        Whether the driver is one of rbchain, and not the user's own.
     """
 
     def __init__(self, function):
-        self._is_installed = Path(function.__code__.co_filename).parent == machine_code.PACKAGE / "drivers"
+        self.is_installed = Path(function.__code__.co_filename).parent == machine_code.PACKAGE / "drivers"
         try:
             super().__init__(function)
         except RuntimeError:  # no folder can be written, or the function is in no file
-            if not self._is_installed:
+            if not self.is_installed:
                 raise
             self._impl, self._cache_path = CompileResultCacheImpl.__new__(CompileResultCacheImpl), None
         self.compiling = contextlib.ExitStack()
         self._driver = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def _key(self, sig, codegen):
-        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig)]
-        if not self._is_installed:  # the user's own file and what its closure holds determine the code too
+        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), array_checks.CAN_CHECK]
+        if not self.is_installed:  # the user's own file and what its closure holds determine the code too
             determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2], _fields(sig)]
         return machine_code.digest_of(*determining)
 
     def _files(self, key):
         """Where the code with a key may be: in the package, and in the user's cache if there is one."""
         name = machine_code.file_name(self._driver, key)
-        installed = [machine_code.INSTALLED / name] if self._is_installed else []
+        installed = [machine_code.INSTALLED / name] if self.is_installed else []
         return installed, [] if self.cache_path is None else [Path(self.cache_path, name)]
 
     def load_overload(self, sig, target_context):
@@ -220,7 +233,7 @@ class MachineCodeCache(FunctionCache):
         key = self._key(sig, data.codegen)
         _, (path,) = self._files(key)
         content = self._impl.reduce(data)
-        if self._is_installed:
+        if self.is_installed:
             content = _without_bitcode(content, data.library)
         try:
             machine_code.write(path, machine_code.packed(key, content))
