@@ -195,7 +195,6 @@ class MachineCodeCache(FunctionCache):
     def load_overload(self, sig, target_context):
         """As in Numba: the compiled function for this signature, or None if it must be compiled."""
         sig = sigutils.normalize_signature(sig)[0]
-        target_context.refresh()
         key = self._key(sig, target_context.codegen())
         installed, cached = self._files(key)
         found = self._load(sig, key, target_context, [*installed, *cached])
@@ -205,6 +204,8 @@ class MachineCodeCache(FunctionCache):
             if lock.take(file.with_suffix(".lock"), self._driver):
                 found = self._load(sig, key, target_context, cached)
         if found is None:
+            # not before: it takes a third of a second, and loading does not need it
+            target_context.refresh()
             if machine_code.before_compiling is not None:
                 machine_code.before_compiling(self._py_func, sig)
             self.compiling.enter_context(progress(self._announcement()))
