@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.tree import Tree
 
 from .. import Free, Status, load
+from ..progress import progress
 from ..trajectory import Trajectory
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .view import add_view
@@ -91,18 +91,15 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     settings = _settings(options)
     out = writable(options.out)
     q0, qd0 = _random_states(options, model)
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     pieces = []
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("compiling (first run only)", total=options.batch)
-        model.simulate(q0[:1], qd0[:1], 1e-6, **settings)
-        progress.update(task, description=f"simulating {escape(model.name)}")
-        started = time.perf_counter()
+    model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles what must be compiled, so that it is not timed
+    started = time.perf_counter()
+    with progress(f"Simulating {model.name}", total=options.batch) as work:
         for first in range(0, options.batch, SAMPLES_PER_PIECE):
             piece = slice(first, first + SAMPLES_PER_PIECE)
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
-            progress.advance(task, len(q0[piece]))
-        seconds = time.perf_counter() - started
+            work.advance(len(q0[piece]))
+    seconds = time.perf_counter() - started
     of_samples = ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd")
     arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_samples}
     motion = Trajectory(t=pieces[0].t, model=model, **arrays)
