@@ -83,8 +83,10 @@ class StateArguments:
                 self.check_quaternions(name, x)
         dtype = precision_of(arrays)
         batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
+        batch = self.batch_shape if of_samples is None else of_samples
         try:
-            batch = np.broadcast_shapes(self.batch_shape if of_samples is None else of_samples, *batches)
+            if any(shape != batch for shape in batches):
+                batch = np.broadcast_shapes(batch, *batches)
         except ValueError:
             model = [f"the model {self.batch_shape}"] if self.batch_shape else []
             found = ", ".join([*(f"{name} {shape}" for name, shape in zip(names, batches, strict=True)), *model])
@@ -98,7 +100,8 @@ class StateArguments:
         for x, own in zip(arrays, trailing, strict=True):
             # broadcast_to returns a read-only view, which np.require would copy even if the shape fits
             whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
-            ready.append(np.require(whole, dtype, ("C", "A", "W")))
+            is_ready = whole.dtype is dtype and whole.flags.carray
+            ready.append(whole if is_ready else np.require(whole, dtype, ("C", "A", "W")))
         if has_wrenches:
             ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self.nv)
         elif wrenches:  # an empty array, because each driver would be compiled once more for None

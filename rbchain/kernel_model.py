@@ -205,7 +205,7 @@ def _single_call(
     """
     spare = [new_call()]
     take, give_back, empty = spare.pop, spare.append, np.empty
-    is_flat, end = len(shape) == 1, (UNCHECKED, UNCHECKED + 1)
+    is_flat, first, last = len(shape) == 1, UNCHECKED, UNCHECKED + 1
 
     def single(*states: Any) -> np.ndarray | None:
         # No two calls may use the same memory at a time. This needs no lock, because `pop` and `append` are atomic.
@@ -215,7 +215,7 @@ def _single_call(
             call = new_call()
         result: np.ndarray = empty(shape)
         try:
-            if call(*(states + wrenches + (result if is_flat else result.ravel(), *end))):
+            if call(*(states + wrenches + (result if is_flat else result.ravel(), first, last))):
                 return result
         except TypeError:  # a state is not an array of float64, or has another layout
             pass

@@ -140,7 +140,8 @@ def simulate(
     )
     if q0.dtype == qd0.dtype == np.float32:
         tau = float32_array("tau", tau, StateError)
-    tau = np.broadcast_to(tau, tau.shape or (model.nv,))
+    # a copy, because the trajectory keeps it
+    tau = tau.copy() if tau.ndim else np.full(model.nv, tau)
     states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = driver_and_settings(method, step, rtol, atol, max_steps, times, dtype)
     samples = math.prod(batch)
@@ -213,6 +214,8 @@ def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelM
 
     In an implicit step, springs and dampers resist motion as inertia does.
     """
+    if model.kernel_model.has_inertia:
+        return model.kernel_model
     kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
     held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
     if method != "implicit":

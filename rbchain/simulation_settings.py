@@ -80,7 +80,7 @@ def driver_and_settings(
                     f'expected None. Set step, or use method "rk45"'
                 )
         step = finite_number("step", step, StateError, above=0.0)
-        longest = np.diff(times).max()
+        longest = (times[1:] - times[:-1]).max()
         if longest > MAX_FIXED_STEPS * step:
             raise StateError(
                 f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
