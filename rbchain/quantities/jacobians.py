@@ -63,7 +63,7 @@ class Jacobians(Attributes):
         """
         model = self.kernel_model
         given = model.observed_point(frame, point, relative_to)
-        if out is None and (result := model.single_calls[motion.jacobian](*given, q)) is not None:
+        if out is None and (result := model.single_calls[motion.jacobian](given[0], q)) is not None:
             return result
         return model.compute(motion.jacobian, (6, model.nv), ("q",), (q,), given=given, out=out)
 
