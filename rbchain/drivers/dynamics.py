@@ -11,6 +11,9 @@ All drivers except those of trajectories have these arguments in common; n is th
 * `first` and `last`: the driver computes the samples [first, last). `first` is a multiple of the lane width, because a
   Variation is stored in blocks.
 
+They return whether they have computed the samples. A driver computes nothing if `first` is UNCHECKED, and the state has
+a wrong size or a quaternion that is not of norm 1 (`single_states`).
+
 The rows of a block are zero at first. Kernels write only those entries of a result that can differ from zero.
 """
 
