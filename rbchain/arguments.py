@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .drivers.single_states import QUATERNION_TOLERANCE
 from .errors import StateError
 from .model.description import Description
 from .model.topology import Dofs
@@ -15,7 +16,7 @@ from .real_arrays import FLOAT32, FLOAT64, excerpt, real_array
 
 POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
 #: Largest difference between the norm of a quaternion and 1.
-UNIT_LENGTH = {FLOAT64: 1e-6, FLOAT32: 1e-5}
+UNIT_LENGTH = {FLOAT64: QUATERNION_TOLERANCE, FLOAT32: 1e-5}
 
 
 class StateArguments:
