@@ -168,7 +168,12 @@ def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, argument
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise StateError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape} and type {dtype}")
     if out.shape != shape or out.dtype != dtype or not out.flags.carray:
-        order = "" if out.flags.carray else ", not C-contiguous and writeable"
+        flaws = [
+            (not out.flags.writeable, ", read-only"),
+            (not out.flags.c_contiguous, ", not C-contiguous"),
+            (not out.flags.aligned, ", not aligned"),
+        ]
+        order = "".join(text for is_present, text in flaws if is_present)
         raise StateError(
             f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and "
             f"writeable. Use out=np.empty({shape}, np.{dtype})"

@@ -174,6 +174,13 @@ class ModelBuilder(SuggestsAttributes):
         passive = PassiveForces() if passive is None else passive
         self._expect(name, "passive", passive, PassiveForces)
         forces = passive.of_dofs(name, joint)
+        has_stop = np.isfinite(passive.lower_limit).any() or np.isfinite(passive.upper_limit).any()
+        if np.any(passive.limit_stiffness) and not has_stop:
+            warnings.warn(
+                f"body {name!r}: passive has a limit_stiffness but no lower_limit and no upper_limit, so that the "
+                "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
+                stacklevel=2,
+            )
         if immersion is not None:
             self._expect(name, "immersion", immersion, Immersion)
         limits = JointLimits() if limits is None else limits
@@ -261,10 +268,8 @@ class ModelBuilder(SuggestsAttributes):
             raise ModelError(f"drive is {drive!r}; expected one of {expected}")
         joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
         if drive.joint not in joints:
-            raise ModelError(
-                f"drive: its joint is {drive.joint!r}; expected a joint that was added before: one of {joints}"
-                f"{did_you_mean(drive.joint, joints)}"
-            )
+            known = f": one of {joints}{did_you_mean(drive.joint, joints)}" if joints else ". Call add_body first"
+            raise ModelError(f"drive: its joint is {drive.joint!r}; expected a joint that was added before{known}")
         body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
         if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
             count = len(body.joint.dofs)
@@ -388,15 +393,16 @@ class ModelBuilder(SuggestsAttributes):
 
     def _check_tree(self) -> None:
         if not self._bodies:
-            raise ModelError(f"model {self.name!r} is empty; expected at least one body. Call add_body before build")
+            raise ModelError(f"model {self.name!r} is empty; expected at least one body")
         seen = set()
         for name, body in self._bodies.items():
             parent = body.parent
             if parent is not None and parent not in self._bodies:
                 others = [other for other in self._bodies if other != name]
+                known = f", or one of {others}{did_you_mean(parent, others)}" if others else ""
                 raise ModelError(
                     f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
-                    f"world, or one of {others}{did_you_mean(parent, others)}"
+                    f"world{known}"
                 )
             if parent is not None and parent not in seen:
                 if self._is_in_cycle(name):

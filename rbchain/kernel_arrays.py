@@ -103,12 +103,17 @@ class KernelArrays:
     def frame(self, name: str) -> Frame:
         """Return the frame of a moving body, or a frame on a fixed joint, by its name."""
         bodies, fixed = self.description.body_names, self.description.frames
+        if not isinstance(name, str):
+            raise ModelError(
+                f"frame is {excerpt(name)}; expected the name of one body or frame, such as {bodies[-1]!r}"
+            )
         if name in bodies:
             return Frame(bodies.index(name), Pose())
         if name not in fixed:
             names = [*bodies, *fixed]
-            hint = did_you_mean(name, names) if isinstance(name, str) else ""
-            raise ModelError(f"the model has no body or frame {name!r}; expected one of {excerpt(names)}{hint}")
+            raise ModelError(
+                f"the model has no body or frame {name!r}; expected one of {excerpt(names)}{did_you_mean(name, names)}"
+            )
         return fixed[name]
 
     def observed_point(

@@ -119,7 +119,7 @@ def bool_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
     """Convert a caller's truth values to an array of bool; raise an `error` with its name for other types."""
     found = _unmasked(name, value, error, "an array of bool")
     if found.dtype != bool:
-        raise error(f"{name} has type {found.dtype}; expected an array of bool (True or False)")
+        raise error(f"{name} has type {found.dtype}; expected an array of bool, with True or False for each entry")
     return found
 
 

@@ -228,7 +228,7 @@ def test_visuals_are_drawn_and_missing_meshes_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"show": ("bodies", "shadows")}, "show is .*; expected some of bodies, ghosts"),
+        ({"show": ("bodies", "shadows")}, "show is .*; expected a list with some of bodies, ghosts"),
         ({"sample": 40}, r"sample is 40; expected one of a batch of shape \(40,\)"),
         ({"fps": 0.0}, "fps is 0.0; expected a positive number"),
         ({"speed": 1e-9}, "the film would have .* frames"),

@@ -26,10 +26,9 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
     body = model.joint_names.index(joint)
     count = int(model.kernel_model.dofs.counts[body])
     if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
-        plural = "s" if count > 1 else ""
+        plural, expected = ("s", f"an integer from 0 to {count - 1}") if count > 1 else ("", "0")
         raise StateError(
-            f"{what}: dof is {dof!r}, but joint {joint!r} has {count} degree{plural} of freedom; expected an integer "
-            f"from 0 to {count - 1}"
+            f"{what}: dof is {dof!r}, but joint {joint!r} has {count} degree{plural} of freedom; expected {expected}"
         )
     return int(model.velocity_index[body]) + int(dof)
 

@@ -59,6 +59,8 @@ def _check_event(e: int, event: Event) -> None:
         raise StateError(
             f"event {e}: direction is {event.direction!r}; expected 1 (rising), -1 (falling) or 0 (both directions)"
         )
+    if not isinstance(event.stop, (bool, np.bool_)):
+        raise StateError(f"event {e}: stop is {event.stop!r}; expected True or False")
     whole = isinstance(event.max_records, (int, np.integer)) and not isinstance(event.max_records, bool)
     if not whole or not 1 <= event.max_records <= MAX_RECORDS:
         raise StateError(

@@ -13,6 +13,13 @@ from ..real_arrays import excerpt, real_array
 from .signals import Signal, SignalLike, as_signal
 
 
+def or_one_each(batch: tuple[int, ...]) -> str:
+    """End of a message that expects one value for all samples, or an array with one for each sample."""
+    if not batch:
+        return ", because q0 and qd0 are a single state, of batch shape ()"
+    return f", or an array of shape {batch} with one for each sample"
+
+
 class SampleNumbers:
     """Numbers of actions, one column after the other; each is shared by all samples or has a value for each."""
 
@@ -26,10 +33,7 @@ class SampleNumbers:
         try:
             found = np.broadcast_to(found, self.batch if found.ndim else ())
         except ValueError:
-            raise StateError(
-                f"{name} has shape {found.shape}; expected one number, or one for each sample in the batch shape "
-                f"{self.batch}"
-            ) from None
+            raise StateError(f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}") from None
         if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
             expected = "numbers" if most == np.inf else "finite numbers"
             bound = ", not NaN" if least == -np.inf else f" of at least {least:g}"
@@ -40,6 +44,14 @@ class SampleNumbers:
     def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
         """Add the numbers along the last axis of `values` (..., m), and return the first column and m."""
         values = np.atleast_1d(real_array(name, values, StateError))
+        if values.shape[:-1] not in ((), self.batch):
+            try:
+                np.broadcast_to(values[..., 0], self.batch)
+            except ValueError:
+                raise StateError(
+                    f"{name} has shape {values.shape}; expected m numbers, or m for each sample in the batch shape "
+                    f"{self.batch}"
+                ) from None
         first = len(self.columns)
         for j in range(values.shape[-1]):
             self.add(name, values[..., j])
@@ -69,7 +81,7 @@ class SignalTables:
         signal, batch = as_signal(name, value), self.numbers.batch
         if signal.batch_shape not in ((), batch):
             raise StateError(
-                f"{name} has batch shape {signal.batch_shape}; expected () for one signal, or the batch shape {batch}"
+                f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
             )
         if signal.end < self.duration or signal.breaks[0] > 0.0:
             raise StateError(

@@ -129,7 +129,12 @@ class Signal(SuggestsAttributes):
         """
         names = ("amplitude", "angular_frequency", "phase")
         given = zip(names, (amplitude, angular_frequency, phase), strict=True)
-        waves = np.broadcast_arrays(*(np.atleast_1d(_numbers(name, x)) for name, x in given))
+        sines = [np.atleast_1d(_numbers(name, x)) for name, x in given]
+        try:
+            waves = np.broadcast_arrays(*sines)
+        except ValueError:
+            found = ", ".join(f"{name} {x.shape}" for name, x in zip(names, sines, strict=True))
+            raise StateError(f"the shapes of the sines differ: {found}; expected equal shapes, or numbers") from None
         return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
 
     @classmethod
@@ -158,7 +163,10 @@ class Signal(SuggestsAttributes):
         """
         times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
         if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
-            raise StateError(f"times has shape {times.shape} and values {values.shape}; expected (m,) and (..., m)")
+            raise StateError(
+                f"times has shape {times.shape} and values has shape {values.shape}; expected at least two "
+                "times (m,), and a value for each time, (m,) or (..., m)"
+            )
         if not (np.diff(times) > 0.0).all():
             raise StateError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
         if kind not in ("linear", "cubic"):
@@ -190,6 +198,8 @@ class Signal(SuggestsAttributes):
         >>> rb.Signal.pieces(CubicSpline([0, 1, 2, 3], [0, 1, 8, 27]))(1.5).round(9).tolist()
         3.375
         """
+        if not (hasattr(piecewise, "c") and hasattr(piecewise, "x")):
+            raise StateError(f"piecewise is {excerpt(piecewise)}; expected a PPoly of SciPy, such as a CubicSpline")
         found = np.moveaxis(_numbers("the spline's coefficients", piecewise.c)[::-1], (0, 1), (-1, -2))
         axis = getattr(piecewise, "axis", 0)
         if axis and found.ndim - 2 != axis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,18 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     given = dict(table)
     kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
     if not isinstance(kind, str) or kind not in kinds:
-        raise StateError(f"kind is {kind!r}; expected one of {', '.join(kinds)}")
+        names = {name.lower(): name for name in kinds}
+        hint = f"; did you mean {names[kind.lower()]}?" if isinstance(kind, str) and kind.lower() in names else ""
+        raise StateError(f"kind is {kind!r}; expected one of {', '.join(kinds)}{hint}")
     known = {field.name for field in fields(kinds[kind])}
     unknown = sorted(set(given) - known)
     if unknown:
         now = [f"{name} is now called {new}; " for name, new in RENAMED.get(kind, {}).items() if name in unknown]
         raise StateError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
+    required = (x.name for x in fields(kinds[kind]) if x.default is MISSING and x.default_factory is MISSING)
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise StateError(f"{kind}: required keys are missing: {', '.join(missing)}")
     try:
         return kinds[kind](**{name: _signal_of(value) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:

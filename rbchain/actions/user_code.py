@@ -105,24 +105,32 @@ def _compiled(
     compiled = _dispatcher(function, boundscheck)
     number, numbers = types.CPointer(types.float64), types.Array(types.float64, 1, "C")
 
-    def enter(t: float, q: Any, qd: Any, given: Any, out: Any) -> int:
+    def enter(t: float, q: Any, qd: Any, own: Any, out: Any) -> int:
         return callbacks.call_reports_failure(
             compiled,
             t,
             numba.carray(q, (nq,)),
             numba.carray(qd, (nv,)),
-            numba.carray(given, (parameters,)),
+            numba.carray(own, (parameters,)),
             numba.carray(out, (results,)),
         )
 
+    given = (types.float64, numbers, numbers, numbers, numbers)
     try:
-        compiled.compile((types.float64, numbers, numbers, numbers, numbers))
+        compiled.compile(given)
         entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
     except Exception as error:  # Numba's errors have no common base class
         raise StateError(
             f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
             "Use numbers, NumPy arrays and functions that numba.njit accepts"
         ) from error
+    (overload,) = (found for found in compiled.overloads.values() if found.signature.args == given)
+    if overload.signature.return_type != types.none:
+        raise StateError(
+            f"{what}: {name_of(function)} returns a value of type {overload.signature.return_type}, which the "
+            "simulation does not use; expected no return value. Write the results to the last argument, such as "
+            "out[0] = ..."
+        )
     _kept.append(entry)
     return UserFunction(entry.address, compiled, results)
 

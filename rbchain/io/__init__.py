@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileFormatError, ModelError
 from ..misspelt import no_attribute
+from ..real_arrays import excerpt
 
 if TYPE_CHECKING:
     from ..chain import Model
@@ -65,7 +68,8 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
     if ending == ".urdf":
         from .urdf import load_urdf
 
-        return load_urdf(path, base, nonphysical_inertia)
+        with _naming(path):
+            return load_urdf(path, base, nonphysical_inertia)
     if base is not None:
         raise FileFormatError(
             f"{path}: base is {base!r}; expected None, because only a URDF file does not define the joint of its root. "
@@ -78,8 +82,18 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
     if ending == ".xml":
         from .mjcf import load_mjcf
 
-        return load_mjcf(path, nonphysical_inertia)
+        with _naming(path):
+            return load_mjcf(path, nonphysical_inertia)
     raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in errors about the mechanism."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -114,6 +128,10 @@ def save(model: Model, path: str | Path) -> None:
     >>> rb.load(file).n_bodies
     2
     """
+    from ..chain import Model as Saved
+
+    if not isinstance(model, Saved):
+        raise ModelError(f"model is {excerpt(model)}; expected a Model. Call save(model, path)")
     if model.batch_shape:
         raise ModelError(
             f"model {model.name!r} is a batch {model.batch_shape} of samples; expected a single model, such as "

@@ -226,7 +226,7 @@ def from_dh(
     """
     if convention not in ("classic", "modified"):
         raise ModelError(f'convention is {convention!r}; expected "classic" or "modified"')
-    if not links or not all(isinstance(link, DHLink) for link in links):
+    if isinstance(links, DHLink) or not links or not all(isinstance(link, DHLink) for link in links):
         raise ModelError(f"links is {links!r}; expected a list of one or more DHLink")
     builder = ModelBuilder(
         name=name, gravity=gravity, fluid_density=fluid_density, nonphysical_inertia=nonphysical_inertia

@@ -95,7 +95,8 @@ def load_toml(path: Path, with_drives: bool = True) -> Model:
         raise FileFormatError(f"{path}: the file is not valid TOML: {error}") from None
     if given.get("format") != FORMAT:
         found = f"format is {given['format']!r}" if "format" in given else "the key format is missing"
-        raise FileFormatError(f'{path}: {found}; expected the line: format = "{FORMAT}"')
+        hint = ". This is the file of a study; read it with Study.read" if "simulate" in given else ""
+        raise FileFormatError(f'{path}: {found}; expected the line: format = "{FORMAT}"{hint}')
     try:
         return _model(given if with_drives else {**given, "drive": []}, path.parent)
     except (FileFormatError, ModelError) as error:

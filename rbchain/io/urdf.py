@@ -13,8 +13,9 @@ from lxml import etree
 
 from ..builder import ModelBuilder
 from ..chain import Model
-from ..errors import FileFormatError
+from ..errors import FileFormatError, ModelError
 from ..model.inertia import Inertia
+from ..model.joint import JOINTS as ALL_JOINTS
 from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
 from ..model.limits import JointLimits
 from ..model.passive import PassiveForces
@@ -24,6 +25,7 @@ from .urdf_elements import Joint, Link, Robot, robot_of
 from .urdf_visuals import visuals_of
 from .write_urdf import UNLIMITED
 
+XACRO = "Expand its macros with the program xacro first"
 #: Elements without effect on the dynamics and the limits. Visuals are read separately.
 WITHOUT_MASS = ("visual", "collision", "material", "transmission", "gazebo", "sensor")
 JOINTS: dict[str, Callable[..., AnyJoint]] = {
@@ -48,6 +50,9 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
     links = {link.name: link for link in robot.links}
     root, children = _tree(path, robot)
     _warn_of_mimic_joints(path, robot)
+    if base is not None and not isinstance(base, ALL_JOINTS):
+        expected = ", ".join(kind.__name__ for kind in ALL_JOINTS)
+        raise ModelError(f"base is {base!r}; expected an instance of {expected}, such as Free()")
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
     builder.add_body(
         root, joint=Fixed() if base is None else base, inertia=_inertia(links[root]), visuals=visuals.get(root, ())
@@ -80,8 +85,7 @@ def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
     links = {link.name for link in robot.links}
     if not links:
         raise FileFormatError(
-            f"{path}: the file has no <link> elements; expected at least one. If it contains xacro macros, expand them "
-            "with the program xacro first"
+            f"{path}: the file has no <link> elements; expected at least one. If it contains xacro macros: {XACRO}"
         )
     children: dict[str, list[Joint]] = {}
     parents: dict[str, str] = {}
@@ -121,10 +125,12 @@ def _parse(path: Path) -> tuple[Robot, dict[str, list[Visual]]]:
     Files with a document type are refused: its entities could expand without limit or refer to other files.
     """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
+    content = path.read_bytes()
     try:
-        tree = etree.parse(io.BytesIO(path.read_bytes()), parser)
+        tree = etree.parse(io.BytesIO(content), parser)
     except etree.XMLSyntaxError as error:
-        raise FileFormatError(f"{path}: the file is not well-formed XML: {error}") from None
+        hint = f". {XACRO}" if b"xacro" in content else ""
+        raise FileFormatError(f"{path}: the file is not well-formed XML: {error.msg}{hint}") from None
     if tree.docinfo.internalDTD is not None:
         raise FileFormatError(
             f"{path}: the file declares a document type (DOCTYPE); expected none, because rbchain does not expand "
@@ -136,8 +142,38 @@ def _parse(path: Path) -> tuple[Robot, dict[str, list[Visual]]]:
     robot.set("name", robot.get("name") or path.stem)
     visuals = visuals_of(path, robot)
     etree.strip_elements(robot, *WITHOUT_MASS)
+    _warn_of_likely_mistakes(path, robot)
     _check_elements(path, robot)
     return robot_of(robot), visuals
+
+
+def _warn_of_likely_mistakes(path: Path, robot: Any) -> None:
+    """Warn of masses outside <inertial>, which have no effect, and of angles that seem to be in degrees."""
+    for link in robot.findall("link"):
+        outside = [tag for tag in ("mass", "inertia") if link.find(tag) is not None]
+        if outside:
+            warnings.warn(
+                f"{path}: link {link.get('name')!r} has <{outside[0]}> outside <inertial>, which has no effect; "
+                "expected it inside <inertial>",
+                stacklevel=5,
+            )
+    for owner in robot.iter("link", "joint"):
+        for origin in owner.iter("origin"):
+            angles = [word for word in origin.get("rpy", "").split() if _is_beyond_a_turn(word)]
+            if angles:
+                warnings.warn(
+                    f"{path}: {owner.tag} {owner.get('name')!r} has the angle {angles[0]} rad in rpy of <origin>, "
+                    "which is more than a turn; expected radians. If it is in degrees, multiply it by pi / 180",
+                    stacklevel=5,
+                )
+                break
+
+
+def _is_beyond_a_turn(word: str) -> bool:
+    try:
+        return 6.3 < abs(float(word)) < np.inf
+    except ValueError:
+        return False
 
 
 # Attributes of the elements of a link or joint: the number of numbers, and whether the attribute is optional.
@@ -206,7 +242,9 @@ def _check_numbers(path: Path, owner: Any, element: Any) -> None:
             if len(numbers) != count or not np.isfinite(numbers).all():
                 where = f"{path}: {owner.tag} {owner.get('name')!r}: the attribute {attribute} of <{child.tag}>"
                 found = "is missing" if text is None else f"is {text!r}"
-                raise FileFormatError(f"{where} {found}; expected {count} finite number{'s' * (count > 1)}")
+                expected = f"{count} finite numbers, separated by spaces" if count > 1 else "1 finite number"
+                hint = f". {XACRO}" if text is not None and "${" in text else ""
+                raise FileFormatError(f"{where} {found}; expected {expected}{hint}")
 
 
 def _joint(joint: Joint) -> AnyJoint:

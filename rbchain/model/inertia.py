@@ -236,6 +236,8 @@ class Inertia(SuggestsAttributes):
 
     def moved(self, pose: Pose) -> Inertia:
         """Return the same inertia expressed in a frame in which the body's frame has this pose."""
+        if not isinstance(pose, Pose):
+            raise ModelError(f"pose is {pose!r}; expected a Pose, such as Pose((0, 0, 1))")
         R = pose.rotation
         return Inertia(self.mass, R @ self.cg + pose.translation, R @ self.inertia @ R.T)
 

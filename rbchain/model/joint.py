@@ -27,6 +27,10 @@ class Dof(NamedTuple):
     pitch: float = 0.0
 
 
+#: Largest sine of the angle between two axes that count as parallel.
+PARALLEL = 1e-9
+
+
 def _direction(axis: npt.ArrayLike) -> np.ndarray:
     """Return the axis scaled to length 1. ModelBuilder refuses a zero axis, because its message can name the joint."""
     return normalized(vector3(axis, "axis"))
@@ -284,6 +288,11 @@ class Universal(SuggestsAttributes):
     def __post_init__(self) -> None:
         object.__setattr__(self, "first", _direction(self.first))
         object.__setattr__(self, "second", _direction(self.second))
+        if self.first.any() and self.second.any() and not (np.abs(np.cross(self.first, self.second)) > PARALLEL).any():
+            raise ModelError(
+                f"first is {self.first.tolist()} and second is {self.second.tolist()}, which are parallel; expected "
+                "two directions. For one axis, use Revolute"
+            )
 
 
 @dataclass(frozen=True, eq=False)

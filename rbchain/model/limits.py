@@ -54,10 +54,9 @@ class JointLimits(SuggestsAttributes):
         for column, field in enumerate(LIMITS):
             value = numbers(getattr(self, field), f"body {name!r}: {field} limit", finite=False)
             if value.shape not in ((), (count,)) or np.isnan(value).any():
-                raise ModelError(
-                    f"body {name!r}: {field} limit is {value.tolist()}; expected one number, or {count} for the "
-                    f"degrees of freedom of the {joint.kind} joint"
-                )
+                several = f", or {count} for the degrees of freedom of the {joint.kind} joint" if count > 1 else ""
+                nan = ", not NaN" if np.isnan(value).any() else ""
+                raise ModelError(f"body {name!r}: {field} limit is {value.tolist()}; expected one number{several}{nan}")
             found[:, column] = value
         lower, upper, velocity, effort = found.T
         if (lower > upper).any():

@@ -26,6 +26,19 @@ def fields_with_payload(
     R = frame.pose.rotation
     payload, center, tensor = _payload_arrays(f"payload on {name!r}", mass, cg, inertia)
     arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
+    batches = {
+        "mass": payload.shape,
+        "cg": center.shape[:-1],
+        "inertia": tensor.shape[:-2],
+        "the model": np.broadcast_shapes(description.mass.shape[:-1], description.cg.shape[:-2]),
+    }
+    try:
+        np.broadcast_shapes(*batches.values())
+    except ValueError:
+        found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
+        raise ModelError(
+            f"payload on {name!r}: the batch shapes do not fit together: {found}; expected equal lengths, or 1"
+        ) from None
     own_mass, own_cg = description.mass[..., frame.body], description.cg[..., frame.body, :]
     total = own_mass + payload
     moment = own_mass[..., None] * own_cg + payload[..., None] * arm
@@ -62,6 +75,8 @@ def _payload_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.nda
     mass, cg, tensor = (numbers(x, f"{what}: {name}") for x, name in ((mass, "mass"), (cg, "cg"), (inertia, "inertia")))
     if (mass < 0.0).any():
         raise ModelError(f"{what}: mass is {mass.tolist()}; expected zero or more")
+    if cg.shape[-1:] != (3,):
+        raise ModelError(f"{what}: cg has shape {cg.shape}; expected (3,), or (..., 3) with the batch axes in front")
     return mass, cg, tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)
 
 

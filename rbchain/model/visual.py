@@ -11,8 +11,15 @@ from ..errors import ModelError
 from ..misspelt import SuggestsAttributes
 from .pose import Made, Pose, numbers
 
-#: Number of lengths that define the size of each shape.
-SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
+#: Numbers that define the size of each shape.
+SIZES = {
+    "box": ("x", "y", "z"),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "sphere": ("radius",),
+    "ellipsoid": ("x", "y", "z"),
+    "mesh": ("x", "y", "z"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +67,20 @@ class Visual(SuggestsAttributes):
             raise ModelError(f"shape is {self.shape!r}; expected one of {', '.join(SIZES)}")
         is_unscaled = self.shape == "mesh" and isinstance(self.size, (tuple, list)) and not self.size
         given = (1.0, 1.0, 1.0) if is_unscaled else self.size
-        size = numbers(given, f"size of a {self.shape}", (SIZES[self.shape],))
+        size, names = numbers(given, f"size of a {self.shape}"), SIZES[self.shape]
+        if size.shape != (len(names),):
+            expected = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+            raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected {expected}")
+        if not isinstance(self.pose, Pose):
+            raise ModelError(f"pose of a {self.shape} is {self.pose!r}; expected a Pose, such as Pose((0, 0, 1))")
         if self.shape != "mesh" and (size <= 0.0).any():
             raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected more than zero")
         if not isinstance(self.file, str) or (self.shape == "mesh") != bool(self.file):
             expected = "the path of a file" if self.shape == "mesh" else "none, because only a mesh has a file"
             raise ModelError(f"file of a {self.shape} is {self.file!r}; expected {expected}")
         if self.colour is not None:
+            if isinstance(self.colour, str):
+                raise ModelError(f"colour is {self.colour!r}; expected three or four numbers from 0 to 1")
             colour = numbers(self.colour, "colour")
             if colour.shape not in ((3,), (4,)) or (colour < 0.0).any() or (colour > 1.0).any():
                 raise ModelError(f"colour is {colour.tolist()}; expected three or four numbers from 0 to 1")

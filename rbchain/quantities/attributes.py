@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
 import numpy as np
 
+from ..errors import ModelError
 from ..kernel_model import KernelModel
 from ..model.description import VARIABLE_FIELDS, Description
+from ..real_arrays import excerpt
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +49,11 @@ class Attributes:
         def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
 
     def __init__(self, description: Description) -> None:
+        if not isinstance(description, Description):
+            raise ModelError(
+                f"Model was called with {excerpt(description)}; expected a Description. Use rbchain.load for a file, "
+                "and rbchain.ModelBuilder for a new mechanism"
+            )
         self.description = description
         self.kernel_model = KernelModel(description)
 

@@ -13,6 +13,7 @@ from ..drivers import derivatives
 from ..errors import ModelError
 from ..misspelt import SuggestsAttributes
 from .attributes import Attributes
+from .states import generator_of
 
 PARAMETER_NAMES = ("m", "mcx", "mcy", "mcz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 #: A column of the regressor depends on the columns before it if the rest has a smaller share of its norm than this.
@@ -198,7 +199,7 @@ class Identification(Attributes):
                 f"base_parameters needs one set of parameters, but the model has batch_shape {self.batch_shape}; use "
                 "model.of_sample(i) or model.nominal"
             )
-        rng = np.random.default_rng(rng)
+        rng = generator_of(rng)
         samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self.nv + 1)
         q, qd = self.random_state(rng, (samples,))
         W = self.inverse_dynamics_regressor(q, qd, rng.normal(size=qd.shape)).reshape(samples * self.nv, -1)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..errors import StateError
 from ..model.joint_order import index_arrays
+from ..real_arrays import excerpt, whole_number
 from .attributes import Attributes
 
 
@@ -138,8 +140,9 @@ class States(Attributes):
         >>> q.shape, qd.shape
         ((5, 3), (5, 3))
         """
-        rng = np.random.default_rng(rng)
-        shape: tuple[int, ...] = (batch,) if np.ndim(batch) == 0 else tuple(batch)  # type: ignore[arg-type, assignment]
+        rng = generator_of(rng)
+        sizes = (batch,) if np.ndim(batch) == 0 else tuple(batch)  # type: ignore[arg-type]
+        shape = tuple(whole_number("batch", size, StateError, least=0) for size in sizes)
         q = rng.uniform(-1.0, 1.0, (*shape, self.nq))
         dofs = self.kernel_model.dofs
         is_angle = np.array(self.dof_types) != "prismatic"
@@ -148,6 +151,16 @@ class States(Attributes):
             direction = rng.normal(size=(*shape, 4))
             q[..., at : at + 4] = direction / np.linalg.norm(direction, axis=-1, keepdims=True)
         return q, rng.normal(size=(*shape, self.nv))
+
+
+def generator_of(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """Return a generator of random numbers, made from a seed if necessary. Raises StateError for other values."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise StateError(
+            f"rng is {excerpt(rng)}; expected a numpy Generator, or a seed: a whole number of at least 0"
+        ) from None
 
 
 def _unit(kind: str) -> str:

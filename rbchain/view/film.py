@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import StateError
 from ..progress import Progress, progress
+from ..real_arrays import excerpt
 from .painting import DPI, Painting
 from .scene import Scene, checked_layers, known_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
@@ -43,6 +44,11 @@ def film(
     for name, value in (("fps", fps), ("speed", speed)):
         if not 0.0 < value < np.inf:
             raise StateError(f"{name} is {value!r}; expected a positive number")
+    check_size(size)
+    if not path.parent.is_dir():
+        raise StateError(
+            f"path is {str(path)!r}, but the folder {str(path.parent)!r} does not exist; expected a folder"
+        )
     frames = max(2, round(float(motion.t[-1] - motion.t[0]) / speed * fps) + 1)
     if frames > MAX_FRAMES:
         raise StateError(
@@ -66,9 +72,16 @@ def film(
 
 def picture(model: Model, q: npt.ArrayLike | None, show: Sequence[str], size: tuple[int, int]) -> Figure:
     """Figure of a model: see `Model.picture`."""
+    check_size(size)
     q = np.asarray(model.neutral() if q is None else q, np.float64)
     scene = scene_at_rest(model, q)
     return Painting(scene, known_layers(scene, checked_layers(show)), size).figure
+
+
+def check_size(size: tuple[int, int]) -> None:
+    """Raise a StateError if the size of a picture is not a width and a height in pixels."""
+    if not isinstance(size, (tuple, list)) or len(size) != 2 or not all(isinstance(x, int) and x > 0 for x in size):
+        raise StateError(f"size is {excerpt(size)}; expected a width and a height in pixels, such as (800, 600)")
 
 
 def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Progress) -> list[Path]:

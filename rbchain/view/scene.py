@@ -32,7 +32,7 @@ def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
     """Names of layers. Raises StateError for unknown ones."""
     unknown = [name for name in show if name not in LAYERS]
     if isinstance(show, str) or unknown:
-        raise StateError(f"show is {show!r}; expected some of {', '.join(LAYERS)}")
+        raise StateError(f"show is {show!r}; expected a list with some of {', '.join(LAYERS)}")
     return tuple(show)
 
 
@@ -236,6 +236,8 @@ def known_layers(scene: Scene, layers: Sequence[str]) -> tuple[str, ...]:
 def number_of(sample: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
     """Number of a sample in its batch, from its number or its index."""
     index = np.atleast_1d(sample)
+    if not batch and sample not in (0, ()):
+        raise StateError(f"sample is {sample!r}, but the motion has only one sample; expected 0")
     try:
         if index.size == 1 and len(batch) != 1:
             return int(np.ravel_multi_index(np.unravel_index(int(index[0]), batch), batch)) if batch else 0

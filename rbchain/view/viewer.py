@@ -15,6 +15,7 @@ import viser
 
 from ..errors import StateError
 from ..progress import progress
+from ..real_arrays import whole_number
 from .scene import LAYERS, Scene, checked_layers, known_layers, number_of, scene_at_rest, scene_of_motion
 from .stage import Stage
 
@@ -68,6 +69,8 @@ class Viewer:
         self._model, self._sample = model, sample
         self._motion: Any = motion
         layers = checked_layers(show)
+        # a server whose port is invalid would never start, without an error
+        port = whole_number("port", port, StateError, least=0, most=65535)
         with progress(f"Preparing the viewer of {model.name}"):
             q = np.asarray(model.neutral() if q is None else q, np.float64)
             scene = scene_at_rest(model, q) if motion is None else self._scene_of_sample()

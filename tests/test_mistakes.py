@@ -1,0 +1,220 @@
+"""Mistakes that once had no error, or the error of another package: each message says what to change."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.io.dh import DHLink, from_dh
+
+from .plain_python import DISABLED
+
+ARM = rb.Model.serial_chain(2)
+MANY = ARM.vary(mass=np.ones((4, 2)))
+REST = np.zeros(2)
+ROBOT = """<robot name="r"><link name="base"/><link name="rod"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>{in_link}</link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/>{in_joint}</joint></robot>"""
+MECHANISM = """format = "rbchain 1"
+[[body]]
+name = "rod"
+joint = { kind = "revolute" }
+mass = 1
+inertia = [1, 1, 1]
+"""
+
+
+def simulate(samples=None, **settings):
+    state = np.zeros((2,) if samples is None else (samples, 2))
+    return ARM.simulate(state, state, 0.02, **{"method": "rk4", "step": 0.01} | settings)
+
+
+def written(folder, name, text):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    {
+        "parallel axes": (lambda: rb.Universal((1, 0, 0), (-2, 0, 0)), "which are parallel; expected two directions"),
+        "pose of a visual": (
+            lambda: rb.Visual("cylinder", (0.1, 0.5), (0, 0, 1)),
+            r"pose of a cylinder is \(0, 0, 1\); expected a Pose",
+        ),
+        "size of a sphere": (lambda: rb.Visual("sphere", 0.3), r"size of a sphere is 0.3; expected \(radius,\)"),
+        "name of a colour": (
+            lambda: rb.Visual("sphere", (1,), colour="red"),
+            "colour is 'red'; expected three or four numbers from 0 to 1",
+        ),
+        "pose of an inertia": (lambda: rb.Inertia(1).moved((0, 0, 1)), r"pose is \(0, 0, 1\); expected a Pose"),
+        "file name as a model": (lambda: rb.Model("arm.urdf"), "expected a Description. Use rbchain.load for a file"),
+        "arguments in the wrong order": (lambda: rb.save("a.toml", ARM), r"expected a Model. Call save\(model, path\)"),
+        "one link": (lambda: from_dh(DHLink(1, 0, 0)), "expected a list of one or more DHLink"),
+        "list of frames": (
+            lambda: ARM.frame_poses(REST, ["link1", "link2"]),
+            r"frame is \['link1', 'link2'\]; expected the name of one body or frame",
+        ),
+        "centre of a payload": (
+            lambda: ARM.with_payload("link2", mass=1, cg=0.1),
+            r"payload on 'link2': cg has shape \(\); expected \(3,\)",
+        ),
+        "batch of a payload": (
+            lambda: MANY.with_payload("link2", mass=[1, 2]),
+            r"the batch shapes do not fit together: mass \(2,\), cg \(\), inertia \(\), the model \(4,\)",
+        ),
+        "missing limit": (
+            lambda: rb.JointLimits(np.nan).of_dofs("arm", rb.Revolute()),
+            "lower limit is nan; expected one number, not NaN",
+        ),
+    }.values(),
+)
+def test_a_mistake_in_a_model_is_refused(mistake, message):
+    with pytest.raises(rb.ModelError, match=message):
+        mistake()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    {
+        "rtol of rk4": (
+            lambda: simulate(rtol=1e-6),
+            'rtol is 1e-06, but method "rk4" does not control its error; expected None. Set step',
+        ),
+        "atol of implicit": (
+            lambda: simulate(method="implicit", atol=1e-6),
+            'atol is 1e-06, but method "implicit" does not control its error',
+        ),
+        "gains for a single state": (
+            lambda: simulate(drives=[rb.PID("link1", 0, kp=[1, 2])]),
+            r"kp has shape \(2,\); expected one number, because q0 and qd0 are a single state",
+        ),
+        "parameters of three samples": (
+            lambda: simulate(2, drives=[rb.UserForces(np.copyto, np.ones((3, 1)))]),
+            r"parameters of UserForces has shape \(3, 1\); expected m numbers, or m for each sample",
+        ),
+        "stop as text": (
+            lambda: simulate(events=[rb.Event("link1", stop="no")]),
+            "stop is 'no'; expected True or False",
+        ),
+        "table of one time": (lambda: rb.Signal.table([0], [0]), "expected at least two times"),
+        "sines of different lengths": (
+            lambda: rb.Signal.sines([1, 2], [1, 2, 3]),
+            r"the shapes of the sines differ: amplitude \(2,\), angular_frequency \(3,\)",
+        ),
+        "spline": (lambda: rb.Signal.pieces(3), "piecewise is 3; expected a PPoly of SciPy"),
+        "seed": (lambda: ARM.random_state("seed"), "rng is 'seed'; expected a numpy Generator, or a seed"),
+        "negative batch": (lambda: ARM.random_state(0, batch=-1), "batch is -1; expected a whole number of at least 0"),
+        "read-only result": (
+            lambda: ARM.gravity_forces(REST, out=np.frombuffer(bytes(16))),
+            "out has shape .*, type float64, read-only; expected",
+        ),
+    }.values(),
+)
+def test_a_mistake_in_a_call_is_refused(mistake, message):
+    with pytest.raises(rb.StateError, match=message):
+        mistake()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    {
+        "port": (lambda motion: motion.view(port=99999), "port is 99999; expected a whole number from 0 to 65535"),
+        "sample": (lambda motion: motion.film("a.png", sample=3), "sample is 3, but the motion has only one sample"),
+        "size": (lambda motion: motion.film("a.png", size=800), "size is 800; expected a width and a height in pixels"),
+        "empty picture": (lambda motion: ARM.picture(size=(0, 0)), r"size is \(0, 0\); expected a width and a height"),
+        "folder": (lambda motion: motion.film("/nowhere/a.png"), "the folder '/nowhere' does not exist"),
+    }.values(),
+)
+def test_a_mistake_in_a_picture_is_refused(mistake, message):
+    """A viewer with an invalid port once waited without end for its server."""
+    with pytest.raises(rb.StateError, match=message):
+        mistake(simulate(save_at=3))
+
+
+@pytest.mark.skipif(DISABLED, reason="plain Python does not know the return type of a function")
+def test_a_user_function_that_returns_its_result_is_refused():
+    """SciPy's functions return their results; here, a returned value would be ignored."""
+
+    def returns(t, q, qd, parameters, out):
+        return -q
+
+    for actions in ({"drives": [rb.UserForces(returns)]}, {"events": [rb.Event(function=returns)]}):
+        with pytest.raises(
+            rb.StateError, match=r"'returns' returns a value of type array.*Write the results to the last"
+        ):
+            simulate(1, **actions)
+
+
+def test_stops_without_limits_are_named():
+    builder = rb.ModelBuilder()
+    with pytest.warns(UserWarning, match="'arm': passive has a limit_stiffness but no lower_limit and no upper_limit"):
+        builder.add_body(
+            "arm",
+            joint=rb.Revolute(),
+            inertia=rb.Inertia.rod(1.0, mass=1.0),
+            limits=rb.JointLimits(-1, 1),
+            passive=rb.PassiveForces(limit_stiffness=1e4),
+        )
+
+
+def test_tolerances_of_a_study_need_a_method_that_uses_them():
+    settings = {"duration": 0.1, "method": "rk4", "step": 0.01, "rtol": 1e-6}
+    with pytest.raises(rb.StudyError, match=r"simulate.rtol is 1e-06, but method 'rk4' .*; remove rtol, or set method"):
+        rb.Study(model=ARM, samples=2, simulate=settings)
+
+
+@pytest.mark.parametrize(
+    ("in_link", "in_joint", "message"),
+    [
+        ("", '<origin rpy="90 0 0"/>', "joint 'hinge' has the angle 90 rad in rpy of <origin>, .* expected radians"),
+        ('<mass value="1"/>', "", "link 'rod' has <mass> outside <inertial>, which has no effect"),
+    ],
+)
+def test_a_likely_mistake_in_a_urdf_file_is_named(tmp_path, in_link, in_joint, message):
+    with pytest.warns(UserWarning, match=f"robot.urdf: {message}"):
+        rb.load(written(tmp_path, "robot.urdf", ROBOT.format(in_link=in_link, in_joint=in_joint)))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    {
+        "invalid mechanism": (
+            "a.urdf",
+            ROBOT.format(in_link="", in_joint='<dynamics damping="-1"/>'),
+            "a.urdf: body 'rod': damping is -1.0; expected zero or more",
+        ),
+        "commas": (
+            "a.urdf",
+            ROBOT.format(in_link="", in_joint='<axis xyz="0,0,1"/>'),
+            "'0,0,1'; expected 3 finite numbers, separated by spaces",
+        ),
+        "macro": (
+            "a.urdf",
+            ROBOT.format(in_link="", in_joint='<dynamics damping="${d}"/>'),
+            "expected 1 finite number. Expand its macros with the program xacro",
+        ),
+        "macros": (
+            "a.urdf",
+            ROBOT.format(in_link='<xacro:rod mass="1"/>', in_joint=""),
+            "not well-formed XML: .*xacro.* Expand its macros with the program xacro",
+        ),
+        "lower case": (
+            "a.toml",
+            MECHANISM + '[[drive]]\nkind = "pid"\njoint = "rod"\nreference = 0\nkp = 1',
+            "drive of joint 'rod': kind is 'pid'; .*; did you mean PID?",
+        ),
+        "missing gain": (
+            "a.toml",
+            MECHANISM + '[[drive]]\nkind = "PID"\njoint = "rod"\nreference = 0',
+            "drive of joint 'rod': PID: required keys are missing: kp",
+        ),
+        "study": (
+            "a.toml",
+            "samples = 3\n[simulate]\nduration = 1",
+            "This is the file of a study; read it with Study.read",
+        ),
+    }.values(),
+)
+def test_a_mistake_in_a_file_is_refused(tmp_path, name, text, message):
+    with pytest.raises((rb.FileFormatError, rb.ModelError), match=message):
+        rb.load(written(tmp_path, name, text))
