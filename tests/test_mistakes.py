@@ -78,11 +78,11 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
     {
         "rtol of rk4": (
             lambda: simulate(rtol=1e-6),
-            'rtol is 1e-06, but method "rk4" does not control its error; expected None. Set step',
+            'rtol is 1e-06, but method "rk4" has steps of fixed length and controls no error; expected None. Set step',
         ),
         "atol of implicit": (
             lambda: simulate(method="implicit", atol=1e-6),
-            'atol is 1e-06, but method "implicit" does not control its error',
+            'atol is 1e-06, but method "implicit" has steps of fixed length',
         ),
         "gains for a single state": (
             lambda: simulate(drives=[rb.PID("link1", 0, kp=[1, 2])]),
