@@ -1,14 +1,17 @@
 """The cache of machine code: damaged or missing files never change a result, and each one is reported."""
 
+import math
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import rbchain as rb
+from rbchain.drivers.motion import body_poses
 
 from .conftest import HANG_LIMIT
 
@@ -187,3 +190,85 @@ def test_a_function_redefined_under_the_same_name_is_used():
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     first, second = map(float, run.stdout.split())
     assert second == pytest.approx(2.0 * first, rel=1e-2), run.stderr
+
+
+# Two drivers of the same name, closure and instructions: only a constant, or a name, differs.
+VARIANTS = """
+import math, os
+import numpy as np
+from rbchain import compiled
+x = np.zeros(1)
+if os.environ["VARIANT"] == "1":
+    @compiled.driver
+    def put(x):
+        x[0] = math.cos(1.0)
+elif os.environ["VARIANT"] == "2":
+    @compiled.driver
+    def put(x):
+        x[0] = math.cos(2.0)
+else:
+    @compiled.driver
+    def put(x):
+        x[0] = math.sin(2.0)
+put(x)
+print(x[0])
+"""
+
+
+def output_of(script, **environment):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    command = [sys.executable, script]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_LIMIT)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_functions_of_the_same_name_in_one_file_have_their_own_machine_code(tmp_path):
+    script = tmp_path / "variants.py"
+    script.write_text(VARIANTS)
+    values = {"1": math.cos(1.0), "2": math.cos(2.0), "3": math.sin(2.0)}
+    for variant in ("1", "2", "3", "1"):  # the last is loaded
+        printed = output_of(script, VARIANT=variant, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert float(printed) == pytest.approx(values[variant], rel=1e-15)
+    assert len(list(tmp_path.rglob("*.rbc"))) == 3
+
+
+# Numba sets what a function needs to print when it compiles the function: here for the host, before the driver.
+PRINTING = """
+import numba
+import numpy as np
+from rbchain import compiled
+
+@numba.njit
+def shown(x):
+    print("x is", x)
+    return x + 1.0
+
+@compiled.driver
+def driver(x):
+    x[0] = shown(x[0])
+
+shown(0.0)
+x = np.ones(1)
+driver(x)
+print(x[0])
+"""
+
+
+def test_drivers_can_call_functions_that_print(tmp_path):
+    script = tmp_path / "printing.py"
+    script.write_text(PRINTING)
+    for _ in range(2):  # compiled, then loaded
+        assert output_of(script, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == "x is 0.0\nx is 1.0\n2.0\n"
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python can call them")
+def test_drivers_of_rbchain_cannot_be_called_from_compiled_code():
+    """Their files lack what compiled callers would be linked with."""
+
+    @numba.njit
+    def call(x):
+        body_poses(x)
+
+    with pytest.raises(TypeError, match="body_poses can only be called from Python; compiled code can"):
+        call(1.0)

@@ -103,6 +103,11 @@ def test_a_function_that_fails_while_it_is_recorded_is_reported():
         signatures_of(divide_by_zero)
 
 
+def test_a_function_that_cannot_be_pickled_is_reported():
+    with pytest.raises(rb.RbchainError, match=r"the drivers cannot be recorded in another process: .*pickle"):
+        signatures_of(lambda: None)
+
+
 def divide_by_zero():
     return 1 // 0
 
@@ -232,6 +237,34 @@ def test_a_level_that_cannot_be_used_is_refused_by_name(wanted, message):
     command = [sys.executable, "-c", "import rbchain.core.simd.levels"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert message in found.stderr
+
+
+def test_processes_that_only_compile_refuse_levels_of_another_architecture():
+    """Numba would compile for its own architecture, and store that code under the name of the other."""
+    others = [level for level in levels.LEVELS if level not in levels.levels_of_architecture()]
+    assert others
+    assert levels.LEVEL in [*levels.levels_of_architecture(), levels.NATIVE]
+    for level in others:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_COMPILE_ONLY": "1", "RBCHAIN_MACHINE_CODE": level}
+        command = [sys.executable, "-c", "import rbchain.core.simd.levels"]
+        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert f"RBCHAIN_MACHINE_CODE is {level!r}, a level that this processor does not support" in found.stderr
+
+
+@pytest.mark.skipif(machine_code.fcntl is None, reason="this operating system has no such locks")
+def test_a_process_that_never_ends_is_waited_for_only_a_limited_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine_code, "LONGEST_WAIT", 0.1)
+    path = tmp_path / "driver.lock"
+    first, second, third = machine_code.Lock(), machine_code.Lock(), machine_code.Lock()
+    first.take(path, "driver")
+    second.take(path, "driver")
+    second.release()
+    assert path.exists()  # the first still has it
+    first.release()
+    assert not path.exists()
+    third.take(path, "driver")
+    assert path.exists()
+    third.release()
 
 
 LEVEL_SCRIPT = """

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ..core.simd.levels import LEVEL, LEVELS
+from ..core.simd.levels import LEVEL, levels_of_architecture
 from .output import EXIT_OK, help_texts
 
 
@@ -20,6 +20,7 @@ def add_warm(commands: Any) -> None:
         "rbchain warm",
         "rbchain warm examples/landing.toml --for x86-64-v3 --for x86-64-v4",
     )
+    levels = levels_of_architecture()
     warm = commands.add_parser("warm", help=summary, **texts)
     warm.add_argument(
         "file",
@@ -31,9 +32,9 @@ def add_warm(commands: Any) -> None:
         "--for",
         dest="levels",
         action="append",
-        choices=tuple(LEVELS),
+        choices=levels,
         metavar="LEVEL",
-        help=f"processor level to compile for, one of {', '.join(LEVELS)}; repeat it for several (default: {LEVEL})",
+        help=f"processor level to compile for, one of {', '.join(levels)}; repeat it for several (default: {LEVEL})",
     )
     warm.add_argument("--processes", type=int, help="number of compiling processes (default: one for each core)")
     warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to continue")

@@ -39,12 +39,16 @@ def signatures_of(function: Callable[[], object]) -> list[Signature]:
     Raises
     ------
     RbchainError
-        If the function raises.
+        If the function raises, or cannot be pickled.
     """
+    try:
+        pickled = pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise RbchainError(f"the drivers cannot be recorded in another process: {error}") from error
     # a process of its own, because Numba reads NUMBA_DISABLE_JIT only once
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "RBCHAIN_NUM_THREADS": "1", "RBCHAIN_QUIET": "1"}
     command = [sys.executable, "-m", "rbchain.precompile.recorder"]
-    run = subprocess.run(command, env=environment, input=pickle.dumps(function), capture_output=True, check=False)
+    run = subprocess.run(command, env=environment, input=pickled, capture_output=True, check=False)
     if run.returncode != 0:
         raise RbchainError(f"the drivers cannot be recorded: {run.stderr.decode(errors='replace').strip()}")
     signatures: list[Signature] = pickle.loads(run.stdout)

@@ -21,8 +21,9 @@ def compiled_file(signature: Signature) -> Path:
 
 
 def _main(signatures: Sequence[Signature]) -> None:
+    files, sys.stdout = sys.stdout, sys.stderr  # Numba may print, for instance with NUMBA_DUMP_OPTIMIZED
     for signature in signatures:
-        print(compiled_file(signature), flush=True)
+        print(compiled_file(signature), file=files, flush=True)
 
 
 if __name__ == "__main__":

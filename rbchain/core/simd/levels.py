@@ -12,8 +12,9 @@ import numba
 
 
 class Level(NamedTuple):
-    """A set of instructions: LLVM's name of it, the processor features that it needs, bytes of a vector register."""
+    """A set of instructions: architecture, LLVM's name, the processor features it needs, bytes of a vector register."""
 
+    architecture: str
     cpu: str
     features: tuple[str, ...]
     register_bytes: int
@@ -24,10 +25,10 @@ _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsa
 _V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 #: By name, best first.
 LEVELS = {
-    "x86-64-v4": Level("x86-64-v4", _V4, 64),
-    "x86-64-v3": Level("x86-64-v3", _V3, 32),
-    "x86-64-v2": Level("x86-64-v2", _V2, 16),
-    "aarch64": Level("generic", ("neon",), 16),
+    "x86-64-v4": Level("x86_64", "x86-64-v4", _V4, 64),
+    "x86-64-v3": Level("x86_64", "x86-64-v3", _V3, 32),
+    "x86-64-v2": Level("x86_64", "x86-64-v2", _V2, 16),
+    "aarch64": Level("aarch64", "generic", ("neon",), 16),
 }
 #: Instead of a level: the host with all its features. No other kind of processor can use that code.
 NATIVE = "native"
@@ -43,10 +44,16 @@ def supported_levels():
     return [name for name, level in LEVELS.items() if all(features.get(feature) for feature in level.features)]
 
 
+def levels_of_architecture():
+    """The levels that this process can compile for, best first: it cannot compile for another architecture."""
+    architecture = llvm.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
+    return [name for name, level in LEVELS.items() if level.architecture == architecture]
+
+
 def level_to_compile_for():
     """The level of this process: RBCHAIN_MACHINE_CODE, or else the best that the processor supports."""
     wanted, supported = os.environ.get("RBCHAIN_MACHINE_CODE"), supported_levels()
-    choices = [*supported, NATIVE] if not COMPILE_ONLY else [*LEVELS, NATIVE]
+    choices = [*(levels_of_architecture() if COMPILE_ONLY else supported), NATIVE]
     if wanted and wanted not in choices:
         known = "a level that this processor does not support" if wanted in LEVELS else "not a level"
         raise ValueError(f"RBCHAIN_MACHINE_CODE is {wanted!r}, {known}; expected one of {', '.join(choices)}")

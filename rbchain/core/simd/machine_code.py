@@ -5,6 +5,7 @@ import hashlib
 import os
 import pickle
 import sys
+import time
 import uuid
 import zlib
 from collections.abc import Callable
@@ -29,6 +30,8 @@ INSTALLED = PACKAGE / "drivers" / "machine_code"
 SUFFIX = ".rbc"
 MAGIC = b"rbchain machine code 1\n"
 DIGEST_SIZE = hashlib.sha256().digest_size
+#: How long a process waits for another one that compiles the same driver. A process that is stopped never ends.
+LONGEST_WAIT = 300.0  # s
 
 
 def digest_of(*parts):
@@ -48,7 +51,8 @@ def _source_digest():
 #: Identifies everything that determines the code of all drivers, except the processor and the signature.
 BUILD = digest_of(
     _source_digest(),
-    sys.implementation.cache_tag,
+    # builds of one version of Python, such as the free-threaded one, lay objects out differently
+    [sys.implementation.cache_tag, getattr(sys, "abiflags", ""), sys.platform],
     numba.__version__,
     llvmlite.__version__,
     str(config.OPT),
@@ -58,9 +62,9 @@ BUILD = digest_of(
 
 
 def _host():
-    """The processor and its features that Numba compiles for, which NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may set."""
+    """The processor and features that Numba compiles for: NUMBA_CPU_NAME, _CPU_FEATURES and _ENABLE_AVX set them."""
     features = llvm.get_host_cpu_features().flatten() if config.CPU_FEATURES is None else config.CPU_FEATURES
-    return config.CPU_NAME or llvm.get_host_cpu_name(), features
+    return config.CPU_NAME or llvm.get_host_cpu_name(), features, config.ENABLE_AVX
 
 
 #: Identifies the processors that the code of this process is compiled for.
@@ -121,27 +125,30 @@ class Lock:
         self._file, self._taken = None, False
 
     def take(self, path, driver):
-        """Take the lock at a path; returns whether another process had it, which may have compiled the driver since.
+        """Take the lock at a path; another process may have compiled the driver meanwhile.
 
-        Where locks are impossible, such as in a folder that cannot be written, each process compiles.
+        Where locks are impossible, such as in a folder that cannot be written, each process compiles. So does a process
+        that has waited for LONGEST_WAIT.
         """
         if fcntl is None:
-            return False
+            return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("w")
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                waited = False
-            except BlockingIOError:
+            if not self._try():
+                end = time.monotonic() + LONGEST_WAIT
                 with progress(f"Waiting for another process, which compiles {driver}"):
-                    fcntl.flock(self._file, fcntl.LOCK_EX)
-                waited = True
-            self._taken = True
-            return waited
+                    while not self._try() and time.monotonic() < end:
+                        time.sleep(0.02)
         except OSError:
             self.release()
-            return False
+
+    def _try(self):
+        """Take the lock if no other process has it; returns whether this one has it now."""
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._taken = True
+        return self._taken
 
     def release(self):
         """Let the waiting processes go on."""

@@ -7,6 +7,7 @@ host, and takes longer.
 import contextlib
 import warnings
 from pathlib import Path
+from types import CodeType
 
 import llvmlite.binding as llvm
 import numba
@@ -146,7 +147,18 @@ class DriverDispatcher(CPUDispatcher):
                 return super().compile(sig)
             checks = array_checks.checking_arrays(self.targetctx) if cache.is_installed else contextlib.nullcontext()
             with cache.compiling, checks:
-                return super().compile(sig)
+                entry_point = super().compile(sig)
+            if not cache.is_installed:
+                _set_environments(self.overloads[tuple(sigutils.normalize_signature(sig)[0])])
+            return entry_point
+
+    def get_call_template(self, args, kws):
+        """As in Numba, for a compiled caller; refused for rbchain's own functions, which are stored without bitcode."""
+        if isinstance(self._cache, MachineCodeCache) and self._cache.is_installed:
+            raise TypeError(
+                f"{self.__name__} can only be called from Python; compiled code can call kernels of rbchain.compiled"
+            )
+        return super().get_call_template(args, kws)
 
     def machine_code(self, arguments):
         """Return the function of Python that calls the machine code for the types of these arguments.
@@ -154,6 +166,15 @@ class DriverDispatcher(CPUDispatcher):
         It checks its arrays itself. Return None if it cannot.
         """
         return self.compile(tuple(map(numba.typeof, arguments))) if array_checks.CAN_CHECK else None
+
+
+def _set_environments(compiled):
+    """Set the environments of the functions that a driver contains, which they need to print and to raise.
+
+    Numba sets them when it compiles the functions. It may have done so for the host, before the driver was compiled.
+    """
+    for environment in compiled._find_referenced_environments():  # noqa: SLF001 - as Numba's own cache does
+        compiled.library.codegen.set_env(environment.env_name, environment)
 
 
 class MachineCodeCache(FunctionCache):
@@ -184,6 +205,7 @@ class MachineCodeCache(FunctionCache):
         determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), array_checks.CAN_CHECK]
         if not self.is_installed:  # the user's own file and what its closure holds determine the code too
             determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2], _fields(sig)]
+            determining.append(_definition(self._py_func.__code__))
         return machine_code.digest_of(*determining)
 
     def _files(self, key):
@@ -197,16 +219,18 @@ class MachineCodeCache(FunctionCache):
         sig = sigutils.normalize_signature(sig)[0]
         key = self._key(sig, target_context.codegen())
         installed, cached = self._files(key)
+        before = [_version(file) for file in cached]
         found = self._load(sig, key, target_context, [*installed, *cached])
         for file in cached if found is None else ():
             lock = machine_code.Lock()
             self.compiling.callback(lock.release)
-            if lock.take(file.with_suffix(".lock"), self._driver):
+            lock.take(file.with_suffix(".lock"), self._driver)
+            if [_version(file)] != before:  # another process has compiled it since
                 found = self._load(sig, key, target_context, cached)
         if found is None:
             # not before: it takes a third of a second, and loading does not need it
             target_context.refresh()
-            if machine_code.before_compiling is not None:
+            if machine_code.before_compiling is not None and cached:  # other processes keep what they compile there
                 machine_code.before_compiling(self._py_func, sig)
             self.compiling.enter_context(progress(self._announcement()))
         return found
@@ -255,6 +279,24 @@ class MachineCodeCache(FunctionCache):
 
     def _warn(self, problem):
         warnings.warn(f"{problem}; rbchain does not execute it and compiles {self._driver} again", stacklevel=2)
+
+
+def _version(file):
+    """What changes when a file is replaced; None if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _definition(code):
+    """Where a function is defined, its names and constants: Numba's key has only its instructions, which refer to them.
+
+    A file may define two functions of the same name, such as in the branches of an `if`.
+    """
+    constants = [_definition(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
+    return code.co_firstlineno, code.co_names, constants
 
 
 def _fields(sig):
