@@ -11,6 +11,7 @@ this system. It contains the same files, and machine code of everything in `rbch
 """
 
 import argparse
+import platform
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from rbchain.core.simd.levels import levels_of_architecture
 from rbchain.core.simd.machine_code import INSTALLED, PACKAGE
 from rbchain.precompile.calls import call_everything
 from rbchain.precompile.parallel import compile_signatures
@@ -100,6 +102,12 @@ if __name__ == "__main__":
     parser.add_argument("--study", help="a study file: only the drivers that it needs (default: everything)")
     parser.add_argument("--processes", type=int, help="how many processes compile at once (default: one for each core)")
     options = parser.parse_args()
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        sys.exit("wheels with machine code are built on x86-64 Linux only; use python -m build for a pure-Python wheel")
+    if not set(options.levels or LEVELS) <= set(levels_of_architecture()):
+        sys.exit(f"--for is {options.levels}; expected some of {levels_of_architecture()}")
+    if PACKAGE != CHECKOUT / "rbchain":
+        sys.exit(f"this environment imports rbchain from {PACKAGE}; install this checkout: pip install --editable .")
     path, count = build(options.levels or LEVELS, options.study, options.processes, options.out)
     size = path.stat().st_size
     print(f"{path}: {count} files of machine code, {size / 1e6:.1f} MB")

@@ -5,6 +5,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 import rbchain as rb
 from rbchain.core.simd import levels, machine_code
+from rbchain.core.simd.dependencies import dependencies_of
+from rbchain.precompile import parallel
 from rbchain.precompile.calls import call_everything
 from rbchain.precompile.parallel import MOST_PER_PROCESS, compile_signatures, groups
 from rbchain.precompile.signatures import Signature, signatures_of
@@ -55,6 +58,43 @@ def test_a_file_of_another_program_is_refused_and_not_unpickled():
 
     with pytest.raises(machine_code.UnusableFile, match="is not a file of rbchain's machine code"):
         machine_code.unpacked(KEY, pickle.dumps(Trap()))
+
+
+# --- drivers of users -------------------------------------------------------------------------------------------------
+
+
+def user_function(text, **names):
+    """A function `work` of this text, whose globals have these names."""
+    exec(text, names)
+    return names["work"]
+
+
+PARAMETERS, OTHER_PARAMETERS = types.ModuleType("parameters"), types.ModuleType("parameters")
+PARAMETERS.mass, OTHER_PARAMETERS.mass = 1.0, 2.0
+HELPER, OTHER_HELPER = (user_function(f"def work(x): return x * {factor}") for factor in (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("expression", "one", "other"),
+    [
+        ("x * value", 1.0, 2.0),
+        ("x * value[0]", (1.0, 2.0), (3.0, 2.0)),
+        ("x * value[0]", np.array([1.0]), np.array([2.0])),
+        ("x * value.mass", PARAMETERS, OTHER_PARAMETERS),
+        ("value(x)", HELPER, OTHER_HELPER),
+        ("[value * y for y in x]", 1.0, 2.0),
+    ],
+)
+def test_the_code_of_a_user_depends_on_what_its_names_refer_to(expression, one, other):
+    text = f"def work(x): return {expression}"
+    first, again, changed = (dependencies_of(user_function(text, value=value)) for value in (one, one, other))
+    assert repr(first) == repr(again)
+    assert repr(first) != repr(changed)
+
+
+def test_functions_that_call_each_other_are_described():
+    text = "def work(x): return other(x)\ndef other(x): return work(x)"
+    assert "other" in repr(dependencies_of(user_function(text)))
 
 
 # --- what is compiled -------------------------------------------------------------------------------------------------
@@ -265,6 +305,20 @@ def test_a_process_that_never_ends_is_waited_for_only_a_limited_time(tmp_path, m
     third.take(path, "driver")
     assert path.exists()
     third.release()
+
+
+def test_a_process_that_only_compiles_calls_no_driver():
+    """Its code may be for another processor."""
+    script = "import rbchain as rb; rb.Model.serial_chain(1).energy([0.3], [1.0])"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_COMPILE_ONLY": "1"}
+    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert "energy: RBCHAIN_COMPILE_ONLY is set, so that this process calls no driver; unset it" in found.stderr
+
+
+def test_nothing_is_compiled_in_advance_where_machine_code_is_not_kept(monkeypatch):
+    monkeypatch.setattr(parallel, "PLAIN_NUMBA", True)
+    with pytest.raises(rb.RbchainError, match="because RBCHAIN_PLAIN_NUMBA is set; unset it"):
+        compile_signatures([])
 
 
 LEVEL_SCRIPT = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -11,72 +10,42 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numba
+
+from ..core.simd.levels import PLAIN_NUMBA
 from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
-from .signatures import Signature
+from .signatures import Signature, environment_of_process
 
 #: A process keeps everything that it compiles in memory, about 20 MB for each driver.
 MOST_PER_PROCESS = 16
 
 
-class Worker:
-    """A process that compiles the drivers that it reads."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        # a file for its errors, because nobody empties a second pipe while it compiles
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `compile` closes it
-        command = [sys.executable, "-m", "rbchain.precompile.worker"]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=self._errors)
-
-    def compile(self, group: Sequence[Signature], advance: Callable[[Signature], object]) -> dict[Signature, Path]:
-        """Compile drivers, and wait for the end of the process; returns their files."""
-        files = {}
-        with self._errors, self.process as process:
-            assert process.stdin is not None and process.stdout is not None
-            process.stdin.write(pickle.dumps(group))
-            process.stdin.close()
-            for signature, line in zip(group, process.stdout, strict=False):
-                files[signature] = Path(line.decode().rstrip("\n"))
-                advance(signature)
-            process.wait()
-            self._errors.seek(0)
-            problem = self._errors.read().decode(errors="replace").strip()
-        if len(files) < len(group):
-            raise RbchainError(f"the driver {group[len(files)].name} cannot be compiled: {problem}")
-        return files
-
-
 class Workers:
-    """The processes that compile; another thread may stop them."""
+    """The processes that record and compile; another thread may stop them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: set[Worker] = set()
+        self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def compile(
-        self, group: Sequence[Signature], environment: dict[str, str], advance: Callable[[Signature], object]
-    ) -> dict[Signature, Path]:
-        """Compile drivers in a new process; RbchainError if they cannot be compiled, or once all are stopped."""
+    def start(self, *arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        """Start a process as `subprocess.Popen` does; RbchainError once all are stopped."""
         with self._lock:
             if self._stopped:
                 raise RbchainError("the compilation was stopped")
-            worker = Worker(environment)
-            self._running.add(worker)
-        try:
-            return worker.compile(group, advance)
-        finally:
-            with self._lock:
-                self._running.discard(worker)
+            process = subprocess.Popen(*arguments, **options)
+            self._running = {process, *(other for other in self._running if other.poll() is None)}
+        return process
 
     def stop(self) -> None:
         """End all processes, and let no new one start."""
         with self._lock:
             self._stopped = True
-            for worker in self._running:
-                worker.process.kill()
+            for process in self._running:
+                process.kill()
 
 
 def compile_signatures(
@@ -111,14 +80,17 @@ def compile_signatures(
     RbchainError
         If a driver cannot be compiled.
     """
+    if PLAIN_NUMBA or numba.config.DISABLE_JIT:
+        name = "RBCHAIN_PLAIN_NUMBA" if PLAIN_NUMBA else "NUMBA_DISABLE_JIT"
+        raise RbchainError(f"nothing can be compiled in advance, because {name} is set; unset it")
     processes = min(processes or get_num_threads(), max(1, len(signatures)))
-    environment = os.environ | {"RBCHAIN_COMPILE_ONLY": "1", "RBCHAIN_QUIET": "1"}
+    environment = environment_of_process(RBCHAIN_COMPILE_ONLY="1")
     if level is not None:
         environment["RBCHAIN_MACHINE_CODE"] = level
     own, files = workers or Workers(), dict[Signature, Path]()
 
     def compile_group(group: Sequence[Signature]) -> None:
-        files.update(own.compile(group, environment, advance))
+        files.update(_compile_group(group, environment, advance, own))
 
     with ThreadPoolExecutor(processes) as pool:
         jobs = [pool.submit(compile_group, group) for group in groups(signatures, processes)]
@@ -146,3 +118,24 @@ def groups(signatures: Sequence[Signature], processes: int) -> list[list[Signatu
         found.remove(longest)
         found += [longest[::2], longest[1::2]]
     return sorted(found, key=len, reverse=True)
+
+
+def _compile_group(
+    group: Sequence[Signature], environment: dict[str, str], advance: Callable[[Signature], object], workers: Workers
+) -> dict[Signature, Path]:
+    """Compile drivers in one process; returns their files."""
+    files, command, pipe = {}, [sys.executable, "-m", "rbchain.precompile.worker"], subprocess.PIPE
+    # a file for the errors, because nobody empties a second pipe while the process compiles
+    with tempfile.TemporaryFile() as errors:
+        with workers.start(command, env=environment, stdin=pipe, stdout=pipe, stderr=errors) as process:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(pickle.dumps(group))
+            process.stdin.close()
+            for signature, line in zip(group, process.stdout, strict=False):
+                files[signature] = Path(line.decode().rstrip("\n"))
+                advance(signature)
+        errors.seek(0)
+        problem = errors.read().decode(errors="replace").strip()
+    if len(files) < len(group):
+        raise RbchainError(f"the driver {group[len(files)].name} cannot be compiled: {problem}")
+    return files

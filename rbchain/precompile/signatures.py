@@ -23,13 +23,23 @@ class Signature(NamedTuple):
     types: tuple[Any, ...]
 
 
-def signatures_of(function: Callable[[], object]) -> list[Signature]:
+def environment_of_process(**variables: str) -> dict[str, str]:
+    """Return the environment of a process that imports what this process imports, from the same places."""
+    path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+    return os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": path, "RBCHAIN_QUIET": "1"} | variables
+
+
+def signatures_of(
+    function: Callable[[], object], start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+) -> list[Signature]:
     """Call a function in a process that runs rbchain in plain Python; returns the signatures of the drivers it calls.
 
     Parameters
     ----------
     function : callable
         Without arguments; it must be picklable. What it prints is lost.
+    start : function
+        Starts the process: `subprocess.Popen`, or a function with the same arguments.
 
     Returns
     -------
@@ -46,12 +56,13 @@ def signatures_of(function: Callable[[], object]) -> list[Signature]:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise RbchainError(f"the drivers cannot be recorded in another process: {error}") from error
     # a process of its own, because Numba reads NUMBA_DISABLE_JIT only once
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "RBCHAIN_NUM_THREADS": "1", "RBCHAIN_QUIET": "1"}
-    command = [sys.executable, "-m", "rbchain.precompile.recorder"]
-    run = subprocess.run(command, env=environment, input=pickled, capture_output=True, check=False)
-    if run.returncode != 0:
-        raise RbchainError(f"the drivers cannot be recorded: {run.stderr.decode(errors='replace').strip()}")
-    signatures: list[Signature] = pickle.loads(run.stdout)
+    environment = environment_of_process(NUMBA_DISABLE_JIT="1", RBCHAIN_NUM_THREADS="1")
+    command, pipe = [sys.executable, "-m", "rbchain.precompile.recorder"], subprocess.PIPE
+    with start(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        output, errors = process.communicate(pickled)
+    if process.returncode != 0:
+        raise RbchainError(f"the drivers cannot be recorded: {errors.decode(errors='replace').strip()}")
+    signatures: list[Signature] = pickle.loads(output)
     return signatures
 
 

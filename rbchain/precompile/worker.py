@@ -16,7 +16,9 @@ def compiled_file(signature: Signature) -> Path:
     """Load or compile a driver; returns the file that holds its machine code."""
     dispatcher = getattr(importlib.import_module(signature.module), signature.name)
     dispatcher.compile(signature.types)
-    file: Path = machine_code.files[dispatcher.py_func, signature.types]
+    file: Path | None = machine_code.files.get((dispatcher.py_func, signature.types))
+    if file is None:
+        sys.exit("its machine code cannot be stored; set NUMBA_CACHE_DIR to a folder that can be written")
     return file
 
 

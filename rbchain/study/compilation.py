@@ -30,28 +30,36 @@ def compute_briefly(plan: Plan) -> None:
         short.compute(0, min(2, plan.description.samples))
 
 
-def signatures_of_plan(plan: Plan) -> list[Signature]:
+def signatures_of_plan(plan: Plan, workers: Workers | None = None) -> list[Signature]:
     """Return the signatures of the drivers that a study calls.
 
     Raises RbchainError if the study cannot be sent to another process.
     """
-    return signatures_of(partial(compute_briefly, plan))
+    return signatures_of(partial(compute_briefly, plan), (workers or Workers()).start)
 
 
 @contextlib.contextmanager
 def compiled_in_parallel(plan: Plan) -> Iterator[None]:
     """While this is open, the first compilation starts processes that compile the study's other drivers."""
-    workers = Workers()
+    workers, threads = Workers(), list[threading.Thread]()
     if get_num_threads() > 1:
-        machine_code.before_compiling = partial(_start, plan, workers)
+        machine_code.before_compiling = partial(_start, plan, workers, threads)
     try:
         yield
     finally:
         machine_code.before_compiling = None
         workers.stop()
+        for thread in threads:
+            thread.join()
 
 
-def _start(plan: Plan, workers: Workers, driver: Callable[..., Any], types: tuple[Any, ...]) -> None:
+def _start(
+    plan: Plan,
+    workers: Workers,
+    threads: list[threading.Thread],
+    driver: Callable[..., Any],
+    types: tuple[Any, ...],
+) -> None:
     """Start a thread whose processes compile the drivers that this process does not compile itself."""
     machine_code.before_compiling = None
     own = Signature(driver.__module__, driver.__name__, types)
@@ -59,7 +67,8 @@ def _start(plan: Plan, workers: Workers, driver: Callable[..., Any], types: tupl
     def compile_others() -> None:
         # if this fails, the study compiles one driver after the other, and reports the error
         with contextlib.suppress(RbchainError, OSError, AttributeError, TypeError):
-            others = [signature for signature in signatures_of_plan(plan) if signature != own]
+            others = [signature for signature in signatures_of_plan(plan, workers) if signature != own]
             compile_signatures(others, processes=get_num_threads() - 1, workers=workers)
 
-    threading.Thread(target=compile_others, name="rbchain-compiles", daemon=True).start()
+    threads.append(threading.Thread(target=compile_others, name="rbchain-compiles", daemon=True))
+    threads[0].start()

@@ -8,10 +8,16 @@ import numba
 from numba import types
 from numba.extending import overload as numba_overload
 
-from .levels import PLAIN_NUMBA
+from .levels import COMPILE_ONLY, PLAIN_NUMBA
 
 if not PLAIN_NUMBA:
-    from .numba_internals import DriverDispatcher, KernelCompiler, KernelDispatcher, MachineCodeCache
+    from .numba_internals import (
+        DriverDispatcher,
+        KernelCompiler,
+        KernelDispatcher,
+        MachineCodeCache,
+        UncallableDriver,
+    )
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
@@ -99,7 +105,7 @@ def driver(function):
     dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
     if PLAIN_NUMBA:
         return dispatcher
-    dispatcher.__class__ = DriverDispatcher
+    dispatcher.__class__ = UncallableDriver if COMPILE_ONLY else DriverDispatcher
     with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
         dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
     return dispatcher

@@ -20,7 +20,7 @@ class Level(NamedTuple):
     register_bytes: int
 
 
-_V2 = ("cx16", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3")
+_V2 = ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3")
 _V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
 _V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 #: By name, best first.

@@ -5,9 +5,9 @@ host, and takes longer.
 """
 
 import contextlib
+import os
 import warnings
 from pathlib import Path
-from types import CodeType
 
 import llvmlite.binding as llvm
 import numba
@@ -22,6 +22,7 @@ from numba.core.typed_passes import NativeLowering
 
 from ...progress import progress
 from . import array_checks, machine_code
+from .dependencies import dependencies_of
 from .levels import LEVEL, LEVELS, NATIVE
 
 # --- kernels: only compiled code calls them ---------------------------------------------------------------------------
@@ -115,6 +116,13 @@ class _LevelCodegen(JITCPUCodegen):
 
 
 _level_codegens = {}
+if hasattr(os, "register_at_fork"):
+    # a child that is forked while another thread compiles would wait for Numba's lock forever
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 @contextlib.contextmanager
@@ -177,6 +185,15 @@ def _set_environments(compiled):
         compiled.library.codegen.set_env(environment.env_name, environment)
 
 
+class UncallableDriver(DriverDispatcher):
+    """A driver in a process that only compiles: the code may be for another processor."""
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            f"{self.__name__}: RBCHAIN_COMPILE_ONLY is set, so that this process calls no driver; unset it"
+        )
+
+
 class MachineCodeCache(FunctionCache):
     """Looks for the machine code of a driver in the installed package, then in the user's cache, where it keeps it too.
 
@@ -205,8 +222,14 @@ class MachineCodeCache(FunctionCache):
         determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), array_checks.CAN_CHECK]
         if not self.is_installed:  # the user's own file and what its closure holds determine the code too
             determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2], _fields(sig)]
-            determining.append(_definition(self._py_func.__code__))
+            determining.append(dependencies_of(self._py_func))
         return machine_code.digest_of(*determining)
+
+    def flush(self):
+        """As in Numba, for `recompile`: delete the files of this driver in the user's cache."""
+        if self.cache_path is not None:
+            for file in Path(self.cache_path).glob(f"{self._driver}.*{machine_code.SUFFIX}"):
+                file.unlink(missing_ok=True)
 
     def _files(self, key):
         """Where the code with a key may be: in the package, and in the user's cache if there is one."""
@@ -252,8 +275,8 @@ class MachineCodeCache(FunctionCache):
 
     def save_overload(self, sig, data):
         """As in Numba: keep a compiled function in the user's cache."""
-        if self.cache_path is None or not self._impl.check_cachable(data):
-            return
+        if self.cache_path is None or " at 0x" in str(sig) or not self._impl.check_cachable(data):
+            return  # the name of a type that contains an address means something else in the next process
         sig = sigutils.normalize_signature(sig)[0]
         key = self._key(sig, data.codegen)
         _, (path,) = self._files(key)
@@ -288,15 +311,6 @@ def _version(file):
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def _definition(code):
-    """Where a function is defined, its names and constants: Numba's key has only its instructions, which refer to them.
-
-    A file may define two functions of the same name, such as in the branches of an `if`.
-    """
-    constants = [_definition(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
-    return code.co_firstlineno, code.co_names, constants
 
 
 def _fields(sig):
