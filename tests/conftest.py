@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import signal
 import warnings
 from functools import cache
 
@@ -40,6 +41,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # a shell's background jobs ignore Ctrl-C, and so would the processes that the tests start and interrupt
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     cases.set_total(config.getoption("fuzz"))
     plain_python.configure(config)
     if config.getoption("markexpr") == "quick":

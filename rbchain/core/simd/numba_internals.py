@@ -298,7 +298,7 @@ class MachineCodeCache(FunctionCache):
         time = "" if seconds is None else f" (about {seconds} s)"
         if self.cache_path is None:
             return f"Compiling {self._driver}{time}; set NUMBA_CACHE_DIR to a folder that can be written, to keep it"
-        return f"Compiling {self._driver}{time}; later processes load it from {self.cache_path}"
+        return f"Compiling {self._driver}{time}; later processes load it from the cache"
 
     def _warn(self, problem):
         warnings.warn(f"{problem}; rbchain does not execute it and compiles {self._driver} again", stacklevel=2)
