@@ -101,8 +101,8 @@ class KernelDispatcher(CPUDispatcher):
 # --- drivers: Python calls them ---------------------------------------------------------------------------------------
 
 
-#: How long the drivers of a module take to compile, on a core of 2.5 GHz.
-TYPICAL_SECONDS = {"trajectories": 20, "dynamics": 8, "derivatives": 12, "matrices": 6, "motion": 4}
+#: How many seconds the drivers of a module take to compile: alone on a core, and beside other processes.
+TYPICAL_SECONDS = {"trajectories": "20 to 80", "dynamics": "10 to 20", "derivatives": "10 to 30"}
 
 
 class _LevelCodegen(JITCPUCodegen):
@@ -295,7 +295,7 @@ class MachineCodeCache(FunctionCache):
 
     def _announcement(self):
         seconds = TYPICAL_SECONDS.get(self._driver.partition(".")[0])
-        time = "" if seconds is None else f" (about {seconds} s)"
+        time = "" if seconds is None else f" ({seconds} s)"
         if self.cache_path is None:
             return f"Compiling {self._driver}{time}; set NUMBA_CACHE_DIR to a folder that can be written, to keep it"
         return f"Compiling {self._driver}{time}; later processes load it from the cache"
