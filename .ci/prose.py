@@ -155,6 +155,11 @@ def faults(path):
                             yield number, f"avoid '{match[0]}'; use: {replacement}"
 
 
+def is_skipped(path):
+    """Return whether a file belongs to a build or to a hidden folder such as .venv; the scripts of .ci do not."""
+    return any(part == "_build" or (part.startswith(".") and part not in ("..", ".ci")) for part in path.parts)
+
+
 def main(arguments):
     names = arguments or subprocess.check_output(["git", "ls-files"], text=True).splitlines()
     files = []
@@ -163,7 +168,7 @@ def main(arguments):
     found = [
         f"{path}:{number}: {fault}"
         for path in files
-        if path.suffix in (".py", ".md") and "_build" not in path.parts
+        if path.suffix in (".py", ".md") and not is_skipped(path)
         for number, fault in sorted(faults(path))
     ]
     print("\n".join([*found, f"{len(found)} faults" if found else "no faults"]))
