@@ -233,6 +233,11 @@ def test_info_shows_the_parent_of_each_body(run, arm):
     assert indent["bob"] == indent["b"] < indent["c"] < indent["d"]
 
 
+def test_a_tolerance_for_the_fixed_step_method_is_refused(run, arm):
+    options = ("--batch", 2, "--duration", 0.01, "--method", "rk4", "--step", 0.01, "--rtol", 1e-3)
+    assert_refused(run("simulate", arm(), *options), "rtol")
+
+
 @pytest.mark.parametrize("command", ["info", "simulate"])
 @pytest.mark.parametrize("name", ["bob[red]", "[/dim]", "[bold]x[/bold]", "link[0]", "[link=http://x]y", "a\\[b]"])
 def test_names_with_brackets_are_printed_unchanged(run, arm, command, name):

@@ -60,8 +60,8 @@ def add_single(commands: Any) -> None:
     simulate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="integrator (default: rk45)")
     simulate.add_argument("--step", type=float, help="step of rk4 in s; required for rk4")
-    simulate.add_argument("--rtol", type=float, default=1e-8, help="relative tolerance of rk45 (default: 1e-8)")
-    simulate.add_argument("--atol", type=float, default=1e-10, help="absolute tolerance of rk45 (default: 1e-10)")
+    simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45 (default: 1e-8)")
+    simulate.add_argument("--atol", type=float, help="absolute tolerance of rk45 (default: 1e-10)")
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and step counts")
     simulate.set_defaults(command=_simulate)
@@ -119,7 +119,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     check_state_options(options)
     if options.samples < 2:
         raise ValueError(f"--samples is {options.samples}; expected a whole number of at least 2")
-    settings = {"method": options.method, "save_at": options.samples}
+    settings = {"method": options.method, "save_at": options.samples, "rtol": options.rtol, "atol": options.atol}
     if options.method == "rk4":
         if options.step is None or not 0.0 < options.step < np.inf:
             found = "missing" if options.step is None else options.step
@@ -129,7 +129,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(
             f"--step is {options.step}, but --method rk45 chooses its own steps; remove --step, or add --method rk4"
         )
-    return settings | {"rtol": options.rtol, "atol": options.atol}
+    return settings
 
 
 def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
