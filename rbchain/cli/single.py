@@ -94,7 +94,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     pieces = []
     model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles what must be compiled, so that it is not timed
     started = time.perf_counter()
-    with progress(f"Simulating {model.name}", total=options.batch) as work:
+    with progress(f"Simulating {model.name}", total=options.batch, after=0.0) as work:
         for first in range(0, options.batch, SAMPLES_PER_PIECE):
             piece = slice(first, first + SAMPLES_PER_PIECE)
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))

@@ -75,7 +75,7 @@ class Study(SuggestsAttributes):
     ...     measures=[{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
     ... )
     >>> print(study.effects["friction"])
-    friction, static_friction of link1
+    friction of link1
     >>> results = study.run()
     >>> results.height.shape, results.parameter.values.tolist()
     ((500,), ['mass_and_inertia[link1]', 'mass_and_inertia[link2]', 'friction[link1]'])
