@@ -50,7 +50,7 @@ class KernelArrays:
         self.topology = topology_of(description)
         self.batch_shape = batch_shape_of(description)
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
-        self._origins: dict[str, tuple[tuple[int, int, float, float, float]]] = {}
+        self._origins: dict[str, np.ndarray] = {}
         for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
 
@@ -116,27 +116,23 @@ class KernelArrays:
             )
         return fixed[name]
 
-    def observed_point(
-        self, frame: str, point: npt.ArrayLike, relative_to: str | None
-    ) -> tuple[tuple[int, int, float, float, float]]:
-        """Return a point of a frame as drivers of Jacobians take it: (dof, dof of the observer, x, y, z).
+    def observed_point(self, frame: str, point: npt.ArrayLike, relative_to: str | None) -> np.ndarray:
+        """Return a point of a frame as drivers of Jacobians take it: (5,), dof, dof of the observer, x, y, z.
 
         The dof is the last one of the body that carries the frame, or nv for the world. The coordinates, in m, are in
         the axes of that body.
         """
         if point is not ORIGIN or relative_to is not None or type(frame) is not str:
             return self._observed_point(frame, point, relative_to)
-        if frame not in self._origins:
-            self._origins[frame] = self._observed_point(frame, point, None)
-        return self._origins[frame]
+        observed = self._origins.get(frame)
+        if observed is None:
+            observed = self._origins[frame] = self._observed_point(frame, point, None)
+        return observed
 
-    def _observed_point(
-        self, frame: str, point: npt.ArrayLike, relative_to: str | None
-    ) -> tuple[tuple[int, int, float, float, float]]:
+    def _observed_point(self, frame: str, point: npt.ArrayLike, relative_to: str | None) -> np.ndarray:
         dof, place = self._dof_and_point(frame, vector3(point, "point"))
         observer = self.nv if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
-        x, y, z = place.tolist()
-        return ((dof, observer, x, y, z),)
+        return np.array([dof, observer, *place])
 
     def _dof_and_point(self, name: str, point: np.ndarray) -> tuple[int, np.ndarray]:
         frame = self.frame(name)

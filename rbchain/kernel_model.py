@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .arguments import FLOAT64, StateArguments, as_array, check_out, copied_to, precision_of
-from .core.simd.jit import machine_code_of
+from .core.simd.jit import direct_call
 from .core.simd.levels import LANE_WIDTHS
 from .drivers import threads
 from .drivers.blocks import memory_size
-from .drivers.single_states import UNCHECKED
 from .errors import StateError
 from .kernel_arrays import KernelArrays
 from .lock_free import cached_property
 from .model.description import Description
 
-NO_WRENCHES = np.empty(0)
+#: Rows of the result and of scratch up to which a single call takes at most about 1 ms. It keeps Python's global lock.
+MAX_ROWS_OF_SINGLE_CALLS = 10_000
 
 
 class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
-    """For each driver a function that computes a single state of float64, with as little work in Python as possible.
+    """For each driver a function that computes a single state of float64 without work in Python (`jit.direct_call`).
 
     It takes the arguments of the driver between the variation and the wrenches. It returns None for states that must be
     checked or converted in Python, and for drivers that have not been called for a single state.
@@ -136,12 +135,11 @@ class KernelModel(KernelArrays):
         max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
         new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
         threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
-        if out is None and self._shared and not batch and dtype is FLOAT64 and driver not in self.single_calls:
-            machine_code = machine_code_of(driver, (new_memory(), *arguments, 0, 1))
-            if machine_code is not None:
-                new_call = lambda: partial(machine_code, new_memory(), *self.arrays(FLOAT64))  # noqa: E731
-                behind = (NO_WRENCHES,) if wrenches else ()
-                self.single_calls[driver] = _single_call(new_call, behind, shape)
+        is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
+        if is_single and rows <= MAX_ROWS_OF_SINGLE_CALLS and driver not in self.single_calls:
+            call = direct_call(driver, (new_memory(), *arguments, 0, 1), shape)
+            if call is not None:
+                self.single_calls[driver] = call
         return result
 
     def _compute_several(
@@ -193,34 +191,3 @@ class KernelModel(KernelArrays):
 
     def __reduce__(self) -> tuple[type[KernelModel], tuple[Description]]:
         return type(self), (self.description,)
-
-
-def _single_call(
-    new_call: Callable[[], Callable[..., bool]], wrenches: tuple[np.ndarray, ...], shape: tuple[int, ...]
-) -> Callable[..., np.ndarray | None]:
-    """Return the function of a driver for `SingleCalls`.
-
-    `new_call` returns a function that calls the driver with working memory of its own. `wrenches` is empty, or holds
-    the array for no wrenches if the driver takes one. `shape` is that of the result.
-    """
-    spare = [new_call()]
-    take, give_back, empty = spare.pop, spare.append, np.empty
-    is_flat, first, last = len(shape) == 1, UNCHECKED, UNCHECKED + 1
-
-    def single(*states: Any) -> np.ndarray | None:
-        # No two calls may use the same memory at a time. This needs no lock, because `pop` and `append` are atomic.
-        try:
-            call = take()
-        except IndexError:
-            call = new_call()
-        result: np.ndarray = empty(shape)
-        try:
-            if call(*(states + wrenches + (result if is_flat else result.ravel(), first, last))):
-                return result
-        except TypeError:  # a state is not an array of float64, or has another layout
-            pass
-        finally:
-            give_back(call)
-        return None
-
-    return single

@@ -1,5 +1,7 @@
 """Single states are checked in compiled code; results and errors are those of the checks in Python."""
 
+import copy
+import dataclasses
 import pickle
 import sys
 import threading
@@ -10,6 +12,7 @@ import pytest
 
 import rbchain as rb
 from rbchain.core.simd.levels import PLAIN_NUMBA
+from rbchain.drivers import dynamics
 
 from .mechanisms import random_tree
 from .test_forks import exit_code_of_child
@@ -261,3 +264,40 @@ def test_poses_have_the_same_shape_after_a_call_with_out():
         assert new.translation.tobytes() == given.translation.tobytes()
         assert new.rotation.tobytes() == given.rotation.tobytes()
         assert (new.translation.shape, new.rotation.shape) == ((2, 3), (2, 3, 3))
+
+
+def test_poses_are_copied_pickled_and_shown_like_other_poses():
+    model = random_tree(2, [-1, 0])
+    poses = model.body_poses(np.ones(2))
+    shown = repr(model.body_poses(np.ones(2)))
+    assert shown == repr(rb.Pose.computed(poses.translation, poses.rotation))
+    assert poses.translation is poses.translation
+    for same in (pickle.loads(pickle.dumps(poses)), copy.deepcopy(poses), poses @ rb.Pose()):
+        assert same.translation.tolist() == poses.translation.tolist()
+        assert same.rotation.tolist() == poses.rotation.tolist()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        poses.translation = np.zeros((2, 3))
+    with pytest.raises(AttributeError, match=r"'Pose' object has no attribute 'rotations'; did you mean rotation\?"):
+        getattr(poses, "rotations")  # noqa: B009 - a type checker would refuse the attribute
+
+
+def test_calls_keep_no_references(model):
+    q, qd, tau = state_of(model)
+    invalid = q[:-1].copy()
+    before = [sys.getrefcount(x) for x in (q, qd, tau, invalid)]
+    for _ in range(100):
+        result = model.forward_dynamics(q, qd, tau)
+        assert model.kernel_model.single_calls[dynamics.forward_dynamics](invalid, qd, tau) is None
+    assert [sys.getrefcount(x) for x in (q, qd, tau, invalid)] == before
+    assert sys.getrefcount(result) == 2
+    assert result.flags.owndata
+
+
+@pytest.mark.skipif(not COMPILED, reason="there is no direct call")
+def test_a_direct_call_checks_the_number_of_its_arguments(model):
+    q, qd, tau = state_of(model)
+    call = model.kernel_model.single_calls[dynamics.forward_dynamics]
+    assert call(q, qd, tau) is not None
+    assert call() is None and call(q, qd) is None and call(q, qd, tau, tau) is None
+    with pytest.raises(TypeError):
+        call(q, qd, tau=tau)

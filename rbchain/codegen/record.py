@@ -38,7 +38,7 @@ def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Functio
         "coriolis_matrix": (matrices.coriolis_matrix, ["q", "qd"], (n, n), (), CORIOLIS_ROWS * n),
         "gravity_forces": (dynamics.inverse_dynamics, ["q", zeros, zeros], (n,), (), 0),
         "forward_dynamics": (dynamics.forward_dynamics, ["q", "qd", "tau"], (n,), (), 0),
-        "jacobian": (motion.jacobian, ["q"], (6, n), model.kernel_model.observed_point(frame, point, None), 0),
+        "jacobian": (motion.jacobian, ["q"], (6, n), (model.kernel_model.observed_point(frame, point, None),), 0),
     }
     driver, arguments, shape, given, scratch = drivers_of[name]
     states = [

@@ -67,7 +67,7 @@ def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, acce
 
 @driver
 def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
-    """Compute the Jacobian `J` (6, n) of a point; `point` is (dof, observer, x, y, z) of `jacobians.Point`."""
+    """Compute the Jacobian `J` (6, n) of a point; `point` is an array (dof, observer, x, y, z), see `Point`."""
     if not can_compute(topology, first, (q,)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)

@@ -1,5 +1,6 @@
 """Checks of a single state in compiled code, for calls that pass the caller's arrays without checks in Python."""
 
+from ..core.simd.direct_calls import UNCHECKED
 from ..core.simd.jit import choose, kernel
 from ..core.tree.layout import (
     POSING_FREE,
@@ -9,9 +10,6 @@ from ..core.tree.layout import (
     TOPOLOGY_POSING,
 )
 
-#: `first` of a driver's call whose single state has not been checked. A single state has no index, so that the driver
-#: computes it for the samples [UNCHECKED, UNCHECKED + 1) as for [0, 1).
-UNCHECKED = -1
 #: Largest difference between the norm of a quaternion in float64 and 1.
 QUATERNION_TOLERANCE = 1e-6
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ModelError
+from ..lock_free import cached_property
 from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 
@@ -215,3 +216,30 @@ class Pose(SuggestsAttributes):
         """Compose two poses: `other` is a pose in the frame that has this pose."""
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
         return Pose.computed(translation, self.rotation @ other.rotation)
+
+
+class PoseOfRows(Pose):
+    """Poses whose arrays are views of rows (..., 4, 3): the translation, then the rotation matrix.
+
+    The views are created when they are first read. This takes longer than to compute the poses of a few bodies.
+    """
+
+    def __init__(self, rows: np.ndarray) -> None:
+        object.__setattr__(self, "_rows", rows)
+
+    @cached_property
+    def translation(self) -> np.ndarray:
+        return self._rows[..., 0, :]
+
+    @cached_property
+    def rotation(self) -> np.ndarray:
+        return self._rows[..., 1:, :]
+
+    def __reduce__(self) -> Any:
+        return Pose.computed, (self.translation, self.rotation)
+
+    if TYPE_CHECKING:
+        _rows: np.ndarray
+
+
+PoseOfRows.__name__ = PoseOfRows.__qualname__ = Pose.__name__  # which texts and messages show

@@ -62,10 +62,10 @@ class Jacobians(Attributes):
         [0.0, 0.5]
         """
         model = self.kernel_model
-        given = model.observed_point(frame, point, relative_to)
-        if out is None and (result := model.single_calls[motion.jacobian](given[0], q)) is not None:
+        observed = model.observed_point(frame, point, relative_to)
+        if out is None and (result := model.single_calls[motion.jacobian](observed, q)) is not None:
             return result
-        return model.compute(motion.jacobian, (6, model.nv), ("q",), (q,), given=given, out=out)
+        return model.compute(motion.jacobian, (6, model.nv), ("q",), (q,), given=(observed,), out=out)
 
     def jacobian_derivative(
         self,
@@ -102,7 +102,7 @@ class Jacobians(Attributes):
         >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
-        given = self.kernel_model.observed_point(frame, point, relative_to)
+        given = (self.kernel_model.observed_point(frame, point, relative_to),)
         return self.kernel_model.compute(
             motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out
         )

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..arguments import copied_to
 from ..drivers import motion
-from ..model.pose import Pose
+from ..model.pose import Pose, PoseOfRows
 from .attributes import Attributes
 
 
@@ -36,12 +36,13 @@ class Motion(Attributes):
         [[0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]
         """
         model = self.kernel_model
-        bodies = model.n_bodies
-        shape = (bodies, 4, 3) if out is None else (bodies, motion.POSE_NUMBERS)
-        poses = model.compute(motion.body_poses, shape, ("q",), (q,), out=out)
-        if out is not None:
-            poses = poses.reshape(*poses.shape[:-1], 4, 3)
-        return Pose.computed(poses[..., 0, :], poses[..., 1:, :])
+        if out is None:
+            rows = model.single_calls[motion.body_poses](q)
+            if rows is None:
+                rows = model.compute(motion.body_poses, (model.n_bodies, 4, 3), ("q",), (q,))
+            return PoseOfRows(rows)
+        model.compute(motion.body_poses, (model.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out)
+        return PoseOfRows(out.reshape(*out.shape[:-1], 4, 3))
 
     def frame_poses(self, q: npt.ArrayLike, frame: str, out: np.ndarray | None = None) -> Pose:
         """Compute the pose of one frame in the world.

@@ -124,6 +124,6 @@ def store_column(i, J, k, velocities):
 
 @kernel
 def point_in(numbers, point):
-    """Return a Point in the precision of `numbers` from (dof, observer, x, y, z)."""
-    dof, observer, x, y, z = point
-    return Point(dof, observer, (constant_like(numbers, x), constant_like(numbers, y), constant_like(numbers, z)))
+    """Return a Point in the precision of `numbers` from an array (dof, observer, x, y, z)."""
+    x, y, z = constant_like(numbers, point[2]), constant_like(numbers, point[3]), constant_like(numbers, point[4])
+    return Point(int(point[0]), int(point[1]), (x, y, z))

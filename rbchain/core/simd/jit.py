@@ -111,15 +111,16 @@ def driver(function):
     return dispatcher
 
 
-def machine_code_of(driver, arguments):
-    """Return a function that calls a driver of rbchain for arguments of these types, or None.
+def direct_call(driver, arguments, shape):
+    """Return a function that calls a driver of rbchain for single states of one model, or None.
 
-    It calls the machine code without Numba's dispatcher, and raises a TypeError for arrays of other types. Return
-    None in plain Python and in plain Numba.
+    It takes the arguments of the driver that are not the same for all states of the model, and returns a new array of
+    this shape. It returns None for states that must be checked or converted in Python. There is no such function in
+    plain Python and in plain Numba.
     """
     if numba.config.DISABLE_JIT or PLAIN_NUMBA:
         return None
-    return driver.machine_code(arguments)
+    return driver.direct_call(arguments, shape)
 
 
 def _plain_driver(function):

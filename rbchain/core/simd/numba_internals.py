@@ -21,7 +21,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 from ...progress import progress
-from . import array_checks, machine_code
+from . import direct_calls, machine_code
 from .dependencies import dependencies_of
 from .levels import LEVEL, LEVELS, NATIVE
 
@@ -153,8 +153,9 @@ class DriverDispatcher(CPUDispatcher):
             cache = self._cache
             if not isinstance(cache, MachineCodeCache):
                 return super().compile(sig)
-            checks = array_checks.checking_arrays(self.targetctx) if cache.is_installed else contextlib.nullcontext()
-            with cache.compiling, checks:
+            installed = cache.is_installed
+            calls = direct_calls.writing_direct_calls(self.targetctx) if installed else contextlib.nullcontext()
+            with cache.compiling, calls:
                 entry_point = super().compile(sig)
             if not cache.is_installed:
                 _set_environments(self.overloads[tuple(sigutils.normalize_signature(sig)[0])])
@@ -168,12 +169,11 @@ class DriverDispatcher(CPUDispatcher):
             )
         return super().get_call_template(args, kws)
 
-    def machine_code(self, arguments):
-        """Return the function of Python that calls the machine code for the types of these arguments.
-
-        It checks its arrays itself. Return None if it cannot.
-        """
-        return self.compile(tuple(map(numba.typeof, arguments))) if array_checks.CAN_CHECK else None
+    def direct_call(self, arguments, shape):
+        """Return the function for direct calls with the model among these arguments, or None if there is none."""
+        types_of_all = tuple(map(numba.typeof, arguments))
+        self.compile(types_of_all)
+        return direct_calls.direct_call(self.overloads[types_of_all], arguments, shape)
 
 
 def _set_environments(compiled):
@@ -219,7 +219,7 @@ class MachineCodeCache(FunctionCache):
         self._driver = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def _key(self, sig, codegen):
-        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), array_checks.CAN_CHECK]
+        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), direct_calls.ARE_POSSIBLE]
         if not self.is_installed:  # the user's own file and what its closure holds determine the code too
             determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2], _fields(sig)]
             determining.append(dependencies_of(self._py_func))
