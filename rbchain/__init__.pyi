@@ -6,6 +6,7 @@ from . import io as io
 from . import model as model
 from . import reference as reference
 from . import study as study
+from .actions.between_bodies import Bushing, SpringDamper
 from .actions.drives import (
     PID,
     ComputedTorque,
@@ -41,6 +42,7 @@ __version__: str
 
 __all__ = [
     "PID",
+    "Bushing",
     "Composite",
     "ComputedTorque",
     "Current",
@@ -68,6 +70,7 @@ __all__ = [
     "Signal",
     "SimulationError",
     "Spherical",
+    "SpringDamper",
     "StateError",
     "Status",
     "StudyError",

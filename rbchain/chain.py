@@ -18,6 +18,7 @@ from .model.inertia import Inertia
 from .model.payload import fields_with_payload
 from .model.serial_chain import serial_chain_description
 from .model.varied_fields import varied_description
+from .quantities.between_bodies import ForcesBetweenBodies
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.identification import Identification
@@ -39,6 +40,7 @@ class Model(
     TangentSpace,
     Dynamics,
     Reactions,
+    ForcesBetweenBodies,
     Motion,
     Jacobians,
     Matrices,

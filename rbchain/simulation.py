@@ -60,7 +60,7 @@ def simulate(
     """Simulate the motion of a model from an initial state, in compiled code.
 
     The forces are gravity, the passive forces of the joints (`PassiveForces`), constant joint forces, drives, wrenches,
-    and the forces of water on immersed bodies.
+    springs and bushings between bodies, and the forces of water on immersed bodies.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def simulate(
     drives : list
         Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
-    forces : list of Wrench, and at most one Current
-        Wrenches on bodies, and the velocity of the water.
+    forces : list of Wrench, SpringDamper and Bushing, and at most one Current
+        Wrenches on bodies, forces between bodies, and the velocity of the water.
     events : list of Event
         Events to record, or to stop at.
     step : float, s

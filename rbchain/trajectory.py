@@ -49,7 +49,7 @@ class Trajectory(SuggestsAttributes):
     model : Model
         The simulated model.
     forces : tuple
-        The wrenches, and the current, of the simulation.
+        The wrenches, springs, bushings and current of the simulation.
     exceptions : dict
         For each sample whose user function raised an exception: the function, the exception and the time, as text. The
         key is the index of the sample in the batch, a tuple. Contains at most the first thousand such samples.
@@ -92,7 +92,7 @@ class Trajectory(SuggestsAttributes):
     def reactions(self) -> np.ndarray:
         """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
-        They are the results of `Model.joint_reactions`, with the wrenches of the simulation. Raises StateError if the
+        They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation. Raises StateError if the
         simulation has drag or a current, because the trajectory does not contain these forces.
 
         Examples
@@ -115,7 +115,9 @@ class Trajectory(SuggestsAttributes):
                 "reactions are not available in water with drag or a current; expected a model without drag, and no "
                 "Current in forces"
             )
-        wrenches = wrenches_on_bodies(model, self.forces, self.q, self.t).astype(self.q.dtype) if self.forces else None
+        wrenches = None
+        if self.forces:
+            wrenches = wrenches_on_bodies(model, self.forces, self.q, self.qd, self.t).astype(self.q.dtype)
         return model.joint_reactions(self.q, self.qd, self.qdd, wrenches)
 
     def __getstate__(self) -> dict[str, Any]:

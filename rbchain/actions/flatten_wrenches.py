@@ -10,6 +10,7 @@ import numpy as np
 from ..core.forces import wrenches
 from ..errors import StateError
 from ..real_arrays import excerpt, real_array
+from .between_bodies import BETWEEN_BODIES
 from .packing import SampleNumbers, SignalTables
 from .signals import three_signals
 from .wrenches import Current, Force, Wrench
@@ -22,7 +23,8 @@ def flatten_wrenches(
     model: Model, forces: Sequence[Force], signals: SignalTables, numbers: SampleNumbers
 ) -> np.ndarray:
     """Add the signals and points of the wrenches to the arrays, and return their codes (WRENCH_ROWS, wrenches)."""
-    codes = [_flat_wrench(model, force, signals, numbers) for force in forces if not isinstance(force, Current)]
+    others = (Current, *BETWEEN_BODIES)
+    codes = [_flat_wrench(model, force, signals, numbers) for force in forces if not isinstance(force, others)]
     return np.array(codes, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy()
 
 
@@ -47,7 +49,7 @@ def _flat_wrench(
     model: Model, wrench: Force, signals: SignalTables, numbers: SampleNumbers
 ) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
-        raise StateError(f"forces contains {excerpt(wrench)}; expected objects of Wrench or Current")
+        raise StateError(f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing or Current")
     what = f"Wrench on {wrench.frame!r}"
     frame = model.kernel_model.frame(wrench.frame)
     if frame.body < 0:

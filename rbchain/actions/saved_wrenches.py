@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..drivers import between_bodies
+from .flatten_between_bodies import compute_between_bodies, is_between_bodies
 from .signals import three_signals
 from .wrenches import Force, Wrench
 
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
     from ..chain import Model
 
 
-def wrenches_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Compute the wrenches on bodies at positions q (..., times, nq) and times t (times,).
+def wrenches_on_bodies(
+    model: Model, forces: Sequence[Force], q: np.ndarray, qd: np.ndarray, t: np.ndarray
+) -> np.ndarray:
+    """Compute the wrenches on bodies at positions q (..., times, nq), velocities qd and times t (times,).
 
     Returns
     -------
@@ -39,4 +43,11 @@ def wrenches_on_bodies(model: Model, forces: Sequence[Force], q: np.ndarray, t: 
         arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origins[..., i, :]
         found[..., i, :3] += wrench_at[0]
         found[..., i, 3:] += wrench_at[1] + np.cross(arm, wrench_at[0])
+    if any(is_between_bodies(force) for force in forces):
+        repeats = 1 if model.batch_shape else t.size
+        shape, rows = (model.n_bodies, 6), 6 * (model.nv + 1)
+        driver = between_bodies.wrenches_between_bodies
+        found += compute_between_bodies(
+            model, forces, q.shape[:-2], driver, shape, q, qd, rows=rows, repeats=repeats
+        )
     return found

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..errors import StateError
 from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
+from .between_bodies import Bushing, SpringDamper
 from .signals import Signal, ThreeSignals, three_signals
 
 
@@ -73,7 +74,7 @@ class Current(SuggestsAttributes):
         return Current(_signals_of_sample(self.velocity, i, batch_shape))
 
 
-Force = Wrench | Current
+Force = Wrench | Current | SpringDamper | Bushing
 
 
 def _signals_of_sample(

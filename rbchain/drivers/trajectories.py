@@ -71,8 +71,9 @@ def actions_memory(topology, state_size, actions, width, dtype):
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
+    between = 6 * (n + 1) if has_forces_between_bodies(actions) else 0
     return (
-        np.zeros((rows + controller) * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((rows + controller + between) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
         np.zeros(state_size + numbers + n + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
@@ -96,6 +97,19 @@ def stepper_for(numbers, clock, tally, size, stages):
     )
 
 
+def has_forces_between_bodies(actions, *_):
+    """Whether the actions contain springs or bushings."""
+    return is_given(actions, "shared", "springs") or is_given(actions, "shared", "bushings")
+
+
+# The array of the forces between bodies of one block, or None without such forces.
+wrenches_between_bodies_in = choose(
+    lambda numbers, actions, *_: has_forces_between_bodies(actions),
+    lambda numbers, actions, start, shape: window(numbers, start, shape),
+    lambda numbers, actions, start, shape: None,
+)
+
+
 @kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
@@ -106,7 +120,8 @@ def lay_out_actions(memory, actions, topology):
     values = time + width
     pieces = values + 3 * count * width
     joints = pieces + (PIECE_COEFFICIENTS + coefficients) * count * width
-    copies = window(numbers, joints + JOINT_ROWS * n * width, (*actions.controller.shape[:2], width))
+    controllers = joints + JOINT_ROWS * n * width
+    copies = window(numbers, controllers, (*actions.controller.shape[:2], width))
     controller = choose_parameters(actions.controller, copies)
     for j in range(SETTING_COUNT):
         integers[2 * width + j] = actions.settings[j]
@@ -124,6 +139,7 @@ def lay_out_actions(memory, actions, topology):
         integers[width : 2 * width],
         failed_calls,
         flat_model(topology, controller, water_of(topology, controller)),
+        wrenches_between_bodies_in(numbers, actions, controllers + copies.size, (n + 1, 6, width)),
     )
 
 

@@ -6,6 +6,7 @@ origin of their dof. Passing them to the parent is therefore a translation witho
 
 import numpy as np
 
+from ..forces.between_bodies import update_wrenches_between_bodies
 from ..forces.hydrodynamics import add_inertia_and_bias
 from ..forces.wrenches import subtract_action_wrenches
 from ..simd.jit import kernel
@@ -58,6 +59,7 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
+    update_wrenches_between_bodies(model, loads, work, k)
     contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
         contribution = aba_inward_step(i, model, qd, loads, contribution, work, k)

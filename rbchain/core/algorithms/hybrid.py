@@ -4,6 +4,7 @@ Source: Featherstone (2008), section 9.2. A dof with a prescribed acceleration p
 the parent, and its acceleration becomes part of the bias force. The prescribed dofs may differ between samples.
 """
 
+from ..forces.between_bodies import update_wrenches_between_bodies
 from ..forces.wrenches import add_implicit_inertia
 from ..simd.jit import kernel
 from ..simd.lanes import constant_like, select
@@ -36,6 +37,7 @@ def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
+    update_wrenches_between_bodies(model, loads, work, k)
     contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
         contribution = project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribution, work, k)

@@ -4,6 +4,7 @@ from ..simd.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
 from ..tree.kinematics import body_axes
 from ..tree.layout import JOINT_IMPLICIT_INERTIA, SETTING_EXTERNAL_FORCES
+from .between_bodies import subtract_wrench_between_bodies
 from .hydrodynamics import subtract_drag
 from .signals import SIGNAL_VALUE
 
@@ -18,14 +19,14 @@ WRENCH_WORLD_AXES, WRENCH_BODY_AXES = 0, 1
 
 @kernel
 def subtract_wrenches_over_time(i, model, actions, f, work, k):
-    """Return f minus the drag and the wrenches over time on the body of dof i, at its joint origin (reads R and V)."""
+    """Return f minus the drag, the wrenches over time and the forces between bodies, at joint origin i (reads R, V)."""
     if actions.settings[SETTING_EXTERNAL_FORCES] == 0:
         return f
     f = subtract_drag(i, model, actions, f, work, k)
     for w in range(actions.shared.wrenches.shape[1]):
         if actions.shared.wrenches[WRENCH_DOF, w] == i:
             f = subtract_forces(f, wrench_over_time(w, i, model, actions, work, k))
-    return f
+    return subtract_wrench_between_bodies(i, actions, f, k)
 
 
 @kernel
@@ -42,7 +43,7 @@ def wrench_over_time(w, i, model, actions, work, k):
     return Force(add3(moment, cross(point, force)), force)
 
 
-# Subtract the drag and the wrenches over time from the force f on the body of dof i.
+# Subtract the drag, the wrenches over time and the forces between bodies from the force f on the body of dof i.
 subtract_action_wrenches = choose(
     lambda i, model, loads, *_: is_given(loads, "actions"),
     lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.actions, f, work, k),

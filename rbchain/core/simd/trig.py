@@ -1,4 +1,4 @@
-"""Sine and cosine for the joint rotations: of all lanes of a pack at once, or of one number with the C library."""
+"""Sine, cosine and arctangent: of all lanes of a pack, or of one number with the C library."""
 
 import math
 
@@ -89,3 +89,24 @@ def _sincos_of_large_angles(x, s, c):
         if abs(angle) > MAX_REDUCED_ANGLE:
             s, c = set_lane(s, lane, math.sin(angle)), set_lane(c, lane, math.cos(angle))
     return s, c
+
+
+def arctan2(y, x):
+    """Compute the angle of the point (x, y), rad, with the C library, one lane after the other."""
+    return math.atan2(y, x)
+
+
+@overload(arctan2)
+def _overload_arctan2(y, x):
+    if not isinstance(x, Pack):
+        return lambda y, x: math.atan2(y, x)
+    return lambda y, x: _arctan2_of_lanes(y, x)
+
+
+@numba.njit(**OPTIONS)
+def _arctan2_of_lanes(y, x):
+    # Not inlined, for the same reason as `_sincos_of_large_angles`.
+    angle = y
+    for lane in range(lanes_in(x)):
+        angle = set_lane(angle, lane, math.atan2(get_lane(y, lane), get_lane(x, lane)))
+    return angle

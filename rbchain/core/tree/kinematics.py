@@ -220,6 +220,18 @@ def place_about_first_joint(i, model, work, k):
 
 
 @kernel
+def origin_about_first_joint(i, model, work, k):
+    """Return the position of joint origin i, or of the world's origin for i = n, relative to the first joint origin.
+
+    Reads POSITION, as `place_about_first_joint` writes it.
+    """
+    if i == model.parent.shape[0]:
+        x, y, z = load3(work.dof, 0, ROW_LEVER, k)
+        return (-x, -y, -z)
+    return load3(work.dof, i, ROW_POSITION, k)
+
+
+@kernel
 def body_velocities(model, q, qd, velocities, work, k):
     """Compute the velocity of every body.
 

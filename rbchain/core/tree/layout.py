@@ -160,8 +160,10 @@ class Loads(NamedTuple):
 class SharedActions(NamedTuple):
     """Drives, wrenches and events over time of all samples in a call: shared integers, and numbers of each sample.
 
-    `signals`, `drives`, `wrenches` and `events` (rows, count) hold integers; `core.forces.signals`,
-    `core.forces.wrenches`, `core.integration.drives` and `core.integration.events` describe their rows. `tables` (m,)
+    `signals`, `drives`, `wrenches`, `springs`, `bushings` and `events` (rows, count) hold integers;
+    `core.forces.signals`, `core.forces.wrenches`, `core.forces.springs`, `core.forces.bushings`,
+    `core.integration.drives` and `core.integration.events` describe their rows. `springs` and `bushings` are None if
+    there are no such forces, so that compiled code contains nothing for them. `tables` (m,)
     holds the tables of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
     controllers' model, or None.
     """
@@ -169,6 +171,8 @@ class SharedActions(NamedTuple):
     signals: np.ndarray
     drives: np.ndarray
     wrenches: np.ndarray
+    springs: object
+    bushings: object
     events: np.ndarray
     tables: np.ndarray
     numbers: np.ndarray
@@ -188,6 +192,7 @@ class BlockActions(NamedTuple):
     * `failures` (lanes,) is CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed.
     * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
     * `model` is the controllers' model of the mechanism.
+    * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
     """
 
     shared: SharedActions
@@ -203,6 +208,7 @@ class BlockActions(NamedTuple):
     failures: np.ndarray
     failed_calls: np.ndarray
     model: FlatModel
+    between_bodies: object
 
 
 # Entries of `BlockActions.settings`.

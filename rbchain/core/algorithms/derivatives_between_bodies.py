@@ -1,0 +1,155 @@
+"""Derivatives of the joint forces of springs and bushings with respect to q and qd, for implicit integration.
+
+A force between bodies a and b exerts the wrench W on b and -W on a, at the same point p of b. Let +S_j be the motion of
+a dof on the path to b, and -S_j that of one on the path to a, from where the two paths meet; sign_j is this sign. The
+generalised forces are
+
+    tau_j = sign_j S_j . W,   at the fixed point of the world where p is.
+
+W depends on the pose and on the velocity of b relative to a only. Let H S be its derivative along a displacement S of
+b while a does not move, and B S its derivative along a relative velocity S. With the velocity v of body b at p, and the
+velocity v_p of the parent body of the joint of dof k,
+
+    y_k = H S_k + B (S_k x (v - v_p)),
+    dW/dq_k = y_k for k on the path to b,   S_k x* W - y_k for k on the path to a,
+    dW/dqd_k = sign_k B S_k,
+    dtau_j/dq_k = sign_j (S_j . dW/dq_k + (S_k x S_j) . W if joint j moves with dof k).
+
+For k on the path to a, a displacement of a is one of all bodies, which turns W, minus one of b. For free and spherical
+joints, derivatives with respect to q are taken on the tangent space, along the velocities qd, as in `derivatives`.
+"""
+
+from ..forces.bushings import (
+    BUSHING_DOF_A,
+    BUSHING_DOF_B,
+    Bushing,
+    bushing_damping_response,
+    bushing_response,
+    bushing_state,
+    bushing_wrench,
+)
+from ..forces.springs import (
+    SPRING_DOF_A,
+    SPRING_DOF_B,
+    spring_damping_response,
+    spring_force,
+    spring_response,
+    spring_state,
+)
+from ..simd.jit import choose, kernel
+from ..simd.lanes import constant_like
+from ..spatial.storage import load_motion
+from ..spatial.vectors import (
+    Force,
+    Motion,
+    add3,
+    add_forces,
+    cross_force,
+    cross_motion,
+    motion_at_tip,
+    power,
+    scale_force,
+    subtract3,
+    subtract_forces,
+)
+from ..tree.kinematics import axis_motion, move_dof, origin_about_first_joint, place_about_first_joint
+from ..tree.layout import ROW_V
+from .derivatives import BY_Q, BY_QD
+from .jacobians import comes_after
+
+
+@kernel
+def derivatives_between_bodies(model, q, qd, springs, bushings, numbers, derivatives, work, k):
+    """Add d tau / dq and d tau / dqd of all springs and bushings to derivatives (2, n, n, lanes).
+
+    `springs`, `bushings` and `numbers` are those of `forces.between_bodies`.
+    """
+    for i in range(model.parent.shape[0]):
+        move_dof(i, model, q, qd, work, k)
+        place_about_first_joint(i, model, work, k)
+    for s in range(springs.shape[1]):
+        spring = spring_state(s, model, springs, numbers, work, k)
+        zero = spring.tension - spring.tension
+        bodies = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s]
+        wrench = Force((zero, zero, zero), spring_force(spring))
+        add_derivatives(bodies, spring, spring.arm_b, wrench, model, numbers, derivatives, work, k)
+    for s in range(bushings.shape[1]):
+        bushing = bushing_state(s, model, bushings, numbers, work, k)
+        bodies = bushings[BUSHING_DOF_A, s], bushings[BUSHING_DOF_B, s]
+        wrench = bushing_wrench(bushing)
+        add_derivatives(bodies, bushing, bushing.arm_b, wrench, model, numbers, derivatives, work, k)
+
+
+@kernel
+def add_derivatives(bodies, state, arm_b, W, model, numbers, derivatives, work, k):
+    """Add the derivatives of one force; `state` is its Spring or Bushing, and W its wrench on body b at the point."""
+    a, b = bodies
+    tip = add3(origin_about_first_joint(b, model, work, k), arm_b)
+    v = motion_at_tip(load_motion(work.dof, b, ROW_V, k), arm_b)
+    i, j = b, a
+    while i != j:  # go up both paths until they meet
+        on_path_to_b = comes_after(i, j, model)
+        dof = i if on_path_to_b else j
+        S = motion_at(dof, tip, model, work, k)
+        y = add_forces(
+            response(state, S, numbers, k),
+            damping_response(state, cross_motion(S, velocity_from_joint(dof, v, tip, model, work, k)), numbers, k),
+        )
+        by_qd = damping_response(state, S, numbers, k)
+        if on_path_to_b:
+            add_columns(dof, True, bodies, tip, S, W, y, by_qd, model, derivatives, work, k)
+            i = model.parent[i]
+        else:
+            minus = constant_like(work.dof, -1.0)
+            by_q, by_qd = subtract_forces(cross_force(S, W), y), scale_force(minus, by_qd)
+            add_columns(dof, False, bodies, tip, S, W, by_q, by_qd, model, derivatives, work, k)
+            j = model.parent[j]
+
+
+@kernel
+def add_columns(dof, on_path_to_b, bodies, tip, S, W, by_q, by_qd, model, derivatives, work, k):
+    """Add the derivatives of all joint forces with respect to one dof, along which the derivatives of W are known."""
+    j, i = bodies
+    while i != j:
+        is_to_b = comes_after(i, j, model)
+        row = i if is_to_b else j
+        S_row = motion_at(row, tip, model, work, k)
+        change, rate = power(by_q, S_row), power(by_qd, S_row)
+        if is_to_b == on_path_to_b and model.first[dof] <= model.first[row]:
+            change = change + power(W, cross_motion(S, S_row))
+        if not is_to_b:
+            change, rate = -change, -rate
+        derivatives[BY_Q, row, dof, k] = derivatives[BY_Q, row, dof, k] + change
+        derivatives[BY_QD, row, dof, k] = derivatives[BY_QD, row, dof, k] + rate
+        if is_to_b:
+            i = model.parent[i]
+        else:
+            j = model.parent[j]
+
+
+@kernel
+def motion_at(i, tip, model, work, k):
+    """Return S of dof i at the tip, in world axes."""
+    return motion_at_tip(axis_motion(i, model, work, k), subtract3(tip, origin_about_first_joint(i, model, work, k)))
+
+
+@kernel
+def velocity_from_joint(i, v, tip, model, work, k):
+    """Return the velocity v at the tip minus that of the parent body of the joint of dof i, at the tip."""
+    p = model.parent[model.first[i]]
+    arm = subtract3(tip, origin_about_first_joint(p, model, work, k))
+    parent = motion_at_tip(load_motion(work.dof, p, ROW_V, k), arm)
+    return Motion(subtract3(v.ang, parent.ang), subtract3(v.lin, parent.lin))
+
+
+def _is_bushing(state, *_):
+    return getattr(state, "instance_class", type(state)) is Bushing
+
+
+# The derivatives of the wrench of a Spring or of a Bushing: along a displacement, and along a velocity.
+response = choose(
+    _is_bushing, bushing_response, lambda state, S, numbers, k: spring_response(state, S)
+)
+damping_response = choose(
+    _is_bushing, bushing_damping_response, lambda state, S, numbers, k: spring_damping_response(state, S)
+)

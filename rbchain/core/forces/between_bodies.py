@@ -1,0 +1,109 @@
+"""Sum of the forces between bodies: of all springs and bushings, as a wrench on each body.
+
+`springs` and `bushings` hold integers, one column for each force, as `springs.py` and `bushings.py` describe; they are
+None if there are no such forces. `numbers` (m, lanes) holds their numbers. `wrenches` (n + 1, 6, lanes) receives the
+wrench on the body of each dof about its joint origin, moment before force, in world axes; row n is that on the world.
+"""
+
+from ..simd.jit import choose, is_given, kernel
+from ..simd.lanes import constant_like
+from ..spatial.storage import load_force, store_spatial
+from ..spatial.vectors import Force, add_forces, force_at_root, subtract_forces
+from ..tree.kinematics import place_about_first_joint
+from ..tree.layout import SETTING_EXTERNAL_FORCES
+from .bushings import BUSHING_DOF_A, BUSHING_DOF_B, bushing_energy, bushing_state, bushing_wrench
+from .springs import SPRING_DOF_A, SPRING_DOF_B, spring_energy, spring_force, spring_state
+
+
+@kernel
+def compute_wrenches_between_bodies(model, springs, bushings, numbers, wrenches, work, k):
+    """Write the sums of all forces between bodies to `wrenches` (reads R, LEVER and V; writes POSITION)."""
+    n = model.parent.shape[0]
+    for i in range(n):
+        place_about_first_joint(i, model, work, k)
+    for i in range(n + 1):
+        for row in range(6):
+            wrenches[i, row, k] = constant_like(wrenches, 0.0)
+    add_wrenches_of_springs(model, springs, numbers, wrenches, work, k)
+    add_wrenches_of_bushings(model, bushings, numbers, wrenches, work, k)
+
+
+@kernel
+def add_each_spring(model, springs, numbers, wrenches, work, k):
+    """Add the forces of all springs."""
+    for s in range(springs.shape[1]):
+        spring = spring_state(s, model, springs, numbers, work, k)
+        force, zero = spring_force(spring), spring.tension - spring.tension
+        f = Force((zero, zero, zero), force)
+        add_wrench(springs[SPRING_DOF_B, s], force_at_root(f, spring.arm_b), wrenches, k)
+        subtract_wrench(springs[SPRING_DOF_A, s], force_at_root(f, spring.arm_a), wrenches, k)
+
+
+@kernel
+def add_each_bushing(model, bushings, numbers, wrenches, work, k):
+    """Add the wrenches of all bushings."""
+    for s in range(bushings.shape[1]):
+        bushing = bushing_state(s, model, bushings, numbers, work, k)
+        f = bushing_wrench(bushing)
+        add_wrench(bushings[BUSHING_DOF_B, s], force_at_root(f, bushing.arm_b), wrenches, k)
+        subtract_wrench(bushings[BUSHING_DOF_A, s], force_at_root(f, bushing.arm_a), wrenches, k)
+
+
+@kernel
+def add_wrench(i, f, wrenches, k):
+    """Add f to the wrench of dof i."""
+    store_spatial(wrenches, i, 0, k, add_forces(load_force(wrenches, i, 0, k), f))
+
+
+@kernel
+def subtract_wrench(i, f, wrenches, k):
+    """Subtract f from the wrench of dof i."""
+    store_spatial(wrenches, i, 0, k, subtract_forces(load_force(wrenches, i, 0, k), f))
+
+
+add_wrenches_of_springs = choose(
+    lambda model, springs, *_: is_given(springs), add_each_spring, lambda model, springs, *_: None
+)
+add_wrenches_of_bushings = choose(
+    lambda model, bushings, *_: is_given(bushings), add_each_bushing, lambda model, bushings, *_: None
+)
+
+
+@kernel
+def elastic_energy(model, springs, bushings, numbers, work, k):
+    """Compute the elastic energy of all springs and bushings, J (reads as above; writes POSITION)."""
+    for i in range(model.parent.shape[0]):
+        place_about_first_joint(i, model, work, k)
+    total = numbers[0, k] - numbers[0, k]
+    for s in range(springs.shape[1]):
+        total = total + spring_energy(s, model, springs, numbers, work, k)
+    for s in range(bushings.shape[1]):
+        total = total + bushing_energy(s, model, bushings, numbers, work, k)
+    return total
+
+
+# --- in a simulation --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def compute_wrenches_of_actions(model, actions, work, k):
+    """Compute the forces between bodies for the sweep that follows, if external forces act in it."""
+    if actions.settings[SETTING_EXTERNAL_FORCES] == 1:
+        compute_wrenches_between_bodies(
+            model, actions.shared.springs, actions.shared.bushings, actions.numbers, actions.between_bodies, work, k
+        )
+
+
+# Compute the forces between bodies in a simulation that has any.
+update_wrenches_between_bodies = choose(
+    lambda model, loads, *_: is_given(loads, "actions") and is_given(loads, "actions", "between_bodies"),
+    lambda model, loads, work, k: compute_wrenches_of_actions(model, loads.actions, work, k),
+    lambda model, loads, work, k: None,
+)
+
+# Subtract the forces between bodies from the force f on the body of dof i.
+subtract_wrench_between_bodies = choose(
+    lambda i, actions, *_: is_given(actions, "between_bodies"),
+    lambda i, actions, f, k: subtract_forces(f, load_force(actions.between_bodies, i, 0, k)),
+    lambda i, actions, f, k: f,
+)

@@ -1,0 +1,165 @@
+"""Bushings: linear stiffness and damping between a frame A on one body and a frame B on another.
+
+Let p be the position of the origin of B in A, in m, and phi the rotation vector of the axes of B in A, in rad. With
+x = (p, phi), the stiffness matrix K and the damping matrix D, both symmetric, 6 x 6, and the Jacobian J of dx/dt with
+respect to the relative velocity, the bushing exerts on body b, at the origin of B and in the axes of A, the wrench
+
+    -J^T (K x + D dx/dt),
+
+and the opposite wrench, at the same point, on body a. The elastic part is conservative, with the potential x^T K x / 2,
+and the damping dissipates the power dx/dt^T D dx/dt. Simbody's Force::LinearBushing and Drake's
+LinearBushingRollPitchYaw define the same law with three angles instead of the rotation vector; a rotation about one
+axis is the same in all three. The rotation vector is singular only at the angle pi, where it jumps to its opposite.
+"""
+
+from typing import NamedTuple
+
+from ..simd.jit import kernel
+from ..simd.lanes import constant_like
+from ..spatial.rotations import (
+    RotationVector,
+    moment_of_rotation_vector,
+    moment_of_rotation_vector_along,
+    rotation_vector,
+    rotation_vector_rate,
+    rotation_vector_rate_along,
+)
+from ..spatial.storage import load_motion
+from ..spatial.vectors import Force, add3, compose, cross, dot, motion_at_tip, rotate, rotate_back, subtract3
+from ..tree.kinematics import body_axes
+from ..tree.layout import ROW_V
+from .springs import arm_and_position, number3
+
+# Rows of an array of bushings, one column for each bushing.
+BUSHING_DOF_A, BUSHING_DOF_B = 0, 1  # dofs of the bodies; n for the world
+BUSHING_NUMBERS = 2  # index of the first of its numbers
+BUSHING_ROWS = 3
+# Numbers of a bushing: frames A and B in body axes, origin (3), m, then rotation (9); K and D (36 each), row by row.
+BUSHING_ORIGIN_A, BUSHING_ROTATION_A = 0, 3
+BUSHING_ORIGIN_B, BUSHING_ROTATION_B = 12, 15
+BUSHING_STIFFNESS = 24
+BUSHING_DAMPING = 60
+BUSHING_NUMBER_COUNT = 96
+
+
+class Bushing(NamedTuple):
+    """State of a bushing.
+
+    `arm_a` and `arm_b` (3) go from the joint origins of the bodies to the origin of B, in world axes, m. `axes` (9) is
+    the rotation from A to world axes. In the axes of A, `p` is the displacement of B, `r` its rotation vector, and
+    `spin` its angular velocity. `force` and `moment` are K x + D dx/dt: along p, N, and along phi, N m. `world_spin` is
+    the relative angular velocity in world axes. `at` is the index of the numbers of the bushing.
+    """
+
+    arm_a: tuple
+    arm_b: tuple
+    axes: tuple
+    p: tuple
+    r: RotationVector
+    spin: tuple
+    force: tuple
+    moment: tuple
+    world_spin: tuple
+    at: int
+
+
+@kernel
+def number9(numbers, at, k):
+    """Return nine numbers (m, lanes) from index `at` on."""
+    return (*number3(numbers, at, k), *number3(numbers, at + 3, k), *number3(numbers, at + 6, k))
+
+
+@kernel
+def matrix6_times(numbers, at, x, y, k):
+    """Multiply the matrix (6, 6) from index `at` on with (x, y), three numbers each; return the halves of the result."""
+    return matrix36_times(numbers, at, x, y, k), matrix36_times(numbers, at + 18, x, y, k)
+
+
+@kernel
+def matrix36_times(numbers, at, x, y, k):
+    """Multiply a matrix (3, 6) with (x, y)."""
+    return (
+        dot(number3(numbers, at, k), x) + dot(number3(numbers, at + 3, k), y),
+        dot(number3(numbers, at + 6, k), x) + dot(number3(numbers, at + 9, k), y),
+        dot(number3(numbers, at + 12, k), x) + dot(number3(numbers, at + 15, k), y),
+    )
+
+
+@kernel
+def bushing_state(s, model, bushings, numbers, work, k):
+    """Compute the state of bushing s (reads R, V, LEVER and POSITION)."""
+    a, b, at = bushings[BUSHING_DOF_A, s], bushings[BUSHING_DOF_B, s], bushings[BUSHING_NUMBERS, s]
+    to_A, origin_A = arm_and_position(a, number3(numbers, at + BUSHING_ORIGIN_A, k), model, work, k)
+    arm_b, origin_B = arm_and_position(b, number3(numbers, at + BUSHING_ORIGIN_B, k), model, work, k)
+    d = subtract3(origin_B, origin_A)
+    arm_a = add3(to_A, d)
+    axes = compose(body_axes(a, model, work, k), number9(numbers, at + BUSHING_ROTATION_A, k))
+    axes_B = compose(body_axes(b, model, work, k), number9(numbers, at + BUSHING_ROTATION_B, k))
+    v_a, v_b = load_motion(work.dof, a, ROW_V, k), load_motion(work.dof, b, ROW_V, k)
+    velocity = subtract3(motion_at_tip(v_b, arm_b).lin, motion_at_tip(v_a, arm_a).lin)
+    world_spin = subtract3(v_b.ang, v_a.ang)
+    p, r = rotate_back(axes, d), rotation_vector(compose(transposed(axes), axes_B))
+    spin = rotate_back(axes, world_spin)
+    rates = rotate_back(axes, velocity), rotation_vector_rate(r, spin)
+    elastic = matrix6_times(numbers, at + BUSHING_STIFFNESS, p, r.phi, k)
+    damping = matrix6_times(numbers, at + BUSHING_DAMPING, rates[0], rates[1], k)
+    force, moment = add3(elastic[0], damping[0]), add3(elastic[1], damping[1])
+    return Bushing(arm_a, arm_b, axes, p, r, spin, force, moment, world_spin, at)
+
+
+@kernel
+def transposed(R):
+    """Return the transpose of a matrix (9)."""
+    return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
+
+
+@kernel
+def in_world(bushing, force, moment):
+    """Return minus a force and a moment in the axes of A as a wrench in world axes."""
+    f, m = rotate(bushing.axes, force), rotate(bushing.axes, moment)
+    return Force((-m[0], -m[1], -m[2]), (-f[0], -f[1], -f[2]))
+
+
+@kernel
+def bushing_wrench(bushing):
+    """Return the wrench on body b about the origin of B, in world axes."""
+    return in_world(bushing, bushing.force, moment_of_rotation_vector(bushing.r, bushing.moment))
+
+
+@kernel
+def bushing_energy(s, model, bushings, numbers, work, k):
+    """Compute the elastic energy x^T K x / 2 of bushing s, J."""
+    bushing = bushing_state(s, model, bushings, numbers, work, k)
+    p, phi = bushing.p, bushing.r.phi
+    force, moment = matrix6_times(numbers, bushing.at + BUSHING_STIFFNESS, p, phi, k)
+    return constant_like(work.dof, 0.5) * (dot(p, force) + dot(phi, moment))
+
+
+@kernel
+def bushing_response(bushing, S, numbers, k):
+    """Compute the derivative of the wrench on body b along the displacement S of body b, while body a does not move.
+
+    S and the wrench are in world axes, at the fixed point of the world where the origin of B is. The relative velocity
+    does not change as a spatial vector, so that the velocity of the origin of B changes by world_spin x S.
+    """
+    r, at = bushing.r, bushing.at
+    move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
+    change = rotation_vector_rate(r, turn)
+    rates = rotate_back(bushing.axes, cross(bushing.world_spin, S.lin)), rotation_vector_rate_along(
+        r, change, bushing.spin
+    )
+    elastic = matrix6_times(numbers, at + BUSHING_STIFFNESS, move, change, k)
+    damping = matrix6_times(numbers, at + BUSHING_DAMPING, rates[0], rates[1], k)
+    moment = moment_of_rotation_vector(r, add3(elastic[1], damping[1]))
+    moment = add3(moment, moment_of_rotation_vector_along(r, change, bushing.moment))
+    wrench = in_world(bushing, add3(elastic[0], damping[0]), moment)
+    return Force(add3(wrench.ang, cross(S.lin, bushing_wrench(bushing).lin)), wrench.lin)
+
+
+@kernel
+def bushing_damping_response(bushing, S, numbers, k):
+    """Compute the derivative of the wrench on body b along the relative velocity S; axes and point as above."""
+    move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
+    rate = rotation_vector_rate(bushing.r, turn)
+    force, moment = matrix6_times(numbers, bushing.at + BUSHING_DAMPING, move, rate, k)
+    return in_world(bushing, force, moment_of_rotation_vector(bushing.r, moment))
