@@ -140,7 +140,7 @@ def _finite(what: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarr
     found = real_array(what, value, StateError)
     if found.shape[max(0, found.ndim - len(shape)) :] != shape:
         expected = ", ".join(map(str, shape))
-        raise StateError(f"{what} has shape {found.shape}; expected ({expected},) or (..., {expected})")
+        raise StateError(f"{what} has shape {found.shape}; expected {shape} or (..., {expected})")
     if not np.isfinite(found).all():
         raise StateError(f"{what} is {excerpt(found.tolist())}; expected finite numbers")
     return found

@@ -49,7 +49,9 @@ def _flat_wrench(
     model: Model, wrench: Force, signals: SignalTables, numbers: SampleNumbers
 ) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
-        raise StateError(f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing or Current")
+        raise StateError(
+            f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing or Current"
+        )
     what = f"Wrench on {wrench.frame!r}"
     frame = model.kernel_model.frame(wrench.frame)
     if frame.body < 0:

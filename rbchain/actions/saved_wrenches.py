@@ -47,7 +47,5 @@ def wrenches_on_bodies(
         repeats = 1 if model.batch_shape else t.size
         shape, rows = (model.n_bodies, 6), 6 * (model.nv + 1)
         driver = between_bodies.wrenches_between_bodies
-        found += compute_between_bodies(
-            model, forces, q.shape[:-2], driver, shape, q, qd, rows=rows, repeats=repeats
-        )
+        found += compute_between_bodies(model, forces, q.shape[:-2], driver, shape, q, qd, rows=rows, repeats=repeats)
     return found

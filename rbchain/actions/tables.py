@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RbchainError, StateError
+from ..model.pose import Pose
 from ..real_arrays import real_array
 from .drives import ONE_JOINT
 from .signals import Signal, as_signal
@@ -21,6 +22,10 @@ SIGNALS: dict[str, Callable[..., Signal]] = {
     "table": Signal.table,
     "pieces": Signal,
 }
+#: Bodies of a force. A table without them means the world, because TOML has no None.
+BODIES = ("body_a", "body_b")
+#: Fields whose tables are poses.
+POSES = ("pose_a", "pose_b")
 #: Fields that were renamed: {kind: {old name: new name}}.
 RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 
@@ -41,14 +46,20 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     if unknown:
         now = [f"{name} is now called {new}; " for name, new in RENAMED.get(kind, {}).items() if name in unknown]
         raise StateError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
+    given = {name: None for name in BODIES if name in known} | given
     required = (x.name for x in fields(kinds[kind]) if x.default is MISSING and x.default_factory is MISSING)
     missing = [name for name in required if name not in given]
     if missing:
         raise StateError(f"{kind}: required keys are missing: {', '.join(missing)}")
     try:
-        return kinds[kind](**{name: _signal_of(value) for name, value in given.items()})
+        return kinds[kind](**{name: _value_of(name, value) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:
         raise StateError(f"{kind}: {error}") from None
+
+
+def _value_of(name: str, value: Any) -> Any:
+    """Return the Pose of a table such as {translation = [0, 0, 1]} in a field for poses; else the signal of a table."""
+    return Pose(**value) if name in POSES and isinstance(value, dict) else _signal_of(value)
 
 
 def _signal_of(value: Any) -> Any:

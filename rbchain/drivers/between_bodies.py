@@ -74,9 +74,7 @@ def elastic_energy(memory, topology, parameters, variation, springs, bushings, n
         pack_numbers(numbers, start, block.rows[1:])
         for i in range(n):
             move_dof(i, block.model, block.q, block.qd, block.work, k)
-        block.rows[0, k] = between_bodies.elastic_energy(
-            block.model, springs, bushings, block.rows[1:], block.work, k
-        )
+        block.rows[0, k] = between_bodies.elastic_energy(block.model, springs, bushings, block.rows[1:], block.work, k)
         unpack(block.rows[:1], energy, start, last)
     return True
 
@@ -103,7 +101,15 @@ def derivatives_between_bodies(
         for row in range(squares):
             found[row, k] = constant_like(found, 0.0)
         derivative_kernels.derivatives_between_bodies(
-            block.model, block.q, block.qd, springs, bushings, lane_numbers, found.reshape(2, n, n, width), block.work, k
+            block.model,
+            block.q,
+            block.qd,
+            springs,
+            bushings,
+            lane_numbers,
+            found.reshape(2, n, n, width),
+            block.work,
+            k,
         )
         unpack(found, result, start, last)
     return True

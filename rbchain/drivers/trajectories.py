@@ -71,9 +71,8 @@ def actions_memory(topology, state_size, actions, width, dtype):
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
-    between = 6 * (n + 1) if has_forces_between_bodies(actions) else 0
     return (
-        np.zeros((rows + controller + between) * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((rows + controller + 6 * (n + 1)) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
         np.zeros(state_size + numbers + n + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
@@ -103,10 +102,8 @@ def has_forces_between_bodies(actions, *_):
 
 
 # The array of the forces between bodies of one block, or None without such forces.
-wrenches_between_bodies_in = choose(
-    lambda numbers, actions, *_: has_forces_between_bodies(actions),
-    lambda numbers, actions, start, shape: window(numbers, start, shape),
-    lambda numbers, actions, start, shape: None,
+if_between_bodies = choose(
+    has_forces_between_bodies, lambda actions, wrenches: wrenches, lambda actions, wrenches: None
 )
 
 
@@ -123,6 +120,7 @@ def lay_out_actions(memory, actions, topology):
     controllers = joints + JOINT_ROWS * n * width
     copies = window(numbers, controllers, (*actions.controller.shape[:2], width))
     controller = choose_parameters(actions.controller, copies)
+    between_bodies = window(numbers, controllers + copies.size, (n + 1, 6, width))
     for j in range(SETTING_COUNT):
         integers[2 * width + j] = actions.settings[j]
     return BlockActions(
@@ -139,7 +137,7 @@ def lay_out_actions(memory, actions, topology):
         integers[width : 2 * width],
         failed_calls,
         flat_model(topology, controller, water_of(topology, controller)),
-        wrenches_between_bodies_in(numbers, actions, controllers + copies.size, (n + 1, 6, width)),
+        if_between_bodies(actions, between_bodies),
     )
 
 

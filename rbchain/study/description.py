@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
 from scipy.interpolate import PPoly
 
+from ..actions.between_bodies import Bushing, SpringDamper
 from ..actions.events import Event
 from ..actions.tables import DRIVES, action_of
 from ..actions.wrenches import Current, Wrench
@@ -34,7 +35,7 @@ from .places import message_of
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
-FORCES = {"Wrench": Wrench, "Current": Current}
+FORCES = {"Wrench": Wrench, "Current": Current, "SpringDamper": SpringDamper, "Bushing": Bushing}
 
 #: One name, or several.
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
@@ -118,9 +119,10 @@ class Dispersion(Described):
     parameter : str
         The quantity; see the list in the notes.
     targets : str or sequence of str
-        Names of the bodies, joints, drives or wrenches whose quantity varies; all of them by default. "*", "?" and
-        "[1-3]" match parts of names. A drive has the name of its joint, a wrench that of its frame. Degree of freedom i
-        of a joint that has several is named "joint.i".
+        Names of the bodies, joints, drives or forces whose quantity varies; all of them by default. "*", "?" and
+        "[1-3]" match parts of names. A drive has the name of its joint, a wrench that of its frame. A spring or bushing
+        has the names of its bodies, such as "slider-rod" or "world-rod". Degree of freedom i of a joint that has
+        several is named "joint.i".
     how : "set", "add" or "multiply"
         How a draw changes the model's own value. The default is the first way that the parameter allows: "set" for
         most parameters.
@@ -171,12 +173,14 @@ class Dispersion(Described):
     * "fluid_density": in kg/m^3.
     * "current": components x, y, z of the `Current` in m/s.
 
-    Of drives and wrenches:
+    Of drives and forces:
 
     * "kp", "kd", "ki", "limit": gains and force limit of a drive.
     * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
     * "signal" ("add"): constant offset of the signal of a `PrescribedForce`.
     * "force", "moment" ("add"): components x, y, z of a constant offset of a `Wrench`, in N or N m.
+    * "spring_stiffness", "spring_damping", "rest_length": of a `SpringDamper`, in N/m, N s/m and m.
+    * "bushing_stiffness", "bushing_damping" ("multiply"): factors of the matrices of a `Bushing`.
 
     Examples
     --------

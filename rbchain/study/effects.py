@@ -13,7 +13,7 @@ from ..model.parameters import COLUMNS, WATER_COLUMNS
 from ..real_arrays import FLOAT64
 from .description import Dispersion
 from .nominal import Nominal
-from .parameter_table import DRIVE, PARAMETERS, WRENCH
+from .parameter_table import BUSHING, DRIVE, PARAMETERS, SPRING, WRENCH
 from .plan import Plan
 from .samples import Samples
 
@@ -76,8 +76,9 @@ def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> 
 
 
 def _changes_actions(dispersion: Dispersion) -> bool:
-    """Tell whether a dispersion changes drives, wrenches or the current."""
-    return PARAMETERS[dispersion.parameter].owner in (DRIVE, WRENCH) or dispersion.parameter == "current"
+    """Tell whether a dispersion changes drives, forces or the current."""
+    owners = (DRIVE, WRENCH, SPRING, BUSHING)
+    return PARAMETERS[dispersion.parameter].owner in owners or dispersion.parameter == "current"
 
 
 def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from ..actions.wrenches import Force, Wrench
+from ..actions.wrenches import Current, Force
 from ..chain import Model
 from ..errors import StudyError
 from ..misspelt import did_you_mean
@@ -157,10 +157,10 @@ class Measure(Described):
                     f"dof is {self.dof}; expected a whole number from 0 to {count - 1}, because joint {self.joint!r} "
                     f"has {count} degree{'s' if count > 1 else ''} of freedom"
                 )
-        if self.quantity.startswith("reaction") and (model.in_water or any(isinstance(f, Wrench) for f in forces)):
+        if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
             raise StudyError(
-                f"quantity is {self.quantity!r}, but the study has bodies in water or a Wrench; rbchain computes "
-                "reactions only without them. Remove the measure, or the water and the wrenches"
+                f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; rbchain "
+                "computes reactions only without them. Remove the measure, or the water and the forces"
             )
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:

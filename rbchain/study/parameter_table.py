@@ -7,6 +7,7 @@ from dataclasses import dataclass
 XYZ = ("x", "y", "z")
 STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
+SPRING, BUSHING = "spring", "bushing"
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        Whether each body, each degree of freedom, the model, a drive or a wrench has a value of its own.
+        Whether each body, each degree of freedom, the model, a drive, a wrench, a spring or a bushing has a value of
+        its own.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
@@ -82,4 +84,9 @@ PARAMETERS = {
     "signal": Parameter(DRIVE, dimension=("moment", "force"), ways=("add",)),
     "force": Parameter(WRENCH, XYZ, "force", ways=("add",)),
     "moment": Parameter(WRENCH, XYZ, "moment", ways=("add",)),
+    "spring_stiffness": Parameter(SPRING),
+    "spring_damping": Parameter(SPRING),
+    "rest_length": Parameter(SPRING, dimension="length"),
+    "bushing_stiffness": Parameter(BUSHING, ways=("multiply",)),
+    "bushing_damping": Parameter(BUSHING, ways=("multiply",)),
 }

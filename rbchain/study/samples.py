@@ -13,7 +13,7 @@ from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StudyError
 from .description import Dispersion
 from .nominal import Nominal
-from .parameter_table import DRIVE, MODEL, PARAMETERS, STRAINS, WRENCH
+from .parameter_table import BUSHING, DRIVE, MODEL, PARAMETERS, SPRING, STRAINS, WRENCH
 from .targets import Target
 
 
@@ -60,6 +60,8 @@ class Samples:
             self._apply_to_drive(dispersion, target, values)
         elif PARAMETERS[name].owner == WRENCH:
             self._apply_to_wrench(dispersion, target, values)
+        elif PARAMETERS[name].owner in (SPRING, BUSHING):
+            self._apply_between_bodies(dispersion, target, values)
         else:
             place = (slice(None),) if PARAMETERS[name].owner == MODEL else (slice(None), i)
             place = (*place, list(dispersion.component_indices)) if PARAMETERS[name].components else place
@@ -148,6 +150,15 @@ class Samples:
         for component, draws in zip(dispersion.component_indices, values.T, strict=True):
             three[component] = shifted(three[component], draws, "add")
         self.forces[target.index] = replace(wrench, **{dispersion.parameter: tuple(three)})
+
+    def _apply_between_bodies(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+        force, name = self.forces[target.index], dispersion.parameter
+        field = name.removeprefix("spring_").removeprefix("bushing_")
+        matrix = (6, 6) if PARAMETERS[name].owner == BUSHING else ()
+        given = getattr(force, field)
+        old = np.broadcast_to(np.zeros(matrix) if given is None else np.asarray(given), (self.count, *matrix))
+        draws = values[:, 0].reshape(-1, *np.ones(len(matrix), int))
+        self.forces[target.index] = replace(force, **{field: changed(old, draws, dispersion.how)})
 
 
 def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:

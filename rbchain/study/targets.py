@@ -1,4 +1,4 @@
-"""Targets of a dispersion: the bodies, degrees of freedom, drives or wrenches whose parameter varies."""
+"""Targets of a dispersion: the bodies, degrees of freedom, drives or forces whose parameter varies."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..actions.between_bodies import Bushing, SpringDamper, label_of
 from ..actions.coordinates import dof_index
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
 from ..actions.wrenches import Current, Wrench
 from ..errors import StudyError
 from .nominal import Nominal
-from .parameter_table import BODY, DOF, MODEL, PARAMETERS, WRENCH
+from .parameter_table import BODY, BUSHING, DOF, MODEL, PARAMETERS, SPRING, WRENCH
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         ]
     if owner == WRENCH:
         return _with_distinct_names([Target(f.frame, i) for i, f in enumerate(nominal.forces) if isinstance(f, Wrench)])
+    if owner in (SPRING, BUSHING):
+        kind = SpringDamper if owner == SPRING else Bushing
+        return _with_distinct_names(
+            [Target(label_of(f), i) for i, f in enumerate(nominal.forces) if isinstance(f, kind)]
+        )
     kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
     driven = [(d, i) for i, d in enumerate(nominal.drives) if isinstance(d, kinds)]

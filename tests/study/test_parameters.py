@@ -49,6 +49,16 @@ def drives(model):
     ]
 
 
+def forces(model):
+    stiff, soft = 10.0 * np.eye(6), np.eye(6)
+    return [
+        rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0))),
+        rb.Current((0.1, 0.0, 0.2)),
+        rb.SpringDamper(None, model.body_names[1], (0, 0, 1), (0, 0, 0), stiffness=10.0, damping=1.0, rest_length=0.5),
+        rb.Bushing(model.body_names[0], model.body_names[2], stiff, soft),
+    ]
+
+
 def plan_of(dispersion, model=None, **keys):
     model = model or mechanism()
     driven = drives(model) if len(model.joint_names) > 3 else []
@@ -60,9 +70,7 @@ def plan_of(dispersion, model=None, **keys):
         "vary": [dispersion],
         "simulate": {"duration": 0.1, "qd": 0.5, "tau": tau},
         "drives": driven,
-        "forces": [rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0))), rb.Current((0.1, 0.0, 0.2))]
-        if model.in_water
-        else [],
+        "forces": forces(model) if model.in_water else [],
     }
     return plans.plan_of(checked(given | keys))
 
@@ -108,6 +116,7 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         "mass_and_inertia": "mass, inertia",
     }
     in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),)
+    in_actions += ("spring_stiffness", "spring_damping", "rest_length", "bushing_stiffness", "bushing_damping")
     assert words.get(parameter, "drives and wrenches" if parameter in in_actions else " of ") in reached[parameter]
 
 

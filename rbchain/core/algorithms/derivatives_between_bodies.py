@@ -147,9 +147,7 @@ def _is_bushing(state, *_):
 
 
 # The derivatives of the wrench of a Spring or of a Bushing: along a displacement, and along a velocity.
-response = choose(
-    _is_bushing, bushing_response, lambda state, S, numbers, k: spring_response(state, S)
-)
+response = choose(_is_bushing, bushing_response, lambda state, S, numbers, k: spring_response(state, S))
 damping_response = choose(
     _is_bushing, bushing_damping_response, lambda state, S, numbers, k: spring_damping_response(state, S)
 )

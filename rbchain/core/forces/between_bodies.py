@@ -5,7 +5,7 @@ None if there are no such forces. `numbers` (m, lanes) holds their numbers. `wre
 wrench on the body of each dof about its joint origin, moment before force, in world axes; row n is that on the world.
 """
 
-from ..simd.jit import choose, is_given, kernel
+from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like
 from ..spatial.storage import load_force, store_spatial
 from ..spatial.vectors import Force, add_forces, force_at_root, subtract_forces
@@ -15,7 +15,7 @@ from .bushings import BUSHING_DOF_A, BUSHING_DOF_B, bushing_energy, bushing_stat
 from .springs import SPRING_DOF_A, SPRING_DOF_B, spring_energy, spring_force, spring_state
 
 
-@kernel
+@routine
 def compute_wrenches_between_bodies(model, springs, bushings, numbers, wrenches, work, k):
     """Write the sums of all forces between bodies to `wrenches` (reads R, LEVER and V; writes POSITION)."""
     n = model.parent.shape[0]

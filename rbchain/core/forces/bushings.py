@@ -145,8 +145,9 @@ def bushing_response(bushing, S, numbers, k):
     r, at = bushing.r, bushing.at
     move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
     change = rotation_vector_rate(r, turn)
-    rates = rotate_back(bushing.axes, cross(bushing.world_spin, S.lin)), rotation_vector_rate_along(
-        r, change, bushing.spin
+    rates = (
+        rotate_back(bushing.axes, cross(bushing.world_spin, S.lin)),
+        rotation_vector_rate_along(r, change, bushing.spin),
     )
     elastic = matrix6_times(numbers, at + BUSHING_STIFFNESS, move, change, k)
     damping = matrix6_times(numbers, at + BUSHING_DAMPING, rates[0], rates[1], k)
