@@ -92,8 +92,8 @@ class Trajectory(SuggestsAttributes):
     def reactions(self) -> np.ndarray:
         """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
-        They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation. Raises StateError if the
-        simulation has drag or a current, because the trajectory does not contain these forces.
+        They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation.
+        Raises StateError if the simulation has drag or a current, because the trajectory does not contain these forces.
 
         Examples
         --------

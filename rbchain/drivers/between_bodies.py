@@ -10,7 +10,7 @@ from ..core.forces import between_bodies
 from ..core.simd.jit import driver, kernel
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like
-from ..core.spatial.storage import load3, load_force, store3
+from ..core.spatial.storage import load_force, store3
 from ..core.tree.kinematics import move_dof
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, unpack

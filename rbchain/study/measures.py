@@ -159,8 +159,8 @@ class Measure(Described):
                 )
         if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
             raise StudyError(
-                f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; rbchain "
-                "computes reactions only without them. Remove the measure, or the water and the forces"
+                f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; "
+                "rbchain computes reactions only without them. Remove the measure, or the water and the forces"
             )
 
     def values(self, model: Model, motion: Trajectory) -> np.ndarray:

@@ -352,7 +352,8 @@ WRONG_FOR_THE_MODEL = [
     (measure(quantity="energy", name=200 * "é"), r"measures\[0\].name is 'é.*up to 200 bytes"),
     (
         measure(quantity="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", (1, 0, 0))]},
-        r"measures\[0\]: quantity is 'reaction_force', but the study has bodies in water, or forces such as a Wrench; rbchain computes",
+        r"measures\[0\]: quantity is 'reaction_force', but the study has bodies in water, or forces such as a Wrench; "
+        r"rbchain computes",
     ),
     (vary("mass", {"kind": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\[0\].distribution: mass is '5 deg'"),
     (vary("kp"), r"vary\[0\].targets: '\*' does not match any drive with the parameter 'kp'"),

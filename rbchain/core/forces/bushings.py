@@ -71,7 +71,7 @@ def number9(numbers, at, k):
 
 @kernel
 def matrix6_times(numbers, at, x, y, k):
-    """Multiply the matrix (6, 6) from index `at` on with (x, y), three numbers each; return the halves of the result."""
+    """Multiply the matrix (6, 6) from index `at` on with (x, y), and return the two halves (3) of the result."""
     return matrix36_times(numbers, at, x, y, k), matrix36_times(numbers, at + 18, x, y, k)
 
 
