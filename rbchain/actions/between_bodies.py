@@ -85,8 +85,8 @@ class SpringDamper(SuggestsAttributes):
 class Bushing(SuggestsAttributes):
     """Linear stiffness and damping between a frame A on one body and a frame B on another, or on the world.
 
-    The displacement x = (p, phi) has three components of the position p of the origin of B, in the axes of A, and three
-    of the rotation vector phi of the axes of B in A. The wrench on body b, at the origin of B and in the axes of A, is
+    The displacement x = (p, phi) has six components, in the axes of A. p is the position of the origin of B, and phi is
+    the rotation vector of the axes of B. The wrench on body b, at the origin of B and in the axes of A, is
     -J^T (K x + D dx/dt), where J maps the relative velocity to dx/dt. Body a receives the opposite wrench at the same
     point.
 

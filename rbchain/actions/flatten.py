@@ -17,7 +17,7 @@ from ..real_arrays import excerpt
 from .controllers import controller_arrays, controllers_model
 from .drives import Drive, UserForces
 from .events import Event
-from .flatten_between_bodies import flatten_between_bodies
+from .flatten_between_bodies import flatten_between_bodies, is_between_bodies
 from .flatten_drives import flatten_drives
 from .flatten_events import flatten_event
 from .flatten_wrenches import flatten_current, flatten_wrenches
@@ -86,7 +86,9 @@ def flatten_actions(
         settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = call.first, call.count
     settings[layout.SETTING_CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
-    springs, bushings = flatten_between_bodies(model, forces, numbers)
+    between_bodies: tuple[np.ndarray | None, np.ndarray | None] = None, None
+    if any(is_between_bodies(force) for force in forces):
+        between_bodies = flatten_between_bodies(model, forces, numbers)
     codes_of_events = []
     for e, event in enumerate(events):
         codes, called = flatten_event(model, e, event, numbers, boundscheck)
@@ -100,8 +102,8 @@ def flatten_actions(
         signals=signal_codes,
         drives=drive_codes,
         wrenches=wrench_codes,
-        springs=springs if springs.size else None,
-        bushings=bushings if bushings.size else None,
+        springs=between_bodies[0],
+        bushings=between_bodies[1],
         events=np.array(codes_of_events, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
         numbers=given,

@@ -98,7 +98,7 @@ def stepper_for(numbers, clock, tally, size, stages):
 
 def has_forces_between_bodies(actions, *_):
     """Whether the actions contain springs or bushings."""
-    return is_given(actions, "shared", "springs") or is_given(actions, "shared", "bushings")
+    return is_given(actions, "shared", "springs")
 
 
 # The array of the forces between bodies of one block, or None without such forces.

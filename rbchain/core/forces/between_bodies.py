@@ -1,7 +1,7 @@
 """Sum of the forces between bodies: of all springs and bushings, as a wrench on each body.
 
-`springs` and `bushings` hold integers, one column for each force, as `springs.py` and `bushings.py` describe; they are
-None if there are no such forces. `numbers` (m, lanes) holds their numbers. `wrenches` (n + 1, 6, lanes) receives the
+`springs` and `bushings` hold integers, one column for each force, as `springs.py` and `bushings.py` describe.
+`numbers` (m, lanes) holds their numbers. `wrenches` (n + 1, 6, lanes) receives the
 wrench on the body of each dof about its joint origin, moment before force, in world axes; row n is that on the world.
 """
 
@@ -24,8 +24,8 @@ def compute_wrenches_between_bodies(model, springs, bushings, numbers, wrenches,
     for i in range(n + 1):
         for row in range(6):
             wrenches[i, row, k] = constant_like(wrenches, 0.0)
-    add_wrenches_of_springs(model, springs, numbers, wrenches, work, k)
-    add_wrenches_of_bushings(model, bushings, numbers, wrenches, work, k)
+    add_each_spring(model, springs, numbers, wrenches, work, k)
+    add_each_bushing(model, bushings, numbers, wrenches, work, k)
 
 
 @kernel
@@ -59,14 +59,6 @@ def add_wrench(i, f, wrenches, k):
 def subtract_wrench(i, f, wrenches, k):
     """Subtract f from the wrench of dof i."""
     store_spatial(wrenches, i, 0, k, subtract_forces(load_force(wrenches, i, 0, k), f))
-
-
-add_wrenches_of_springs = choose(
-    lambda model, springs, *_: is_given(springs), add_each_spring, lambda model, springs, *_: None
-)
-add_wrenches_of_bushings = choose(
-    lambda model, bushings, *_: is_given(bushings), add_each_bushing, lambda model, bushings, *_: None
-)
 
 
 @kernel

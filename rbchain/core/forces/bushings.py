@@ -1,12 +1,12 @@
 """Bushings: linear stiffness and damping between a frame A on one body and a frame B on another.
 
-Let p be the position of the origin of B in A, in m, and phi the rotation vector of the axes of B in A, in rad. With
-x = (p, phi), the stiffness matrix K and the damping matrix D, both symmetric, 6 x 6, and the Jacobian J of dx/dt with
-respect to the relative velocity, the bushing exerts on body b, at the origin of B and in the axes of A, the wrench
+Let p be the position of the origin of B in A, in m, and phi the rotation vector of the axes of B in A, in rad. The
+displacement is x = (p, phi). Stiffness K and damping D are symmetric 6 x 6 matrices. J is the Jacobian of dx/dt with
+respect to the relative velocity. The wrench on body b, at the origin of B and in the axes of A, is
 
-    -J^T (K x + D dx/dt),
+    -J^T (K x + D dx/dt).
 
-and the opposite wrench, at the same point, on body a. The elastic part is conservative, with the potential x^T K x / 2,
+Body a receives the opposite wrench at the same point. The elastic part is conservative, with the potential x^T K x / 2,
 and the damping dissipates the power dx/dt^T D dx/dt. Simbody's Force::LinearBushing and Drake's
 LinearBushingRollPitchYaw define the same law with three angles instead of the rotation vector; a rotation about one
 axis is the same in all three. The rotation vector is singular only at the angle pi, where it jumps to its opposite.

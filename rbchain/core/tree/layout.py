@@ -163,7 +163,7 @@ class SharedActions(NamedTuple):
     `signals`, `drives`, `wrenches`, `springs`, `bushings` and `events` (rows, count) hold integers;
     `core.forces.signals`, `core.forces.wrenches`, `core.forces.springs`, `core.forces.bushings`,
     `core.integration.drives` and `core.integration.events` describe their rows. `springs` and `bushings` are None if
-    there are no such forces, so that compiled code contains nothing for them. `tables` (m,)
+    there are no forces between bodies, so that compiled code contains nothing for them. `tables` (m,)
     holds the tables of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
     controllers' model, or None.
     """
