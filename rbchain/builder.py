@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,34 +14,19 @@ from .chain import Model
 from .errors import ModelError
 from .misspelt import SuggestsAttributes, did_you_mean
 from .model import validation
-from .model.description import Description, Frame, water_of
+from .model.assembly import Body, Mechanism, assemble
+from .model.editing import editable
 from .model.immersion import Immersion
 from .model.inertia import Inertia
 from .model.joint import JOINTS, AnyJoint, Fixed
 from .model.limits import JointLimits
 from .model.massless import remedies
-from .model.passive import PASSIVE_FIELDS, PassiveForces
+from .model.passive import PassiveForces
 from .model.pose import Pose, numbers, vector3
 from .model.visual import Visual
 from .real_arrays import excerpt
 
 MASSLESS = Inertia(0.0)
-
-
-class _Body(NamedTuple):
-    """The checked arguments of one call of `add_body`; numbers of the joint are arrays (dofs,)."""
-
-    parent: str | None
-    joint: AnyJoint
-    placement: Pose
-    inertia: Inertia
-    rotor_inertia: np.ndarray
-    gear_ratio: np.ndarray
-    passive: dict[str, np.ndarray]
-    limits: np.ndarray
-    immersion: Immersion | None
-    visuals: tuple[Visual, ...]
-    joint_name: str
 
 
 class ModelBuilder(SuggestsAttributes):
@@ -91,7 +76,7 @@ class ModelBuilder(SuggestsAttributes):
         self.fluid_density = float(numbers(fluid_density, "fluid_density", ()))
         if self.fluid_density < 0.0:
             raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
-        self._bodies: dict[str, _Body] = {}
+        self._bodies: dict[str, Body] = {}
         self._nonphysical: list[str] = []
         self._negative_moments: list[str] = []
         self._drives: list[OneJointDrive] = []
@@ -190,7 +175,7 @@ class ModelBuilder(SuggestsAttributes):
             raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
         for visual in visuals:
             self._expect(name, "an element of visuals", visual, Visual)
-        self._bodies[name] = _Body(
+        self._bodies[name] = Body(
             parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name
         )
 
@@ -278,6 +263,79 @@ class ModelBuilder(SuggestsAttributes):
             raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")
         self._drives.append(drive)
 
+    def add_model(
+        self, other: Model, *, parent: str | None = None, placement: Pose | None = None, prefix: str = ""
+    ) -> None:
+        """Add all bodies, frames and drives of another model, such as a hand for an arm.
+
+        Parameters
+        ----------
+        other : Model
+            It does not change. Its gravity is not used: that of this builder acts on all bodies.
+        parent : str, optional
+            Name of the body or frame to which the world of the other model is fixed. The default is the world.
+        placement : Pose, optional
+            Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
+        prefix : str
+            Text in front of all names of bodies, joints and frames of the other model, such as "left/".
+
+        Raises
+        ------
+        ModelError
+            If a name is already used, the parent does not exist, the samples of the other model differ, it is in
+            another fluid, it has an inertia that this builder refuses, or a drive has a model of its own.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> finger = rb.Model.serial_chain(2, name="finger")
+        >>> builder = rb.ModelBuilder(name="hand")
+        >>> builder.add_body("palm", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.1, 0.02), mass=0.5))
+        >>> for name, y in (("left", -0.04), ("right", 0.04)):
+        ...     builder.add_model(finger, parent="palm", placement=rb.Pose((0.05, y, 0)), prefix=f"{name}/")
+        >>> builder.build().joint_names
+        ('palm', 'left/link1', 'left/link2', 'right/link1', 'right/link2')
+        """
+        if not isinstance(other, Model):
+            raise ModelError(f"add_model: other is {excerpt(other)}; expected a Model")
+        placement = Pose() if placement is None else placement
+        if not isinstance(placement, Pose) or placement.translation.shape != (3,):
+            raise ModelError(f"add_model: placement is {excerpt(placement)}; expected one Pose")
+        if not isinstance(prefix, str):
+            raise ModelError(f'add_model: prefix is {excerpt(prefix)}; expected text, such as "left/"')
+        if parent is not None and parent not in self._bodies:
+            known = f"one of {[*self._bodies]}{did_you_mean(str(parent), self._bodies)}, or " if self._bodies else ""
+            raise ModelError(f"add_model: parent is {excerpt(parent)}; expected {known}None for the world")
+        added = editable(other.description, "add_model")
+        if other.in_water and added.fluid_density != self.fluid_density:
+            raise ModelError(
+                f"add_model: model {other.name!r} has the fluid_density {added.fluid_density:g} and this builder has "
+                f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.vary(fluid_density=...)"
+            )
+        self._check_joined_names(added, prefix)
+        for name, body in added.bodies.items():
+            self._check_inertia(prefix + name, body.inertia)
+        for name, body in added.bodies.items():
+            is_root = body.parent is None
+            self._bodies[prefix + name] = body._replace(
+                parent=parent if is_root else f"{prefix}{body.parent}",
+                placement=placement @ body.placement if is_root else body.placement,
+                joint_name=prefix + body.joint_name if body.joint_name else "",
+            )
+        self._drives += [replace(drive, joint=prefix + drive.joint) for drive in added.drives]
+
+    def _check_joined_names(self, added: Mechanism, prefix: str) -> None:
+        """Raise a ModelError if a name of an added model, with the prefix, is already used."""
+        joints = {body.joint_name for body in self._bodies.values()}
+        for name, body in added.bodies.items():
+            taken = [("body", name)] if prefix + name in self._bodies else []
+            taken += [("joint", body.joint_name)] if body.joint_name and prefix + body.joint_name in joints else []
+            for what, found in taken:
+                raise ModelError(
+                    f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
+                    'another prefix, such as prefix="left/"'
+                )
+
     def build(self) -> Model:
         """Build the `Model`.
 
@@ -305,62 +363,12 @@ class ModelBuilder(SuggestsAttributes):
         ('rod',)
         """
         self._check_tree()
-        carriers: dict[str, Frame] = {}
-        inertias: list[Inertia] = []
-        immersions: list[Immersion | None] = []
-        moving: list[tuple[str, Frame]] = []
-        for name, body in self._bodies.items():
-            carrier = Frame(-1, Pose()) if body.parent is None else carriers[body.parent]
-            place = carrier.pose @ body.placement
-            placed = Frame(carrier.body, Pose(place.translation, place.rotation))
-            if isinstance(body.joint, Fixed):
-                carriers[name] = placed
-                if placed.body >= 0:
-                    inertias[placed.body] = inertias[placed.body] + body.inertia.moved(placed.pose)
-                    immersions[placed.body] = self._immersed(name, immersions[placed.body], placed.pose)
-            else:
-                carriers[name] = Frame(len(moving), Pose())
-                moving.append((name, placed))
-                inertias.append(body.inertia)
-                immersions.append(body.immersion)
-        self._warn_of_nonphysical_inertia()
-        if not moving:
-            raise ModelError(
-                f"model {self.name!r} has no moving body: all its joints are fixed; expected at least one other joint"
-            )
-        names = [name for name, _ in moving]
-        bodies = [self._bodies[name] for name in names]
-        joints = [body.joint for body in bodies]
-        dofs = [dof for joint in joints for dof in joint.dofs]
-        inertial = {name: np.array([getattr(x, name) for x in inertias]) for name in ("mass", "cg", "inertia")}
-        for field, values in inertial.items():  # sums over bodies on fixed joints may overflow
-            validation.check_finite(names, field, values, values.ndim - 1)
-        model = Model(
-            Description(
-                name=self.name,
-                body_names=tuple(names),
-                joint_names=tuple(body.joint_name for body in bodies),
-                joint_types=tuple(joint.kind for joint in joints),
-                dof_counts=np.array([len(joint.dofs) for joint in joints]),
-                dof_types=tuple(dof.kind for dof in dofs),
-                parent=np.array([placed.body for _, placed in moving]),
-                placement_rotation=np.array([placed.pose.rotation for _, placed in moving]),
-                placement_translation=np.array([placed.pose.translation for _, placed in moving]),
-                axis=np.array([dof.axis for dof in dofs]),
-                pitch=np.array([dof.pitch for dof in dofs]),
-                rotor_inertia=np.concatenate([body.rotor_inertia for body in bodies]),
-                gear_ratio=np.concatenate([body.gear_ratio for body in bodies]),
-                **{field: np.concatenate([body.passive[field] for body in bodies]) for field in PASSIVE_FIELDS},
-                **inertial,
-                gravity=self.gravity.copy(),
-                **water_of(immersions, self.fluid_density),
-                frames={name: frame for name, frame in carriers.items() if name not in names},
-                nonphysical_inertia=self.nonphysical_inertia,
-                limits=np.concatenate([body.limits for body in bodies]),
-                drives=tuple(self._drives),
-                visuals={name: body.visuals for name, body in self._bodies.items() if body.visuals},
-            )
+        mechanism = Mechanism(
+            self.name, self._bodies, self.gravity, self.fluid_density, self.nonphysical_inertia, self._drives
         )
+        description = assemble(mechanism)
+        self._warn_of_nonphysical_inertia()
+        model = Model(description)
         if model.bodies_without_inertia:
             warnings.warn(remedies(self.name, model.bodies_without_inertia), stacklevel=2)
         return model
@@ -380,16 +388,6 @@ class ModelBuilder(SuggestsAttributes):
                 "exceeds the sum of the other two (triangle inequality). It is used unchanged",
                 stacklevel=3,
             )
-
-    def _immersed(self, name: str, carrier: Immersion | None, pose: Pose) -> Immersion | None:
-        """The joint immersion of a moving body and of a body fixed to it."""
-        own = self._bodies[name].immersion
-        if own is None:
-            return carrier
-        try:
-            return own.moved(pose) if carrier is None else carrier.joined(own.moved(pose))
-        except ModelError as error:
-            raise ModelError(f"body {name!r}: {error}") from None
 
     def _check_tree(self) -> None:
         if not self._bodies:

@@ -21,6 +21,7 @@ from .model.varied_fields import varied_description
 from .quantities.between_bodies import ForcesBetweenBodies
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
+from .quantities.editing import Editing
 from .quantities.identification import Identification
 from .quantities.jacobians import Jacobians
 from .quantities.matrices import Matrices
@@ -46,6 +47,7 @@ class Model(
     Matrices,
     Derivatives,
     Identification,
+    Editing,
     SuggestsAttributes,
 ):
     """A serial chain or open tree of rigid bodies. Immutable; can be pickled.

@@ -1,0 +1,225 @@
+"""Editing of models: lock joints and choose another root, with the maps of states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ModelError
+from ..model.assembly import mechanism_of
+from ..model.editing import check_joints, locked_description, path_to_root, rerooted_description
+from ..model.joint import QUATERNION_JOINTS, Free
+from .attributes import Attributes
+
+
+class Editing(Attributes):
+    """Methods of Model that return a changed model."""
+
+    def lock(self, joints: Mapping[str, npt.ArrayLike]) -> Self:
+        """Return the model without these joints, which are fixed at the given positions.
+
+        The bodies of locked joints are merged into their parents, and their names become frames. All other names,
+        limits, visuals, immersions, passive forces and drives remain. Drives of locked joints are removed.
+
+        Parameters
+        ----------
+        joints : dict
+            Position of each joint to lock, by its name: a number in rad or m, or (m,) numbers for a joint with m
+            entries in q.
+
+        Returns
+        -------
+        Model
+            `lock_state` converts states of this model to states of the new one.
+
+        Raises
+        ------
+        ModelError
+            If a joint does not exist, a position does not fit, all joints are locked, two merged bodies both have drag,
+            a drive has a model of its own, or the samples of the model differ.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(3, length=0.5)
+        >>> stiff = arm.lock({"link3": 0.0})
+        >>> stiff.joint_names, stiff.mass.round(3).tolist()
+        (('link1', 'link2'), [0.1, 0.2])
+        >>> stiff.frame_poses([0.0, 0.0], "link3").translation.tolist()
+        [1.0, 0.0, 0.0]
+        """
+        return type(self)(locked_description(self.description, joints))
+
+    def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Convert a state of this model to one of the model that `lock` returns, by leaving out the locked joints.
+
+        Parameters
+        ----------
+        joints : sequence of str, or dict
+            The joints to lock, as for `lock`. Positions in a dict are not used.
+        q, qd : (..., nq) and (..., nv) arrays
+
+        Returns
+        -------
+        q, qd : (..., nq) and (..., nv) arrays
+            For the locked model. The velocities of the locked joints are lost.
+
+        Raises
+        ------
+        ModelError
+            If a joint does not exist.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(3).lock_state(["link2"], [1, 2, 3], [4, 5, 6])[0].tolist()
+        [1.0, 3.0]
+        """
+        joints = tuple(joints)
+        check_joints("lock_state", joints, self.joint_names)
+        parts = self._parts(q, qd)
+        kept = [parts[name] for name in self.joint_names if name not in joints]
+        return np.concatenate([q for q, _ in kept], -1), np.concatenate([qd for _, qd in kept], -1)
+
+    def reroot(self, body: str) -> Self:
+        """Return the same mechanism with another root: the body that the free joint connects to the world.
+
+        The root of the body must be on a free joint. The joints between the old and the new root are reversed: the
+        parent becomes the child. The coordinates of revolute, prismatic and screw joints do not change; their axes
+        point in the opposite direction.
+
+        Parameters
+        ----------
+        body : str
+            Name of the body that becomes the root.
+
+        Returns
+        -------
+        Model
+            `reroot_state` converts states of this model to states of the new one.
+
+        Raises
+        ------
+        ModelError
+            If the model has no such body, its root is not on a free joint, or the free joint or a reversed free or
+            spherical joint has passive forces, a rotor, limits or a drive that refer to the axes of its body. Also if a
+            drive has a model of its own, or the samples of the model differ.
+
+        Notes
+        -----
+        All names of joints and frames remain, and frames keep their poses. The frame of a moving body is that of its
+        joint, so a body on the path to the old root cannot keep its frame: a new moving body with the suffix "_body"
+        has the frame of the reversed joint. The old body is merged into it as a frame of the old name, at its old pose.
+        RigidBodyDynamics.jl moves frames in the same way. A reversed universal or composite joint has its coordinates
+        in reverse order, and a reversed planar joint becomes composite.
+
+        A mechanism on a fixed base cannot be rerooted, because the base would move with the mechanism. Load it with a
+        floating base: `rb.load(file, base=rb.Free())`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> rod = rb.Inertia.rod(1.0, mass=1.0, cg=(0.5, 0, 0))
+        >>> builder.add_body("body", joint=rb.Free(), inertia=rod)
+        >>> builder.add_body("arm", parent="body", joint=rb.Revolute(), placement=rb.Pose((1, 0, 0)), inertia=rod)
+        >>> swimmer = builder.build()
+        >>> turned = swimmer.reroot("arm")
+        >>> turned.body_names, turned.joint_names, list(turned.fixed_frames)
+        (('arm', 'body_body'), ('body', 'arm'), ['body'])
+        """
+        return type(self)(rerooted_description(self.description, body))
+
+    def reroot_state(self, body: str, q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Convert a state of this model to one of the model that `reroot` returns.
+
+        Parameters
+        ----------
+        body : str
+            As for `reroot`.
+        q, qd : (..., nq) and (..., nv) arrays
+
+        Returns
+        -------
+        q, qd : (..., nq) and (..., nv) arrays
+            The state of the rerooted model in which all frames have the same poses and velocities.
+
+        Raises
+        ------
+        ModelError
+            As for `reroot`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> rod = rb.Inertia.rod(1.0, mass=1.0, cg=(0.5, 0, 0))
+        >>> builder.add_body("body", joint=rb.Free(), inertia=rod)
+        >>> builder.add_body("arm", parent="body", joint=rb.Revolute(), placement=rb.Pose((1, 0, 0)), inertia=rod)
+        >>> q, qd = builder.build().reroot_state("arm", [0, 0, 0, 0, 0, 0, 1, 0.0], [0, 0, 0, 0, 0, 0, 2.0])
+        >>> q.tolist(), qd.tolist()
+        ([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 2.0])
+        """
+        from scipy.spatial.transform import Rotation
+
+        path = path_to_root(mechanism_of(self.description), body)
+        rerooted = rerooted_description(self.description, body)
+        parts = self._parts(q, qd)
+        if len(path) > 1:
+            joint_of = dict(zip(self.body_names, self.joint_names, strict=True))
+            for name in path[:-1]:
+                kind = self.joint_types[self.body_names.index(name)]
+                parts[joint_of[name]] = reversed_state(kind, *parts[joint_of[name]])
+            root, i = self.body_names.index(path[-1]), self.body_names.index(body)
+            poses, velocities = self.body_poses(q), self.body_velocities(q, qd)[..., i, :]  # type: ignore[attr-defined]
+            R0, p0 = self.placement_rotation[root], self.placement_translation[root]
+            R = poses.rotation[..., i, :, :]
+            p = (poses.translation[..., i, :] - p0) @ R0
+            quaternion = Rotation.from_matrix((R0.T @ R).reshape(-1, 3, 3)).as_quat().reshape(*R.shape[:-2], 4)
+            velocity = [np.einsum("...ji,...j->...i", R, velocities[..., k : k + 3]) for k in (0, 3)]
+            parts[joint_of[path[-1]]] = np.concatenate([p, quaternion], -1), np.concatenate(velocity, -1)
+        found = [parts[name] for name in rerooted.joint_names]
+        dtype = found[-1][0].dtype
+        whole = (np.concatenate([pair[k] for pair in found], -1) for k in (0, 1))
+        q, qd = (x.astype(dtype, copy=False) for x in whole)
+        return q, qd
+
+    def _parts(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return the parts of q and qd that belong to each joint, by its name."""
+        if self.batch_shape:
+            raise ModelError("the samples of the model differ; expected a model without batch axes")
+        (q, qd), _, _ = self.kernel_model.state_arguments.check(("q", "qd"), (q, qd))
+        dofs = self.kernel_model.dofs
+        return {
+            name: (q[..., a : a + m], qd[..., b : b + n])
+            for name, a, m, b, n in zip(
+                self.joint_names,
+                dofs.position_index,
+                dofs.position_counts,
+                dofs.velocity_index,
+                dofs.counts,
+                strict=True,
+            )
+        }
+
+
+def reversed_state(kind: str, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the position and velocity of a joint (..., m) seen from its other side, as `reversed_joint` defines them.
+
+    The velocity of a free or spherical joint is that of the parent relative to the body, in the axes of the parent.
+    """
+    from scipy.spatial.transform import Rotation
+
+    if kind not in QUATERNION_JOINTS:
+        return q[..., ::-1], qd[..., ::-1]
+    inverse = np.concatenate([-q[..., -4:-1], q[..., -1:]], -1)
+    R = Rotation.from_quat(q[..., -4:].reshape(-1, 4)).as_matrix().reshape(*q.shape[:-1], 3, 3)
+    turned = [np.einsum("...ij,...j->...i", R, qd[..., k : k + 3]) for k in range(0, qd.shape[-1], 3)]
+    if kind != Free.kind:
+        return inverse, -turned[0]
+    p, (v, w) = q[..., :3], turned
+    moved = -np.einsum("...ji,...j->...i", R, p)
+    return np.concatenate([moved, inverse], -1), np.concatenate([np.cross(w, p) - v, -w], -1)

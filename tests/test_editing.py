@@ -1,0 +1,398 @@
+"""Edited models: locked joints, another root, and joined models have the dynamics of the original mechanism."""
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+
+import rbchain as rb
+from rbchain.model.description import VARIABLE_FIELDS
+
+from .conftest import mechanism
+from .mechanisms import EVERY_KIND, JOINTS, random_inertia, random_rotation
+from .test_water import immersed_tree
+
+pytestmark = pytest.mark.plain_python
+
+
+def equipped_tree(kinds=EVERY_KIND, parents=None, seed=0):
+    """A tree with frames, limits, visuals, drives, motors and passive forces on its joints."""
+    rng = np.random.default_rng(seed)
+    builder = rb.ModelBuilder(name="equipped", gravity=rng.normal(size=3) * 6)
+    parents = list(range(-1, len(kinds) - 1)) if parents is None else parents
+    for i, (kind, parent) in enumerate(zip(kinds, parents, strict=True)):
+        joint, extras = JOINTS[kind](rng), {}
+        count = len(joint.dofs)
+        if kind == "spherical":
+            extras = {"rotor_inertia": 0.02, "passive": rb.PassiveForces(damping=0.3)}
+        elif kind != "free":
+            stops = {"lower_limit": -0.1, "limit_stiffness": 1.0 + rng.random(count)} if i % 2 else {}
+            extras = {
+                "passive": rb.PassiveForces(*rng.random((5, count)), **stops),
+                "limits": rb.JointLimits(-rng.random(count) - 3, rng.random(count) + 3, 1.0 + rng.random(count), 9.0),
+                "rotor_inertia": rng.random(count) * 1e-2,
+                "gear_ratio": rng.random(count) * 5,
+            }
+        builder.add_body(
+            f"body{i}",
+            parent=None if parent < 0 else f"body{parent}",
+            joint=joint,
+            joint_name=f"joint {i}",
+            placement=rb.Pose(rng.normal(size=3) * 0.4, random_rotation(rng)),
+            inertia=random_inertia(rng),
+            visuals=[rb.Visual("sphere", (0.1 + 0.01 * i,))],
+            **extras,
+        )
+        if kind in ("revolute", "planar"):
+            builder.add_drive(rb.PID(f"joint {i}", reference=0.1, kp=2.0, dof=0))
+    last = f"body{len(kinds) - 1}"
+    pose = rb.Pose(rng.normal(size=3), random_rotation(rng))
+    builder.add_body("tool", parent=last, joint=rb.Fixed(), placement=pose, inertia=random_inertia(rng))
+    builder.add_body("mount", parent="body1", joint=rb.Fixed(), placement=pose)
+    builder.add_body("ground", joint=rb.Fixed(), placement=pose)
+    return builder.build()
+
+
+def assert_close(found, expected, tolerance=1e-11):
+    scale = np.abs(expected).max(initial=0.0) + 1.0
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
+
+
+def all_names(model):
+    return [*model.body_names, *model.fixed_frames]
+
+
+def assert_same_motion(model, state, other, other_state, accelerations=None, sums=True):
+    """Frames of the same names have the same poses, velocities and, if given, accelerations; and so has the whole."""
+    (q, qd), (p, pd) = state, other_state
+    for name in set(all_names(model)) - {"ground"}:
+        one, two = model.frame_poses(q, name), other.frame_poses(p, name)
+        assert_close(two.translation, one.translation)
+        assert_close(two.rotation, one.rotation)
+        jacobians = model.jacobian(q, name), other.jacobian(p, name)
+        assert_close(jacobians[1] @ pd, jacobians[0] @ qd)
+        if accelerations is not None:
+            rates = model.jacobian_derivative(q, qd, name) @ qd, other.jacobian_derivative(p, pd, name) @ pd
+            found = [J @ qdd + rate for J, qdd, rate in zip(jacobians, accelerations, rates, strict=True)]
+            assert_close(found[1], found[0], 1e-9)
+    if not sums:
+        return
+    assert_close(other.energy(p, pd), model.energy(q, qd))
+    assert_close(other.momentum(p, pd), model.momentum(q, qd))
+    assert_close(other.center_of_mass(p), model.center_of_mass(q))
+
+
+def joint_parts(model, values):
+    """The entries (nv,) of each joint."""
+    first = [*model.velocity_index, model.nv]
+    return {name: values[first[i] : first[i + 1]] for i, name in enumerate(model.joint_names)}
+
+
+# --- lock -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "locked", [["joint 7"], ["joint 0"], ["joint 1", "joint 2", "joint 4"], ["joint 3", "joint 6"]]
+)
+def test_a_locked_model_moves_as_one_with_prescribed_joints(locked):
+    """Hybrid dynamics with zero velocity and acceleration of the locked joints gives the same motion and forces."""
+    model = equipped_tree(parents=[-1, 0, 0, 1, 2, 1, 0, 6])
+    q, qd = model.random_state(np.random.default_rng(1))
+    dofs = np.concatenate([np.arange(model.nv)[joint_parts(model, np.arange(model.nv))[name]] for name in locked])
+    qd[dofs] = 0.0
+    first = [*model.position_index, model.nq]
+    positions = {name: q[first[i] : first[i + 1]] for i, name in enumerate(model.joint_names) if name in locked}
+    stiff = model.lock(positions)
+    p, pd = model.lock_state(locked, q, qd)
+    assert stiff.joint_names == tuple(name for name in model.joint_names if name not in locked)
+    assert set(all_names(stiff)) == set(all_names(model))
+    prescribed = np.zeros(model.nv, bool)
+    prescribed[dofs] = True
+    tau = np.random.default_rng(2).normal(size=model.nv)
+    qdd, _ = model.hybrid_dynamics(q, qd, tau, np.zeros(model.nv), prescribed)
+    found = stiff.forward_dynamics(p, pd, np.delete(tau, dofs))
+    assert_close(found, np.delete(qdd, dofs), 1e-10)
+    # energy and momentum do not include bodies that are fixed to the world
+    assert_same_motion(model, (q, qd), stiff, (p, pd), (qdd, found), sums="joint 0" not in locked)
+    assert_close(stiff.passive_forces(p, pd), np.delete(model.passive_forces(q, qd), dofs))
+    np.testing.assert_array_equal(stiff.position_limits, np.delete(model.position_limits, dofs, 0))
+    np.testing.assert_array_equal(stiff.effort_limit, np.delete(model.effort_limit, dofs))
+    np.testing.assert_array_equal(stiff.armature, np.delete(model.armature, dofs))
+    assert stiff.visuals.keys() == model.visuals.keys()
+    assert [drive.joint for drive in stiff.drives] == [d.joint for d in model.drives if d.joint not in locked]
+
+
+def test_a_locked_model_in_water_keeps_buoyancy_and_added_mass():
+    model = immersed_tree(("revolute", "free", "universal", "prismatic"))
+    still = {"linear_damping", "quadratic_damping", "strip_drag"}
+    model = model.vary(**{name: 0.0 * getattr(model, name) for name in still})
+    q, qd = model.random_state(np.random.default_rng(3))
+    name = model.joint_names[-1]
+    dof = joint_parts(model, np.arange(model.nv))[name]
+    qd[dof] = 0.0
+    stiff = model.lock({name: q[model.position_index[-1] :]})
+    prescribed = np.zeros(model.nv, bool)
+    prescribed[dof] = True
+    qdd, _ = model.hybrid_dynamics(q, qd, np.zeros(model.nv), np.zeros(model.nv), prescribed)
+    p, pd = model.lock_state([name], q, qd)
+    found = stiff.forward_dynamics(p, pd, np.zeros(stiff.nv))
+    assert_close(found, np.delete(qdd, dof), 1e-9)
+    assert_close(stiff.energy(p, pd), model.energy(q, qd))
+
+
+@pytest.mark.parametrize(
+    ("joints", "message"),
+    [
+        ({"elbow": 0.0}, r"lock: the model has no joint 'elbow'; its joints are \['link1', 'link2'\]"),
+        ({"link3": 0.0}, r"did you mean link"),
+        ({"link1": [0.0, 1.0]}, r"lock: joint 'link1': position has shape \(2,\); expected one number for a revolute"),
+        ({"link1": np.nan}, r"lock: joint 'link1': position is nan; expected finite numbers"),
+        ({"link1": 0.0, "link2": 0.0}, r"lock: joints contains all joints of model 'chain'; expected at least one"),
+        (["link1"], r"lock: joints is \['link1'\]; expected a dict such as"),
+    ],
+)
+def test_joints_that_cannot_be_locked_are_refused(joints, message):
+    with pytest.raises(rb.ModelError, match=message):
+        rb.Model.serial_chain(2).lock(joints)
+
+
+def test_quaternions_of_locked_joints_have_norm_one():
+    with pytest.raises(rb.ModelError, match=r"joint 'joint 2': its quaternion is .*; expected \[x, y, z, w\]"):
+        equipped_tree().lock({"joint 2": [1.0, 0.0, 0.0, 1.0]})
+    with pytest.raises(rb.ModelError, match=r"position has shape \(1,\); expected 4 numbers for a spherical joint"):
+        equipped_tree().lock({"joint 2": 0.0})
+
+
+# --- reroot -----------------------------------------------------------------------------------------------------------
+
+WITH_FREE_INSIDE = ("free", "revolute", "free", "prismatic", "spherical")
+BRANCHED = [-1, 0, 0, 1, 2, 1, 0, 6]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "parents", "root"),
+    [
+        (EVERY_KIND, None, "body7"),
+        (EVERY_KIND, None, "body3"),
+        (EVERY_KIND, BRANCHED, "body4"),
+        (EVERY_KIND, BRANCHED, "body7"),
+        (WITH_FREE_INSIDE, None, "body4"),
+        (WITH_FREE_INSIDE, [-1, 0, 0, 2, 2], "body3"),
+    ],
+)
+def test_a_rerooted_model_has_the_same_motion(kinds, parents, root):
+    model = equipped_tree(kinds, parents)
+    turned, rng = model.reroot(root), np.random.default_rng(4)
+    q, qd = model.random_state(rng, 3)
+    p, pd = model.reroot_state(root, q, qd)
+    assert set(all_names(model)) <= set(all_names(turned))
+    assert set(turned.joint_names) == set(model.joint_names)
+    assert turned.body_names[0] == root
+    assert turned.joint_types[0] == "free"
+    for k in range(3):
+        state, other_state = (q[k], qd[k]), (p[k], pd[k])
+        qdd = model.forward_dynamics(q[k], qd[k], np.zeros(model.nv))
+        found = turned.forward_dynamics(p[k], pd[k], np.zeros(model.nv))
+        assert_same_motion(model, state, turned, other_state, (qdd, found))
+        # coordinates of joints that are not free or spherical are the same, maybe in reverse order
+        for one, two in (
+            (qdd, found),
+            (model.passive_forces(q[k], qd[k]), turned.passive_forces(p[k], pd[k])),
+            (model.armature, turned.armature),
+            (model.effort_limit, turned.effort_limit),
+            (model.position_limits[:, 0], turned.position_limits[:, 0]),
+        ):
+            ours, theirs = joint_parts(model, one), joint_parts(turned, two)
+            for name, kind in zip(model.joint_names, model.joint_types, strict=True):
+                if kind not in ("free", "spherical"):
+                    same = theirs[name] if np.allclose(theirs[name], ours[name], rtol=1e-8) else theirs[name][::-1]
+                    finite = np.isfinite(ours[name])
+                    assert_close(same[finite], ours[name][finite], 1e-9)
+    assert turned.visuals.keys() == model.visuals.keys()
+    assert {drive.joint for drive in turned.drives} == {drive.joint for drive in model.drives}
+
+
+def test_drives_of_rerooted_models_act_on_the_same_coordinates():
+    """Also on the angle of a planar joint, which is the last coordinate before and the first one afterwards."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    inertia = rb.Inertia(1.0, (0.1, 0.2, 0.0), (0.1, 0.2, 0.25))
+    builder.add_body("base", joint=rb.Free(), inertia=inertia)
+    builder.add_body("table", parent="base", joint=rb.Planar(), placement=rb.Pose((0.1, 0, 0.2)), inertia=inertia)
+    builder.add_body("arm", parent="table", joint=rb.Revolute((1, 0, 0)), inertia=inertia)
+    builder.add_drive(rb.PID("table", reference=0.3, kp=5.0, kd=1.0, dof=2))
+    builder.add_drive(rb.PID("arm", reference=-0.2, kp=4.0))
+    model = builder.build()
+    turned = model.reroot("arm")
+    q, qd = model.random_state(np.random.default_rng(5))
+    settings = {"method": "rk4", "step": 0.01}
+    one = model.simulate(q, qd, 0.03, drives=model.drives, **settings)
+    two = turned.simulate(*model.reroot_state("arm", q, qd), 0.03, drives=turned.drives, **settings)
+    p, pd = model.reroot_state("arm", one.q[-1], one.qd[-1])
+    assert_close(two.q[-1], p, 1e-6)
+    assert_close(two.qd[-1], pd, 1e-6)
+    ours, theirs = (joint_parts(m, motion.tau[0]) for m, motion in ((model, one), (turned, two)))
+    assert ours["table"][2] != 0.0
+    assert_close(theirs["table"][::-1], ours["table"])
+    assert_close(theirs["arm"], ours["arm"])
+
+
+def test_rerooting_twice_gives_the_original_mechanism():
+    model = equipped_tree(("free", "revolute", "screw", "prismatic"))
+    turned = model.reroot("body3")
+    back = turned.reroot("body0_body")
+    q, qd = model.random_state(np.random.default_rng(6))
+    p, pd = turned.reroot_state("body0_body", *model.reroot_state("body3", q, qd))
+    assert_same_motion(model, (q, qd), back, (p, pd))
+    assert model.reroot("body0").body_names == model.body_names
+    found, _ = model.reroot_state("body0", q, qd)
+    np.testing.assert_array_equal(found, q)
+
+
+def test_models_that_cannot_be_rerooted_are_refused():
+    with pytest.raises(rb.ModelError, match=r"'link1' is connected to the world by a revolute joint; expected a free"):
+        rb.Model.serial_chain(2).reroot("link2")
+    model = equipped_tree()
+    for name, message in (
+        ("body9", r"reroot: the model has no body 'body9'; its bodies are .*; did you mean body"),
+        ("tool", r"reroot: 'tool' is a frame that is fixed to body 'body7'; expected the name of a body"),
+        (3, r"reroot: the model has no body 3"),
+    ):
+        with pytest.raises(rb.ModelError, match=message):
+            model.reroot(name)
+    damped = model.vary(damping=np.where(np.arange(model.nv) == 4, 0.1, model.damping))
+    with pytest.raises(rb.ModelError, match=r"the free joint 'joint 0' has damping, in the axes of its body"):
+        damped.reroot("body1")
+    first = model.velocity_index[2]
+    damped = model.vary(damping=np.where(np.arange(model.nv) == first, 0.1, model.damping))
+    with pytest.raises(rb.ModelError, match=r"the spherical joint 'joint 2' has damping, in the axes of its body"):
+        damped.reroot("body3")
+    damped.reroot("body1")  # the spherical joint is not reversed
+
+
+def test_varied_models_and_drives_with_models_are_refused():
+    chain = rb.Model.serial_chain(2)
+    many = chain.vary(mass=[[1.0, 2.0], [3.0, 4.0]])
+    builder = rb.ModelBuilder()
+    for edit in (lambda: many.lock({"link1": 0.0}), lambda: many.reroot("link1"), lambda: builder.add_model(many)):
+        with pytest.raises(rb.ModelError, match="expects a model without batch axes, but model 'chain' was varied"):
+            edit()
+    one = many.of_sample(1).lock({"link2": 0.0})
+    assert one.mass.tolist() == [7.0]
+    assert one.nominal.mass.round(12).tolist() == [0.2]
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    builder.add_body("end", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    builder.add_drive(rb.PID("arm", 0.0, 1.0, gravity_compensation=True, model=chain))
+    with pytest.raises(rb.ModelError, match="the drive of joint 'arm' has a model of its own"):
+        builder.build().lock({"end": 0.0})
+
+
+# --- join -------------------------------------------------------------------------------------------------------------
+
+
+def assert_same_model(found, expected):
+    for field in VARIABLE_FIELDS:
+        np.testing.assert_allclose(getattr(found, field), getattr(expected, field), rtol=1e-14, atol=1e-15)
+    assert found.body_names == expected.body_names
+    assert found.joint_names == expected.joint_names
+    assert found.joint_types == expected.joint_types
+    assert found.fixed_frames == expected.fixed_frames
+    np.testing.assert_array_equal(found.parent, expected.parent)
+    np.testing.assert_array_equal(found.description.limits, expected.description.limits)
+    assert found.visuals.keys() == expected.visuals.keys()
+    assert [(type(d), d.joint, d.dof) for d in found.drives] == [(type(d), d.joint, d.dof) for d in expected.drives]
+
+
+@pytest.mark.parametrize("name", ["equipped", "immersed", "puma560", "every_joint_forest", "floating_tree"])
+def test_a_model_added_to_an_empty_builder_is_the_same_model(name):
+    made = {"equipped": equipped_tree, "immersed": lambda: immersed_tree(EVERY_KIND)}
+    model = made[name]() if name in made else mechanism(name)
+    builder = rb.ModelBuilder(
+        model.name, model.gravity, model.description.nonphysical_inertia, float(model.fluid_density)
+    )
+    builder.add_model(model)
+    assert_same_model(builder.build(), model)
+
+
+def test_joined_models_have_a_mass_matrix_of_blocks():
+    one, two = equipped_tree(("revolute", "universal", "screw")), equipped_tree(("free", "planar"), seed=1)
+    builder = rb.ModelBuilder(gravity=one.gravity)
+    builder.add_model(one, prefix="one/", placement=rb.Pose((1, 2, 3)))
+    builder.add_model(two, prefix="two/")
+    both = builder.build()
+    (q, qd), (p, pd) = one.random_state(np.random.default_rng(7)), two.random_state(np.random.default_rng(8))
+    x, v = np.concatenate([q, p]), np.concatenate([qd, pd])
+    assert_close(both.mass_matrix(x), block_diag(one.mass_matrix(q), two.mass_matrix(p)))
+    heavy = two.vary(gravity=one.gravity)
+    assert_close(both.bias_forces(x, v), np.concatenate([one.bias_forces(q, qd), heavy.bias_forces(p, pd)]))
+    assert both.joint_names == (*(f"one/{n}" for n in one.joint_names), *(f"two/{n}" for n in two.joint_names))
+    expected = [*(f"one/{d.joint}" for d in one.drives), *(f"two/{d.joint}" for d in two.drives)]
+    assert [drive.joint for drive in both.drives] == expected
+    at = both.frame_poses(x, "one/tool").translation - one.frame_poses(q, "tool").translation
+    assert_close(at, [1.0, 2.0, 3.0])
+
+
+def test_a_hand_on_an_arm_is_the_model_built_by_hand():
+    """The hand is attached twice to a frame that is fixed to the arm, turned and displaced."""
+    rng = np.random.default_rng(9)
+    links, fingers = [random_inertia(rng) for _ in range(2)], [random_inertia(rng) for _ in range(2)]
+    flange = rb.Pose((0.1, 0.2, 0.3), random_rotation(rng))
+    places = [rb.Pose(rng.normal(size=3), random_rotation(rng)) for _ in range(2)]
+    finger_place = rb.Pose((0.0, 0.1, 0.0), random_rotation(rng))
+
+    def add_arm(builder):
+        builder.add_body("upper", joint=rb.Revolute(), inertia=links[0])
+        builder.add_body(
+            "lower", parent="upper", joint=rb.Prismatic(), inertia=links[1], placement=rb.Pose((0.5, 0, 0))
+        )
+        builder.add_body("flange", parent="lower", joint=rb.Fixed(), placement=flange)
+
+    hand = rb.ModelBuilder(name="hand", gravity=(0, 0, 1))
+    hand.add_body("palm", joint=rb.Fixed(), placement=finger_place)
+    hand.add_body("thumb", parent="palm", joint=rb.Revolute((1, 0, 0)), inertia=fingers[0], placement=finger_place)
+    hand.add_body("tip", parent="thumb", joint=rb.Spherical(), inertia=fingers[1], placement=finger_place)
+    hand = hand.build()
+    joined, whole = rb.ModelBuilder(name="whole"), rb.ModelBuilder(name="whole")
+    for builder in (joined, whole):
+        add_arm(builder)
+    for side, place in zip(("left", "right"), places, strict=True):
+        joined.add_model(hand, parent="flange", placement=place, prefix=f"{side}/")
+        names = {name: f"{side}/{name}" for name in ("palm", "thumb", "tip")}
+        palm = place @ finger_place
+        thumb = palm @ finger_place
+        whole.add_body(
+            names["thumb"], parent="flange", joint=rb.Revolute((1, 0, 0)), inertia=fingers[0], placement=thumb
+        )
+        whole.add_body(
+            names["tip"], parent=names["thumb"], joint=rb.Spherical(), inertia=fingers[1], placement=finger_place
+        )
+        whole.add_body(names["palm"], parent="flange", joint=rb.Fixed(), placement=palm)
+    found, expected = joined.build(), whole.build()
+    assert_same_model(found, expected)
+    q, qd = expected.random_state(rng)
+    assert_close(found.forward_dynamics(q, qd, qd), expected.forward_dynamics(q, qd, qd), 1e-12)
+
+
+def test_models_that_do_not_fit_are_refused():
+    chain = rb.Model.serial_chain(2)
+    wet = immersed_tree(("revolute", "prismatic"))
+    puma = mechanism("puma560")
+    builder = rb.ModelBuilder()
+    builder.add_model(chain, prefix="left/")
+    for arguments, message in (
+        ((chain, {"prefix": "left/"}), r"this model already has a body 'left/link1'; expected unique names"),
+        ((chain, {"parent": "link2", "prefix": "x/"}), r"add_model: parent is 'link2'; expected one of \['left/link1'"),
+        ((chain, {"placement": (0, 0, 1)}), r"add_model: placement is \(0, 0, 1\); expected one Pose"),
+        ((chain, {"prefix": 1}), r"add_model: prefix is 1; expected text"),
+        (("chain", {}), r"add_model: other is 'chain'; expected a Model"),
+        ((wet, {}), r"has the fluid_density .* and this builder has 0 kg/m\^3; expected equal densities"),
+        ((puma, {"prefix": "p/"}), r"body 'p/"),
+    ):
+        with pytest.raises(rb.ModelError, match=message):
+            builder.add_model(arguments[0], **arguments[1])
+    assert builder.build().body_names == ("left/link1", "left/link2")  # nothing was added
+
+
+@pytest.mark.parametrize("edit", [lambda m: m.lock({"joint 4": [0.1, 0.2]}), lambda m: m.reroot("body7")])
+def test_edited_models_can_be_saved_and_read(edit, tmp_path):
+    model = edit(equipped_tree())
+    rb.save(model, tmp_path / "edited.toml")
+    assert_same_model(rb.load(tmp_path / "edited.toml"), model)
