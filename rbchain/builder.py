@@ -282,8 +282,8 @@ class ModelBuilder(SuggestsAttributes):
         Raises
         ------
         ModelError
-            If a name is already used, the parent does not exist, the samples of the other model differ, it is in
-            another fluid, it has an inertia that this builder refuses, or a drive has a model of its own.
+            If a name is already used, or the parent does not exist. If the samples of the other model differ, or it is
+            in another fluid. If the builder refuses an inertia, or a drive has a model of its own.
 
         Examples
         --------

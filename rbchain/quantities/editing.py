@@ -38,8 +38,8 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If a joint does not exist, a position does not fit, all joints are locked, two merged bodies both have drag,
-            a drive has a model of its own, or the samples of the model differ.
+            If a joint does not exist, a position does not fit, or all joints are locked. If two merged bodies both have
+            drag, a drive has a model of its own, or the samples of the model differ.
 
         Examples
         --------
@@ -104,16 +104,16 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If the model has no such body, its root is not on a free joint, or the free joint or a reversed free or
-            spherical joint has passive forces, a rotor, limits or a drive that refer to the axes of its body. Also if a
-            drive has a model of its own, or the samples of the model differ.
+            If the model has no such body, or its root is not on a free joint. If passive forces, a rotor, limits or a
+            drive of this joint, or of a reversed free or spherical joint, refer to the axes of its body. If a drive has
+            a model of its own, or the samples of the model differ.
 
         Notes
         -----
         All names of joints and frames remain, and frames keep their poses. The frame of a moving body is that of its
-        joint, so a body on the path to the old root cannot keep its frame: a new moving body with the suffix "_body"
-        has the frame of the reversed joint. The old body is merged into it as a frame of the old name, at its old pose.
-        RigidBodyDynamics.jl moves frames in the same way. A reversed universal or composite joint has its coordinates
+        joint, and a reversed joint is at another place of its body. So each body on the path to the old root gets the
+        suffix "_body" and the frame of the reversed joint. Its old name becomes a frame on it, at the old pose.
+        RigidBodyDynamics.jl moves the default frames of bodies in the same way. A reversed universal or composite joint has its coordinates
         in reverse order, and a reversed planar joint becomes composite.
 
         A mechanism on a fixed base cannot be rerooted, because the base would move with the mechanism. Load it with a
