@@ -113,8 +113,8 @@ class Editing(Attributes):
         All names of joints and frames remain, and frames keep their poses. The frame of a moving body is that of its
         joint, and a reversed joint is at another place of its body. So each body on the path to the old root gets the
         suffix "_body" and the frame of the reversed joint. Its old name becomes a frame on it, at the old pose.
-        RigidBodyDynamics.jl moves the default frames of bodies in the same way. A reversed universal or composite joint has its coordinates
-        in reverse order, and a reversed planar joint becomes composite.
+        RigidBodyDynamics.jl moves the default frames of bodies in the same way. A reversed universal or composite joint
+        has its coordinates in reverse order, and a reversed planar joint becomes composite.
 
         A mechanism on a fixed base cannot be rerooted, because the base would move with the mechanism. Load it with a
         floating base: `rb.load(file, base=rb.Free())`.
