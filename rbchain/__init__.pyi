@@ -22,9 +22,25 @@ from .actions.wrenches import Current, Wrench
 from .builder import ModelBuilder
 from .chain import Model
 from .drivers.threads import get_num_threads, set_num_threads
-from .errors import FileFormatError, ModelError, RbchainError, SimulationError, StateError, Status, StudyError
+from .errors import (
+    AssemblyError,
+    FileFormatError,
+    ModelError,
+    RbchainError,
+    SimulationError,
+    StateError,
+    Status,
+    StudyError,
+)
 from .io import load, save
 from .io.meshes import inertia_of_mesh
+from .model.constraints import (
+    BallConstraint,
+    CouplerConstraint,
+    DistanceConstraint,
+    HingeConstraint,
+    WeldConstraint,
+)
 from .model.immersion import Immersion
 from .model.inertia import Inertia
 from .model.joint import Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
@@ -42,14 +58,19 @@ __version__: str
 
 __all__ = [
     "PID",
+    "AssemblyError",
+    "BallConstraint",
     "Bushing",
     "Composite",
     "ComputedTorque",
+    "CouplerConstraint",
     "Current",
+    "DistanceConstraint",
     "Event",
     "FileFormatError",
     "Fixed",
     "Free",
+    "HingeConstraint",
     "Immersion",
     "Inertia",
     "JointLimits",
@@ -79,6 +100,7 @@ __all__ = [
     "Universal",
     "UserForces",
     "Visual",
+    "WeldConstraint",
     "Wrench",
     "density_of",
     "get_num_threads",

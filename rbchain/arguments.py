@@ -14,7 +14,7 @@ from .model.description import Description
 from .model.topology import Dofs
 from .real_arrays import FLOAT32, FLOAT64, excerpt, real_array
 
-POSITIONS = ("q", "q0", "q1")  # arguments with nq numbers; all others have nv
+POSITIONS = ("q", "q0", "q1", "q_guess")  # arguments with nq numbers; all others have nv
 #: Largest difference between the norm of a quaternion and 1.
 UNIT_LENGTH = {FLOAT64: QUATERNION_TOLERANCE, FLOAT32: 1e-5}
 

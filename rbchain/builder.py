@@ -15,6 +15,7 @@ from .errors import ModelError
 from .misspelt import SuggestsAttributes, did_you_mean
 from .model import validation
 from .model.assembly import Body, Mechanism, assemble
+from .model.constraints import CONSTRAINTS, Constraint
 from .model.editing import editable
 from .model.immersion import Immersion
 from .model.inertia import Inertia
@@ -80,6 +81,7 @@ class ModelBuilder(SuggestsAttributes):
         self._nonphysical: list[str] = []
         self._negative_moments: list[str] = []
         self._drives: list[OneJointDrive] = []
+        self._constraints: list[Constraint] = []
 
     def add_body(
         self,
@@ -336,6 +338,29 @@ class ModelBuilder(SuggestsAttributes):
                     'another prefix, such as prefix="left/"'
                 )
 
+    def add_constraint(self, constraint: Constraint) -> None:
+        """Add a constraint, which closes a loop of the mechanism or couples two joints.
+
+        Parameters
+        ----------
+        constraint : BallConstraint, HingeConstraint, WeldConstraint, DistanceConstraint or CouplerConstraint
+            Its bodies and joints may be added later.
+
+        Raises
+        ------
+        ModelError
+            If `constraint` is not one of these, or the model already has a constraint of this name.
+        """
+        if not isinstance(constraint, CONSTRAINTS):
+            expected = ", ".join(kind.__name__ for kind in CONSTRAINTS)
+            raise ModelError(f"constraint is {excerpt(constraint)}; expected one of {expected}")
+        if any(other.name == constraint.name for other in self._constraints):
+            raise ModelError(
+                f"constraint {constraint.name!r}: the model already has a constraint of this name; expected a unique "
+                "name"
+            )
+        self._constraints.append(constraint)
+
     def build(self) -> Model:
         """Build the `Model`.
 
@@ -364,7 +389,13 @@ class ModelBuilder(SuggestsAttributes):
         """
         self._check_tree()
         mechanism = Mechanism(
-            self.name, self._bodies, self.gravity, self.fluid_density, self.nonphysical_inertia, self._drives
+            self.name,
+            self._bodies,
+            self.gravity,
+            self.fluid_density,
+            self.nonphysical_inertia,
+            self._drives,
+            self._constraints,
         )
         description = assemble(mechanism)
         self._warn_of_nonphysical_inertia()

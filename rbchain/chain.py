@@ -19,6 +19,7 @@ from .model.payload import fields_with_payload
 from .model.serial_chain import serial_chain_description
 from .model.varied_fields import varied_description
 from .quantities.between_bodies import ForcesBetweenBodies
+from .quantities.constraints import ConstrainedStates
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.editing import Editing
@@ -40,6 +41,7 @@ class Model(
     States,
     TangentSpace,
     Dynamics,
+    ConstrainedStates,
     Reactions,
     ForcesBetweenBodies,
     Motion,

@@ -169,6 +169,7 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
     if dtype.name not in LANE_WIDTHS:
         raise StateError(f"dtype is {dtype.name}; expected float64 or float32")
     width = LANE_WIDTHS[dtype.name] if register_full else 1
+    model.kernel_model.refuse_constraints("compiled.block_of", "Call the methods of Model")
     topology, parameters, variation = model.kernel_model.arrays(dtype)
     checked = _checked_samples(samples, width, model.batch_shape)
     if checked is not None:
@@ -186,7 +187,7 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
     q = np.repeat(model.neutral()[:, None], width, axis=1).astype(dtype)
     loads = Loads(zeros[2], np.zeros((n, 6, width), dtype), None)
     flat = FlatModel(*topology, parameters, parameters if model.in_water else None)
-    return Block(flat, Work(dof, contributions), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype))
+    return Block(flat, Work(dof, contributions), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype), None)
 
 
 def _checked_samples(samples, width, batch_shape):

@@ -43,6 +43,25 @@ class SimulationError(RbchainError, RuntimeError):
         return str(self.args[0])
 
 
+class AssemblyError(RbchainError, ValueError):
+    """Positions or velocities that satisfy the constraints were not found for at least one sample.
+
+    Attributes
+    ----------
+    q : array
+        Result of all samples; NaN for those that failed.
+    failed : array of bool
+        Which samples failed.
+    """
+
+    def __init__(self, message: str, q: Any, failed: Any) -> None:
+        super().__init__(message, q, failed)
+        self.q, self.failed = q, failed
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Status(IntEnum):
     """Outcome of the simulation of a sample.
 
@@ -61,6 +80,7 @@ class Status(IntEnum):
     TOO_STIFF = status.TOO_STIFF
     INVALID_PARAMETERS = status.INVALID_PARAMETERS
     USER_FUNCTION_FAILED = status.USER_FUNCTION_FAILED
+    NOT_ASSEMBLED = status.NOT_ASSEMBLED
 
     @property
     def sentence(self) -> str:
@@ -91,4 +111,8 @@ _SENTENCES = {
     ),
     Status.INVALID_PARAMETERS: "The drawn parameters are invalid, so this sample was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
+    Status.NOT_ASSEMBLED: (
+        "The constraints are not satisfied. The initial state is not closed (use Model.assemble and "
+        "Model.assemble_velocities), or the drives contradict the constraints."
+    ),
 }

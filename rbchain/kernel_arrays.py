@@ -8,10 +8,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from .core.tree.constraint_layout import ConstraintTables
 from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from .errors import ModelError, StateError
 from .lock_free import cached_property
 from .misspelt import did_you_mean
+from .model.constraint_tables import row_counts_of, tables_of
 from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
 from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
 from .model.parameters import batch_shape_of
@@ -39,6 +41,8 @@ class KernelArrays:
         Numbers of positions, velocities and moving bodies.
     batch_shape : tuple
         Shape of the batch of samples whose parameters differ; () if all samples share them.
+    constraint_rows : int
+        Number of equations of all constraints; 0 for an open chain.
     """
 
     def __init__(self, description: Description) -> None:
@@ -49,6 +53,7 @@ class KernelArrays:
         self.n_bodies = len(description.body_names)
         self.topology = topology_of(description)
         self.batch_shape = batch_shape_of(description)
+        self.constraint_rows = int(row_counts_of(description).sum())
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
         self._origins: dict[str, np.ndarray] = {}
         for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
@@ -68,6 +73,11 @@ class KernelArrays:
         if in_water == self.in_water:
             return self.arrays(dtype)[1:]
         return parameters_and_variation(self.description, dtype, in_water)
+
+    @cached_property
+    def constraint_tables(self) -> ConstraintTables | None:
+        """The tables of the constraints; None for an open chain."""
+        return tables_of(self.description) if self.description.constraints else None
 
     @cached_property
     def in_water(self) -> bool:
@@ -91,6 +101,15 @@ class KernelArrays:
             raise StateError(
                 f"{what} does not support bodies in water; expected a model with fluid_density 0. "
                 "Use model.vary(fluid_density=0.0)"
+            )
+
+    def refuse_constraints(self, what: str, remedy: str) -> None:
+        """Raise a ModelError if the model has constraints, which the function `what` does not support."""
+        if self.constraint_rows:
+            names = excerpt([place.name for place in self.description.constraints])
+            raise ModelError(
+                f"{what} does not support closed chains, and model {self.description.name!r} has the constraints "
+                f"{names}; expected a model without constraints. {remedy}"
             )
 
     @cached_property

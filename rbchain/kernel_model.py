@@ -182,7 +182,8 @@ class KernelModel(KernelArrays):
 
     def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Allocate working memory for a block of `width` lanes, with these many rows for the driver itself."""
-        return np.empty(memory_size(self.topology, rows, width, dtype.itemsize), dtype)
+        constraints = len(self.description.constraints)
+        return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
 
     @cached_property
     def zeros(self) -> np.ndarray:

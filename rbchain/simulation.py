@@ -21,9 +21,15 @@ from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from .drivers import threads
 from .drivers.trajectories import Actions, trajectory_memory
-from .errors import SimulationError, StateError
+from .errors import SimulationError, StateError, Status
 from .model.topology import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array
+from .simulation_of_loops import (
+    close_saved_states,
+    closed_initial_states,
+    held_dofs,
+    refuse_controllers_of_closed_chains,
+)
 from .simulation_results import event_records, exceptions_of, set_prescribed_states, tau_and_qdd
 from .simulation_settings import DEFAULT_MAX_STEPS, driver_and_settings, times_to_save
 from .trajectory import Trajectory
@@ -156,18 +162,28 @@ def simulate(
     outcome = Outcome(
         np.zeros((samples, 4), np.int64), np.zeros(samples), np.empty((samples, rows), dtype), np.zeros(1, np.int64)
     )
+    not_assembled = np.zeros(samples, bool)
+    if kernel_model.constraint_tables is not None:
+        refuse_controllers_of_closed_chains(actions)
+        states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
     start = Start(*(x.reshape(samples, x.shape[-1]) if batch else x for x in states))
     saved = Saved(q.reshape(-1), qd.reshape(-1), more.reshape(-1))
     if samples:
         width = LANE_WIDTHS[dtype.name] if batch else 1
-        arguments = (*model_arrays(kernel_model, actions, dtype), settings, start, actions, times, saved, outcome)
-        sizes = kernel_model.topology, rows, settings.tableau.c.size, actions
+        tables = kernel_model.constraint_tables
+        arguments = (
+            *(*model_arrays(kernel_model, actions, dtype), tables, settings, start, actions, times, saved, outcome),
+        )
+        sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
         effort = math.inf  # the run time of adaptive steps and of user functions is not known in advance
         if isinstance(settings, FixedStepSettings) and not calls.functions:
             effort = samples * model.nv * (duration / settings.step + times.size)
         threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
     set_prescribed_states(model, drives, times, (q, qd), batch)
+    if kernel_model.constraint_tables is not None:
+        outcome.tally[not_assembled, 0] = Status.NOT_ASSEMBLED
+        close_saved_states(model, actions, (q, qd), outcome.end_states)
     asked_states = [x[:, asked] for x in (q, qd, more)]
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     status, steps, rejections, evaluations = (outcome.tally[:, column].reshape(batch) for column in range(4))

@@ -17,7 +17,7 @@ from .actions.user_code import UserCalls
 from .core.integration.rollout import Saved
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_COORDINATE
-from .drivers import threads
+from .drivers import closed_chains, threads
 from .drivers.dynamics import forward_dynamics
 from .drivers.trajectories import Actions, actuator_forces, trajectory_memory
 from .trajectory import sample_index
@@ -87,14 +87,18 @@ def tau_and_qdd(
     if actions is None:
         tau = np.broadcast_to(tau.reshape(samples, 1, n), qd.shape)
         states = tuple(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau))
-        qdd = model.compute(forward_dynamics, (n,), ("q", "qd", "tau"), states, None)
+        if model.constraint_tables is None:
+            qdd = model.compute(forward_dynamics, (n,), ("q", "qd", "tau"), states, None)
+        else:
+            tables = (model.constraint_tables,)
+            qdd = model.compute(closed_chains.forward_dynamics, (n,), ("q", "qd", "tau"), states, None, given=tables)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((samples * m, 2 * n), dtype)
     flat = Saved(*(np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in states))
     tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
-    arguments = (*model_arrays(model, actions, dtype), flat, tau, actions, times, found)
-    memory = partial(trajectory_memory, model.topology, size, 1, actions, width, dtype)
+    arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
+    memory = partial(trajectory_memory, model.topology, model.constraint_tables, size, 1, actions, width, dtype)
     threads.run(actuator_forces, [], memory, arguments, samples * m, width)
     found[np.isnan(flat.q).any(-1)] = np.nan
     return found.reshape(*batch, m, 2 * n)

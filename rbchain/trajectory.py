@@ -118,7 +118,14 @@ class Trajectory(SuggestsAttributes):
         wrenches = None
         if self.forces:
             wrenches = wrenches_on_bodies(model, self.forces, self.q, self.qd, self.t).astype(self.q.dtype)
-        return model.joint_reactions(self.q, self.qd, self.qdd, wrenches)
+        return model.joint_reactions(self.q, self.qd, self.qdd, wrenches, tau=self.joint_forces)
+
+    @property
+    def joint_forces(self) -> np.ndarray | None:
+        """Actuator and passive forces that `Model.joint_reactions` needs; None for an open chain."""
+        if not self.model.constraint_names:
+            return None
+        return self.tau + self.model.passive_forces(self.q, self.qd)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return a state for pickle, with forces and accelerations instead of the function that computes them.

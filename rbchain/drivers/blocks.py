@@ -38,8 +38,11 @@ from ..core.tree.layout import (
 )
 
 
-def memory_size(topology, rows, width, itemsize):
-    """Return how many numbers `block_for` needs for `width` lanes and `rows` rows of the driver, for any driver."""
+def memory_size(topology, rows, width, itemsize, constraints=0):
+    """Return how many numbers `block_for` needs for `width` lanes, for any driver.
+
+    `constraints` is the number of constraints, `rows` that of the driver's rows.
+    """
     n, contribution_rows, max_nq = (
         topology.shape[1],
         topology[TOPOLOGY_CONTRIBUTION_ROW].max() + 1,
@@ -47,7 +50,12 @@ def memory_size(topology, rows, width, itemsize):
     )
     states = max_nq + 3 * n
     total_rows = (
-        (n + 1) * (DOF_ROWS + PARAM_COLUMNS_IN_WATER) + contribution_rows * CONTRIBUTION_ROWS + states + 6 * n + rows
+        (n + 1) * DOF_ROWS
+        + (n + 1 + constraints) * PARAM_COLUMNS_IN_WATER
+        + contribution_rows * CONTRIBUTION_ROWS
+        + states
+        + 6 * n
+        + rows
     )
     return int(total_rows * width + CACHE_LINE // itemsize)
 
@@ -98,6 +106,7 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
             None,
         ),
         window(memory, driver_rows, (rows, width)),
+        None,
     )
     for row in range(rows):
         for lane in range(width):

@@ -8,6 +8,7 @@ import numpy as np
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
+from ..core.integration.constraint_hooks import decide_rank
 from ..core.integration.fixed_steps import integrate_fixed_steps
 from ..core.integration.rollout import (
     CLOCK_ROWS,
@@ -21,6 +22,7 @@ from ..core.integration.rollout import (
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import constant_like
+from ..core.tree.constraint_layout import MEMORY_SIZE, constraints_in
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
     JOINT_ROWS,
@@ -51,10 +53,11 @@ class Actions(NamedTuple):
     integrals: int
 
 
-def trajectory_memory(topology, state_size, stages, actions, width, dtype):
+def trajectory_memory(topology, tables, state_size, stages, actions, width, dtype):
     """Allocate the memory for one call of a driver in this module: of the block, the integrator and the actions."""
+    rows, constraints = (0, 0) if tables is None else (int(tables.sizes[MEMORY_SIZE]), tables.table.shape[1])
     return (
-        np.empty(memory_size(topology, 0, width, dtype.itemsize), dtype),
+        np.empty(memory_size(topology, rows, width, dtype.itemsize, constraints), dtype),
         np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
@@ -150,25 +153,41 @@ actions_in_block = choose(
 records_for = choose(is_given, lambda actions: actions.records, lambda actions: None)
 
 
+# The Constraints of a block, or None for an open chain, and their number of rows.
+constraints_in_block = choose(
+    lambda tables, rows, n: is_given(tables),
+    lambda tables, rows, n: constraints_in(rows, 0, tables, n),
+    lambda tables, rows, n: None,
+)
+rows_of_constraints = choose(is_given, lambda tables: tables.sizes[MEMORY_SIZE], lambda tables: 0)
+
+
 @kernel
-def memory_for(memory, topology, parameters, q, actions, shape):
-    """Create the block with its actions, and the Stepper; `shape` is (rows of the state, stages of the method)."""
+def memory_for(memory, topology, tables, parameters, q, actions, shape):
+    """Create the block with its actions and constraints, and the Stepper.
+
+    `shape` is (rows of the state, stages of the method).
+    """
     numbers, stepper_numbers, clock, counts, action_numbers = memory
-    block = block_for(numbers, topology, parameters, None, 0, q)
+    block = block_for(numbers, topology, parameters, None, rows_of_constraints(tables), q)
     loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology))
-    block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows)
+    constraints = constraints_in_block(tables, block.rows, topology.shape[1])
+    block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows, constraints)
     return block_with_actions, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])
 
 
 @driver
-def fixed_steps(memory, topology, parameters, variation, settings, start, actions, times, saved, outcome, first, last):
+def fixed_steps(
+    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
+):
     """Integrate the samples [first, last) with a fixed step.
 
-    `settings` is a FixedStepSettings, `start` a Start, `actions` an Actions or None, `times` (m,) the saved times, s.
+    `tables` is a ConstraintTables or None, `settings` a FixedStepSettings, `start` a Start, `actions` an Actions or
+    None, `times` (m,) the saved times, s.
     Writes `saved`, a Saved, and `outcome`, an Outcome. The other arguments are as in `dynamics`.
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
-    block, stepper = memory_for(memory, topology, parameters, start.q, actions, shape)
+    block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, lane_width(start.q)):
         if outcome.interrupt[0] != 0:
@@ -179,20 +198,20 @@ def fixed_steps(memory, topology, parameters, variation, settings, start, action
 
 @driver
 def adaptive_steps(
-    memory, topology, parameters, variation, settings, start, actions, times, saved, outcome, first, last
+    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
 ):
     """Integrate the samples [first, last), each with its own adaptive step.
 
     `settings` is an AdaptiveStepSettings; the other arguments are as for `fixed_steps`.
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
-    block, stepper = memory_for(memory, topology, parameters, start.q, actions, shape)
+    block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
 
 
 @driver
-def actuator_forces(memory, topology, parameters, variation, states, tau, actions, times, result, first, last):
+def actuator_forces(memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last):
     """Compute actuator forces and accelerations at the saved states of trajectories.
 
     `states` is a Saved with arrays (samples * times, ...), `result` (samples * times, 2 n) the actuator forces, then
@@ -201,8 +220,9 @@ def actuator_forces(memory, topology, parameters, variation, states, tau, action
     """
     q, qd, integrals = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
-    block, stepper = memory_for(memory, topology, parameters, q, actions, (nq + n + integrals.shape[1], 1))
+    block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
+    decide_rank(block, True)
     for block_start in range(first, last, width):
         for lane in range(width):
             row = min(block_start + lane, last - 1)

@@ -25,6 +25,13 @@
     reference = { signal = "sines", amplitude = 0.3, angular_frequency = 2.0 }
     kp = 20.0
 
+    [[constraint]]                  # its kind is ball, hinge, weld, distance or coupler; the world is no body
+    kind = "ball"
+    name = "tip"
+    body_a = "upper"
+    point_a = [0.2, 0, 0]
+    point_b = [1.0, 0, 0]
+
     [[frame]]                       # fixed to a body, or to the world
     name = "tool"
     body = "upper"
@@ -49,6 +56,8 @@ from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import FileFormatError, ModelError, StateError
 from ..misspelt import did_you_mean
+from ..model import constraints
+from ..model.constraints import Constraint
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
@@ -62,6 +71,7 @@ from ..real_arrays import excerpt
 Part = TypeVar("Part")
 
 FORMAT = "rbchain 1"
+CONSTRAINT_KINDS: dict[str, type[Constraint]] = {kind: constraint for constraint, kind in constraints.KINDS.items()}
 KINDS: dict[str, type[AnyJoint]] = {joint.kind: joint for joint in JOINTS}
 MODEL_KEYS = (
     "format",
@@ -74,6 +84,7 @@ MODEL_KEYS = (
     "body",
     "drive",
     "frame",
+    "constraint",
 )
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
@@ -136,6 +147,8 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
             builder.add_drive(action_of(with_controller_model(drive, folder), DRIVES))
         except StateError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
+    for constraint in _tables(given, "constraint"):
+        builder.add_constraint(_constraint(constraint, units))
     model = builder.build()
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
     return model.vary(**changed) if changed else model
@@ -248,6 +261,24 @@ def _joint(where: str, given: Mapping[str, Any]) -> AnyJoint:
     if kind == Composite.kind:
         return _made(where, Composite, {"joints": [_joint(where, part) for part in given.get("joints", [])]})
     return _made(where, KINDS[kind], given)
+
+
+def _constraint(given: Mapping[str, Any], units: _Measures) -> Constraint:
+    """Convert the table of a constraint."""
+    fields = dict(given)
+    where, kind = f"constraint {fields.get('name')!r}", fields.pop("kind", None)
+    if kind not in CONSTRAINT_KINDS:
+        found = "the kind is missing" if kind is None else f"the kind is {kind!r}"
+        raise FileFormatError(f"{where}: {found}; expected one of {', '.join(CONSTRAINT_KINDS)}")
+    if kind != "coupler":
+        fields = {"body_a": None, "body_b": None, **fields}
+    for key in ("point_a", "point_b", "length"):
+        if key in fields:
+            fields[key] = units("length", fields[key])
+    for key in ("pose_a", "pose_b"):
+        if key in fields:
+            fields[key] = _pose(f"{where}: {key}", _table(where, fields, key), units)
+    return _made(where, CONSTRAINT_KINDS[kind], fields)
 
 
 def _pose(where: str, given: Mapping[str, Any], units: _Measures) -> Pose:

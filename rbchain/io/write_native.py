@@ -30,6 +30,8 @@ def toml_of(model: Model) -> str:
     given["body"] = [_body_of(description, i, first) for i, first in enumerate(model.velocity_index)]
     if description.drives:
         given["drive"] = [table_of_drive(drive) for drive in description.drives]
+    if description.constraints:
+        given["constraint"] = [_constraint_of(description, c) for c in range(len(description.constraints))]
     frames = description.frames.items()
     if frames:
         given["frame"] = [
@@ -40,6 +42,30 @@ def toml_of(model: Model) -> str:
             for name, frame in frames
         ]
     return tomli_w.dumps(given)
+
+
+def _constraint_of(description: Description, c: int) -> dict[str, Any]:
+    """Return the table of one constraint."""
+    place = description.constraints[c]
+    table: dict[str, Any] = {"kind": place.kind, "name": place.name}
+    if place.kind == "coupler":
+        table |= {"joint": description.joint_names[place.body_b], "other": description.joint_names[place.body_a]}
+        table["ratio"] = float(description.constraint_ratio[c])
+        offset = float(description.constraint_offset[c])
+        return table | ({"offset": offset} if offset else {})
+    for side, body in (("a", place.body_a), ("b", place.body_b)):
+        point = getattr(description, f"constraint_point_{side}")[c]
+        axes = getattr(description, f"constraint_axes_{side}")[c]
+        table |= {f"body_{side}": description.body_names[body]} if body >= 0 else {}
+        if place.kind == "weld":
+            table |= _placement_of(point, axes, f"pose_{side}")
+        else:
+            table[f"point_{side}"] = point.tolist()
+        if place.kind == "hinge":
+            table[f"axis_{side}"] = axes[:, 2].tolist()
+    if place.kind == "distance":
+        table["length"] = float(description.constraint_length[c])
+    return table
 
 
 def _placement_of(translation: np.ndarray, rotation: np.ndarray, key: str = "placement") -> dict[str, Any]:

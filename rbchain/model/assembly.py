@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from . import validation
+from .constraints import Constraint, constraint_fields, constraints_of
 from .description import Description, Frame, water_of
 from .immersion import Immersion, shifted
 from .inertia import Inertia
@@ -45,6 +46,7 @@ class Mechanism:
     fluid_density: float
     nonphysical_inertia: str
     drives: Sequence[Any]
+    constraints: Sequence[Constraint] = ()
 
 
 def fixed_body(parent: str | None, placement: Pose, visuals: tuple[Visual, ...] = ()) -> Body:
@@ -91,6 +93,7 @@ def assemble(mechanism: Mechanism) -> Description:
     inertial = {name: np.array([getattr(x, name) for x in inertias]) for name in ("mass", "cg", "inertia")}
     for field, values in inertial.items():  # sums over bodies on fixed joints may overflow
         validation.check_finite(names, field, values, values.ndim - 1)
+    joint_places = {body.joint_name: (i, len(body.joint.dofs)) for i, body in enumerate(movable)}
     return Description(
         name=mechanism.name,
         body_names=tuple(names),
@@ -114,6 +117,7 @@ def assemble(mechanism: Mechanism) -> Description:
         limits=np.concatenate([body.limits for body in movable]),
         drives=tuple(mechanism.drives),
         visuals={name: body.visuals for name, body in bodies.items() if body.visuals},
+        **constraint_fields(mechanism.constraints, carriers, joint_places),
     )
 
 
@@ -154,7 +158,8 @@ def mechanism_of(description: Description) -> Mechanism:
     for name, frame in d.frames.items():
         carrier = d.body_names[frame.body] if frame.body >= 0 else None
         bodies[name] = fixed_body(carrier, frame.pose, d.visuals.get(name, ()))
-    return Mechanism(d.name, bodies, d.gravity, float(d.fluid_density), d.nonphysical_inertia, d.drives)
+    density, constraints = float(d.fluid_density), constraints_of(d)
+    return Mechanism(d.name, bodies, d.gravity, density, d.nonphysical_inertia, d.drives, constraints)
 
 
 def joint_of(description: Description, i: int, dofs: slice) -> AnyJoint:

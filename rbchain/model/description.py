@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,18 @@ class Frame:
 
     body: int
     pose: Pose
+
+
+class ConstraintPlace(NamedTuple):
+    """The name of a constraint, its kind ("ball", "hinge", "weld", "distance", "coupler") and its bodies (world: -1).
+
+    The bodies of a coupler are those of its joints: a is that of `other`.
+    """
+
+    name: str
+    kind: str
+    body_a: int
+    body_b: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +90,27 @@ class Description:
     drives: tuple[Any, ...]
     visuals: dict[str, tuple[Visual, ...]]  # by name of body or frame
     nominal: Any = None  # the Description before its samples were varied; None if they are equal
+    constraints: tuple[ConstraintPlace, ...] = ()
+    constraint_point_a: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    constraint_point_b: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    constraint_axes_a: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    constraint_axes_b: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    constraint_length: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constraint_ratio: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constraint_offset: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
+#: Fields of constraints that may differ between samples: points in the axes of the bodies, rotations from the axes of
+#: the constraint to those of the bodies, lengths of distances, ratios and offsets of couplers.
+CONSTRAINT_FIELDS: dict[str, tuple[str | int, ...]] = {
+    "constraint_point_a": ("constraints", 3),
+    "constraint_point_b": ("constraints", 3),
+    "constraint_axes_a": ("constraints", 3, 3),
+    "constraint_axes_b": ("constraints", 3, 3),
+    "constraint_length": ("constraints",),
+    "constraint_ratio": ("constraints",),
+    "constraint_offset": ("constraints",),
+}
 #: Fields that may differ between samples, with the shape of one sample's value: n is the number of bodies, nv that of
 #: degrees of freedom.
 VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
@@ -94,6 +125,7 @@ VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "cg": ("n", 3),
     "inertia": ("n", 3, 3),
     "gravity": (3,),
+    **CONSTRAINT_FIELDS,
     "fluid_density": (),
     "volume": ("n",),
     "buoyancy_center": ("n", 3),

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from ..core.simd.lane_memory import CACHE_LINE
 from ..core.simd.levels import LANE_WIDTHS
 from ..core.tree import layout
-from .description import VARIABLE_FIELDS, Description
+from ..core.tree.constraint_layout import CONSTRAINT_PARAMETERS
+from .constraint_tables import constraint_parameters
+from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .joint import axes_along
 from .passive import PASSIVE_FIELDS
 from .topology import Dofs, dofs_of, topology_of
@@ -185,13 +187,19 @@ def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.nd
 
 
 def parameters_of(description: Description, in_water: bool) -> np.ndarray:
-    """Return the parameters (nv + 1, PARAM_COLUMNS or PARAM_COLUMNS_IN_WATER) of a description without batch axes."""
-    n = len(description.dof_types)
-    parameters = np.zeros((n + 1, layout.PARAM_COLUMNS_IN_WATER if in_water else layout.PARAM_COLUMNS))
+    """Return the parameters of a description without batch axes.
+
+    The shape is (nv + 1 + constraints, PARAM_COLUMNS or PARAM_COLUMNS_IN_WATER).
+    """
+    n, constraints = len(description.dof_types), len(description.constraints)
+    columns_count = layout.PARAM_COLUMNS_IN_WATER if in_water else layout.PARAM_COLUMNS
+    parameters = np.zeros((n + 1 + constraints, columns_count))
     for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
         parameters[:n, columns] = columns_of(description, name)
     parameters[n, layout.PARAM_GRAVITY : layout.PARAM_GRAVITY + 3] = description.gravity
     parameters[n, layout.PARAM_AXIS + 2] = 1.0  # the axes of the base are the world axes
+    if constraints:
+        parameters[n + 1 :, :CONSTRAINT_PARAMETERS] = constraint_parameters(description)
     return parameters
 
 
@@ -233,7 +241,7 @@ def variation_of(
 
     varied = [f for f, axes in VARIABLE_FIELDS.items() if getattr(description, f).ndim > len(axes)]
     groups = COLUMNS | WATER_COLUMNS if in_water else COLUMNS
-    changed = {name for field in varied if field != "gravity" for name in COLUMNS_OF_FIELD[field]}
+    changed = {name for field in varied for name in COLUMNS_OF_FIELD.get(field, ())}
     changed |= set(WATER_COLUMNS_IN_ROTATED_AXES) if "axis" in varied else set()
     for name in sorted(changed & groups.keys()):
         columns = columns_of(description, name)
@@ -243,6 +251,11 @@ def variation_of(
     if "gravity" in varied:
         for axis in range(3):
             add(n, layout.PARAM_GRAVITY + axis, description.gravity[..., axis])
+    if description.constraints and ("axis" in varied or not CONSTRAINT_FIELDS.keys().isdisjoint(varied)):
+        columns = constraint_parameters(description)
+        for constraint in range(columns.shape[-2]):
+            for column in range(columns.shape[-1]):
+                add(n + 1 + constraint, column, columns[..., constraint, column])
     stacked = aligned_empty((blocks, len(values), width), dtype)
     for entry, of_blocks in enumerate(values):
         stacked[:, entry] = of_blocks

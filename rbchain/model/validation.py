@@ -79,20 +79,21 @@ def check_axes(joint_names: Sequence[str], axis: np.ndarray) -> np.ndarray:
     return normalized(axis)
 
 
-def check_rotations(body_names: Sequence[str], rotation: np.ndarray) -> np.ndarray:
+def check_rotations(
+    names: Sequence[str], rotation: np.ndarray, what: str = "placement_rotation", owner: str = "body"
+) -> np.ndarray:
     """Check that matrices (..., n, 3, 3) are rotations within `NEARLY_ORTHOGONAL`, and return the nearest rotations."""
     sentence = (
-        f"placement_rotation is {{}}; expected a rotation matrix, orthogonal to within {NEARLY_ORTHOGONAL:g} and with "
-        "determinant 1"
+        f"{what} is {{}}; expected a rotation matrix, orthogonal to within {NEARLY_ORTHOGONAL:g} and with determinant 1"
     )
-    _refuse(body_names, ~is_rotation(rotation), sentence, rotation)
+    _refuse(names, ~is_rotation(rotation), sentence, rotation, owner)
     return nearest_rotation(rotation)
 
 
-def check_finite(body_names: Sequence[str], what: str, values: np.ndarray, components: int) -> None:
+def check_finite(names: Sequence[str], what: str, values: np.ndarray, components: int, owner: str = "body") -> None:
     """Check that numbers are finite; `components` is the number of trailing axes of the value of one body."""
     bad = ~np.isfinite(values).all(tuple(range(-components, 0))) if components else ~np.isfinite(values)
-    _refuse(body_names, bad, what + " is {}; expected finite numbers", values)
+    _refuse(names, bad, what + " is {}; expected finite numbers", values, owner)
 
 
 def _refuse(names: Sequence[str], bad: np.ndarray, sentence: str, values: np.ndarray, owner: str = "body") -> None:

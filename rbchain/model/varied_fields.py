@@ -13,7 +13,7 @@ from ..errors import ModelError
 from ..misspelt import did_you_mean
 from ..real_arrays import real_array
 from . import validation
-from .description import VARIABLE_FIELDS, Description
+from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
 from .topology import Dofs
@@ -79,6 +79,8 @@ def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.A
     if name in PASSIVE_FIELDS:
         _check_has_angle(description, dofs, name, value)
         return value
+    if name in CONSTRAINT_FIELDS:
+        return _checked_constraint_field(description, name, value)
     bodies = dofs.body if VARIABLE_FIELDS[name][0] == "nv" else range(len(description.body_names))
     names = tuple(description.body_names[body] for body in bodies)
     validation.check_finite(names, name, value, len(VARIABLE_FIELDS[name]) - 1)
@@ -90,9 +92,28 @@ def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.A
     return value
 
 
+def _checked_constraint_field(description: Description, name: str, value: np.ndarray) -> np.ndarray:
+    """Return one field of the constraints, with possible values."""
+    names = tuple(place.name for place in description.constraints)
+    validation.check_finite(names, name, value, len(CONSTRAINT_FIELDS[name]) - 1, "constraint")
+    if name in ("constraint_axes_a", "constraint_axes_b"):
+        return validation.check_rotations(names, value, name, "constraint")
+    impossible = value <= 0.0 if name == "constraint_length" else value == 0.0
+    if name in ("constraint_length", "constraint_ratio") and impossible.any():
+        sample = tuple(int(i) for i in np.argwhere(impossible)[0])
+        expected = "a positive number, in m" if name == "constraint_length" else "a number other than 0"
+        where = f" of sample {sample[:-1]}" if len(sample) > 1 else ""
+        raise ModelError(f"constraint {names[sample[-1]]!r}{where}: {name} is {value[sample]}; expected {expected}")
+    return value
+
+
 def _of_right_shape(description: Description, name: str, value: npt.ArrayLike) -> np.ndarray:
     found = np.array(real_array(name, value, ModelError))
-    lengths: dict[str | int, int] = {"n": len(description.body_names), "nv": len(description.dof_types)}
+    lengths: dict[str | int, int] = {
+        "n": len(description.body_names),
+        "nv": len(description.dof_types),
+        "constraints": len(description.constraints),
+    }
     trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
     if name == "inertia" and found.shape[-3:] != trailing and found.shape[-2:] == (trailing[0], 6):
         found = found[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*found.shape[:-1], 3, 3)

@@ -8,12 +8,16 @@ import numpy as np
 
 from ..errors import ModelError
 from ..kernel_model import KernelModel
+from ..model.constraint_tables import row_counts_of
 from ..model.description import VARIABLE_FIELDS, Description
 from ..real_arrays import excerpt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from ..model.pose import Pose
     from ..model.visual import Visual
 
 T = TypeVar("T")
@@ -46,6 +50,27 @@ class Attributes:
             self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
         ) -> tuple[np.ndarray, np.ndarray]: ...
         def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        def forward_dynamics(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        ) -> np.ndarray: ...
+        def _inverse_dynamics_of_tree(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        ) -> np.ndarray: ...
+        def _forces_of_actuated_joints(
+            self,
+            q: npt.ArrayLike,
+            qd: npt.ArrayLike,
+            qdd: npt.ArrayLike,
+            wrenches: npt.ArrayLike | None,
+            out: np.ndarray | None,
+            actuated: Sequence[str] | None,
+        ) -> np.ndarray: ...
+        def _constraint_wrenches(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
+        ) -> tuple[np.ndarray, np.ndarray]: ...
+        def body_poses(self, q: npt.ArrayLike) -> Pose: ...
+        def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray: ...
+        def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> np.ndarray: ...
         def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
 
     def __init__(self, description: Description) -> None:
@@ -95,6 +120,23 @@ class Attributes:
     quadratic_damping = DescriptionField[np.ndarray]()
     strip_drag = DescriptionField[np.ndarray]()
     drives = DescriptionField[tuple[Any, ...]]()
+    constraint_point_a = DescriptionField[np.ndarray]()
+    constraint_point_b = DescriptionField[np.ndarray]()
+    constraint_axes_a = DescriptionField[np.ndarray]()
+    constraint_axes_b = DescriptionField[np.ndarray]()
+    constraint_length = DescriptionField[np.ndarray]()
+    constraint_ratio = DescriptionField[np.ndarray]()
+    constraint_offset = DescriptionField[np.ndarray]()
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        return tuple(place.name for place in self.description.constraints)
+
+    @property
+    def constraint_names_of_rows(self) -> tuple[str, ...]:
+        """The name of the constraint of each row of `constraint_residual`."""
+        counts = row_counts_of(self.description)
+        return tuple(name for name, count in zip(self.constraint_names, counts, strict=True) for _ in range(count))
 
     @property
     def nq(self) -> int:

@@ -58,6 +58,7 @@ class Derivatives(Attributes):
         scratch = DERIVATIVE_ROWS * self.nv
         driver = derivatives.inverse_dynamics_derivatives
         self.kernel_model.refuse_water("inverse_dynamics_derivatives")
+        self.kernel_model.refuse_constraints("inverse_dynamics_derivatives", "Use finite differences")
         return _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
 
     def forward_dynamics_derivatives(
@@ -94,6 +95,7 @@ class Derivatives(Attributes):
         scratch = 3 * self.nv * self.nv + DERIVATIVE_ROWS * self.nv + columns
         driver = derivatives.forward_dynamics_derivatives
         self.kernel_model.refuse_water("forward_dynamics_derivatives")
+        self.kernel_model.refuse_constraints("forward_dynamics_derivatives", "Use finite differences")
         model = self.kernel_model.with_inertia("forward_dynamics_derivatives")
         return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from ..arguments import as_array, check_overlap
-from ..drivers import dynamics
-from ..errors import StateError
-from ..real_arrays import FLOAT64, bool_array
+from ..drivers import closed_chains, dynamics
+from ..errors import ModelError, StateError
+from ..real_arrays import FLOAT64, bool_array, excerpt
 from .attributes import Attributes
 
 
@@ -66,6 +68,17 @@ class Dynamics(Attributes):
         model = self.kernel_model
         if not model.has_inertia:
             model = model.with_inertia("forward_dynamics")
+        if model.constraint_rows:
+            tables = (model.constraint_tables,)
+            return model.compute(
+                closed_chains.forward_dynamics,
+                (model.nv,),
+                ("q", "qd", "tau"),
+                (q, qd, tau),
+                wrenches,
+                given=tables,
+                out=out,
+            )
         return model.compute(
             dynamics.forward_dynamics, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
         )
@@ -77,6 +90,8 @@ class Dynamics(Attributes):
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
+        *,
+        actuated: Sequence[str] | None = None,
     ) -> np.ndarray:
         """Compute the joint forces for given accelerations, by the recursive Newton-Euler algorithm.
 
@@ -86,16 +101,21 @@ class Dynamics(Attributes):
             Positions, velocities and accelerations.
         wrenches, out : arrays, optional
             As for `forward_dynamics`.
+        actuated : sequence of str
+            Names of the joints with motors: required for a closed chain, and not used for an open one.
 
         Returns
         -------
         (..., nv) array, N m or N
-            Joint forces. Passive forces (`PassiveForces`) are not included.
+            Joint forces. Passive forces (`PassiveForces`) are not included. For a closed chain (..., number of actuated
+            degrees of freedom), in the order of `actuated`; of minimum norm if the motors are redundant.
 
         Raises
         ------
         StateError
-            As for `forward_dynamics`.
+            As for `forward_dynamics`; or if the actuated joints of a closed chain cannot cause the accelerations.
+        ModelError
+            If `actuated` is missing for a closed chain, given for an open one, or has an unknown name.
 
         References
         ----------
@@ -110,6 +130,24 @@ class Dynamics(Attributes):
         >>> rod.inverse_dynamics([0.0], [0.0], [0.0])
         array([5.])
         """
+        if self.kernel_model.constraint_rows:
+            return self._forces_of_actuated_joints(q, qd, qdd, wrenches, out, actuated)
+        if actuated is not None:
+            raise ModelError(
+                f"actuated is {excerpt(actuated)}, but model {self.name!r} has no constraints, so that all joint "
+                "forces are determined; expected None. Remove actuated"
+            )
+        return self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
+
+    def _inverse_dynamics_of_tree(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Compute M qdd + h, the joint forces without those of constraints."""
         model = self.kernel_model
         if out is None and wrenches is None:
             result = model.single_calls[dynamics.inverse_dynamics](q, qd, qdd)
@@ -170,6 +208,7 @@ class Dynamics(Attributes):
         >>> qdd.round(6).tolist(), tau.round(6).tolist()
         ([0.0, -60.0], [0.1875, 0.0])
         """
+        self.kernel_model.refuse_constraints("hybrid_dynamics", "Use inverse_dynamics(..., actuated=[...])")
         prescribed = bool_array("prescribed", prescribed, StateError)
         failing = np.zeros(1, bool)
         if not self.kernel_model.has_inertia and prescribed.shape[-1:] == (self.nv,):
@@ -222,7 +261,7 @@ class Dynamics(Attributes):
             result = model.single_calls[dynamics.inverse_dynamics](q, qd, model.zeros)
             if result is not None:
                 return result
-        return self.inverse_dynamics(q, qd, self._none_like("qd", qd), out=out)
+        return self._inverse_dynamics_of_tree(q, qd, self._none_like("qd", qd), out=out)
 
     def gravity_forces(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the joint forces that hold the mechanism at rest against gravity.
@@ -244,7 +283,7 @@ class Dynamics(Attributes):
         array([5.])
         """
         none = self._none_like("q", q)
-        return self.inverse_dynamics(q, none, none, out=out)
+        return self._inverse_dynamics_of_tree(q, none, none, out=out)
 
     def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the passive joint forces: springs, damping, friction and stops (see `PassiveForces`).

@@ -7,7 +7,11 @@ import numpy.typing as npt
 
 from ..arguments import as_array, copied_to
 from ..drivers import dynamics
+from ..errors import ModelError, StateError
 from .attributes import Attributes
+
+#: Largest difference between given accelerations and those of the joint forces, relative to 1 + |qdd|.
+REACTION_TOLERANCE = {"float64": 1e-6, "float32": 1e-2}
 
 
 class Reactions(Attributes):
@@ -50,10 +54,20 @@ class Reactions(Attributes):
         True
         """
         model = self.kernel_model.with_inertia("force_balance_residual")
+        given = (q, qd, tau, wrenches)
+        if model.constraint_rows:
+            wrenches, tau = self._loads_with_constraints(q, qd, tau, wrenches)
         found = model.compute(dynamics.force_balance, (self.nv, 6), ("q", "qd", "tau"), (q, qd, tau), wrenches)
-        return copied_to(
-            out, found[..., self.kernel_model.dofs.last[:, None], [3, 4, 5, 0, 1, 2]], (q, qd, tau, wrenches)
-        )
+        return copied_to(out, found[..., self.kernel_model.dofs.last[:, None], [3, 4, 5, 0, 1, 2]], given)
+
+    def _loads_with_constraints(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the wrenches on bodies and the joint forces, including those of the constraints."""
+        on_bodies, on_joints = self._constraint_wrenches(q, qd, tau, wrenches)
+        if wrenches is not None:
+            on_bodies = on_bodies + as_array("wrenches", wrenches)
+        return on_bodies, on_joints + as_array("tau", tau)
 
     def joint_reactions(
         self,
@@ -62,6 +76,8 @@ class Reactions(Attributes):
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
+        *,
+        tau: npt.ArrayLike | None = None,
     ) -> np.ndarray:
         """Compute the forces and moments that the joints transmit, which their bearings have to carry.
 
@@ -69,6 +85,9 @@ class Reactions(Attributes):
         ----------
         q, qd, qdd, wrenches, out
             As for `inverse_dynamics`.
+        tau : (..., nv) array, N m or N
+            Joint forces, including passive ones: required for a closed chain, because they determine the forces of the
+            constraints, and not used for an open one. `qdd` has to be the result of `forward_dynamics`.
 
         Returns
         -------
@@ -80,7 +99,9 @@ class Reactions(Attributes):
         Raises
         ------
         StateError
-            As for `inverse_dynamics`.
+            As for `inverse_dynamics`; or if `tau` does not cause `qdd` in a closed chain.
+        ModelError
+            If `tau` is missing for a closed chain.
 
         Notes
         -----
@@ -97,9 +118,35 @@ class Reactions(Attributes):
         [[0.0, 20.0, 0.0, 0.0, 0.0, 5.0]]
         """
         shape = (self.n_bodies, 6)
+        if self.kernel_model.constraint_rows:
+            wrenches = self._wrenches_in_closed_chain(q, qd, qdd, wrenches, tau)
         return self.kernel_model.compute(
             dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
         )
+
+    def _wrenches_in_closed_chain(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None,
+        tau: npt.ArrayLike | None,
+    ) -> np.ndarray:
+        """Return the wrenches on bodies including those of the constraints, after a check of the accelerations."""
+        if tau is None:
+            raise ModelError(
+                f"joint_reactions: model {self.name!r} has constraints, whose forces depend on the joint forces; "
+                "expected tau=, an array (..., nv)"
+            )
+        expected, given = self.forward_dynamics(q, qd, tau, wrenches), np.asarray(qdd)
+        difference = np.abs(expected - given).max(-1)
+        largest = REACTION_TOLERANCE[expected.dtype.name] * (1.0 + np.abs(expected).max(-1))
+        if (difference > largest).any():
+            raise StateError(
+                f"joint_reactions: qdd differs from forward_dynamics(q, qd, tau) by {np.nanmax(difference):.1e}; "
+                "expected the accelerations that tau causes. Pass the tau of the motion, including passive forces"
+            )
+        return self._loads_with_constraints(q, qd, tau, wrenches)[0]
 
     def power(
         self,

@@ -208,7 +208,8 @@ class Measure(Described):
 
     def _reaction(self, model: Model, motion: Trajectory, part: slice) -> np.ndarray:
         joint = model.joint_names.index(self.joint)
-        return np.linalg.norm(model.joint_reactions(motion.q, motion.qd, motion.qdd)[..., joint, part], axis=-1)
+        reactions = model.joint_reactions(motion.q, motion.qd, motion.qdd, tau=motion.joint_forces)
+        return np.linalg.norm(reactions[..., joint, part], axis=-1)
 
     def _reaction_force(self, model: Model, motion: Trajectory) -> np.ndarray:
         return self._reaction(model, motion, slice(0, 3))

@@ -167,7 +167,8 @@ def scene_at_rest(model: Model, q: np.ndarray) -> Scene:
     q, rest = q[None], np.zeros((1, model.nv))
 
     def reactions() -> np.ndarray:
-        return _forces_in_world(model, q, model.joint_reactions(q, rest, rest))
+        held = model.gravity_forces(q) if model.constraint_names else None  # motors hold all joints of a closed chain
+        return _forces_in_world(model, q, model.joint_reactions(q, rest, rest, tau=held))
 
     return scene_of_states(model, q, (0.0,), reactions)
 

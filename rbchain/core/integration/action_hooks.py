@@ -5,7 +5,6 @@ Each function here has two forms: one for constant joint forces only, and one fo
 contains no code for them.
 """
 
-from ..algorithms.aba import forward_dynamics
 from ..forces.signals import set_sample_signals
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like
@@ -24,6 +23,7 @@ from ..tree.layout import (
     replace_parameters,
     sample_entry,
 )
+from .constraint_hooks import forward_dynamics_of_block
 from .drives import rate_under_actions, store_stiffness_and_damping
 from .events import NO_EVENT, find_events, store_event_values
 
@@ -45,7 +45,7 @@ def rate_under_constant_forces(block, y, t, rate, k):
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq:]
     position_rates(block.model, q, qd, rate[:nq], k)
-    forward_dynamics(block.model, q, qd, block.loads, rate[nq:], block.work, k)
+    forward_dynamics_of_block(block, q, qd, rate[nq:], k)
 
 
 # Compute the rate of the state y at time t.

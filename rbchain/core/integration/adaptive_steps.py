@@ -9,6 +9,7 @@ from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, reset_quaternions
 from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
+from .constraint_hooks import decide_rank, has_open_loops, reduce_error
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
@@ -28,6 +29,7 @@ from .rollout import (
     TALLY_SAMPLE,
     TALLY_STATUS,
     TALLY_STEPS,
+    close_end_of_step,
     compute_stages,
     record_sample,
     save_end,
@@ -45,7 +47,17 @@ from .runge_kutta import (
     shrinkage_of_step,
     zero_if_finite,
 )
-from .status import DONE, IDLE, NOT_FINITE, RUNNING, STEP_UNDERFLOW, STOPPED, TOO_MANY_STEPS, USER_FUNCTION_FAILED
+from .status import (
+    DONE,
+    IDLE,
+    NOT_ASSEMBLED,
+    NOT_FINITE,
+    RUNNING,
+    STEP_UNDERFLOW,
+    STOPPED,
+    TOO_MANY_STEPS,
+    USER_FUNCTION_FAILED,
+)
 
 
 @kernel
@@ -129,7 +141,9 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     for stage in range(1, 3):
         for j in range(y.shape[0]):
             y_new[j, k] = y[j, k] + control[CONTROL_EULER_STEP, k] * rates[1, j, k]
+        decide_rank(block, stage == 1)
         evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k], rates[stage], k)
+        decide_rank(block, False)
         if stage == 1:
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
@@ -205,8 +219,10 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     normalize_positions(block.model, y_new, k)
     for j in range(y.shape[0]):
         change[j, k] = h * combine(tableau.error, tableau.error.shape[0], rates, j, k)
+    reduce_error(block, y_new, change, k)
     error = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
     stepper.control[CONTROL_ERROR, k] = error + zero_if_finite(y_new, k)
+    close_end_of_step(block, stepper, tableau, k)
 
 
 @routine
@@ -259,6 +275,8 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         tally[TALLY_STATUS, lane] = DONE
     elif not clock[CLOCK_STEP, lane] >= 1e-15 * end:
         tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
+        if has_open_loops(block, lane):
+            tally[TALLY_STATUS, lane] = NOT_ASSEMBLED
     elif tally[TALLY_STEPS, lane] + tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
         tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
 

@@ -5,7 +5,6 @@ motion requires. Gravity compensation and computed torque run additional sweeps 
 without passive joint forces, wrenches and drag.
 """
 
-from ..algorithms.aba import forward_dynamics
 from ..algorithms.hybrid import hybrid_dynamics
 from ..forces.passive import passive_force, passive_stiffness_and_damping
 from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
@@ -39,6 +38,7 @@ from ..tree.layout import (
     apply_gravity,
 )
 from .callbacks import call, store_failed_call
+from .constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
 
 # Rows of `SharedActions.drives`, one column for each degree of freedom.
 DRIVE_KIND = 0
@@ -112,9 +112,12 @@ def sweep_under_actions(sweep, block, y, k):
             apply_implicit_terms(i, block, y[nq + i, k], k)
     q, qdd = y[:nq], joints[JOINT_QDD]
     if sweep == MOTION_SWEEP and actions.settings[SETTING_HYBRID] == 0:
-        forward_dynamics(block.model, q, y[nq : nq + n], block.loads, qdd, block.work, k)
+        forward_dynamics_of_block(block, q, y[nq : nq + n], qdd, k)
         return
-    hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, qdd, joints[JOINT_PRESCRIBED], block.work, k)
+    if sweep == MOTION_SWEEP:
+        hybrid_dynamics_of_block(block, q, joints[JOINT_QD], qdd, joints[JOINT_PRESCRIBED], k)
+    else:  # controllers do not know the constraints
+        hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, qdd, joints[JOINT_PRESCRIBED], block.work, k)
     for i in range(n):
         store_sweep_result(i, sweep, block, k)
 

@@ -20,10 +20,12 @@ from .action_hooks import (
     set_step_length,
     update_stiffness_and_damping,
 )
+from .constraint_hooks import decide_rank, has_open_loops
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_STEP,
     CLOCK_T,
+    CONTROL_ERROR,
     CONTROL_H,
     CONTROL_TIME,
     TALLY_EVALUATIONS,
@@ -31,6 +33,7 @@ from .rollout import (
     TALLY_SAVED,
     TALLY_STATUS,
     TALLY_STEPS,
+    close_end_of_step,
     compute_stages,
     evaluate,
     record_sample,
@@ -40,7 +43,7 @@ from .rollout import (
     start_sample,
 )
 from .runge_kutta import zero_if_finite
-from .status import DONE, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
+from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
 @kernel
@@ -76,6 +79,7 @@ def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
             start_step(block, stepper, tableau, batch, times[slot - 1] + index * (length / steps), length / steps)
             compute_stages(block, stepper, tableau, k)
             normalize_positions(block.model, stepper.y_new, k)
+            close_end_of_step(block, stepper, tableau, k)
             running = 0
             for lane in range(samples):
                 if stepper.tally[TALLY_STATUS, lane] == RUNNING:
@@ -112,7 +116,9 @@ def start_interval(block, stepper, t, h, k):
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
             stepper.tally[TALLY_EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
+    decide_rank(block, True)
     evaluate(block, stepper.y, stepper.control[CONTROL_TIME, k], stepper.rates[0], k)
+    decide_rank(block, False)
 
 
 @kernel
@@ -128,6 +134,7 @@ def start_step(block, stepper, tableau, batch, t, h):
         stepper.clock[CLOCK_STEP, lane] = h
         stepper.control[CONTROL_TIME, lane] = constant_like(y, t)
         stepper.control[CONTROL_H, lane] = constant_like(y, h)
+        stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
         if tableau.order == 1:
             for i in range(n):
                 stepper.y_new[nq + i, lane] = y[nq + i, lane] + constant_like(y, h) * rate[nq + i, lane]
@@ -148,6 +155,9 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
         return
     if not finite or is_event_not_finite(theta):
         end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
+        return
+    if has_open_loops(block, lane):
+        end_sample(block, stepper, batch, NOT_ASSEMBLED, t, stepper.y, lane)
         return
     tally[TALLY_STEPS, lane] += 1
     tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..simd.jit import kernel, routine
-from ..simd.lanes import constant_like
+from ..simd.jit import choose, kernel, routine
+from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
 from .action_hooks import evaluate, set_sample_forces
+from .constraint_hooks import decide_rank, has_constraints, has_open_loops, project_end_of_step
 from .runge_kutta import MIN_PREVIOUS_ERROR, advance, interpolate
 from .status import STOPPED
 from .tableaus import Tableau
@@ -145,6 +146,30 @@ def compute_stages(block, stepper, tableau, k):
         evaluate(
             block, y_new, stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h, rates[stage], k
         )
+
+
+@routine
+def close_loops(block, stepper, tableau, k):
+    """Project the end of a step onto the constraints, and compute the rate there.
+
+    Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
+    infinite.
+    """
+    control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
+    one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)
+    error = control[CONTROL_ERROR, k]
+    project_end_of_step(block, y_new, select(error <= one, one + zero * error, zero * error), k)
+    normalize_positions(block.model, y_new, k)
+    decide_rank(block, True)
+    evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_H, k], stepper.rates[final], k)
+    decide_rank(block, False)
+    for lane in range(y_new.shape[1]):
+        if has_open_loops(block, lane):
+            control[CONTROL_ERROR, lane] = constant_like(control, np.inf)
+
+
+# Project the end of a step onto the constraints of a closed chain.
+close_end_of_step = choose(has_constraints, close_loops, lambda block, stepper, tableau, k: None)
 
 
 @kernel

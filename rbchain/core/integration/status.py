@@ -8,6 +8,7 @@ STOPPED = 4
 TOO_STIFF = 5
 INVALID_PARAMETERS = 6  # written by studies, not by compiled code
 USER_FUNCTION_FAILED = 7
+NOT_ASSEMBLED = 8
 
 # Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1

@@ -11,6 +11,7 @@ from ..spatial.vectors import (
     motion_at_tip,
     permute_axes,
     rotate,
+    rotate_back,
     rotate_symmetric,
     scale3,
     subtract3,
@@ -137,6 +138,33 @@ def position_rates(model, q, qd, rate, k):
             ang = (qd[i, k], qd[i + 1, k], qd[i + 2, k])
             x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
             store_quaternion(rate, at, k, quaternion_rate(x, y, z, w, ang))
+
+
+@kernel
+def tangents_of_rates(model, q, rate, v, k):
+    """Compute the velocities v (n, lanes) of rates dq/dt (nq, lanes): the inverse of `position_rates`."""
+    for i in range(model.parent.shape[0]):
+        posing, at = model.posing[i], model.coordinate[i]
+        if posing == POSING_OWN:
+            v[i, k] = rate[at, k]
+        elif posing == POSING_FREE:
+            x, y, z, w = q[at + 3, k], q[at + 4, k], q[at + 5, k], q[at + 6, k]
+            lin = rotate_back(quaternion_rotation(x, y, z, w), (rate[at, k], rate[at + 1, k], rate[at + 2, k]))
+            v[i, k], v[i + 1, k], v[i + 2, k] = lin
+            store_turn_of_rate(i + 3, at + 3, q, rate, v, k)
+        elif posing == POSING_SPHERICAL:
+            store_turn_of_rate(i, at, q, rate, v, k)
+
+
+@kernel
+def store_turn_of_rate(i, at, q, rate, v, k):
+    """Store the angular velocity of a quaternion's rate, twice the vector part of conj(q) dq/dt, in v[i : i + 3]."""
+    x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
+    a, b, c, d = rate[at, k], rate[at + 1, k], rate[at + 2, k], rate[at + 3, k]
+    two = constant_like(q, 2.0)
+    v[i, k] = two * (w * a - d * x - (y * c - z * b))
+    v[i + 1, k] = two * (w * b - d * y - (z * a - x * c))
+    v[i + 2, k] = two * (w * c - d * z - (x * b - y * a))
 
 
 @kernel

@@ -247,7 +247,10 @@ JOINT_ROWS = 13
 
 
 class Block(NamedTuple):
-    """Model, working memory, states and forces of the samples in one block. `rows` (m, lanes) belongs to the driver."""
+    """Model, working memory, states and forces of the samples in one block. `rows` (m, lanes) belongs to the driver.
+
+    `constraints` is a `constraint_layout.Constraints`, or None for an open chain.
+    """
 
     model: FlatModel
     work: Work
@@ -256,6 +259,7 @@ class Block(NamedTuple):
     qdd: np.ndarray
     loads: Loads
     rows: np.ndarray
+    constraints: object
 
 
 class Variation(NamedTuple):

@@ -1,0 +1,216 @@
+"""Dynamics of closed chains: add the forces of the constraints to forward dynamics, and project states.
+
+    M qdd + h = tau + J^T lambda,  J qdd + dJ/dt qd = 0
+
+The multipliers follow from the accelerations without constraints. A second outward sweep then gives the accelerations,
+because the forces of the constraints change only u of the articulated-body algorithm. Source: Featherstone (2008),
+sections 8.1 and 8.4.
+"""
+
+import numpy as np
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import any_lane, constant_like, epsilon, select
+from ..spatial.storage import load3, load9, load_motion, store_spatial
+from ..spatial.vectors import motion_at_tip, z_axis
+from ..tree.constraint_layout import (
+    CON_BIAS,
+    CON_RATE,
+    CON_RESIDUAL,
+    CON_SCALE,
+    CON_SPEED,
+    CON_TARGET,
+    COUPLER,
+    FLAG_CONDITION,
+    FLAG_DECIDES,
+    FLAG_ERROR,
+    FLAG_OPEN,
+    TABLE_KIND,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+)
+from ..tree.joints import add_joint_motion
+from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
+from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_FORCE, ROW_LEVER, ROW_R, apply_gravity, parameter, remove_gravity
+from .aba import accelerate_dof, forward_dynamics
+from .constraint_rows import move_and_update_rows, row_acceleration, update_rows
+from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
+from .hybrid import acceleration_or_force, hybrid_dynamics
+
+MAX_PROJECTIONS = 12
+# Residuals up to this multiple of epsilon times their scale are round-off: an iteration is not needed.
+ROUND_OFF = 16.0
+# A residual up to this multiple of epsilon times its scale is accepted if iterations do not reduce it further.
+ACCEPTED_ROUND_OFF = 65536.0
+# Longest way of a projection, rad or m, relative to FLAG_CONDITION.
+LONGEST_WAY = 0.25
+
+
+@routine
+def constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k):
+    """Compute qdd (n, lanes) and the multipliers, as `aba.forward_dynamics` does without constraints."""
+    forward_dynamics(model, q, qd, loads, qdd, work, k)
+    update_rows(model, constraints, q, qd, work, k)
+    add_constraint_forces(model, constraints, qdd, work, k)
+    for i in range(model.parent.shape[0]):
+        accelerate_dof(i, model, qd, qdd, work, k)
+
+
+@routine
+def constrained_hybrid_dynamics(model, constraints, q, qd, loads, qdd, prescribed, work, k):
+    """Compute qdd, tau and the multipliers, as `hybrid.hybrid_dynamics` does without constraints."""
+    hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k)
+    update_rows(model, constraints, q, qd, work, k)
+    add_constraint_forces(model, constraints, qdd, work, k)
+    for i in range(model.parent.shape[0]):
+        acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k)
+
+
+@kernel
+def add_constraint_forces(model, constraints, qdd, work, k):
+    """Compute the multipliers from the accelerations without constraints, and add their forces to u (FORCE)."""
+    table = constraints.tables.table
+    factor_constraints(model, constraints, work, k)
+    for c in range(table.shape[1]):
+        for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
+            constraints.rows[row, CON_TARGET, k] = -row_acceleration(c, row, constraints, qdd, work, k)
+    solve_multipliers(constraints, work, k)
+    for i in range(model.parent.shape[0]):
+        work.dof[i, ROW_FORCE, k] = work.dof[i, ROW_FORCE, k] + constraints.joint_sums[i, k]
+
+
+@kernel
+def decide_rank(constraints, decides):
+    """Set whether the next factorisations decide which rows are independent, or keep the last decision."""
+    flags = constraints.flags
+    for lane in range(flags.shape[1]):
+        flags[FLAG_DECIDES, lane] = constant_like(flags, 1.0 if decides else 0.0)
+
+
+@routine
+def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
+    """Move the state (q, qd) to the nearest one that satisfies the constraints, in the metric of inertia.
+
+    Newton's method with the factors of the last dynamics, which belong to a state near by:
+
+        delta q = - M^-1 J^T (J M^-1 J^T)^-1 phi,  delta qd = - M^-1 J^T (J M^-1 J^T)^-1 J qd
+
+    Velocities change only if `moves_velocities` is true. Lanes in which `active` is not positive keep their states.
+    Sets FLAG_ERROR, and FLAG_OPEN in the lanes that remain open.
+
+    Source: Eich (1993), "Convergence results for a coordinate projection method".
+    """
+    flags, rows = constraints.flags, constraints.rows
+    zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
+    nothing = zero * active
+    is_active = active > zero
+    # near singular positions, a residual changes the state by its quotient with this number
+    goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[FLAG_CONDITION, k]
+    is_moving, before = is_active, constant_like(q, np.inf) + nothing
+    farthest, condition = nothing, flags[FLAG_CONDITION, k]
+    for _ in range(MAX_PROJECTIONS):
+        move_and_update_rows(model, constraints, q, qd, work, k)
+        error = largest_error(constraints, moves_velocities, k)
+        flags[FLAG_ERROR, k] = select(is_moving, error, flags[FLAG_ERROR, k])
+        # an iteration that does not halve the error has reached round-off
+        is_moving = is_moving & (error > goal) & (error + error < before)
+        before = error
+        if not any_lane(is_moving):
+            break
+        for row in range(rows.shape[0]):
+            rows[row, CON_TARGET, k] = -rows[row, CON_RESIDUAL, k]
+        solve_multipliers(constraints, work, k)
+        respond_to_multipliers(model, constraints, work, k)
+        for i in range(qd.shape[0]):
+            farthest = max(farthest, abs(constraints.changes[i, k]))
+        move_positions(model, constraints, q, is_moving, k)
+        if moves_velocities:
+            for row in range(rows.shape[0]):
+                rows[row, CON_TARGET, k] = -rows[row, CON_RATE, k]
+            solve_multipliers(constraints, work, k)
+            respond_to_multipliers(model, constraints, work, k)
+            for i in range(qd.shape[0]):
+                qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], nothing)
+    apply_gravity(model, work, k)
+    is_closed = flags[FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
+    # near a singular position, a longer way could lead to another branch
+    is_closed = is_closed & (farthest <= constant_like(q, LONGEST_WAY) * condition)
+    flags[FLAG_OPEN, k] = select(is_active, select(is_closed, nothing, one + nothing), nothing)
+
+
+@routine
+def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
+    """Remove the part of a change of the state that the projection corrects: e - M^-1 J^T (J M^-1 J^T)^-1 J e.
+
+    `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state near that of the last dynamics. Reads the
+    forces of the rows; writes A.
+    """
+    n, changes, moves = change_qd.shape[0], constraints.changes, constraints.moves
+    tangents_of_rates(model, q, change_q, moves, k)
+    for part in range(2):
+        remove_gravity(model, work, k)
+        for i in range(n):
+            changes[i, k] = moves[i, k] if part == 0 else change_qd[i, k]
+            carry_change(i, model, changes, work, k)
+        store_targets_of_changes(model, constraints, work, k)
+        solve_multipliers(constraints, work, k)
+        respond_to_multipliers(model, constraints, work, k)
+        for i in range(n):
+            if part == 0:
+                changes[i, k] = moves[i, k] + changes[i, k]
+            else:
+                change_qd[i, k] = change_qd[i, k] + changes[i, k]
+        if part == 0:
+            position_rates(model, q, changes, change_q, k)
+    apply_gravity(model, work, k)
+
+
+@kernel
+def carry_change(i, model, changes, work, k):
+    """Compute the motion of frame i that changes of the positions cause, as A (reads R, LEVER and A of the parent)."""
+    dof = work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+    store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, changes[i, k]))
+
+
+@kernel
+def store_targets_of_changes(model, constraints, work, k):
+    """Compute the TARGET - J e of all rows for the changes e whose motions are in A."""
+    table, rows = constraints.tables.table, constraints.rows
+    for c in range(table.shape[1]):
+        for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
+            found = row_acceleration(c, row, constraints, constraints.changes, work, k)
+            is_coupler = table[TABLE_KIND, c] == COUPLER
+            rows[row, CON_TARGET, k] = -found if is_coupler else rows[row, CON_BIAS, k] - found
+
+
+@kernel
+def largest_error(constraints, includes_rates, k):
+    """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite."""
+    rows = constraints.rows
+    smallest = constant_like(rows, epsilon(rows) * epsilon(rows))  # scales may be zero
+    error = constant_like(rows, 0.0) * rows[0, CON_RESIDUAL, k]
+    for row in range(rows.shape[0]):
+        error = larger(error, abs(rows[row, CON_RESIDUAL, k]) / (rows[row, CON_SCALE, k] + smallest))
+        if includes_rates:
+            error = larger(error, abs(rows[row, CON_RATE, k]) / (rows[row, CON_SPEED, k] + smallest))
+    return error
+
+
+@kernel
+def larger(a, b):
+    """Return the larger number, or NaN if one of them is NaN."""
+    return select(a >= b, a, b + (a - a))
+
+
+@kernel
+def move_positions(model, constraints, q, is_moving, k):
+    """Move q along the tangent space by `changes`, in the lanes that move."""
+    moves = constraints.moves
+    position_rates(model, q, constraints.changes, moves, k)
+    for j in range(q.shape[0]):
+        moves[j, k] = q[j, k] + moves[j, k]
+    normalize_positions(model, moves, k)
+    for j in range(q.shape[0]):
+        q[j, k] = select(is_moving, moves[j, k], q[j, k])

@@ -1,0 +1,297 @@
+"""Rows of constraints: compute residuals, their rates and the forces of unit multipliers.
+
+With positions p of the two points, axes x of body a and y of body b, and multipliers lambda that act on body b:
+
+    ball      phi = p_b - p_a
+    distance  phi = |p_b - p_a| - length
+    hinge     ball, and x . z_b = 0, y . z_b = 0 for the axes x and y of body a that are normal to the hinge
+    weld      ball, and the antisymmetric part of the rotation between the axes of both bodies
+    coupler   phi = q_b - ratio q_a - offset
+
+Each row is the difference of two velocities, so the force on body a is that on body b with the opposite sign, at the
+same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
+"""
+
+import math
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import constant_like, select
+from ..spatial.storage import load3, load9, load_force, load_motion, store3, store_spatial
+from ..spatial.vectors import (
+    Force,
+    add3,
+    compose,
+    cross,
+    dot,
+    power,
+    rotate,
+    scale3,
+    subtract3,
+    z_axis,
+)
+from ..tree.constraint_layout import (
+    BALL,
+    CON_BIAS,
+    CON_FORCE_A,
+    CON_FORCE_B,
+    CON_MOTOR_A,
+    CON_MOTOR_B,
+    CON_MULTIPLIER,
+    CON_RATE,
+    CON_RESIDUAL,
+    CON_SCALE,
+    CON_SPEED,
+    COUPLER,
+    DISTANCE,
+    HINGE,
+    PARAM_AXES_A,
+    PARAM_AXES_B,
+    PARAM_LENGTH,
+    PARAM_OFFSET,
+    PARAM_POINT_A,
+    PARAM_POINT_B,
+    PARAM_RATIO,
+    TABLE_DOF_A,
+    TABLE_DOF_B,
+    TABLE_KIND,
+    TABLE_OUTPUT,
+    TABLE_OWN_END_A,
+    TABLE_PARAMETERS,
+    TABLE_PATH_A,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+)
+from ..tree.joints import joint_force
+from ..tree.kinematics import force_on_parent, move_dof, place_about_first_joint
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    ROW_A,
+    ROW_LEVER,
+    ROW_POSITION,
+    ROW_R,
+    ROW_V,
+    parameter,
+    parameter3,
+    parameter9,
+)
+
+
+@routine
+def update_rows(model, constraints, q, qd, work, k):
+    """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes POSITION and the rows up to MOTOR_B."""
+    n = model.parent.shape[0]
+    for i in range(n):
+        place_about_first_joint(i, model, work, k)
+    first = load3(work.dof, 0, ROW_LEVER, k)
+    store3(work.dof, n, ROW_POSITION, k, subtract3(subtract3(first, first), first))
+    for c in range(constraints.tables.table.shape[1]):
+        if constraints.tables.table[TABLE_KIND, c] == COUPLER:
+            couple(c, model, constraints, q, qd, k)
+        else:
+            connect_points(c, model, constraints, work, k)
+            align_axes(c, model, constraints, work, k)
+    zero = constant_like(work.dof, 0.0)  # the position of the base is that of the world for all other kernels
+    store3(work.dof, n, ROW_POSITION, k, (zero, zero, zero))
+
+
+@routine
+def move_and_update_rows(model, constraints, q, qd, work, k):
+    """Compute poses, velocities and all rows in the state (q, qd)."""
+    for i in range(model.parent.shape[0]):
+        move_dof(i, model, q, qd, work, k)
+    update_rows(model, constraints, q, qd, work, k)
+
+
+@kernel
+def store_row(rows, row, k, residual, rate_bias, force_a, force_b):
+    """Store the residual, the bias and the forces of one row."""
+    rows[row, CON_RESIDUAL, k] = residual
+    rows[row, CON_BIAS, k] = rate_bias
+    store_spatial(rows, row, CON_FORCE_A, k, force_a)
+    store_spatial(rows, row, CON_FORCE_B, k, force_b)
+
+
+@kernel
+def store_scales(rows, row, k, rate, scale, speed):
+    """Store the rate of one row and the scales of round-off."""
+    rows[row, CON_RATE, k] = rate
+    rows[row, CON_SCALE, k] = scale
+    rows[row, CON_SPEED, k] = speed
+    rows[row, CON_MOTOR_A, k] = rate - rate
+    rows[row, CON_MOTOR_B, k] = rate - rate
+
+
+@kernel
+def size(a):
+    """Return the sum of the absolute values of a vector."""
+    return abs(a[0]) + abs(a[1]) + abs(a[2])
+
+
+@kernel
+def connect_points(c, model, constraints, work, k):
+    """Compute the rows of the two points: three in world axes, or one along the line between them."""
+    table, dof, rows = constraints.tables.table, work.dof, constraints.rows
+    i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
+    r_a = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_A, k))
+    r_b = rotate(load9(dof, j, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_B, k))
+    p_a, p_b = load3(dof, i, ROW_POSITION, k), load3(dof, j, ROW_POSITION, k)
+    v_a, v_b = load_motion(dof, i, ROW_V, k), load_motion(dof, j, ROW_V, k)
+    u_a, u_b = cross(v_a.ang, r_a), cross(v_b.ang, r_b)
+    point_v_a, point_v_b = add3(v_a.lin, u_a), add3(v_b.lin, u_b)
+    d, rate = subtract3(add3(p_b, r_b), add3(p_a, r_a)), subtract3(point_v_b, point_v_a)
+    bias = subtract3(cross(v_b.ang, point_v_b), cross(v_a.ang, point_v_a))
+    scale = size(p_a) + size(p_b) + size(r_a) + size(r_b)
+    speed = size(v_a.lin) + size(v_b.lin) + size(u_a) + size(u_b)
+    if table[TABLE_KIND, c] == DISTANCE:
+        zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
+        square = dot(d, d)
+        is_apart = square > zero  # the direction of coinciding points is undefined
+        length = math.sqrt(square)
+        inverse = select(is_apart, one / select(is_apart, length, one), zero * length)
+        e = scale3(inverse, d)
+        along = dot(e, rate)
+        rate_bias = dot(e, bias) + inverse * (dot(rate, rate) - along * along)
+        residual = length - parameter(model.parameters, at, PARAM_LENGTH, k)
+        store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e)
+        store_scales(rows, row, k, along, scale, speed)
+        return
+    for axis in range(3):
+        zero, one = d[0] - d[0], constant_like(dof, 1.0) + (d[0] - d[0])
+        e = (one if axis == 0 else zero, one if axis == 1 else zero, one if axis == 2 else zero)
+        store_pull(rows, row + axis, k, dot(e, d), dot(e, bias), r_a, r_b, e)
+        store_scales(rows, row + axis, k, dot(e, rate), scale, speed)
+
+
+@kernel
+def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
+    """Store a row whose unit multiplier is a force e on the point of body b, and -e on that of body a."""
+    opposite = (-e[0], -e[1], -e[2])
+    store_row(rows, row, k, residual, rate_bias, Force(cross(r_a, opposite), opposite), Force(cross(r_b, e), e))
+
+
+@kernel
+def align_axes(c, model, constraints, work, k):
+    """Compute the rows of the directions of a hinge or a weld, which follow those of its points."""
+    table, dof = constraints.tables.table, work.dof
+    kind, i, j, at = table[TABLE_KIND, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
+    if kind in (BALL, DISTANCE):
+        return
+    A = compose(load9(dof, i, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_A, k))
+    B = compose(load9(dof, j, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_B, k))
+    w_a, w_b = load3(dof, i, ROW_V, k), load3(dof, j, ROW_V, k)
+    one = constant_like(dof, 1.0)
+    row, rows = table[TABLE_ROW, c] + 3, constraints.rows
+    if kind == HINGE:
+        for axis in range(2):
+            residual, direction, bias = product_of_axes(column_of(A, axis), z_axis(B), w_a, w_b)
+            store_turn(rows, row + axis, k, residual, bias, direction, w_a, w_b)
+        return
+    half = constant_like(dof, 0.5)
+    for axis in range(3):
+        y, z = (axis + 1) % 3, (axis + 2) % 3
+        residual, direction, bias = product_of_axes(column_of(A, z), column_of(B, y), w_a, w_b)
+        other, other_direction, other_bias = product_of_axes(column_of(A, y), column_of(B, z), w_a, w_b)
+        turn = scale3(half * one, subtract3(direction, other_direction))
+        store_turn(rows, row + axis, k, half * (residual - other), half * (bias - other_bias), turn, w_a, w_b)
+
+
+@kernel
+def column_of(R, axis):
+    """Return one column of a rotation."""
+    if axis == 0:
+        return (R[0], R[3], R[6])
+    if axis == 1:
+        return (R[1], R[4], R[7])
+    return (R[2], R[5], R[8])
+
+
+@kernel
+def product_of_axes(x, y, w_a, w_b):
+    """Compute x . y for an axis x of body a and y of body b.
+
+    Its rate is (w_b - w_a) . (y x x). Returns x . y, y x x and the part of the second derivative without accelerations.
+    """
+    x_rate, y_rate = cross(w_a, x), cross(w_b, y)
+    both = dot(x_rate, y_rate)
+    bias = dot(cross(w_a, x_rate), y) + (both + both) + dot(x, cross(w_b, y_rate))
+    return dot(x, y), cross(y, x), bias
+
+
+@kernel
+def store_turn(rows, row, k, residual, rate_bias, e, w_a, w_b):
+    """Store a row whose unit multiplier is a moment e on body b, and -e on body a."""
+    zero = e[0] - e[0]
+    nothing = (zero, zero, zero)
+    opposite = (-e[0], -e[1], -e[2])
+    store_row(rows, row, k, residual, rate_bias, Force(opposite, nothing), Force(e, nothing))
+    rate = dot(e, subtract3(w_b, w_a))
+    store_scales(rows, row, k, rate, constant_like(rows, 1.0) + zero, size(w_a) + size(w_b))
+
+
+@kernel
+def couple(c, model, constraints, q, qd, k):
+    """Compute the row of a coupler, whose unit multiplier is a force 1 of joint b and -ratio of joint a."""
+    table, rows = constraints.tables.table, constraints.rows
+    i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
+    ratio, offset = parameter(model.parameters, at, PARAM_RATIO, k), parameter(model.parameters, at, PARAM_OFFSET, k)
+    q_a, q_b = q[model.coordinate[i], k], q[model.coordinate[j], k]
+    zero = q_b - q_b
+    no_force = Force((zero, zero, zero), (zero, zero, zero))
+    store_row(rows, row, k, q_b - ratio * q_a - offset, zero, no_force, no_force)
+    scale, speed = abs(q_b) + abs(ratio * q_a) + abs(offset), abs(qd[j, k]) + abs(ratio * qd[i, k])
+    store_scales(rows, row, k, qd[j, k] - ratio * qd[i, k], scale, speed)
+    rows[row, CON_MOTOR_A, k] = zero - ratio
+    rows[row, CON_MOTOR_B, k] = zero + constant_like(rows, 1.0)
+
+
+@kernel
+def row_acceleration(c, row, constraints, qdd, work, k):
+    """Compute the second derivative of a row of constraint c from the accelerations (reads A)."""
+    table, rows, dof = constraints.tables.table, constraints.rows, work.dof
+    i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
+    if table[TABLE_KIND, c] == COUPLER:
+        return rows[row, CON_MOTOR_A, k] * qdd[i, k] + rows[row, CON_MOTOR_B, k] * qdd[j, k]
+    on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
+    on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))
+    return on_a + on_b + rows[row, CON_BIAS, k]
+
+
+@kernel
+def constraint_jacobian(model, constraints, q, J, work, k):
+    """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros."""
+    table, paths = constraints.tables.table, constraints.tables.paths
+    for c in range(table.shape[1]):
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            row, output = table[TABLE_ROW, c] + r, table[TABLE_OUTPUT, c] + r
+            for side in range(2):
+                f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+                motor = constraints.rows[row, CON_MOTOR_A + side, k]
+                for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
+                    i = paths[0, step]
+                    axis = z_axis(load9(work.dof, i, ROW_R, k))
+                    advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
+                    J[output, i, k] = J[output, i, k] + joint_force(model.joint[i], axis, advance, f)
+                    if step == table[TABLE_PATH_A + side, c]:
+                        J[output, i, k] = J[output, i, k] + motor
+                    f = force_on_parent(i, f, model, work, k)
+
+
+@kernel
+def constraint_wrenches(model, constraints, wrenches, motors, k):
+    """Add the forces of all constraints: `wrenches` (n, 6, lanes) on dofs of bodies, `motors` (n, lanes) on joints.
+
+    A wrench is a force, then a moment about the joint origin of its dof, in world axes, as in `Loads`.
+    """
+    table, rows, n = constraints.tables.table, constraints.rows, model.parent.shape[0]
+    for c in range(table.shape[1]):
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            row = table[TABLE_ROW, c] + r
+            multiplier = rows[row, CON_MULTIPLIER, k]
+            for side in range(2):
+                i = table[TABLE_DOF_A + side, c]
+                if i < n:
+                    f = load_force(rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+                    for axis in range(3):
+                        wrenches[i, axis, k] = wrenches[i, axis, k] + multiplier * f.lin[axis]
+                        wrenches[i, 3 + axis, k] = wrenches[i, 3 + axis, k] + multiplier * f.ang[axis]
+                    motors[i, k] = motors[i, k] + multiplier * rows[row, CON_MOTOR_A + side, k]

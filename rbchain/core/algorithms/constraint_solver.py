@@ -1,0 +1,344 @@
+"""Multipliers of constraints: factor J M^-1 J^T, and solve for the forces that give the rows an acceleration.
+
+The articulated-body algorithm factors the mass matrix. Let w be what a unit multiplier of a row adds to u of each dof
+on the way from its bodies to the roots. Then
+
+    J M^-1 J^T = W D^-1 W^T,   M^-1 J^T lambda follows from u = W^T lambda by one outward sweep.
+
+Sources: Featherstone (2008), section 8.4; Rodriguez, Jain and Kreutz-Delgado (1991) for the factors of the inverse mass
+matrix. The rows are ordered so that constraints of neighbouring loops follow each other; the factorisation then fills
+only the envelope of the matrix (Jennings 1977, *Matrix Computation for Engineers and Scientists*, section 5.8).
+
+A row whose pivot is round-off depends on the rows before it. It gets the multiplier zero, which does not change the
+accelerations. `minimum_norm_multipliers` distributes the forces among dependent rows.
+"""
+
+import math
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import any_lane, constant_like, epsilon, select
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import motion_at_tip, power, scale_force, subtract_forces, z_axis
+from ..tree.constraint_layout import (
+    CON_DIAGONAL,
+    CON_FORCE_A,
+    CON_FORCE_B,
+    CON_GRAM_PIVOT,
+    CON_KEPT,
+    CON_MOTOR_A,
+    CON_MULTIPLIER,
+    CON_PIVOT,
+    CON_REST,
+    CON_ROOT,
+    CON_SOLUTION,
+    CON_TARGET,
+    ENVELOPE_FIRST,
+    ENVELOPE_OFFSET,
+    FLAG_CONDITION,
+    FLAG_DECIDES,
+    GRAM_FIRST,
+    GRAM_OFFSET,
+    TABLE_PATH_A,
+    TABLE_PATH_END_A,
+    TABLE_RESPONSE,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+    TABLE_SUPPORT,
+    TABLE_SUPPORT_COUNT,
+)
+from ..tree.joints import add_joint_motion, joint_force
+from ..tree.kinematics import force_on_parent
+from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_DINV, ROW_LEVER, ROW_R, ROW_U, parameter, remove_gravity
+
+# A pivot below this multiple of epsilon times the diagonal entry is round-off.
+DEPENDENT_ROW_FACTOR = 512.0
+
+
+@routine
+def factor_constraints(model, constraints, work, k):
+    """Compute the responses of all rows, and factor J M^-1 J^T = L E L^T. Reads R, LEVER, U and DINV.
+
+    FLAG_DECIDES says whether it decides anew which rows are independent.
+    """
+    for c in range(constraints.tables.table.shape[1]):
+        for side in range(2):
+            respond(c, side, model, constraints, work, k)
+    assemble_matrix(constraints, work, k)
+    factor_matrix(constraints, k)
+
+
+@kernel
+def respond(c, side, model, constraints, work, k):
+    """Add the responses of constraint c to its force on one body (side 0: a, 1: b).
+
+    u = motor + S . f,  f_parent = f - U u / D
+    """
+    table, paths, rows, passing = (
+        constraints.tables.table,
+        constraints.tables.paths,
+        constraints.rows,
+        constraints.passing,
+    )
+    first, end, count, width = (
+        table[TABLE_PATH_A + side, c],
+        table[TABLE_PATH_END_A + side, c],
+        table[TABLE_ROW_COUNT, c],
+        table[TABLE_SUPPORT_COUNT, c],
+    )
+    responses, at, row = constraints.responses, table[TABLE_RESPONSE, c], table[TABLE_ROW, c]
+    if side == 0:
+        for entry in range(at, at + count * width):
+            responses[entry, k] = constant_like(responses, 0.0)
+    for r in range(count):
+        f = load_force(rows, row + r, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+        store_spatial(passing, r, 0, k, f)
+    for step in range(first, end):
+        i, slot = paths[0, step], paths[1, step]
+        axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        U, Dinv = load_force(work.dof, i, ROW_U, k), work.dof[i, ROW_DINV, k]
+        for r in range(count):
+            f = load_force(passing, r, 0, k)
+            u = joint_force(model.joint[i], axis, advance, f)
+            if step == first:
+                u = u + rows[row + r, CON_MOTOR_A + side, k]
+            entry = at + r * width + slot
+            responses[entry, k] = responses[entry, k] + u
+            store_spatial(
+                passing, r, 0, k, force_on_parent(i, subtract_forces(f, scale_force(Dinv * u, U)), model, work, k)
+            )
+
+
+@kernel
+def assemble_matrix(constraints, work, k):
+    """Compute the lower triangle of J M^-1 J^T = W D^-1 W^T within its envelope."""
+    tables, matrix, responses = constraints.tables, constraints.matrix, constraints.responses
+    table, envelope, shared = tables.table, tables.envelope, tables.shared
+    for entry in range(matrix.shape[0]):
+        matrix[entry, k] = constant_like(matrix, 0.0)
+    for pair in range(tables.pairs.shape[1]):
+        c, d = tables.pairs[0, pair], tables.pairs[1, pair]
+        for i in range(table[TABLE_ROW_COUNT, c]):
+            row = table[TABLE_ROW, c] + i
+            at_c = table[TABLE_RESPONSE, c] + i * table[TABLE_SUPPORT_COUNT, c]
+            for j in range(i + 1 if c == d else table[TABLE_ROW_COUNT, d]):
+                at_d = table[TABLE_RESPONSE, d] + j * table[TABLE_SUPPORT_COUNT, d]
+                total = constant_like(matrix, 0.0) * matrix[0, k]
+                for s in range(tables.pairs[2, pair], tables.pairs[3, pair]):
+                    Dinv = work.dof[shared[2, s], ROW_DINV, k]
+                    total = total + responses[at_c + shared[0, s], k] * (Dinv * responses[at_d + shared[1, s], k])
+                matrix[envelope[ENVELOPE_OFFSET, row] + table[TABLE_ROW, d] + j, k] = total
+
+
+@kernel
+def factor_matrix(constraints, k):
+    """Factor J M^-1 J^T = L E L^T in place, with 1 / E in PIVOT: 0 for a dependent row."""
+    matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
+    zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
+    round_off = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix))
+    decides = constraints.flags[FLAG_DECIDES, k] > zero
+    smallest = one + zero * constraints.flags[FLAG_DECIDES, k]
+    for row in range(envelope.shape[1]):
+        diagonal = matrix[envelope[ENVELOPE_OFFSET, row] + row, k]
+        rows[row, CON_DIAGONAL, k] = diagonal
+        pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+        is_independent = pivot > round_off * diagonal
+        kept = select(decides, select(is_independent, one + (pivot - pivot), zero * pivot), rows[row, CON_KEPT, k])
+        rows[row, CON_KEPT, k] = kept
+        uses = (kept > zero) & (pivot > zero)
+        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot)
+        smallest = select(uses, min(smallest, pivot / select(uses, diagonal, one)), smallest)
+    constraints.flags[FLAG_CONDITION, k] = math.sqrt(smallest)
+
+
+@kernel
+def eliminate(row, matrix, first, offset, rows, pivots, k):
+    """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
+
+    Entry (row, column) of the matrix is in matrix[offset[row] + column], for the columns from first[row] on. Column
+    `pivots` of `rows` has the inverse pivots of the rows before.
+    """
+    at = offset[row]
+    for column in range(first[row], row):
+        total, before = matrix[at + column, k], offset[column]
+        for j in range(max(first[row], first[column]), column):
+            total = total - matrix[at + j, k] * matrix[before + j, k]
+        matrix[at + column, k] = total
+    pivot = matrix[at + row, k]
+    for column in range(first[row], row):
+        product = matrix[at + column, k]
+        factor = product * rows[column, pivots, k]
+        pivot = pivot - product * factor
+        matrix[at + column, k] = factor
+    return pivot
+
+
+@kernel
+def substitute(matrix, first, offset, rows, pivots, k):
+    """Solve L E L^T x = x for the column SOLUTION of `rows`, in place."""
+    m = rows.shape[0]
+    for row in range(m):
+        x = rows[row, CON_SOLUTION, k]
+        for column in range(first[row], row):
+            x = x - matrix[offset[row] + column, k] * rows[column, CON_SOLUTION, k]
+        rows[row, CON_SOLUTION, k] = x
+    for row in range(m):
+        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] * rows[row, pivots, k]
+    for row in range(m - 1, -1, -1):
+        x = rows[row, CON_SOLUTION, k]
+        for column in range(first[row], row):
+            rows[column, CON_SOLUTION, k] = rows[column, CON_SOLUTION, k] - matrix[offset[row] + column, k] * x
+
+
+@routine
+def solve_multipliers(constraints, work, k):
+    """Solve J M^-1 J^T lambda = TARGET for MULTIPLIER, with one step of iterative refinement; writes `joint_sums`."""
+    rows, envelope = constraints.rows, constraints.tables.envelope
+    for row in range(rows.shape[0]):
+        rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
+        rows[row, CON_MULTIPLIER, k] = constant_like(rows, 0.0)
+    for refinement in range(2):
+        if refinement == 1:
+            store_rest(constraints, work, k)
+        substitute(constraints.matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+        for row in range(rows.shape[0]):
+            rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
+        sum_responses(constraints, k)
+
+
+@kernel
+def sum_responses(constraints, k):
+    """Compute joint_sums = W^T MULTIPLIER."""
+    tables, sums = constraints.tables, constraints.joint_sums
+    table = tables.table
+    for i in range(sums.shape[0]):
+        sums[i, k] = constant_like(sums, 0.0)
+    for c in range(table.shape[1]):
+        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            multiplier, at = (
+                constraints.rows[table[TABLE_ROW, c] + r, CON_MULTIPLIER, k],
+                table[TABLE_RESPONSE, c] + r * width,
+            )
+            for slot in range(width):
+                i = tables.support[first + slot]
+                sums[i, k] = sums[i, k] + multiplier * constraints.responses[at + slot, k]
+
+
+@kernel
+def store_rest(constraints, work, k):
+    """Compute SOLUTION = TARGET - W D^-1 joint_sums, the right-hand side that is left."""
+    tables, sums, rows = constraints.tables, constraints.joint_sums, constraints.rows
+    table = tables.table
+    for c in range(table.shape[1]):
+        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            row, at = table[TABLE_ROW, c] + r, table[TABLE_RESPONSE, c] + r * width
+            rest = rows[row, CON_TARGET, k]
+            for slot in range(width):
+                i = tables.support[first + slot]
+                rest = rest - constraints.responses[at + slot, k] * (work.dof[i, ROW_DINV, k] * sums[i, k])
+            rows[row, CON_SOLUTION, k] = rest
+
+
+@routine
+def respond_to_multipliers(model, constraints, work, k):
+    """Compute changes = M^-1 J^T lambda from joint_sums, by an outward sweep. Reads R, LEVER, U and DINV; writes A."""
+    dof, changes = work.dof, constraints.changes
+    remove_gravity(model, work, k)
+    for i in range(model.parent.shape[0]):
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+        change = dof[i, ROW_DINV, k] * (constraints.joint_sums[i, k] - power(load_force(dof, i, ROW_U, k), a))
+        changes[i, k] = change
+        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
+
+
+@routine
+def minimum_norm_multipliers(constraints, work, k):
+    """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows.
+
+    With A = B B^T, where B has one column for each independent row, A^+ = B (B^T B)^-1 (B^T B)^-1 B^T. Source: Courrieu
+    (2005), "Fast computation of Moore-Penrose inverse matrices", eq. 2.
+    """
+    rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    independent = rows[0, CON_KEPT, k]
+    for row in range(rows.shape[0]):
+        independent = min(independent, rows[row, CON_KEPT, k])
+    if not any_lane(independent < one):
+        return
+    store_roots(constraints, k)
+    for row in range(rows.shape[0]):
+        rows[row, CON_REST, k] = rows[row, CON_MULTIPLIER, k]
+        rows[row, CON_MULTIPLIER, k] = zero * independent
+        rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
+    for row in range(rows.shape[0]):
+        for column in range(envelope[GRAM_FIRST, row], row + 1):
+            gram[envelope[GRAM_OFFSET, row] + column, k] = product_of_columns(constraints, row, column, k)
+    for row in range(rows.shape[0]):
+        pivot = eliminate(row, gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
+        rows[row, CON_GRAM_PIVOT, k] = one / pivot
+    for refinement in range(2):
+        if refinement == 1:
+            store_rest(constraints, work, k)
+        multiply_by_factor(constraints, True, k)
+        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
+        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
+        multiply_by_factor(constraints, False, k)
+        for row in range(rows.shape[0]):
+            rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
+        sum_responses(constraints, k)
+    for row in range(rows.shape[0]):
+        rows[row, CON_MULTIPLIER, k] = select(independent < one, rows[row, CON_MULTIPLIER, k], rows[row, CON_REST, k])
+    sum_responses(constraints, k)
+
+
+@kernel
+def store_roots(constraints, k):
+    """Compute the roots of the pivots, the diagonal of B; 0 for dependent rows."""
+    rows = constraints.rows
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    for row in range(rows.shape[0]):
+        inverse = rows[row, CON_PIVOT, k]
+        uses = inverse > zero
+        rows[row, CON_ROOT, k] = select(uses, one / math.sqrt(select(uses, inverse, one)), zero * inverse)
+
+
+@kernel
+def factor_entry(constraints, row, column, k):
+    """Return entry (row, column) of B = L sqrt(E)."""
+    root = constraints.rows[column, CON_ROOT, k]
+    if row == column:
+        return root
+    return root * constraints.matrix[constraints.tables.envelope[ENVELOPE_OFFSET, row] + column, k]
+
+
+@kernel
+def product_of_columns(constraints, i, j, k):
+    """Return entry (i, j) of B^T B; that of a dependent row is 1 on the diagonal."""
+    envelope, m = constraints.tables.envelope, constraints.rows.shape[0]
+    zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
+    total = zero * constraints.rows[i, CON_PIVOT, k]
+    for row in range(i, m):
+        if envelope[ENVELOPE_FIRST, row] <= j:
+            total = total + factor_entry(constraints, row, i, k) * factor_entry(constraints, row, j, k)
+    if i == j:
+        total = select(constraints.rows[i, CON_PIVOT, k] > zero, total, one + total)
+    return total
+
+
+@kernel
+def multiply_by_factor(constraints, transposed, k):
+    """Replace SOLUTION by B SOLUTION, or by B^T SOLUTION."""
+    rows, first = constraints.rows, constraints.tables.envelope[ENVELOPE_FIRST]
+    m = rows.shape[0]
+    for step in range(m):
+        target = step if transposed else m - 1 - step
+        total = constant_like(rows, 0.0) * rows[0, CON_SOLUTION, k]
+        for other in range(target if transposed else first[target], m if transposed else target + 1):
+            if transposed:
+                if first[other] <= target:
+                    total = total + factor_entry(constraints, other, target, k) * rows[other, CON_SOLUTION, k]
+            else:
+                total = total + factor_entry(constraints, target, other, k) * rows[other, CON_SOLUTION, k]
+        rows[target, CON_SOLUTION, k] = total

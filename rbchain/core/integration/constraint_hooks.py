@@ -1,0 +1,94 @@
+"""The constraints of a closed chain in the integrators: dynamics, and the projection at the end of each step.
+
+Each function has two forms, for closed and for open chains, of which `choose` selects one at compile time.
+"""
+
+from ..algorithms import constrained_dynamics
+from ..algorithms.aba import forward_dynamics
+from ..algorithms.hybrid import hybrid_dynamics
+from ..simd.jit import choose, is_given, kernel
+from ..simd.lanes import constant_like
+from ..tree.constraint_layout import FLAG_OPEN
+
+
+def has_constraints(block, *_):
+    """Whether a block, or the Numba type of a block, has constraints."""
+    return is_given(block, "constraints")
+
+
+@kernel
+def forward_dynamics_of_closed_chain(block, q, qd, qdd, k):
+    """Compute qdd of a closed chain."""
+    constrained_dynamics.constrained_forward_dynamics(
+        block.model, block.constraints, q, qd, block.loads, qdd, block.work, k
+    )
+
+
+@kernel
+def forward_dynamics_of_open_chain(block, q, qd, qdd, k):
+    """Compute qdd of an open chain."""
+    forward_dynamics(block.model, q, qd, block.loads, qdd, block.work, k)
+
+
+# Compute the accelerations qdd in the state (q, qd) under the loads of the block.
+forward_dynamics_of_block = choose(has_constraints, forward_dynamics_of_closed_chain, forward_dynamics_of_open_chain)
+
+
+@kernel
+def hybrid_dynamics_of_closed_chain(block, q, qd, qdd, prescribed, k):
+    """Compute qdd and tau of a closed chain."""
+    constrained_dynamics.constrained_hybrid_dynamics(
+        block.model, block.constraints, q, qd, block.loads, qdd, prescribed, block.work, k
+    )
+
+
+@kernel
+def hybrid_dynamics_of_open_chain(block, q, qd, qdd, prescribed, k):
+    """Compute qdd and tau of an open chain."""
+    hybrid_dynamics(block.model, q, qd, block.loads, qdd, prescribed, block.work, k)
+
+
+# Compute the accelerations that are not prescribed, and the forces of the dofs whose acceleration is.
+hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_chain, hybrid_dynamics_of_open_chain)
+
+
+@kernel
+def set_rank_decision(block, decides):
+    """Set whether the next evaluations decide which rows are independent."""
+    constrained_dynamics.decide_rank(block.constraints, decides)
+
+
+# Set whether the next evaluations decide which rows of the constraints are independent. They decide in states that
+# satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
+decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides: None)
+
+
+@kernel
+def project_end_of_step(block, y, active, k):
+    """Project the end y of a step in the lanes in which `active` is positive."""
+    nq = block.q.shape[0]
+    q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
+    constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
+
+
+@kernel
+def remove_normal_error(block, y_new, change, k):
+    """Remove the part of the error of a step that the projection corrects."""
+    nq = block.q.shape[0]
+    end = nq + block.qd.shape[0]
+    constrained_dynamics.remove_normal_part(
+        block.model, block.constraints, y_new[:nq], change[:nq], change[nq:end], block.work, k
+    )
+
+
+# Reduce the error of a step to its part along the constraints, which no projection corrects. Near singular positions,
+# round-off dominates the other part.
+reduce_error = choose(has_constraints, remove_normal_error, lambda block, y_new, change, k: None)
+
+
+# Whether the state of a lane could not be projected onto the constraints.
+has_open_loops = choose(
+    has_constraints,
+    lambda block, lane: block.constraints.flags[FLAG_OPEN, lane] > constant_like(block.q, 0.0),
+    lambda block, lane: False,
+)

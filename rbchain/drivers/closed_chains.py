@@ -1,0 +1,209 @@
+"""Drivers of closed chains, which copy states into lanes and results out, as in `dynamics`.
+
+`tables` are the ConstraintTables of the mechanism, m is the number of rows of all constraints. The other arguments are
+those of `dynamics`.
+"""
+
+from ..core.algorithms import aba, constrained_dynamics, constraint_rows, constraint_solver
+from ..core.simd.jit import driver, kernel
+from ..core.simd.lane_memory import all_lanes, lane_width
+from ..core.simd.lanes import constant_like
+from ..core.tree.constraint_layout import (
+    CON_MULTIPLIER,
+    CON_RATE,
+    CON_RESIDUAL,
+    FLAG_ERROR,
+    MEMORY_SIZE,
+    TABLE_OUTPUT,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+    constraints_in,
+)
+from ..core.tree.layout import TOPOLOGY_BODY, set_sample_parameters
+from .blocks import block_for, body_count, pack, pack_wrenches, unpack
+from .single_states import can_compute
+
+
+@kernel
+def constraints_of(block, tables, results):
+    """Create the Constraints in the rows of a block, after those of the results; each factorisation decides ranks."""
+    constraints = constraints_in(block.rows, results, tables, block.qd.shape[0])
+    constrained_dynamics.decide_rank(constraints, True)
+    return constraints
+
+
+@kernel
+def memory_rows(tables):
+    """Return how many rows of working memory the constraints need."""
+    return tables.sizes[MEMORY_SIZE]
+
+
+@driver
+def forward_dynamics(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, qdd, first, last):
+    """Compute joint accelerations `qdd` (n) of a closed chain from joint forces."""
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
+    k = all_lanes(q)
+    block = block_for(memory, topology, parameters, wrenches, memory_rows(tables), q)
+    constraints = constraints_of(block, tables, 0)
+    for start in range(first, last, lane_width(q)):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
+        pack_wrenches(wrenches, start, last, block.loads.wrenches)
+        constrained_dynamics.constrained_forward_dynamics(
+            block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
+        )
+        aba.propagate_nan(block.qdd, k)
+        unpack(block.qdd, qdd, start, last)
+    return True
+
+
+@driver
+def constraint_forces(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, multipliers, first, last):
+    """Compute the multipliers (m) of all rows; those of dependent rows have the minimum norm."""
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
+    m, k = tables.envelope.shape[1], all_lanes(q)
+    block = block_for(memory, topology, parameters, wrenches, m + memory_rows(tables), q)
+    constraints, found = constraints_of(block, tables, m), block.rows[:m]
+    for start in range(first, last, lane_width(q)):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
+        pack_wrenches(wrenches, start, last, block.loads.wrenches)
+        constrained_dynamics.constrained_forward_dynamics(
+            block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
+        )
+        constraint_solver.minimum_norm_multipliers(constraints, block.work, k)
+        store_in_order(constraints, CON_MULTIPLIER, found, k)
+        aba.propagate_nan(found, k)
+        unpack(found, multipliers, start, last)
+    return True
+
+
+@kernel
+def store_in_order(constraints, column, found, k):
+    """Copy one column of the rows to `found` (m, lanes), in the order of the interface."""
+    table = constraints.tables.table
+    for c in range(table.shape[1]):
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            found[table[TABLE_OUTPUT, c] + r, k] = constraints.rows[table[TABLE_ROW, c] + r, column, k]
+
+
+@driver
+def constraint_residual(memory, topology, parameters, variation, tables, q, qd, residuals, first, last):
+    """Compute the residuals of all rows and their rates, `residuals` (2, m)."""
+    if not can_compute(topology, first, (q, qd)):
+        return False
+    m, k = tables.envelope.shape[1], all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 2 * m + memory_rows(tables), q)
+    constraints = constraints_of(block, tables, 2 * m)
+    for start in range(first, last, lane_width(q)):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
+        store_in_order(constraints, CON_RESIDUAL, block.rows[:m], k)
+        store_in_order(constraints, CON_RATE, block.rows[m : 2 * m], k)
+        unpack(block.rows[: 2 * m], residuals, start, last)
+    return True
+
+
+@driver
+def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, first, last):
+    """Compute the Jacobian `J` (m, n) of the residuals with respect to a change of q along the tangent space."""
+    if not can_compute(topology, first, (q,)):
+        return False
+    n, m, width, k = topology.shape[1], tables.envelope.shape[1], lane_width(q), all_lanes(q)
+    block = block_for(memory, topology, parameters, None, m * n + memory_rows(tables), q)
+    constraints, found = constraints_of(block, tables, m * n), block.rows[: m * n].reshape(m, n, width)
+    for i in range(n):
+        block.qd[i, k] = constant_like(block.qd, 0.0)
+    for start in range(first, last, width):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        for row in range(m * n):
+            block.rows[row, k] = constant_like(block.rows, 0.0)
+        constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
+        constraint_rows.constraint_jacobian(block.model, constraints, block.q, found, block.work, k)
+        unpack(block.rows[: m * n], J, start, last)
+    return True
+
+
+@driver
+def constraint_wrenches(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, forces, first, last):
+    """Compute the forces of all constraints: `forces` (6 bodies + n), wrenches on bodies, then joint forces.
+
+    A wrench is a force, then a moment about the body's origin, in world axes.
+    """
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
+    n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
+    size = 6 * bodies + n
+    block = block_for(memory, topology, parameters, wrenches, size + 6 * n + memory_rows(tables), q)
+    constraints = constraints_of(block, tables, size + 6 * n)
+    found = block.rows[size : size + 6 * n].reshape(n, 6, width)
+    for start in range(first, last, width):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
+        pack_wrenches(wrenches, start, last, block.loads.wrenches)
+        constrained_dynamics.constrained_forward_dynamics(
+            block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
+        )
+        constraint_solver.minimum_norm_multipliers(constraints, block.work, k)
+        for row in range(size + 6 * n):
+            block.rows[row, k] = constant_like(block.rows, 0.0)
+        constraint_rows.constraint_wrenches(block.model, constraints, found, block.rows[6 * bodies : size], k)
+        for i in range(n):
+            b = topology[TOPOLOGY_BODY, i]
+            if b >= 0:
+                for row in range(6):
+                    block.rows[6 * b + row, k] = found[i, row, k]
+        aba.propagate_nan(block.rows[:size], k)
+        unpack(block.rows[:size], forces, start, last)
+    return True
+
+
+@driver
+def closed_states(memory, topology, parameters, variation, tables, q, qd, held, states, first, last):
+    """Project states onto the constraints.
+
+    `states` (nq + n + 2) are q, qd and the largest residuals before and after, relative to the scale of round-off.
+    Dofs in which `held` (n) is 1 keep their position and velocity.
+    """
+    if not can_compute(topology, first, (q, qd, held)):
+        return False
+    nq, n, k = q.shape[q.ndim - 1], topology.shape[1], all_lanes(q)
+    size = nq + n + 2
+    block = block_for(memory, topology, parameters, None, size + n + memory_rows(tables), q)
+    constraints, held_rows = constraints_of(block, tables, size + n), block.rows[size : size + n]
+    for start in range(first, last, lane_width(q)):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(held, start, last, held_rows, k)
+        for i in range(n):
+            block.qdd[i, k] = constant_like(block.qdd, 0.0)
+            block.loads.tau[i, k] = constant_like(block.qdd, 0.0)
+        one = constant_like(block.q, 1.0) + (block.q[0, k] - block.q[0, k])
+        for stage in range(2):  # whether rates depend on each other is known only for closed positions
+            constrained_dynamics.constrained_hybrid_dynamics(
+                block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k
+            )
+            if stage == 0:
+                block.rows[nq + n, k] = constrained_dynamics.largest_error(constraints, True, k)
+            constrained_dynamics.project_state(
+                block.model, constraints, block.q, block.qd, block.work, one, stage == 1, k
+            )
+        for j in range(nq):
+            block.rows[j, k] = block.q[j, k]
+        for j in range(n):
+            block.rows[nq + j, k] = block.qd[j, k]
+        block.rows[nq + n + 1, k] = constraints.flags[FLAG_ERROR, k]
+        unpack(block.rows[:size], states, start, last)
+    return True

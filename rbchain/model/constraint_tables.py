@@ -1,0 +1,150 @@
+"""Conversion of the constraints of a Description to the tables and parameters of `core.tree.constraint_layout`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.tree import constraint_layout as layout
+from ..core.tree.constraint_layout import ConstraintTables
+from ..core.tree.layout import TOPOLOGY_PARENT
+from .description import Description
+from .joint import axes_along
+from .topology import dofs_of, topology_of
+
+KIND_CODES = {
+    "ball": layout.BALL,
+    "hinge": layout.HINGE,
+    "weld": layout.WELD,
+    "distance": layout.DISTANCE,
+    "coupler": layout.COUPLER,
+}
+#: Fewer constraints than this have no better order.
+MIN_TO_ORDER = 3
+
+
+def row_counts_of(description: Description) -> np.ndarray:
+    """Return the number of rows of each constraint, in the order of the description."""
+    return np.array([layout.ROW_COUNTS[KIND_CODES[place.kind]] for place in description.constraints], int)
+
+
+def tables_of(description: Description) -> ConstraintTables:
+    """Return the tables of the constraints of a description that has at least one."""
+    dofs, parent = dofs_of(description), topology_of(description)[TOPOLOGY_PARENT]
+    n = parent.size
+    places = description.constraints
+    ends = [[n if body < 0 else int(dofs.last[body]) for body in (place.body_a, place.body_b)] for place in places]
+    ways = [[_way_to_root(dof, parent) for dof in pair] for pair in ends]
+    # in the order of the inward sweep, so that the dofs of one path are in the order of the slots
+    supports = [sorted(set(a) | set(b), reverse=True) for a, b in ways]
+    order = _order(supports)
+    outputs = np.concatenate([[0], np.cumsum(row_counts_of(description))])
+    table = np.zeros((layout.TABLE_ROWS, len(places)), np.int64)
+    support: list[int] = []
+    paths: list[tuple[int, int]] = []
+    row = response = 0
+    for column, c in enumerate(order):
+        place, own_support, count = places[c], supports[c], int(outputs[c + 1] - outputs[c])
+        table[layout.TABLE_KIND, column] = KIND_CODES[place.kind]
+        table[layout.TABLE_DOF_A, column], table[layout.TABLE_DOF_B, column] = ends[c]
+        table[layout.TABLE_ROW, column], table[layout.TABLE_ROW_COUNT, column] = row, count
+        table[layout.TABLE_OUTPUT, column], table[layout.TABLE_PARAMETERS, column] = outputs[c], n + 1 + c
+        table[layout.TABLE_SUPPORT, column], table[layout.TABLE_SUPPORT_COUNT, column] = len(support), len(own_support)
+        table[layout.TABLE_RESPONSE, column] = response
+        common = set(ways[c][0]) & set(ways[c][1])
+        for side in range(2):
+            way = ways[c][side]
+            table[layout.TABLE_PATH_A + side, column] = len(paths)
+            table[layout.TABLE_OWN_END_A + side, column] = len(paths) + sum(dof not in common for dof in way)
+            paths += [(dof, own_support.index(dof)) for dof in way]
+            table[layout.TABLE_PATH_END_A + side, column] = len(paths)
+        support += own_support
+        row, response = row + count, response + count * len(own_support)
+    pairs, shared = _shared_dofs([supports[c] for c in order])
+    envelope, matrix_size, gram_size = _envelope(table, pairs, row)
+    memory = (
+        *(row * layout.CON_ROWS, response, matrix_size, gram_size, 6 * layout.MAX_ROW_COUNT, 4 * n, layout.FLAG_ROWS),
+    )
+    return ConstraintTables(
+        table,
+        np.array(support, np.int64),
+        np.array(paths, np.int64).reshape(-1, 2).T.copy(),
+        np.array(pairs, np.int64).reshape(-1, 4).T.copy(),
+        np.array(shared, np.int64).reshape(-1, 3).T.copy(),
+        envelope,
+        np.array([response, matrix_size, gram_size, sum(memory)], np.int64),
+    )
+
+
+def _way_to_root(dof: int, parent: np.ndarray) -> list[int]:
+    """Return a dof and its ancestors; none for the world."""
+    found = []
+    while dof < parent.size:
+        found.append(dof)
+        dof = int(parent[dof])
+    return found
+
+
+def _order(supports: list[list[int]]) -> list[int]:
+    """Return the order of the constraints that puts those with common dofs next to each other (Cuthill-McKee)."""
+    count = len(supports)
+    if count < MIN_TO_ORDER:
+        return list(range(count))
+    from scipy.sparse import csr_array  # slow to import, and few models need it
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    sets = [set(support) for support in supports]
+    overlaps = np.array([[bool(a & b) for a in sets] for b in sets])
+    return [int(c) for c in reverse_cuthill_mckee(csr_array(overlaps), symmetric_mode=True)]
+
+
+def _shared_dofs(supports: list[list[int]]) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int, int]]]:
+    """Return the pairs of constraints with common dofs, and their slots in both supports."""
+    slots = [{dof: slot for slot, dof in enumerate(support)} for support in supports]
+    pairs, shared = [], []
+    for c, of_c in enumerate(slots):
+        for d, of_d in enumerate(slots[: c + 1]):
+            first = len(shared)
+            shared += [(slot, of_d[dof], dof) for dof, slot in of_c.items() if dof in of_d]
+            if len(shared) > first:
+                pairs.append((c, d, first, len(shared)))
+    return pairs, shared
+
+
+def _envelope(table: np.ndarray, pairs: list[tuple[int, int, int, int]], m: int) -> tuple[np.ndarray, int, int]:
+    """Return the envelope of both matrices (4, m), and their numbers of entries."""
+    first = np.arange(m)
+    rows, counts = table[layout.TABLE_ROW], table[layout.TABLE_ROW_COUNT]
+    for c, d, *_ in pairs:
+        own = slice(rows[c], rows[c] + counts[c])
+        first[own] = np.minimum(first[own], rows[d])
+    # columns i and j of the factor overlap if a row from i on starts at or before j
+    reach = np.array([first[row:][first[row:] <= row].min() for row in range(m)])
+    envelope, sizes = np.zeros((4, m), np.int64), []
+    for at, starts in ((layout.ENVELOPE_FIRST, first), (layout.GRAM_FIRST, reach)):
+        lengths = np.arange(m) - starts + 1
+        envelope[at] = starts
+        envelope[at + 1] = np.concatenate([[0], np.cumsum(lengths)[:-1]]) - starts
+        sizes.append(int(lengths.sum()))
+    return envelope, sizes[0], sizes[1]
+
+
+def constraint_parameters(description: Description) -> np.ndarray:
+    """Return the parameters of the constraints (..., constraints, CONSTRAINT_PARAMETERS)."""
+    d, dofs = description, dofs_of(description)
+    axis = np.where(dofs.in_quaternion_joint[:, None], [0.0, 0.0, 1.0], d.axis)
+    back = np.swapaxes(axes_along(axis), -1, -2)
+    world = np.broadcast_to(np.eye(3), (*back.shape[:-3], 1, 3, 3))
+    of_bodies = np.concatenate([back[..., dofs.last, :, :], world], -3)
+    columns = []
+    for point, axes, bodies in (
+        (d.constraint_point_a, d.constraint_axes_a, [place.body_a for place in d.constraints]),
+        (d.constraint_point_b, d.constraint_axes_b, [place.body_b for place in d.constraints]),
+    ):
+        turn = of_bodies[..., bodies, :, :]
+        turned = turn @ axes
+        columns += [(turn @ point[..., None])[..., 0], turned.reshape(*turned.shape[:-2], 9)]
+    point_a, axes_a, point_b, axes_b = columns
+    scalars = [x[..., None] for x in (d.constraint_length, d.constraint_ratio, d.constraint_offset)]
+    parts = [point_a, point_b, axes_a, axes_b, *scalars]
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
+    return np.concatenate([np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts], -1)

@@ -1,0 +1,138 @@
+"""States of closed chains in a simulation: initial states are checked, and saved states projected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .core.integration import drives as drive_codes
+from .core.tree import layout
+from .drivers import closed_chains
+from .drivers.trajectories import Actions
+from .errors import StateError
+
+if TYPE_CHECKING:
+    from .chain import Model
+    from .kernel_model import KernelModel
+
+#: Largest residual of an initial state, relative to the sum of the absolute values whose difference it is. Residuals of
+#: positions and rates up to this one are removed without a message.
+LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
+
+
+def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
+    """Whether a drive prescribes the motion of each degree of freedom (nv,)."""
+    if actions is None:
+        return np.zeros(nv, bool)
+    return np.isin(actions.shared.drives[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS)
+
+
+def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
+    """Refuse drives that compute the forces of an open chain."""
+    if actions is None:
+        return
+    for setting, drive in (
+        (layout.SETTING_COMPUTES, "ComputedTorque"),
+        (layout.SETTING_COMPENSATES, "gravity_compensation"),
+    ):
+        if actions.settings[setting] == 1:
+            raise StateError(
+                f"{drive} does not support closed chains, because it computes the forces of the open chain; expected "
+                "other drives. Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
+            )
+
+
+def closed_initial_states(
+    model: Model, held: np.ndarray, states: list[np.ndarray]
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return initial states without the round-off of their residuals.
+
+    Parameters
+    ----------
+    model : Model
+    held : (nv,) array of bool
+        Degrees of freedom whose motion is prescribed.
+    states : list of two arrays
+        q (..., nq) and qd (..., nv).
+
+    Returns
+    -------
+    states : list of two arrays
+    not_assembled : (samples,) array of bool
+        The samples that do not satisfy the constraints. Their states are NaN.
+
+    Raises
+    ------
+    StateError
+        If a single state does not satisfy the constraints.
+    """
+    q, qd = states
+    found = _projected(model.kernel_model, q, qd, np.broadcast_to(held, qd.shape).astype(q.dtype))
+    nq, nv = model.nq, model.nv
+    before, after = found[..., nq + nv], found[..., nq + nv + 1]
+    largest = LARGEST_RESIDUAL[q.dtype.name]
+    failed = ~((before <= largest) & (after <= largest)) | model.is_turned_over(q)
+    if not q.shape[:-1] and failed:
+        raise StateError(_message(model, q, qd))
+    closed = np.where(failed[..., None], np.nan, found).astype(q.dtype)
+    return [
+        np.ascontiguousarray(closed[..., :nq]),
+        np.ascontiguousarray(closed[..., nq : nq + nv]),
+    ], failed.reshape(-1)
+
+
+def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
+    """Say which constraint an initial state violates most."""
+    residual, rate = np.abs(model.constraint_residual(q)), np.abs(model.constraint_jacobian(q) @ qd)
+    names = model.constraint_names_of_rows
+    if residual.max() > 0.1 * rate.max():
+        row = int(np.argmax(residual))
+        return (
+            f"q0 does not satisfy the constraints: the residual of {names[row]!r} is {residual[row]:.2e}; expected 0 "
+            "up to round-off. Use model.assemble(q0)"
+        )
+    row = int(np.argmax(rate))
+    return (
+        f"qd0 does not satisfy the constraints: the residual of {names[row]!r} changes at a rate of {rate[row]:.2e}; "
+        "expected 0 up to round-off. Use model.assemble_velocities(q0, qd0)"
+    )
+
+
+def close_saved_states(
+    model: Model, actions: Actions | None, saved: tuple[np.ndarray, np.ndarray], end_states: np.ndarray
+) -> None:
+    """Project saved states onto the constraints, in place: between steps, they are interpolated.
+
+    `saved` are q (samples, times, nq) and qd (samples, times, nv), `end_states` (samples, rows) the last states.
+    """
+    nq, nv, held = model.nq, model.nv, held_dofs(actions, model.nv)
+    q, qd = saved
+    groups = [(q, qd), (end_states[:, None, :nq], end_states[:, None, nq : nq + nv])]
+    if actions is not None:
+        events = actions.records.states
+        flat = events.reshape(events.shape[0], -1, events.shape[-1])
+        groups.append((flat[..., :nq], flat[..., nq : nq + nv]))
+    for positions, velocities in groups:
+        if positions.size:
+            found = _of_each_sample(model, positions, velocities, held)
+            positions[...], velocities[...] = found[..., :nq], found[..., nq : nq + nv]
+
+
+def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Project several states (samples, m, ...) of each sample."""
+    shape = (*model.batch_shape, *q.shape[1:-1]) if model.batch_shape else q.shape[:-1]
+    states = [np.ascontiguousarray(x).reshape(*shape, x.shape[-1]) for x in (q, qd)]
+    found = _projected(model.kernel_model, *states, np.broadcast_to(held, states[1].shape).astype(q.dtype))
+    return found.reshape(*q.shape[:-1], found.shape[-1])
+
+
+def _projected(model: KernelModel, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Project states: (..., nq + nv + 2), with the relative residuals before and after as the last entries."""
+    return model.compute(
+        closed_chains.closed_states,
+        (model.nq + model.nv + 2,),
+        ("q", "qd", "held"),
+        (q, qd, held),
+        given=(model.constraint_tables,),
+    )
