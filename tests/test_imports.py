@@ -17,6 +17,8 @@ USES = {
     "import rbchain": (),
     "import rbchain as rb; rb.Model.serial_chain(2).inverse_dynamics([0, 0], [0, 0], [0, 0])": ("numba", "scipy"),
     "import rbchain as rb; rb.ModelBuilder(); rb.Signal.constant(1.0)": ("numba", "scipy"),
+    "import rbchain.cli; rbchain.cli._parser()": (),
+    "import rbchain.study.report": ("xarray", "pandas", "dask"),
 }
 
 

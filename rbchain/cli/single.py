@@ -12,14 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from .. import Free, Status, load
+from ..errors import Status
 from ..progress import progress
-from ..trajectory import Trajectory
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .view import add_view
 
 if TYPE_CHECKING:
     from ..chain import Model
+    from ..trajectory import Trajectory
 
 SAMPLES_PER_PIECE = 1000
 
@@ -82,12 +82,16 @@ def add_single(commands: Any) -> None:
 
 
 def _model(options: argparse.Namespace) -> Model:
+    from .. import Free, load
+
     base = Free() if options.free_base else None
     return load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia)
 
 
 def _simulate(options: argparse.Namespace, model: Model, console: Console) -> int:
     """Simulate the batch in pieces, so that the progress bar advances, then save and report."""
+    from ..trajectory import Trajectory
+
     settings = _settings(options)
     out = writable(options.out)
     q0, qd0 = _random_states(options, model)

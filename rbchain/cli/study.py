@@ -234,7 +234,7 @@ def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """Print the effects of the dispersions, and the number of finished samples."""
     from ..study.opening import open_finished
-    from ..study.outputs import NOT_RUN, has_failed
+    from ..study.outcomes import NOT_RUN, has_failed
 
     results, samples = open_finished(folder)
     _print_effects(console, json.loads(results.attrs["effects"]))

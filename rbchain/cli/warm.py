@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 
-from ..core.simd.levels import LEVEL, levels_of_architecture
 from .output import EXIT_OK, help_texts
 
 
@@ -20,7 +19,6 @@ def add_warm(commands: Any) -> None:
         "rbchain warm",
         "rbchain warm examples/landing.toml --for x86-64-v3 --for x86-64-v4",
     )
-    levels = levels_of_architecture()
     warm = commands.add_parser("warm", help=summary, **texts)
     warm.add_argument(
         "file",
@@ -32,9 +30,8 @@ def add_warm(commands: Any) -> None:
         "--for",
         dest="levels",
         action="append",
-        choices=levels,
         metavar="LEVEL",
-        help=f"processor level to compile for, one of {', '.join(levels)}; repeat it for several (default: {LEVEL})",
+        help="processor level to compile for, such as x86-64-v3; repeat it for several (default: of this one)",
     )
     warm.add_argument("--processes", type=int, help="number of compiling processes (default: one for each core)")
     warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to continue")
@@ -42,8 +39,14 @@ def add_warm(commands: Any) -> None:
 
 def _signatures(options: argparse.Namespace) -> Any:
     """Return the signatures of the drivers to compile."""
+    from ..core.simd.levels import levels_of_architecture
+
     if options.processes is not None and options.processes < 1:
         raise ValueError(f"--processes is {options.processes}; expected a whole number of at least 1")
+    known = levels_of_architecture()
+    for level in options.levels or ():
+        if level not in known:
+            raise ValueError(f"--for is {level}; expected one of {', '.join(known)}")
     if options.file is None:
         from ..precompile.calls import call_everything
         from ..precompile.signatures import signatures_of
@@ -56,6 +59,7 @@ def _signatures(options: argparse.Namespace) -> Any:
 
 
 def _warm(options: argparse.Namespace, signatures: Any, console: Console) -> int:
+    from ..core.simd.levels import LEVEL
     from ..precompile.parallel import compile_signatures
     from ..progress import progress
 

@@ -1,59 +1,22 @@
-"""Monte Carlo studies: reproducible and resumable, on one machine or on a cluster."""
+"""Monte Carlo studies: reproducible and resumable, on one machine or on a cluster.
 
-from typing import TYPE_CHECKING, Never
+`__init__.pyi` lists the public names. Each is imported when it is first used: a report needs neither Numba nor SciPy.
+"""
+
+from typing import Any
+
+import lazy_loader
 
 from ..misspelt import no_attribute
 
-try:
-    from .description import Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
-    from .designs import Factorial, LatinHypercube, Random, Sobol, Table
-    from .distributions import (
-        Discrete,
-        LogNormal,
-        MultivariateNormal,
-        Normal,
-        Scipy,
-        Triangular,
-        TruncatedNormal,
-        Uniform,
-    )
-    from .measures import Measure
-    from .opening import open_dataset
-    from .pictures import Results
-    from .study import Study, run_study
-except ModuleNotFoundError as error:
-    message = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
-    raise ImportError(message) from None
-
-__all__ = [
-    "Correlation",
-    "Discrete",
-    "Dispersion",
-    "Factorial",
-    "LatinHypercube",
-    "LogNormal",
-    "Measure",
-    "ModelSource",
-    "MultivariateNormal",
-    "Normal",
-    "Outputs",
-    "Random",
-    "Results",
-    "Scipy",
-    "Simulation",
-    "Sobol",
-    "StopWhen",
-    "Study",
-    "Table",
-    "Triangular",
-    "TruncatedNormal",
-    "Uniform",
-    "open_dataset",
-    "run_study",
-]
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
-if not TYPE_CHECKING:  # a type checker would accept every name as an attribute
-
-    def __getattr__(name: str) -> Never:
-        raise no_attribute(f"module {__name__!r}", name, __all__)
+def __getattr__(name: str) -> Any:
+    if name not in __dir__():
+        raise no_attribute(f"module {__name__!r}", name, __dir__())
+    try:
+        return _imported(name)
+    except ModuleNotFoundError as error:
+        message = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
+        raise ImportError(message) from None

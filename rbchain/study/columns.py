@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy import special
 
 from ..errors import StudyError
 from ..model.units import SI, Units
@@ -67,10 +67,10 @@ class Columns:
         if not self.columns:
             return points
         for columns, triangle in self.correlations:
-            scores = norm.ppf(points[:, columns])
+            scores = special.ndtri(points[:, columns])
             # summed term by term, because a matrix product may add in an order that depends on the number of samples
             mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
-            points[:, columns] = norm.cdf(mixed)
+            points[:, columns] = special.ndtr(mixed)
         draws = [call_at(column.place, column.distribution.ppf, points[:, c]) for c, column in enumerate(self.columns)]
         return np.stack(draws, -1)
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
-from scipy.interpolate import PPoly
 
 from ..actions.between_bodies import Bushing, SpringDamper
 from ..actions.events import Event
@@ -467,8 +466,6 @@ def as_json(value: Any) -> Any:
         return {name: as_json(getattr(value, name)) for name in type(value).model_fields}
     if is_dataclass(value):
         return {"kind": type(value).__name__} | {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, PPoly):
-        return {"breaks": as_json(value.x), "coefficients": as_json(value.c)}
     if isinstance(value, np.ndarray | np.generic):
         return as_json(value.tolist())
     if isinstance(value, dict):
@@ -484,9 +481,20 @@ def as_json(value: Any) -> Any:
     function = getattr(value, "py_func", value)
     if hasattr(function, "__code__"):
         return {"function": f"{function.__module__}.{function.__qualname__}", "sha256": _digest_of(function)}
-    if hasattr(value, "__dict__") and not isinstance(value, Path):
+    if isinstance(value, Path):
+        return str(value)
+    if _is_piecewise(value):
+        return {"breaks": as_json(value.x), "coefficients": as_json(value.c)}
+    if hasattr(value, "__dict__"):
         return {"object": f"{type(value).__module__}.{type(value).__qualname__}", **as_json(vars(value))}
     return str(value)
+
+
+def _is_piecewise(value: Any) -> bool:
+    """Return whether the value is a PPoly of SciPy, such as a CubicSpline."""
+    from scipy.interpolate import PPoly  # slow to import, and only studies from Python contain one
+
+    return isinstance(value, PPoly)
 
 
 def _digest_of(function: Any) -> str:

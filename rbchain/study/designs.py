@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
-from scipy.stats import qmc
 
 from .numbers import Described
 
@@ -75,6 +74,8 @@ class Sobol(Design):
     kind: Literal["sobol"] = "sobol"
 
     def check(self, samples: int, columns: int) -> None:
+        from scipy.stats import qmc
+
         if columns > qmc.Sobol.MAXDIM or samples > 1 << 30:
             raise ValueError(
                 f"samples is {samples} and the study draws {columns} numbers; a Sobol design has at most {1 << 30} "
@@ -82,6 +83,8 @@ class Sobol(Design):
             )
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
+        from scipy.stats import qmc
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # SciPy recommends 2^m points, which chunks need not have
             sequence = qmc.Sobol(columns, rng=np.random.default_rng(seed))

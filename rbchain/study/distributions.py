@@ -1,7 +1,8 @@
 """Distributions of one number or of several correlated ones.
 
 Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
-with every design (random, stratified, Sobol), and frozen distributions of SciPy work too.
+with every design (random, stratified, Sobol), and frozen distributions of SciPy work too. The formulas are those of
+`scipy.stats`, which takes more than a second to import.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
-from scipy import stats
+from scipy import special
 
 from ..real_arrays import excerpt
 from .numbers import Described, real_numbers, refuse_unreal
@@ -53,11 +54,16 @@ class Distribution(Described):
 
     if TYPE_CHECKING:
 
-        def _scipy(self) -> Any: ...
+        def _quantile(self, u: np.ndarray) -> np.ndarray: ...
 
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
-        """Map uniform numbers (...) to values (...), by the inverse of the distribution function."""
-        return self._scipy().ppf(u)
+        """Map uniform numbers (...) to values (...), by the inverse of the distribution function.
+
+        Numbers outside [0, 1] give NaN.
+        """
+        uniform = np.asarray(u, np.float64)
+        is_inside = (uniform >= 0.0) & (uniform <= 1.0)
+        return np.where(is_inside, self._quantile(np.where(is_inside, uniform, 0.5)), np.nan)
 
 
 #: Fields that may be strings with a unit.
@@ -85,8 +91,8 @@ class Normal(Distribution):
     mean: Quantity = 0.0
     std: Positive
 
-    def _scipy(self) -> Any:
-        return stats.norm(self.mean, self.std)
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        return special.ndtri(u) * self.std + self.mean
 
 
 class Bounded(Distribution):
@@ -124,10 +130,16 @@ class TruncatedNormal(Bounded):
     mean: Quantity = 0.0
     std: Positive
 
-    def _scipy(self) -> Any:
-        return stats.truncnorm(
-            (self.low - self.mean) / self.std, (self.high - self.mean) / self.std, loc=self.mean, scale=self.std
-        )
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        a, b = (self.low - self.mean) / self.std, (self.high - self.mean) / self.std
+        # logarithms of probabilities, which are small far from the mean; the upper tail is the mirror of the lower one
+        with np.errstate(divide="ignore"):
+            if a < 0.0:
+                scores = special.ndtri_exp(np.logaddexp(special.log_ndtr(a), np.log(u) + _log_of_normal(a, b)))
+            else:
+                scores = -special.ndtri_exp(np.logaddexp(special.log_ndtr(-b), np.log1p(-u) + _log_of_normal(a, b)))
+        found = scores * self.std + self.mean
+        return np.where(u == 0.0, self.low, np.where(u == 1.0, self.high, np.clip(found, self.low, self.high)))
 
 
 class LogNormal(Distribution):
@@ -151,8 +163,8 @@ class LogNormal(Distribution):
     median: Positive = 1.0
     sigma: Annotated[float, Field(gt=0.0)]
 
-    def _scipy(self) -> Any:
-        return stats.lognorm(self.sigma, scale=self.median)
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        return np.exp(self.sigma * special.ndtri(u)) * self.median
 
 
 class Uniform(Bounded):
@@ -172,8 +184,8 @@ class Uniform(Bounded):
 
     kind: Literal["uniform"] = "uniform"
 
-    def _scipy(self) -> Any:
-        return stats.uniform(self.low, self.high - self.low)
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        return u * (self.high - self.low) + self.low
 
 
 class Triangular(Bounded):
@@ -204,9 +216,10 @@ class Triangular(Bounded):
             raise ValueError(f"mode is {self.mode}; expected a number from low = {self.low} to high = {self.high}")
         return self
 
-    def _scipy(self) -> Any:
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
         width = self.high - self.low
-        return stats.triang((self.mode - self.low) / width, loc=self.low, scale=width)
+        c = (self.mode - self.low) / width
+        return np.where(u < c, np.sqrt(c * u), 1.0 - np.sqrt((1.0 - c) * (1.0 - u))) * width + self.low
 
 
 class Discrete(Distribution):
@@ -332,11 +345,13 @@ class Scipy(Distribution):
 
     @model_validator(mode="after")
     def _check_name_and_arguments(self) -> Self:
+        from scipy import stats
+
         family = getattr(stats, self.name, None)
         if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
             raise ValueError(f"name is {self.name!r}; expected a distribution of scipy.stats, such as 'beta'")
         try:
-            median = self._scipy().ppf(0.5)
+            median = self.ppf(0.5)
         except TypeError as error:
             raise ValueError(
                 f"scipy.stats.{self.name} does not accept args = {self.args} and kwds = {self.kwds}: {error}"
@@ -348,8 +363,20 @@ class Scipy(Distribution):
             )
         return self
 
-    def _scipy(self) -> Any:
-        return getattr(stats, self.name)(*self.args, **self.kwds)
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
+        from scipy import stats
+
+        return getattr(stats, self.name)(*self.args, **self.kwds).ppf(u)
+
+
+def _log_of_normal(a: float, b: float) -> float:
+    """Return the logarithm of the probability that a standard normal number is between a and b."""
+    if a > 0.0:  # mirrored, because the difference of two numbers near 1 would lose digits
+        a, b = -b, -a
+    if b > 0.0:
+        return float(np.log1p(-special.ndtr(a) - special.ndtr(-b)))
+    upper = special.log_ndtr(b)
+    return float(upper + np.log1p(-np.exp(special.log_ndtr(a) - upper)))
 
 
 class Given(Distribution):
@@ -376,6 +403,8 @@ def _from_object(value: Any) -> Any:
     """Describe a frozen distribution of SciPy by its name, and wrap any other object with a `ppf`."""
     if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
         return value
+    from scipy import stats
+
     family = getattr(value, "dist", None)
     if family is not None and type(getattr(stats, getattr(family, "name", None) or "", None)) is type(family):
         return Scipy(name=family.name, args=value.args, kwds=value.kwds)  # type: ignore[union-attr]

@@ -13,13 +13,16 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .checksums import digest_of, read_json, write_with_checksum
-from .outputs import NOT_RUN, Variable
-from .plan import Plan
+from .outcomes import NOT_RUN
+
+if TYPE_CHECKING:
+    from .outputs import Variable
+    from .plan import Plan
 
 FOLDER, CHECKSUMS, LOCK = "results.zarr", "checksums", ".lock"
 FORMAT = 2

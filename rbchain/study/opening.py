@@ -62,6 +62,8 @@ def dataset_in(folder: Path) -> xarray.Dataset:
     """Open the results in a folder without a check of the checksums."""
     import xarray
 
+    from . import pictures  # noqa: F401 - it adds the accessor `rbchain` to datasets
+
     dataset = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
     for described in (dataset, *dataset.variables.values()):
         for name in OF_CHECKS:

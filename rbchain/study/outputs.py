@@ -14,9 +14,9 @@ from ..trajectory import Trajectory
 from .description import Outputs
 from .measures import Measure
 from .nominal import Nominal
+from .outcomes import NOT_RUN, has_failed
 from .places import call_at
 
-NOT_RUN = -1  # status of a sample that has not been computed yet
 STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event, {NOT_RUN} not run, others failed"
 
 
@@ -51,11 +51,6 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
         yield Variable(measure.name, units=units, label=f"{measure.name} ({units})" if units else measure.name)
     yield Variable("end_time", units="s", label="last evaluated time that the sample reached")
     yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
-
-
-def has_failed(status: np.ndarray) -> np.ndarray:
-    """Return which samples were computed and failed, as an array of bool."""
-    return ~np.isin(status, [NOT_RUN, *(s for s in Status if s.success)])
 
 
 def outputs_of_invalid_draws(

@@ -14,13 +14,16 @@ import numpy as np
 
 from ..errors import Status
 from .opening import open_finished
-from .outputs import NOT_RUN, has_failed
+from .outcomes import NOT_RUN, has_failed
 from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
 
 if TYPE_CHECKING:
     import xarray
 
+    from ..figure import Figure
+
 FAILURES_SHOWN = 20
+DPI = 110
 
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>$title</title>
@@ -61,11 +64,10 @@ def write_report(folder: str | Path) -> Path:
     (folder / "report").mkdir(exist_ok=True)
     figures = ((title, figure) for title, figure in pictures.items() if figure is not None)
     for number, (title, figure) in enumerate(figures, 1):
-        png = io.BytesIO()
-        figure.savefig(png, format="png", dpi=110)
+        png = _png(figure)
         name = "".join(c if c.isalnum() else "_" for c in title)
-        (folder / "report" / f"{number}_{name}.png").write_bytes(png.getvalue())
-        code = base64.b64encode(png.getvalue()).decode()
+        (folder / "report" / f"{number}_{name}.png").write_bytes(png)
+        code = base64.b64encode(png).decode()
         caption = html.escape(title)
         sections.append(f'<h2>{caption}</h2><img alt="{caption}" src="data:image/png;base64,{code}">')
     sections.append(_provenance(results))
@@ -78,6 +80,16 @@ def write_report(folder: str | Path) -> Path:
     )
     partial.replace(page)
     return page
+
+
+def _png(figure: Figure) -> bytes:
+    """Return a picture of a figure. `Figure.savefig` would draw it twice, once for the layout only."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    picture = io.BytesIO()
+    figure.set_dpi(DPI)
+    FigureCanvasAgg(figure).print_png(picture)
+    return picture.getvalue()
 
 
 def _summary(results: xarray.Dataset, samples: int, statistics: dict[str, Any] | None) -> str:

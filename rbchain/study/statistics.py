@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from .description import StopWhen
-from .outputs import has_failed
+from .outcomes import has_failed
 from .plan import Plan
 
 BLOCK = 1024  # samples added at once, for all chunk sizes, so that the sums do not depend on the chunks
@@ -59,7 +59,7 @@ class Moments:
 
     def half_width(self, confidence: float) -> np.ndarray:
         """Half of the width of the confidence interval of the mean (Student's t)."""
-        quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(self.count - 1, 1))
+        quantile = special.stdtrit(np.maximum(self.count - 1, 1), 0.5 + confidence / 2)
         return np.where(self.count > 1, quantile * np.sqrt(self.variance / np.maximum(self.count, 1)), np.inf)
 
 
@@ -155,8 +155,11 @@ def proportion_interval(failures: int, count: int, confidence: float = 0.95) -> 
     """Return Wilson's (1927) confidence interval of a probability, from the number of failures."""
     if count == 0:
         return 0.0, 1.0
-    interval = stats.binomtest(int(failures), int(count)).proportion_ci(confidence, method="wilson")
-    return float(interval.low), float(interval.high)
+    z = float(special.ndtri(0.5 + confidence / 2))
+    share = failures / count
+    middle, half = share + z * z / (2 * count), z * (share * (1.0 - share) / count + (z / (2 * count)) ** 2) ** 0.5
+    low, high = (middle - half) / (1.0 + z * z / count), (middle + half) / (1.0 + z * z / count)
+    return (low if failures > 0 else 0.0), (high if failures < count else 1.0)
 
 
 class Statistics:

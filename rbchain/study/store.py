@@ -209,6 +209,8 @@ class InMemory(Chunked):
         """Return the results as an xarray Dataset."""
         import xarray
 
+        from . import pictures  # noqa: F401 - it adds the accessor `rbchain` to datasets
+
         variables = {
             v.name: (("sample", *v.dims), self.arrays[v.name], {"units": v.units, "long_name": v.label or v.name})
             for v in plan.variables
