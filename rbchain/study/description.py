@@ -481,18 +481,18 @@ def as_json(value: Any) -> Any:
     function = getattr(value, "py_func", value)
     if hasattr(function, "__code__"):
         return {"function": f"{function.__module__}.{function.__qualname__}", "sha256": _digest_of(function)}
-    if isinstance(value, Path):
-        return str(value)
     if _is_piecewise(value):
         return {"breaks": as_json(value.x), "coefficients": as_json(value.c)}
-    if hasattr(value, "__dict__"):
+    if hasattr(value, "__dict__") and not isinstance(value, Path):
         return {"object": f"{type(value).__module__}.{type(value).__qualname__}", **as_json(vars(value))}
     return str(value)
 
 
 def _is_piecewise(value: Any) -> bool:
     """Return whether the value is a PPoly of SciPy, such as a CubicSpline."""
-    from scipy.interpolate import PPoly  # slow to import, and only studies from Python contain one
+    if not hasattr(value, "c"):
+        return False  # without importing SciPy, which takes a third of a second
+    from scipy.interpolate import PPoly
 
     return isinstance(value, PPoly)
 
