@@ -15,7 +15,7 @@ from .errors import ModelError
 from .misspelt import SuggestsAttributes, did_you_mean
 from .model import validation
 from .model.assembly import Body, Mechanism, assemble
-from .model.constraints import CONSTRAINTS, Constraint
+from .model.constraints import CONSTRAINTS, Constraint, attached_constraint
 from .model.editing import editable
 from .model.immersion import Immersion
 from .model.inertia import Inertia
@@ -268,7 +268,7 @@ class ModelBuilder(SuggestsAttributes):
     def add_model(
         self, other: Model, *, parent: str | None = None, placement: Pose | None = None, prefix: str = ""
     ) -> None:
-        """Add all bodies, frames and drives of another model, such as a hand for an arm.
+        """Add all bodies, frames, drives and constraints of another model, such as a hand for an arm.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class ModelBuilder(SuggestsAttributes):
         placement : Pose, optional
             Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
         prefix : str
-            Text in front of all names of bodies, joints and frames of the other model, such as "left/".
+            Text in front of all names of bodies, joints, frames and constraints of the other model, such as "left/".
 
         Raises
         ------
@@ -325,18 +325,24 @@ class ModelBuilder(SuggestsAttributes):
                 joint_name=prefix + body.joint_name if body.joint_name else "",
             )
         self._drives += [replace(drive, joint=prefix + drive.joint) for drive in added.drives]
+        for constraint in added.constraints:
+            self.add_constraint(attached_constraint(constraint, prefix, parent, placement))
 
     def _check_joined_names(self, added: Mechanism, prefix: str) -> None:
         """Raise a ModelError if a name of an added model, with the prefix, is already used."""
         joints = {body.joint_name for body in self._bodies.values()}
+        constraints = {constraint.name for constraint in self._constraints}
+        clashes: list[tuple[str, str]] = []
         for name, body in added.bodies.items():
             taken = [("body", name)] if prefix + name in self._bodies else []
             taken += [("joint", body.joint_name)] if body.joint_name and prefix + body.joint_name in joints else []
-            for what, found in taken:
-                raise ModelError(
-                    f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
-                    'another prefix, such as prefix="left/"'
-                )
+            clashes += taken
+        clashes += [("constraint", c.name) for c in added.constraints if prefix + c.name in constraints]
+        for what, found in clashes:
+            raise ModelError(
+                f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
+                'another prefix, such as prefix="left/"'
+            )
 
     def add_constraint(self, constraint: Constraint) -> None:
         """Add a constraint, which closes a loop of the mechanism or couples two joints.

@@ -285,6 +285,97 @@ def test_varied_models_and_drives_with_models_are_refused():
         builder.build().lock({"end": 0.0})
 
 
+# --- constraints ------------------------------------------------------------------------------------------------------
+
+
+def closed_model(base=None):
+    """Two arms with a rod between their tips, a coupler, a hinge and a weld, on a base that floats or is given."""
+    builder, rng = rb.ModelBuilder(name="closed", gravity=(1.0, 2.0, -9.0)), np.random.default_rng(10)
+    if base is None:
+        builder.add_body("base", joint=rb.Free(), inertia=random_inertia(rng))
+        base = "base"
+    else:
+        base = None
+    for name, parent, joint in (
+        ("left", base, rb.Revolute((1, 2, 3))),
+        ("hand", "left", rb.Spherical()),
+        ("finger", "hand", rb.Prismatic((0, 1, 0))),
+        ("right", base, rb.Universal()),
+        ("wrist", "right", rb.Revolute((1, 0, 1))),
+        ("plate", base, rb.Free()),
+    ):
+        pose = rb.Pose(rng.normal(size=3) * 0.4, random_rotation(rng))
+        builder.add_body(name, parent=parent, joint=joint, placement=pose, inertia=random_inertia(rng))
+    pose = rb.Pose(rng.normal(size=3), random_rotation(rng))
+    builder.add_body("tip", parent="wrist", joint=rb.Fixed(), placement=pose)
+    points = rng.normal(size=(4, 3))
+    # fewer rows than degrees of freedom in each loop, so that they do not contradict each other in any state
+    builder.add_constraint(rb.DistanceConstraint("rod", "finger", "tip", points[0], points[1], 1.5))
+    builder.add_constraint(rb.CouplerConstraint("gear", "wrist", "left", 0.5, 0.1))
+    builder.add_constraint(rb.HingeConstraint("pin", None, "plate", points[2], points[3], (0, 1, 2), (1, 0, 2)))
+    builder.add_constraint(rb.BallConstraint("ball", "finger", None, points[1], points[0]))
+    return builder.build()
+
+
+@pytest.mark.parametrize("root", ["left", "finger", "wrist"])
+def test_a_rerooted_model_keeps_its_constraints(root):
+    model = closed_model()
+    turned = model.reroot(root)
+    q, qd = model.random_state(np.random.default_rng(11))
+    p, pd = model.reroot_state(root, q, qd)
+    assert turned.constraint_names == model.constraint_names
+    lengths = [np.linalg.norm(m.constraint_residual(x)) for m, x in ((model, q), (turned, p))]
+    np.testing.assert_allclose(lengths[1], lengths[0], rtol=1e-12)
+    qdd = model.forward_dynamics(q, qd, np.zeros(model.nv))
+    found = turned.forward_dynamics(p, pd, np.zeros(model.nv))
+    assert_same_motion(model, (q, qd), turned, (p, pd), (qdd, found))
+    ours, theirs = (m.constraint_forces(x, v, np.zeros(m.nv)) for m, x, v in ((model, q, qd), (turned, p, pd)))
+    np.testing.assert_allclose(np.abs(theirs[:2]), np.abs(ours[:2]), rtol=1e-8)  # of the rod and of the gear
+
+
+def test_a_locked_model_keeps_its_constraints():
+    """Locking removes the columns of the locked joint from the constraint Jacobian, and the rows do not change."""
+    model = closed_model()
+    q, qd = model.random_state(np.random.default_rng(12))
+    at, dof = model.position_index[3], joint_parts(model, np.arange(model.nv))["finger"]
+    stiff = model.lock({"finger": q[at : at + 1]})
+    p, _ = model.lock_state(["finger"], q, qd)
+    assert_close(stiff.constraint_residual(p), model.constraint_residual(q))
+    assert_close(stiff.constraint_jacobian(p), np.delete(model.constraint_jacobian(q), dof, 1))
+    with pytest.raises(
+        rb.ModelError, match=r"constraint 'gear' couples joint 'wrist' to 'left', so that 'left' cannot"
+    ):
+        model.lock({"left": 0.0})
+    with pytest.raises(rb.ModelError, match=r"'pin'.*fixed to"):
+        model.lock({"plate": [0, 0, 0, 0, 0, 0, 1], "base": [0, 0, 0, 0, 0, 0, 1]})
+
+
+def test_an_added_model_keeps_its_constraints():
+    """On a tilted frame that is fixed to the world, under the gravity seen from that frame, the motion is the same."""
+    model, pose = closed_model(base="world"), rb.Pose((1, 2, 3), random_rotation(np.random.default_rng(13)))
+    builder = rb.ModelBuilder(gravity=pose.rotation @ model.gravity)
+    builder.add_body("ground", joint=rb.Fixed(), placement=pose)
+    builder.add_model(model, parent="ground", prefix="one/")
+    builder.add_model(model, placement=pose, prefix="two/")
+    both = builder.build()
+    names = model.constraint_names
+    assert both.constraint_names == (*(f"one/{name}" for name in names), *(f"two/{name}" for name in names))
+    q, qd = model.random_state(np.random.default_rng(14))
+    x, v = np.concatenate([q, q]), np.concatenate([qd, qd])
+    qdd = model.forward_dynamics(q, qd, np.zeros(model.nv))
+    assert_close(both.forward_dynamics(x, v, np.zeros(both.nv)), np.concatenate([qdd, qdd]), 1e-9)
+    rows = len(model.constraint_residual(q))
+    for k in range(2):
+        found = both.constraint_residual(x)[k * rows : (k + 1) * rows]
+        np.testing.assert_allclose(np.linalg.norm(found), np.linalg.norm(model.constraint_residual(q)), rtol=1e-12)
+    with pytest.raises(rb.ModelError, match=r"already has a constraint 'rod'|already has a body"):
+        builder.add_model(model, prefix="one/")
+    alone = rb.ModelBuilder()
+    alone.add_constraint(rb.BallConstraint("rod", "left", None))
+    with pytest.raises(rb.ModelError, match=r"this model already has a constraint 'rod'; expected unique names"):
+        alone.add_model(model)
+
+
 # --- join -------------------------------------------------------------------------------------------------------------
 
 

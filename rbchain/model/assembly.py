@@ -90,9 +90,13 @@ def assemble(mechanism: Mechanism) -> Description:
     movable = [bodies[name] for name in names]
     joints = [body.joint for body in movable]
     dofs = [dof for joint in joints for dof in joint.dofs]
-    inertial = {name: np.array([getattr(x, name) for x in inertias]) for name in ("mass", "cg", "inertia")}
-    for field, values in inertial.items():  # sums over bodies on fixed joints may overflow
+    numbers: dict[str, Any] = {
+        name: np.array([getattr(x, name) for x in inertias]) for name in ("mass", "cg", "inertia")
+    }
+    for field, values in numbers.items():  # sums over bodies on fixed joints may overflow
         validation.check_finite(names, field, values, values.ndim - 1)
+    numbers |= {field: np.concatenate([body.passive[field] for body in movable]) for field in PASSIVE_FIELDS}
+    numbers |= water_of(immersions, mechanism.fluid_density)
     joint_places = {body.joint_name: (i, len(body.joint.dofs)) for i, body in enumerate(movable)}
     return Description(
         name=mechanism.name,
@@ -108,10 +112,8 @@ def assemble(mechanism: Mechanism) -> Description:
         pitch=np.array([dof.pitch for dof in dofs]),
         rotor_inertia=np.concatenate([body.rotor_inertia for body in movable]),
         gear_ratio=np.concatenate([body.gear_ratio for body in movable]),
-        **{field: np.concatenate([body.passive[field] for body in movable]) for field in PASSIVE_FIELDS},
-        **inertial,
+        **numbers,
         gravity=mechanism.gravity.copy(),
-        **water_of(immersions, mechanism.fluid_density),
         frames={name: frame for name, frame in carriers.items() if name not in names},
         nonphysical_inertia=mechanism.nonphysical_inertia,
         limits=np.concatenate([body.limits for body in movable]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -351,6 +351,26 @@ def constraints_of(description: Description) -> list[Constraint]:
         else:
             found.append(DistanceConstraint(place.name, *names, *points, float(d.constraint_length[c])))
     return found
+
+
+def attached_constraint(constraint: Constraint, prefix: str, parent: str | None, placement: Pose) -> Constraint:
+    """Return the constraint of a model that is added to another one: its world is fixed to `parent` at `placement`."""
+    changed: dict[str, Any] = {"name": prefix + constraint.name}
+    if isinstance(constraint, CouplerConstraint):
+        return replace(constraint, **changed, joint=prefix + constraint.joint, other=prefix + constraint.other)
+    for side in ("a", "b"):
+        body = getattr(constraint, f"body_{side}")
+        changed[f"body_{side}"] = parent if body is None else prefix + body
+        if body is not None:
+            continue
+        if isinstance(constraint, WeldConstraint):
+            changed[f"pose_{side}"] = placement @ getattr(constraint, f"pose_{side}")
+            continue
+        point = getattr(constraint, f"point_{side}")
+        changed[f"point_{side}"] = placement.rotation @ point + placement.translation
+        if isinstance(constraint, HingeConstraint):
+            changed[f"axis_{side}"] = placement.rotation @ getattr(constraint, f"axis_{side}")
+    return replace(constraint, **changed)
 
 
 def _poses(constraint: BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint) -> tuple[Pose, Pose]:

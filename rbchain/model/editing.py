@@ -14,6 +14,7 @@ from ..errors import ModelError
 from ..misspelt import did_you_mean
 from ..real_arrays import excerpt
 from .assembly import Body, Mechanism, assemble, fixed_body, mechanism_of
+from .constraints import Constraint, CouplerConstraint
 from .description import Description
 from .inertia import Inertia
 from .joint import (
@@ -54,9 +55,22 @@ def locked_description(description: Description, joints: Mapping[str, npt.ArrayL
         held = fixed_body(body.parent, place, body.visuals)
         bodies[name] = held._replace(inertia=body.inertia, immersion=body.immersion)
     drives = [drive for drive in mechanism.drives if drive.joint not in joints]
+    for constraint in mechanism.constraints:
+        _check_coupler(constraint, joints)
     locked = assemble(replace(mechanism, bodies=bodies, drives=drives))
     nominal = description.nominal
     return locked if nominal is None else replace(locked, nominal=locked_description(nominal, joints))
+
+
+def _check_coupler(constraint: Constraint, joints: Mapping[str, npt.ArrayLike]) -> None:
+    """Refuse to lock one of two coupled joints."""
+    if isinstance(constraint, CouplerConstraint):
+        held = [name for name in (constraint.joint, constraint.other) if name in joints]
+        if held:
+            raise ModelError(
+                f"lock: constraint {constraint.name!r} couples joint {constraint.joint!r} to {constraint.other!r}, so "
+                f"that {held[0]!r} cannot be locked; expected joints without couplers. Build the model without it"
+            )
 
 
 def check_joints(what: str, given: Any, known: Sequence[str]) -> None:

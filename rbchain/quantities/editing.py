@@ -22,7 +22,7 @@ class Editing(Attributes):
         """Return the model without these joints, which are fixed at the given positions.
 
         The bodies of locked joints are merged into their parents, and their names become frames. All other names,
-        limits, visuals, immersions, passive forces and drives remain. Drives of locked joints are removed.
+        limits, visuals, immersions, passive forces, drives and constraints remain. Drives of locked joints are removed.
 
         Parameters
         ----------
@@ -38,8 +38,9 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If a joint does not exist, a position does not fit, or all joints are locked. If two merged bodies both have
-            drag, a drive has a model of its own, or the samples of the model differ.
+            If a joint does not exist, a position does not fit, or all joints are locked. If a joint has a coupler, or
+            both bodies of a constraint become fixed to each other. If two merged bodies both have drag, a drive has a
+            model of its own, or the samples of the model differ.
 
         Examples
         --------
@@ -174,7 +175,7 @@ class Editing(Attributes):
                 kind = self.joint_types[self.body_names.index(name)]
                 parts[joint_of[name]] = reversed_state(kind, *parts[joint_of[name]])
             root, i = self.body_names.index(path[-1]), self.body_names.index(body)
-            poses, velocities = self.body_poses(q), self.body_velocities(q, qd)[..., i, :]  # type: ignore[attr-defined]
+            poses, velocities = self.body_poses(q), self.body_velocities(q, qd)[..., i, :]
             R0, p0 = self.placement_rotation[root], self.placement_translation[root]
             R = poses.rotation[..., i, :, :]
             p = (poses.translation[..., i, :] - p0) @ R0
