@@ -353,6 +353,27 @@ def test_forces_join_drives_wrenches_and_varied_models():
         np.testing.assert_allclose(motion.reactions[k], expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 
+@plain
+def test_springs_act_on_closed_chains():
+    """A four-bar linkage with a spring between its cranks, in plain Python: accelerations and energy."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    rod = rb.Inertia.rod(1.0, mass=1.0, axis=(0, 0, 1), cg=(0, 0, -0.5))
+    for name, x in (("left", 0.0), ("right", 1.0)):
+        builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=rod)
+    builder.add_constraint(rb.DistanceConstraint("coupler", "left", "right", (0, 0, -1), (0, 0, -1), 1.2))
+    model = builder.build()
+    spring = rb.SpringDamper("left", "right", (0, 0, -0.3), (0, 0.1, -0.8), stiffness=50.0, rest_length=0.4)
+    q = model.assemble([0.1, 0.2], fixed=("left",))
+    qd = model.assemble_velocities(q, [1.0, 0.0], fixed=("left",))
+    motion = model.simulate(q, qd, 0.1, forces=[spring], save_at=3)
+    wrenches = model.wrenches_between_bodies(motion.q, motion.qd, [spring])
+    found = model.forward_dynamics(motion.q, motion.qd, np.zeros((3, 2)), wrenches)
+    np.testing.assert_allclose(motion.qdd, found, rtol=0, atol=1e-12 * np.abs(found).max())
+    energy = sum(model.energy(motion.q, motion.qd)) + model.elastic_energy(motion.q, [spring])
+    np.testing.assert_allclose(energy, energy[0], rtol=0, atol=1e-7)
+    assert np.abs(np.diff(model.elastic_energy(motion.q, [spring]))).max() > 0.1
+
+
 def test_models_without_forces_between_bodies_compile_nothing_for_them():
     from rbchain.actions.flatten import flatten_actions
 
