@@ -25,6 +25,11 @@ def call_everything() -> None:
         varied = model.vary(mass=[[1.0, 1.0], [1.0, 2.0]])
         for dtype in PRECISIONS:
             _call_with(varied, dtype, (2,))
+    closed = _closed_chain()
+    for dtype in PRECISIONS:
+        for batch in ((), (2,)):
+            _call_closed_chain(closed, dtype, batch)
+        _call_closed_chain(closed.vary(mass=[[1.0, 1.0], [1.0, 2.0]]), dtype, (2,))
 
 
 def _chain(fluid_density: float) -> rb.Model:
@@ -34,6 +39,24 @@ def _chain(fluid_density: float) -> rb.Model:
     for parent, name in ((None, "link1"), ("link1", "link2")):
         builder.add_body(name, parent=parent, joint=rb.Revolute((0, 0, 1)), inertia=LINK, immersion=immersion)
     return builder.build()
+
+
+def _closed_chain() -> rb.Model:
+    """Two cranks whose tips are held at a distance."""
+    builder = rb.ModelBuilder()
+    for name, x in (("link1", 0.0), ("link2", 1.0)):
+        builder.add_body(name, joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((x, 0, 0)), inertia=LINK)
+    builder.add_constraint(rb.DistanceConstraint("rod", "link1", "link2", (0, 1, 0), (0, 1, 0), 1.0))
+    return builder.build()
+
+
+def _call_closed_chain(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
+    q = qd = np.zeros((*batch, 2), dtype)
+    model.assemble(q)
+    qdd = model.forward_dynamics(q, qd, qd)
+    model.constraint_forces(q, qd, qd)
+    model.joint_reactions(q, qd, qdd, tau=qd)
+    _simulate(model, q, qd)
 
 
 def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:

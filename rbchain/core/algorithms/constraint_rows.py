@@ -16,7 +16,7 @@ import math
 
 from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
-from ..spatial.storage import load3, load9, load_force, load_motion, store3, store_spatial
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import (
     Force,
     add3,
@@ -58,16 +58,16 @@ from ..tree.constraint_layout import (
     TABLE_OWN_END_A,
     TABLE_PARAMETERS,
     TABLE_PATH_A,
+    TABLE_PATH_END_A,
     TABLE_ROW,
     TABLE_ROW_COUNT,
 )
 from ..tree.joints import joint_force
-from ..tree.kinematics import force_on_parent, move_dof, place_about_first_joint
+from ..tree.kinematics import force_on_parent, move_dof
 from ..tree.layout import (
     PARAM_ADVANCE,
     ROW_A,
     ROW_LEVER,
-    ROW_POSITION,
     ROW_R,
     ROW_V,
     parameter,
@@ -78,20 +78,13 @@ from ..tree.layout import (
 
 @routine
 def update_rows(model, constraints, q, qd, work, k):
-    """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes POSITION and the rows up to MOTOR_B."""
-    n = model.parent.shape[0]
-    for i in range(n):
-        place_about_first_joint(i, model, work, k)
-    first = load3(work.dof, 0, ROW_LEVER, k)
-    store3(work.dof, n, ROW_POSITION, k, subtract3(subtract3(first, first), first))
+    """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes the rows from RESIDUAL to MOTOR_B."""
     for c in range(constraints.tables.table.shape[1]):
         if constraints.tables.table[TABLE_KIND, c] == COUPLER:
             couple(c, model, constraints, q, qd, k)
         else:
             connect_points(c, model, constraints, work, k)
             align_axes(c, model, constraints, work, k)
-    zero = constant_like(work.dof, 0.0)  # the position of the base is that of the world for all other kernels
-    store3(work.dof, n, ROW_POSITION, k, (zero, zero, zero))
 
 
 @routine
@@ -128,19 +121,42 @@ def size(a):
 
 
 @kernel
+def arm_of(c, side, r, model, constraints, work, k):
+    """Compute the vector from the common ancestor of both bodies to a point of one body, as a sum of two vectors.
+
+    r is the vector from the body's origin to the point. The first summand is the lever of the first joint after the
+    common ancestor. The first summands of both bodies may be large, but their difference is small if the joints are
+    close to each other.
+    """
+    table, paths = constraints.tables.table, constraints.tables.paths
+    first, end = table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]
+    zero = r[0] - r[0]
+    if first == end:  # the point is on the common ancestor
+        return r, (zero, zero, zero)
+    rest = r
+    for step in range(first, end - 1):
+        rest = add3(rest, load3(work.dof, paths[0, step], ROW_LEVER, k))
+    return load3(work.dof, paths[0, end - 1], ROW_LEVER, k), rest
+
+
+@kernel
 def connect_points(c, model, constraints, work, k):
     """Compute the rows of the two points: three in world axes, or one along the line between them."""
     table, dof, rows = constraints.tables.table, work.dof, constraints.rows
     i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
     r_a = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_A, k))
     r_b = rotate(load9(dof, j, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_B, k))
-    p_a, p_b = load3(dof, i, ROW_POSITION, k), load3(dof, j, ROW_POSITION, k)
+    root_a, rest_a = arm_of(c, 0, r_a, model, constraints, work, k)
+    root_b, rest_b = arm_of(c, 1, r_b, model, constraints, work, k)
     v_a, v_b = load_motion(dof, i, ROW_V, k), load_motion(dof, j, ROW_V, k)
     u_a, u_b = cross(v_a.ang, r_a), cross(v_b.ang, r_b)
     point_v_a, point_v_b = add3(v_a.lin, u_a), add3(v_b.lin, u_b)
-    d, rate = subtract3(add3(p_b, r_b), add3(p_a, r_a)), subtract3(point_v_b, point_v_a)
+    between = subtract3(root_b, root_a)
+    d, rate = add3(between, subtract3(rest_b, rest_a)), subtract3(point_v_b, point_v_a)
     bias = subtract3(cross(v_b.ang, point_v_b), cross(v_a.ang, point_v_a))
-    scale = size(p_a) + size(p_b) + size(r_a) + size(r_b)
+    scale = size(between) + size(rest_a) + size(rest_b)
+    if table[TABLE_PATH_END_A, c] > table[TABLE_OWN_END_A, c]:  # the levers were rotated by a common ancestor
+        scale = scale + size(root_a) + size(root_b)
     speed = size(v_a.lin) + size(v_b.lin) + size(u_a) + size(u_b)
     if table[TABLE_KIND, c] == DISTANCE:
         zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
