@@ -20,7 +20,6 @@ from ..simd.lanes import any_lane, constant_like, epsilon, select
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, scale_force, subtract_forces, z_axis
 from ..tree.constraint_layout import (
-    CON_DIAGONAL,
     CON_FORCE_A,
     CON_FORCE_B,
     CON_GRAM_PIVOT,
@@ -28,6 +27,7 @@ from ..tree.constraint_layout import (
     CON_MOTOR_A,
     CON_MULTIPLIER,
     CON_PIVOT,
+    CON_PIVOT_SCALE,
     CON_REST,
     CON_ROOT,
     CON_SOLUTION,
@@ -38,6 +38,7 @@ from ..tree.constraint_layout import (
     FLAG_DECIDES,
     GRAM_FIRST,
     GRAM_OFFSET,
+    POINT_ROWS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
     TABLE_RESPONSE,
@@ -64,6 +65,7 @@ def factor_constraints(model, constraints, work, k):
         for side in range(2):
             respond(c, side, model, constraints, work, k)
     assemble_matrix(constraints, work, k)
+    store_scales_of_pivots(constraints, k)
     factor_matrix(constraints, k)
 
 
@@ -130,6 +132,25 @@ def assemble_matrix(constraints, work, k):
 
 
 @kernel
+def store_scales_of_pivots(constraints, k):
+    """Compute the scale of each pivot: the largest entry of the diagonal among the rows of a point or of directions.
+
+    Near a singular position, one of these rows may become small as a whole, while the others keep their size.
+    """
+    tables, rows = constraints.tables, constraints.rows
+    table = tables.table
+    for c in range(table.shape[1]):
+        first, count = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c]
+        for start in range(0, count, POINT_ROWS):
+            end = min(start + POINT_ROWS, count)
+            largest = constraints.matrix[tables.envelope[ENVELOPE_OFFSET, first + start] + first + start, k]
+            for row in range(first + start + 1, first + end):
+                largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
+            for row in range(first + start, first + end):
+                rows[row, CON_PIVOT_SCALE, k] = largest
+
+
+@kernel
 def factor_matrix(constraints, k):
     """Factor J M^-1 J^T = L E L^T in place, with 1 / E in PIVOT: 0 for a dependent row."""
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
@@ -138,15 +159,14 @@ def factor_matrix(constraints, k):
     decides = constraints.flags[FLAG_DECIDES, k] > zero
     smallest = one + zero * constraints.flags[FLAG_DECIDES, k]
     for row in range(envelope.shape[1]):
-        diagonal = matrix[envelope[ENVELOPE_OFFSET, row] + row, k]
-        rows[row, CON_DIAGONAL, k] = diagonal
+        scale = rows[row, CON_PIVOT_SCALE, k]
         pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
-        is_independent = pivot > round_off * diagonal
+        is_independent = pivot > round_off * scale
         kept = select(decides, select(is_independent, one + (pivot - pivot), zero * pivot), rows[row, CON_KEPT, k])
         rows[row, CON_KEPT, k] = kept
         uses = (kept > zero) & (pivot > zero)
         rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot)
-        smallest = select(uses, min(smallest, pivot / select(uses, diagonal, one)), smallest)
+        smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
     constraints.flags[FLAG_CONDITION, k] = math.sqrt(smallest)
 
 

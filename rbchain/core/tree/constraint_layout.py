@@ -28,6 +28,8 @@ CONSTRAINT_PARAMETERS = 27
 BALL, HINGE, WELD, DISTANCE, COUPLER = 0, 1, 2, 3, 4
 ROW_COUNTS = (3, 5, 6, 1, 1)
 MAX_ROW_COUNT = 6
+# The first rows of a ball, a hinge or a weld are those of the point; those of the directions follow.
+POINT_ROWS = 3
 
 # --- rows of `ConstraintTables.table`, one column for each constraint ---
 TABLE_KIND = 0
@@ -91,7 +93,7 @@ CON_FORCE_A = 11  # 6: force on body a for a unit multiplier (moment, force), at
 CON_FORCE_B = 17  # 6: the same for body b
 CON_MOTOR_A, CON_MOTOR_B = 23, 24  # joint forces for a unit multiplier
 CON_GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
-CON_DIAGONAL = 26  # entry of the diagonal of J M^-1 J^T
+CON_PIVOT_SCALE = 26  # a pivot far below this one is round-off
 CON_ROOT = 27  # square root of the pivot
 CON_ROWS = 28
 
@@ -125,7 +127,7 @@ class Constraints(NamedTuple):
 FLAG_DECIDES = 0  # 1 if the next factorisation decides which rows are independent, 0 if it keeps the last decision
 FLAG_OPEN = 1  # 1 if the last projection could not satisfy the constraints
 FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-off
-FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its diagonal entry: 1 far from singular positions
+FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular positions
 FLAG_ROWS = 4
 
 
