@@ -156,8 +156,12 @@ def _states(motion: Trajectory, selection: Selection) -> Figure:
 
 
 def _energy(motion: Trajectory) -> Figure:
-    """Draw kinetic, potential and total energy, and the change of the total energy."""
-    kinetic, potential = (_flat(motion, x) for x in motion.model.energy(motion.q, motion.qd))
+    """Draw kinetic, potential and total energy, and the change of the total energy.
+
+    The potential energy is that of gravity, and of springs and bushings between bodies.
+    """
+    kinetic, gravity = motion.model.energy(motion.q, motion.qd)
+    kinetic, potential = (_flat(motion, x) for x in (kinetic, gravity + motion.elastic_energy))
     total = kinetic + potential
     figure, panels = _grid(2, 2)
     drift = total - total[:, :1]

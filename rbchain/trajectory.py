@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from .actions.events import EventRecord
-from .actions.saved_wrenches import wrenches_on_bodies
+from .actions.saved_wrenches import elastic_energy, wrenches_on_bodies
 from .actions.wrenches import Current, Force
 from .arguments import check_sample_index
 from .errors import StateError, Status
@@ -127,6 +127,14 @@ class Trajectory(SuggestsAttributes):
             return None
         return self.tau + self.model.passive_forces(self.q, self.qd)
 
+    @cached_property
+    def elastic_energy(self) -> np.ndarray:
+        """Elastic energy of springs and bushings between bodies at the saved times, (..., times), J; 0 without them.
+
+        `Model.energy` computes the kinetic energy, and the potential energy of gravity.
+        """
+        return elastic_energy(self.model, self.forces, self.q, self.qd)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return a state for pickle, with forces and accelerations instead of the function that computes them.
 
@@ -190,9 +198,9 @@ class Trajectory(SuggestsAttributes):
         ----------
         what : str
             "states": positions and velocities over time; "energy": kinetic, potential and total energy, and the change
-            of the total; "phase": velocities against positions; "steps": histograms of accepted steps, mean step size
-            and rejected steps. More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20
-            of them.
+            of the total, with the elastic energy of springs and bushings between bodies; "phase": velocities against
+            positions; "steps": histograms of accepted steps, mean step size and rejected steps. More than 20 samples
+            are drawn as their median and bands of quantiles; "phase" draws 20 of them.
         joints : sequence of str, optional
             Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
             than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.

@@ -315,6 +315,8 @@ def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_ta
         mechanical, elastic = sum(model.energy(one.q, one.qd)), model.elastic_energy(one.q, [own])
         power = model.power(one.q, one.qd, np.zeros(12), wrenches)
         np.testing.assert_allclose(power[1:-1] @ (half * weights).ravel(), mechanical[-1] - mechanical[0], atol=1e-9)
+        np.testing.assert_allclose(motion.elastic_energy[k], elastic, rtol=1e-12)
+        np.testing.assert_allclose(one.elastic_energy, elastic, rtol=1e-12)
         total = mechanical + elastic
         assert total[-1] < total[0] - 1e-3
         # the accelerations of the simulation are those under the wrenches, and so are its reactions
@@ -349,6 +351,7 @@ def test_forces_join_drives_wrenches_and_varied_models():
         np.testing.assert_allclose(at.qdd, found, rtol=0, atol=1e-11 * np.abs(found).max())
         gravity = chain.gravity_forces(at.q)[:, 0]
         np.testing.assert_allclose(at.tau[:, 0], 5.0 * (0.3 - at.q[:, 0]) - at.qd[:, 0] + gravity, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(motion.elastic_energy[k], one.elastic_energy(at.q, [own]), rtol=1e-12)
         expected = one.joint_reactions(at.q, at.qd, at.qdd, wrenches)
         np.testing.assert_allclose(motion.reactions[k], expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
@@ -431,7 +434,7 @@ serial_chain = {n = 2, gravity = [0, 0, 0]}
 [simulate]
 duration = 0.2
 method = "rk4"
-step = 0.01
+step = 0.0025
 qd = 1.0
 [[forces]]
 kind = "SpringDamper"
@@ -455,6 +458,10 @@ distribution = {kind = "uniform", low = 0.5, high = 1.5}
 parameter = "bushing_stiffness"
 how = "multiply"
 distribution = {kind = "uniform", low = 0.5, high = 1.5}
+[[measures]]
+name = "drift"
+quantity = "energy_drift"
+over = "peak"
 """
 
 
@@ -469,8 +476,9 @@ def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
     assert drawn["bushing_stiffness[link1-link2]"] * 2.0 == pytest.approx(bushing.stiffness[5, 5], rel=1e-14)
     assert spring.tension_only is True
     np.testing.assert_array_equal(bushing.pose_a.translation, [0.25, 0, 0])
-    again = model.simulate(np.zeros(2), np.ones(2), 0.2, method="rk4", step=0.01, forces=[spring, bushing])
+    again = model.simulate(np.zeros(2), np.ones(2), 0.2, method="rk4", step=0.0025, forces=[spring, bushing])
     np.testing.assert_allclose(results.q_final[3], again.q[-1], rtol=0, atol=1e-12)
+    assert (results.drift.values < 1e-6).all()  # the joints have no friction, and the springs no damping
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Compute the wrenches on bodies at the saved states of a trajectory, for its reactions."""
+"""Compute the wrenches on bodies and the elastic energy at the saved states of a trajectory."""
 
 from __future__ import annotations
 
@@ -44,8 +44,24 @@ def wrenches_on_bodies(
         found[..., i, :3] += wrench_at[0]
         found[..., i, 3:] += wrench_at[1] + np.cross(arm, wrench_at[0])
     if any(is_between_bodies(force) for force in forces):
-        repeats = 1 if model.batch_shape else t.size
         shape, rows = (model.n_bodies, 6), 6 * (model.nv + 1)
         driver = between_bodies.wrenches_between_bodies
+        repeats = states_of_sample(model, q)
         found += compute_between_bodies(model, forces, q.shape[:-2], driver, shape, q, qd, rows=rows, repeats=repeats)
     return found
+
+
+def elastic_energy(model: Model, forces: Sequence[Force], q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """Compute the elastic energy of springs and bushings at positions q (..., times, nq), as (..., times), J."""
+    if not any(is_between_bodies(force) for force in forces):
+        return np.zeros(q.shape[:-1], q.dtype)
+    driver, repeats = between_bodies.elastic_energy, states_of_sample(model, q)
+    return compute_between_bodies(model, forces, q.shape[:-2], driver, (1,), q, qd, repeats=repeats)[..., 0]
+
+
+def states_of_sample(model: Model, q: np.ndarray) -> int:
+    """Return how many consecutive states a driver receives for each sample, for positions q (..., times, nq).
+
+    The states of a varied model are passed to drivers at one time after the other.
+    """
+    return 1 if model.batch_shape else q.shape[-2]

@@ -47,7 +47,8 @@ class Measure(Described):
         * "position", "velocity" and actuator "torque" of the degree of freedom `dof` of `joint`, in rad, rad/s and N m
           or in m, m/s and N
         * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
-        * "kinetic_energy", "potential_energy", "energy" of the mechanism, in J
+        * "kinetic_energy", "potential_energy" (of gravity, and of springs and bushings between bodies), and their sum
+          "energy", in J
         * "energy_drift": the energy minus its initial value, in J
         * "function": the result of `function`
     over : "final", "max", "min", "mean", "rms" or "peak"
@@ -221,11 +222,11 @@ class Measure(Described):
         return model.energy(motion.q, motion.qd)[0]
 
     def _potential_energy(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return model.energy(motion.q, motion.qd)[1]
+        return model.energy(motion.q, motion.qd)[1] + motion.elastic_energy
 
     def _energy(self, model: Model, motion: Trajectory) -> np.ndarray:
         kinetic, potential = model.energy(motion.q, motion.qd)
-        return kinetic + potential
+        return kinetic + potential + motion.elastic_energy
 
     def _energy_drift(self, model: Model, motion: Trajectory) -> np.ndarray:
         energy = self._energy(model, motion)
