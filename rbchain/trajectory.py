@@ -197,10 +197,13 @@ class Trajectory(SuggestsAttributes):
         Parameters
         ----------
         what : str
-            "states": positions and velocities over time. "energy": kinetic, potential and total energy, and the change
-            of the total, with the elastic energy of springs and bushings between bodies. "phase": velocities against
-            positions. "steps": histograms of accepted steps, mean step size and rejected steps. More than 20 samples
-            are drawn as their median and bands of quantiles; "phase" draws 20 of them.
+            * "states": positions and velocities over time
+            * "energy": kinetic, potential and total energy, and the change of the total. The potential energy is that
+              of gravity, and of springs and bushings between bodies.
+            * "phase": velocities against positions
+            * "steps": histograms of accepted steps, mean step size and rejected steps
+
+            More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20 of them.
         joints : sequence of str, optional
             Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
             than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
