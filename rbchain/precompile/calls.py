@@ -13,6 +13,7 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
     {"method": "rk4", "step": 0.1},
 )
+BETWEEN_BODIES = (rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=1.0),)
 LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
 
 
@@ -95,6 +96,9 @@ def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
     model.inverse_dynamics_regressor(q, qd, qd)
     model.kinetic_energy_regressor(q, qd)
     model.potential_energy_regressor(q)
+    model.wrenches_between_bodies(q, qd, BETWEEN_BODIES)
+    model.elastic_energy(q, BETWEEN_BODIES)
+    model.derivatives_between_bodies(q, qd, BETWEEN_BODIES)
 
 
 def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
