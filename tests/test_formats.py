@@ -112,6 +112,42 @@ def test_features_that_urdf_cannot_store_are_named(tmp_path):
         rb.save(rb.Model.serial_chain(2).vary(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")
 
 
+def coupled_joints(*constraints):
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    for name, joint in (("a", rb.Revolute()), ("b", rb.Prismatic()), ("c", rb.Revolute((0, 1, 0)))):
+        builder.add_body(name, joint=joint, joint_name=f"joint_{name}", inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    for constraint in constraints:
+        builder.add_constraint(constraint)
+    return builder.build()
+
+
+def test_couplers_are_written_as_mimic_joints(tmp_path):
+    model = coupled_joints(
+        rb.CouplerConstraint("rack", "joint_b", "joint_a", ratio=0.1, offset=0.02),
+        rb.CouplerConstraint("gear", "joint_c", "joint_b", ratio=-1 / 3),
+    )
+    rb.save(model, tmp_path / "gears.urdf")
+    again = rb.load(tmp_path / "gears.urdf").description
+    assert [place[1:] for place in again.constraints] == [place[1:] for place in model.description.constraints]
+    for field in ("constraint_ratio", "constraint_offset"):
+        np.testing.assert_array_equal(getattr(again, field), getattr(model.description, field))
+    read = pin.buildModelFromUrdf(str(tmp_path / "gears.urdf"))
+    assert read.nv == 3  # Pinocchio ignores mimic
+
+
+def test_constraints_that_urdf_cannot_store_are_named(tmp_path):
+    """A joint mimics at most one other joint, and joints do not mimic each other in a cycle."""
+    model = coupled_joints(
+        rb.BallConstraint("loop", "a", "c"),
+        rb.CouplerConstraint("rack", "joint_b", "joint_a", ratio=0.1),
+        rb.CouplerConstraint("second", "joint_b", "joint_c", ratio=0.1),
+        rb.CouplerConstraint("cycle", "joint_a", "joint_b", ratio=10.0),
+    )
+    with pytest.warns(UserWarning, match=r"the file leaves out: constraints 'loop', 'second', 'cycle'$"):
+        rb.save(model, tmp_path / "loops.urdf")
+    assert rb.load(tmp_path / "loops.urdf").constraint_names == ("joint_b",)
+
+
 def test_damping_that_urdf_cannot_store_is_named(tmp_path):
     builder = rb.ModelBuilder()
     drag = rb.PassiveForces(damping=1.0)

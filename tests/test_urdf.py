@@ -320,17 +320,85 @@ def test_damping_and_friction_act_at_the_joint(write):
     np.testing.assert_allclose(model.passive_forces([0.3], [1.0]), [-0.6], atol=1e-5)
 
 
-def mimicking(joint):
+def mimicking(joint, numbers='multiplier="2"', name="ape", kind="revolute", robot=ROBOT):
     """A robot with a joint "ape" that mimics a joint of this name."""
-    link = LINKS[LINKS.index('<link name="arm">') :].replace('"arm"', '"b"')
-    extra = link + JOINT.replace("hinge", "ape").replace('"arm"', '"b"')
-    extra = extra.replace("</joint>", f'<mimic joint="{joint}" multiplier="2"/></joint>')
-    return changed("</robot>", extra + "</robot>")
+    body = f"of_{name}"
+    link = LINKS[LINKS.index('<link name="arm">') :].replace('"arm"', f'"{body}"')
+    extra = link + JOINT.replace("hinge", name).replace('"arm"', f'"{body}"').replace('"revolute"', f'"{kind}"')
+    extra = extra.replace("</joint>", f'<mimic joint="{joint}" {numbers}/></joint>')
+    return changed("</robot>", extra + "</robot>", robot)
 
 
-def test_ignored_mimic_joints_are_named(write):
-    with pytest.warns(UserWarning, match=r"the joints \['ape'\] mimic other joints; rbchain ignores <mimic>"):
-        rb.load(write(mimicking("hinge")))
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("numbers", "residual"),
+    [('multiplier="2"', 0.5 - 2 * 0.1), ("", 0.5 - 0.1), ('multiplier="-0.5" offset="0.2"', 0.5 + 0.05 - 0.2)],
+)
+def test_a_mimic_joint_is_coupled(write, numbers, residual):
+    model = rb.load(write(mimicking("hinge", numbers)))
+    assert model.constraint_names == ("ape",)
+    assert model.joint_names == ("hinge", "ape")
+    np.testing.assert_allclose(model.constraint_residual([0.1, 0.5]), [residual], atol=EPS)
+    np.testing.assert_array_equal(model.open_tree().mass, model.mass)
+
+
+@pytest.mark.plain_python
+def test_a_mimic_of_a_mimic_is_coupled_to_the_joint_that_it_names(write):
+    model = rb.load(write(mimicking("ape", 'multiplier="3"', "clown", "prismatic", mimicking("hinge"))))
+    assert model.constraint_names == ("ape", "clown")
+    q = model.assemble([0.1, 0.0, 0.0], fixed=["hinge"])
+    np.testing.assert_allclose(q, [0.1, 0.2, 0.6], atol=1e-11)
+
+
+@pytest.mark.plain_python
+def test_mimic_joints_have_the_dynamics_of_pinocchios_mimic_joints(write):
+    """Pinocchio eliminates the coordinates of mimic joints."""
+    robot = mimicking("hinge", name="mime")  # Pinocchio expects mimic joints after others in the order of their names
+    path = write(mimicking("hinge", 'multiplier="6" offset="0.1"', "puppet", "prismatic", robot))
+    model, engine = rb.load(path), pin.buildModelFromUrdf(str(path), True)
+    engine.gravity.linear = np.array([0.0, 0.0, -9.81])
+    data = engine.createData()
+    ratios = np.array([1.0, 2.0, 6.0])
+    q, qd = np.array([0.3, 0.6, 1.9]), 0.7 * ratios
+    assert (engine.nq, engine.nv) == (1, 1)
+    M = float(pin.crba(engine, data, q[:1]).item())
+    h = float(pin.rnea(engine, data, q[:1], qd[:1], np.zeros(1)).item())
+    tau = np.array([1.5, -0.4, 0.2])
+    expected = (ratios @ tau - h) / M * ratios
+    np.testing.assert_allclose(model.forward_dynamics(q, qd, tau), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"), [('multiplier="0"', "revolute"), ("", "floating"), ('multiplier="2"', "planar")]
+)
+def test_ignored_mimic_joints_are_named(write, numbers, kind):
+    with pytest.warns(UserWarning, match=rf"rbchain ignores <mimic> of joints .*: 'ape' \({kind}\) mimics 'hinge'"):
+        assert rb.load(write(mimicking("hinge", numbers, kind=kind))).constraint_names == ()
+
+
+def test_the_mimic_of_a_fixed_joint_has_no_effect(write):
+    assert rb.load(write(mimicking("hinge", kind="fixed"))).constraint_names == ()
+
+
+def test_joints_that_mimic_each_other_in_a_cycle_are_refused(write):
+    text = mimicking("clown", name="ape", robot=mimicking("ape", name="clown"))
+    with pytest.raises(
+        rb.FileFormatError, match=r"the joints \['clown', 'ape'\] mimic each other in a cycle; expected"
+    ):
+        rb.load(write(text))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ('multiplier="two"', "the attribute multiplier of <mimic> is 'two'; expected 1 finite number"),
+        ('offset="nan"', "the attribute offset of <mimic> is 'nan'; expected 1 finite number"),
+        ('/><mimic joint="hinge"', "joint 'ape' has 2 <mimic> elements; expected at most one"),
+    ],
+)
+def test_an_invalid_mimic_is_refused(write, numbers, message):
+    with pytest.raises(rb.FileFormatError, match=message):
+        rb.load(write(mimicking("hinge", numbers)))
 
 
 @pytest.mark.parametrize("missing", ["hing", "", "ape"])
@@ -407,10 +475,10 @@ LOADABLE = [name for name in FILES if name not in NOTHING_MOVES | NO_URDF | MIMI
 
 
 def load_published(name):
-    """Load a robot. The tests above check the warnings."""
+    """Load a robot without the couplers of its mimic joints. The tests above check the warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return rb.load(ROBOTS / name)
+        return rb.load(ROBOTS / name).open_tree()
 
 
 def test_the_published_robots_are_found():

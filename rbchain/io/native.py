@@ -58,6 +58,7 @@ from ..errors import FileFormatError, ModelError, StateError
 from ..misspelt import did_you_mean
 from ..model import constraints
 from ..model.constraints import Constraint
+from ..model.editing import unused_name
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
@@ -133,13 +134,18 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         builder.add_body(**arguments)
         for key in ADDED if arguments["joint"].kind != Fixed.kind else ():
             added[key].append(of_body[key])
+    joints = {str(body.get("joint_name", body.get("name"))) for body in _tables(given, "body")}
     for frame in _tables(given, "frame"):
         where = f"frame {frame.get('name')!r}"
         _expect_keys(where, frame, ("name", "body", "placement", "visual"))
         with _naming(where):
             pose = _pose(where, _table(where, frame, "placement"), units)
             looks = _visuals(where, frame, units, folder)
-        builder.add_body(frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks)
+        joint = unused_name(f"{frame.get('name')}", joints)  # a joint of the file may have the name of a frame
+        joints.add(joint)
+        builder.add_body(
+            frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks, joint_name=joint
+        )
     for drive in _tables(given, "drive"):
         from .controller_models import with_controller_model  # imports this module
 

@@ -14,6 +14,7 @@ from lxml import etree
 from ..builder import ModelBuilder
 from ..chain import Model
 from ..errors import FileFormatError, ModelError
+from ..model.constraints import CouplerConstraint
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS as ALL_JOINTS
 from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute
@@ -34,6 +35,7 @@ JOINTS: dict[str, Callable[..., AnyJoint]] = {
     "prismatic": Prismatic,
     "planar": Planar,
 }
+OF_ONE_DOF = {"revolute", "continuous", "prismatic"}
 WITHOUT_AXIS: dict[str, Callable[[], AnyJoint]] = {"fixed": Fixed, "floating": Free}
 
 
@@ -42,14 +44,13 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
 
     The joint `base` connects the root link to the world; by default the link is fixed. Damping and friction become
     passive forces of the joints. Limits are stored but not enforced, because URDF does not define the stiffness of
-    stops. Joints that mimic others are free; a warning names them.
+    stops. A joint that mimics another one becomes a CouplerConstraint with the name of the joint.
 
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """
     robot, visuals = _parse(path)
     links = {link.name: link for link in robot.links}
     root, children = _tree(path, robot)
-    _warn_of_mimic_joints(path, robot)
     if base is not None and not isinstance(base, ALL_JOINTS):
         expected = ", ".join(kind.__name__ for kind in ALL_JOINTS)
         raise ModelError(f"base is {base!r}; expected an instance of {expected}, such as Free()")
@@ -72,6 +73,8 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
             visuals=visuals.get(joint.child, ()),
         )
         waiting.extend(children.get(joint.child, [])[::-1])
+    for coupler in _couplers(path, robot):
+        builder.add_constraint(coupler)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = builder.build()
@@ -184,6 +187,7 @@ NUMBERS = {
     "axis": {"xyz": (3, False)},
     "dynamics": {"damping": (1, True), "friction": (1, True)},
     "limit": {name: (1, True) for name in ("lower", "upper", "velocity", "effort")},
+    "mimic": {"multiplier": (1, True), "offset": (1, True)},
 }
 
 
@@ -202,6 +206,9 @@ def _check_elements(path: Path, robot: Any) -> None:
     joints = {joint.get("name") for joint in robot.findall("joint")}
     for joint in robot.findall("joint"):
         _expect_children(path, joint, joint, ("parent", "child"))
+        if len(joint.findall("mimic")) > 1:
+            found = f"joint {joint.get('name')!r} has {len(joint.findall('mimic'))} <mimic> elements"
+            raise FileFormatError(f"{path}: {found}; expected at most one")
         for mimic in joint.findall("mimic"):
             if mimic.get("joint") not in joints - {joint.get("name")}:
                 found = f"joint {joint.get('name')!r} mimics joint {mimic.get('joint')!r}"
@@ -291,10 +298,42 @@ def _inertia(link: Link) -> Inertia | None:
     return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(link.inertial.origin)
 
 
-def _warn_of_mimic_joints(path: Path, robot: Robot) -> None:
-    mimics = [joint.name for joint in robot.joints if joint.mimics]
-    if mimics:
+def _couplers(path: Path, robot: Robot) -> list[CouplerConstraint]:
+    """Return a coupler for each joint that mimics another one; warn of mimics that a coupler cannot represent."""
+    joints = {joint.name: joint for joint in robot.joints}
+    couplers, ignored = [], []
+    for joint in robot.joints:
+        if joint.mimic is None or joint.type == "fixed":
+            continue
+        _refuse_cycle(path, joint, joints)
+        other = joints[joint.mimic.joint]
+        if {joint.type, other.type} <= OF_ONE_DOF and joint.mimic.multiplier:
+            couplers.append(
+                CouplerConstraint(joint.name, joint.name, other.name, joint.mimic.multiplier, joint.mimic.offset)
+            )
+        else:
+            ignored.append(
+                f"{joint.name!r} ({joint.type}) mimics {other.name!r} ({other.type}) with the multiplier "
+                f"{joint.mimic.multiplier:g}"
+            )
+    if ignored:
         warnings.warn(
-            f"{path}: the joints {mimics} mimic other joints; rbchain ignores <mimic> and lets them move independently",
+            f"{path}: rbchain ignores <mimic> of joints that then move independently: {', '.join(ignored)}; expected "
+            "two joints with one degree of freedom each, and a multiplier other than 0",
             stacklevel=4,
+        )
+    return couplers
+
+
+def _refuse_cycle(path: Path, joint: Joint, joints: dict[str, Joint]) -> None:
+    """Raise a FileFormatError if a joint mimics itself by way of other joints."""
+    followed = [joint.name]
+    mimic = joint.mimic
+    while mimic is not None and mimic.joint not in followed:
+        followed.append(mimic.joint)
+        mimic = joints[mimic.joint].mimic
+    if mimic is not None:
+        raise FileFormatError(
+            f"{path}: the joints {followed[followed.index(mimic.joint) :]} mimic each other in a cycle; expected one "
+            "of them to move independently"
         )

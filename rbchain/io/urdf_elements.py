@@ -36,6 +36,15 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """The position of a joint is multiplier times that of another joint, plus the offset."""
+
+    joint: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
 class Joint:
     """A joint; damping and friction are None if the file has no <dynamics>."""
 
@@ -47,7 +56,7 @@ class Joint:
     axis: np.ndarray
     dynamics: tuple[float, float] | None
     limit: Limit | None
-    mimics: bool
+    mimic: Mimic | None
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ def _inertial(element: Any) -> Inertial | None:
 
 
 def _joint(element: Any) -> Joint:
-    axis, dynamics, limit = (element.find(tag) for tag in ("axis", "dynamics", "limit"))
+    axis, dynamics, limit, mimic = (element.find(tag) for tag in ("axis", "dynamics", "limit", "mimic"))
     return Joint(
         name=element.get("name"),
         type=element.get("type"),
@@ -105,7 +114,9 @@ def _joint(element: Any) -> Joint:
         if dynamics is None
         else (_number(dynamics, "damping") or 0.0, _number(dynamics, "friction") or 0.0),
         limit=None if limit is None else Limit(*(_number(limit, n) for n in ("lower", "upper", "velocity", "effort"))),
-        mimics=element.find("mimic") is not None,
+        mimic=None
+        if mimic is None
+        else Mimic(mimic.get("joint"), float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0"))),
     )
 
 

@@ -1,4 +1,7 @@
-"""Writer for URDF: links, visuals, joints, limits, damping and friction. A warning names what URDF cannot represent."""
+"""Writer for URDF: links, visuals, joints, limits, damping, friction and couplers.
+
+A warning names what URDF cannot represent.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from lxml import etree
 
 from ..chain import Model
 from ..errors import FileFormatError
+from ..model.constraints import CouplerConstraint, constraints_of
 from ..model.description import Description, Frame
 from ..model.limits import LIMITS
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
@@ -55,7 +59,8 @@ def urdf_of(model: Model) -> str:
         etree.SubElement(joint, "parent", link=parent)
         etree.SubElement(joint, "child", link=name)
         _add_origin(joint, frame.pose.translation, frame.pose.rotation)
-    _warn_of_losses(model)
+    others = _add_mimics(robot, description)
+    _warn_of_losses(model, others)
     etree.indent(robot)
     return etree.tostring(robot, encoding="unicode", xml_declaration=False) + "\n"
 
@@ -130,6 +135,35 @@ def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str
         etree.SubElement(joint, "limit", {name: written[name] for name in names})
 
 
+def _add_mimics(robot: Any, description: Description) -> list[str]:
+    """Write couplers as <mimic>; return the names of the constraints that URDF cannot represent.
+
+    A joint has at most one <mimic>, and joints do not mimic each other in a cycle.
+    """
+    elements = {joint.get("name"): joint for joint in robot.iter("joint")}
+    mimicked: dict[str, str] = {}
+    others = []
+    for constraint in constraints_of(description):
+        if not isinstance(constraint, CouplerConstraint) or constraint.joint in mimicked:
+            others.append(constraint.name)
+            continue
+        end = constraint.other
+        while end in mimicked:
+            end = mimicked[end]
+        if end == constraint.joint:
+            others.append(constraint.name)
+            continue
+        mimicked[constraint.joint] = constraint.other
+        etree.SubElement(
+            elements[constraint.joint],
+            "mimic",
+            joint=constraint.other,
+            multiplier=repr(constraint.ratio),
+            offset=repr(constraint.offset),
+        )
+    return others
+
+
 def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
     for visual in visuals:
         if visual.shape not in SHAPES:
@@ -159,7 +193,8 @@ def _is_lost(model: Model, key: str) -> bool:
     )
 
 
-def _warn_of_losses(model: Model) -> None:
+def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
+    """Warn of what the file leaves out, among it these constraints."""
     description = model.description
     lost = [
         key
@@ -178,6 +213,7 @@ def _warn_of_losses(model: Model) -> None:
         lost.append("limits of velocity and effort that are zero")
     others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
+    lost += [f"constraints {', '.join(map(repr, constraints))}"] if constraints else []
     lost += ["drives"] if description.drives else []
     lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
     lost += ["water and immersions"] if model.in_water else []

@@ -304,6 +304,8 @@ def constraint_fields(
                 pose_a, pose_b = (
                     Pose(p.translation, axes_along(normalized(p.rotation[:, 2]))) for p in (pose_a, pose_b)
                 )
+            elif not isinstance(constraint, WeldConstraint):  # the rows do not depend on axes
+                pose_a, pose_b = Pose(pose_a.translation), Pose(pose_b.translation)
         places.append(ConstraintPlace(constraint.name, KINDS[type(constraint)], body_a, body_b))
         for found, value in (
             (point_a, pose_a.translation),
@@ -371,6 +373,25 @@ def attached_constraint(constraint: Constraint, prefix: str, parent: str | None,
         if isinstance(constraint, HingeConstraint):
             changed[f"axis_{side}"] = placement.rotation @ getattr(constraint, f"axis_{side}")
     return replace(constraint, **changed)
+
+
+def violation(constraint: Constraint, pose_a: Pose, pose_b: Pose) -> float:
+    """Return how much two bodies with these poses violate a constraint other than a coupler: its largest residual.
+
+    It is infinite if the axes of a hinge are opposite, or the frames of a weld are turned by more than a right angle.
+    """
+    own_a, own_b = _poses(constraint)  # type: ignore[arg-type]
+    a, b = pose_a @ own_a, pose_b @ own_b
+    apart = b.translation - a.translation
+    if isinstance(constraint, DistanceConstraint):
+        return abs(float(np.linalg.norm(apart)) - constraint.length)
+    turn = a.rotation.T @ b.rotation
+    found = [float(np.abs(apart).max())]
+    if isinstance(constraint, HingeConstraint):
+        found.append(float(np.abs(turn[:2, 2]).max()) if turn[2, 2] > 0.0 else np.inf)
+    elif isinstance(constraint, WeldConstraint):
+        found.append(float(np.abs(turn - turn.T).max() / 2.0) if np.trace(turn) > 1.0 else np.inf)
+    return max(found)
 
 
 def _poses(constraint: BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint) -> tuple[Pose, Pose]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..misspelt import did_you_mean
 from ..real_arrays import excerpt
 from .assembly import Body, Mechanism, assemble, fixed_body, mechanism_of
-from .constraints import Constraint, CouplerConstraint
+from .constraints import Constraint, CouplerConstraint, constraint_fields, violation
 from .description import Description
 from .inertia import Inertia
 from .joint import (
@@ -35,6 +35,9 @@ from .parameters import batch_shape_of
 from .passive import PassiveForces
 from .pose import NEARLY_ORTHOGONAL, Pose, numbers
 
+#: Largest residual of a constraint between bodies that `lock` fixes to each other, relative to 1 plus the positions.
+LOCK_TOLERANCE = 1e-6
+
 # --- locked joints ----------------------------------------------------------------------------------------------------
 
 
@@ -45,32 +48,107 @@ def locked_description(description: Description, joints: Mapping[str, npt.ArrayL
         raise ModelError(f'lock: joints is {excerpt(joints)}; expected a dict such as {{"joint": position}}')
     of_joint = {body.joint_name: name for name, body in mechanism.bodies.items() if not isinstance(body.joint, Fixed)}
     check_joints("lock", joints, tuple(of_joint))
-    if len(joints) == len(of_joint):
-        raise ModelError(f"lock: joints contains all joints of model {description.name!r}; expected at least one other")
+    positions = with_coupled_joints(mechanism.constraints, joints)
+    if len(positions) == len(of_joint):
+        coupled = [name for name in positions if name not in joints]
+        found = f" or joints that are coupled to them, {excerpt(coupled)}" if coupled else ""
+        raise ModelError(
+            f"lock: joints contains all joints of model {description.name!r}{found}; expected at least one other"
+        )
     bodies = dict(mechanism.bodies)
-    for joint_name, position in joints.items():
+    for joint_name, position in positions.items():
         name = of_joint[joint_name]
         body = bodies[name]
         place = body.placement @ joint_pose(f"lock: joint {joint_name!r}", body.joint, position)
         held = fixed_body(body.parent, place, body.visuals)
         bodies[name] = held._replace(inertia=body.inertia, immersion=body.immersion)
-    drives = [drive for drive in mechanism.drives if drive.joint not in joints]
-    for constraint in mechanism.constraints:
-        _check_coupler(constraint, joints)
-    locked = assemble(replace(mechanism, bodies=bodies, drives=drives))
+    drives = [drive for drive in mechanism.drives if drive.joint not in positions]
+    constraints = [x for x in mechanism.constraints if not _is_always_satisfied(x, bodies, positions)]
+    locked = assemble(replace(mechanism, bodies=bodies, drives=drives, constraints=constraints))
     nominal = description.nominal
     return locked if nominal is None else replace(locked, nominal=locked_description(nominal, joints))
 
 
-def _check_coupler(constraint: Constraint, joints: Mapping[str, npt.ArrayLike]) -> None:
-    """Refuse to lock one of two coupled joints."""
-    if isinstance(constraint, CouplerConstraint):
-        held = [name for name in (constraint.joint, constraint.other) if name in joints]
-        if held:
+def with_coupled_joints(
+    constraints: Sequence[Constraint], joints: Mapping[str, npt.ArrayLike]
+) -> dict[str, npt.ArrayLike]:
+    """Return the positions of joints to lock and of all joints that are coupled to them.
+
+    Raises a ModelError if positions contradict a coupler.
+    """
+    positions = dict(joints)
+    couplers = [constraint for constraint in constraints if isinstance(constraint, CouplerConstraint)]
+    for _ in couplers:  # each pass follows the couplers of a chain by at least one
+        for coupler in couplers:
+            if coupler.other in positions and coupler.joint not in positions:
+                other = _position_in_coupler(coupler.other, positions)
+                positions[coupler.joint] = coupler.ratio * other + coupler.offset
+            elif coupler.joint in positions and coupler.other not in positions:
+                position = _position_in_coupler(coupler.joint, positions)
+                positions[coupler.other] = (position - coupler.offset) / coupler.ratio
+    for coupler in couplers:
+        if coupler.joint not in positions:
+            continue
+        position, other = (_position_in_coupler(name, positions) for name in (coupler.joint, coupler.other))
+        expected = coupler.ratio * other + coupler.offset
+        if not abs(position - expected) <= LOCK_TOLERANCE * (1.0 + abs(position) + abs(expected)):
             raise ModelError(
-                f"lock: constraint {constraint.name!r} couples joint {constraint.joint!r} to {constraint.other!r}, so "
-                f"that {held[0]!r} cannot be locked; expected joints without couplers. Build the model without it"
+                f"lock: the positions {position:g} of joint {coupler.joint!r} and {other:g} of joint {coupler.other!r} "
+                f"contradict CouplerConstraint {coupler.name!r}; expected {expected:g} for joint {coupler.joint!r}. "
+                "Lock only one of them: the other one is then locked too"
             )
+    return positions
+
+
+def joints_coupled_to(constraints: Sequence[Constraint], joints: Sequence[str]) -> set[str]:
+    """Return joints and all joints that couplers connect to them."""
+    found = set(joints)
+    couplers = [{x.joint, x.other} for x in constraints if isinstance(x, CouplerConstraint)]
+    for _ in couplers:
+        for pair in couplers:
+            if pair & found:
+                found |= pair
+    return found
+
+
+def _position_in_coupler(joint: str, positions: Mapping[str, npt.ArrayLike]) -> float:
+    """Return the position of a joint with one degree of freedom. Raises a ModelError."""
+    what = f"lock: joint {joint!r}: position"
+    position = np.atleast_1d(numbers(positions[joint], what))
+    if position.shape != (1,):
+        raise ModelError(f"{what} has shape {position.shape}; expected one number")
+    return float(position[0])
+
+
+def _is_always_satisfied(
+    constraint: Constraint, bodies: Mapping[str, Body], positions: Mapping[str, npt.ArrayLike]
+) -> bool:
+    """Whether a constraint connects bodies, or couples joints, that do not move relative to each other.
+
+    Raises a ModelError if it is violated.
+    """
+    if isinstance(constraint, CouplerConstraint):
+        return constraint.joint in positions
+    (body_a, pose_a), (body_b, pose_b) = (_carrier(bodies, name) for name in (constraint.body_a, constraint.body_b))
+    if body_a != body_b:
+        return False
+    error = violation(constraint, pose_a, pose_b)
+    if not error <= LOCK_TOLERANCE * (1.0 + np.abs(pose_a.translation).max() + np.abs(pose_b.translation).max()):
+        raise ModelError(
+            f"lock: the positions violate constraint {constraint.name!r}, whose bodies {constraint.body_a!r} and "
+            f"{constraint.body_b!r} become fixed to each other; its residual is {error:.2e}, expected 0. Use positions "
+            "from model.assemble(q)"
+        )
+    return True
+
+
+def _carrier(bodies: Mapping[str, Body], name: str | None) -> tuple[str | None, Pose]:
+    """Return the moving body that carries a body, or None for the world, and the pose of the body there."""
+    pose = Pose()
+    while name is not None and isinstance(bodies[name].joint, Fixed):
+        pose = bodies[name].placement @ pose
+        name = bodies[name].parent
+    return name, pose
 
 
 def check_joints(what: str, given: Any, known: Sequence[str]) -> None:
@@ -205,7 +283,7 @@ def is_identity(pose: Pose) -> bool:
     return not pose.translation.any() and bool((pose.rotation == np.eye(3)).all())
 
 
-def unused_name(name: str, taken: Mapping[str, Any]) -> str:
+def unused_name(name: str, taken: Container[str]) -> str:
     """Return the name, with more underscores appended if it is taken."""
     while name in taken:
         name += "_"
@@ -253,6 +331,15 @@ def _directional_fields(body: Body) -> list[str]:
     defaults |= {f"{field} limit": getattr(JointLimits, field) for field in LIMITS}
     defaults |= {"rotor_inertia": 0.0}
     return [field for field, default in defaults.items() if (_numbers_of(body, field) != default).any()]
+
+
+# --- no constraints ---------------------------------------------------------------------------------------------------
+
+
+def open_description(description: Description) -> Description:
+    """Return the description without its constraints."""
+    nominal = None if description.nominal is None else open_description(description.nominal)
+    return replace(description, nominal=nominal, **constraint_fields((), {}, {}))
 
 
 # --- all edits --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from ..errors import ModelError
 from ..model.assembly import mechanism_of
-from ..model.editing import check_joints, locked_description, path_to_root, rerooted_description
+from ..model.editing import (
+    check_joints,
+    joints_coupled_to,
+    locked_description,
+    open_description,
+    path_to_root,
+    rerooted_description,
+)
 from ..model.joint import QUATERNION_JOINTS, Free
 from .attributes import Attributes
 
@@ -23,6 +30,10 @@ class Editing(Attributes):
 
         The bodies of locked joints are merged into their parents, and their names become frames. All other names,
         limits, visuals, immersions, passive forces, drives and constraints remain. Drives of locked joints are removed.
+
+        A joint that is coupled to a locked one is locked too, at the position that its CouplerConstraint requires.
+        Constraints between bodies that become fixed to each other are removed if the positions satisfy them up to
+        1e-6. A loop that still moves is not checked; `assemble` tells whether it can be closed.
 
         Parameters
         ----------
@@ -38,9 +49,9 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If a joint does not exist, a position does not fit, or all joints are locked. If a joint has a coupler, or
-            both bodies of a constraint become fixed to each other. If two merged bodies both have drag, a drive has a
-            model of its own, or the samples of the model differ.
+            If a joint does not exist, a position does not fit, or all joints are locked. If the positions violate a
+            constraint. If two merged bodies both have drag, a drive has a model of its own, or the samples of the model
+            differ.
 
         Examples
         --------
@@ -60,7 +71,8 @@ class Editing(Attributes):
         Parameters
         ----------
         joints : sequence of str, or dict
-            The joints to lock, as for `lock`. Positions in a dict are not used.
+            The joints to lock, as for `lock`. Positions in a dict are not used. Joints that are coupled to them are
+            left out too.
         q, qd : (..., nq) and (..., nv) arrays
 
         Returns
@@ -82,8 +94,30 @@ class Editing(Attributes):
         joints = tuple(joints)
         check_joints("lock_state", joints, self.joint_names)
         parts = self._parts(q, qd)
-        kept = [parts[name] for name in self.joint_names if name not in joints]
+        constraints = mechanism_of(self.description).constraints
+        locked = joints_coupled_to(constraints, joints)
+        kept = [parts[name] for name in self.joint_names if name not in locked]
         return np.concatenate([q for q, _ in kept], -1), np.concatenate([qd for _, qd in kept], -1)
+
+    def open_tree(self) -> Self:
+        """Return the model without its constraints.
+
+        Returns
+        -------
+        Model
+            The open tree, whose joints move independently: loops are cut, and coupled joints are released.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> for name in ("motor", "arm"):
+        ...     builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+        >>> builder.add_constraint(rb.CouplerConstraint("gear", "arm", "motor", ratio=0.5))
+        >>> builder.build().open_tree().constraint_names
+        ()
+        """
+        return type(self)(open_description(self.description))
 
     def reroot(self, body: str) -> Self:
         """Return the same mechanism with another root: the body that the free joint connects to the world.
@@ -111,9 +145,10 @@ class Editing(Attributes):
 
         Notes
         -----
-        All names of joints and frames remain, and frames keep their poses. The frame of a moving body is that of its
-        joint, and a reversed joint is at another place of its body. So each body on the path to the old root gets the
-        suffix "_body" and the frame of the reversed joint. Its old name becomes a frame on it, at the old pose.
+        All names of joints, frames and constraints remain, and frames keep their poses. The frame of a moving body is
+        that of its joint, and a reversed joint is at another place of its body. So each body on the path to the old
+        root gets the suffix "_body" and the frame of the reversed joint. Its old name becomes a frame on it, at the old
+        pose.
         RigidBodyDynamics.jl moves the default frames of bodies in the same way. A reversed universal or composite joint
         has its coordinates in reverse order, and a reversed planar joint becomes composite.
 
