@@ -199,3 +199,13 @@ def copied_to(out: np.ndarray | None, result: np.ndarray, arguments: Sequence[An
     check_out(out, result.shape, result.dtype, arguments)
     out[...] = result
     return out
+
+
+def named_samples(failed: np.ndarray) -> str:
+    """Name the samples that failed, as the start of a sentence."""
+    if not failed.ndim:
+        return ""
+    first = tuple(int(i) for i in np.argwhere(failed)[0])
+    return (
+        f"in {int(failed.sum())} of {failed.size} samples, the first being {first[0] if len(first) == 1 else first}, "
+    )

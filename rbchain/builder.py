@@ -15,7 +15,8 @@ from .errors import ModelError
 from .misspelt import SuggestsAttributes, did_you_mean
 from .model import validation
 from .model.assembly import Body, Mechanism, assemble
-from .model.constraints import CONSTRAINTS, Constraint, attached_constraint
+from .model.constraint_fields import attached_constraint
+from .model.constraints import CONSTRAINTS, Constraint
 from .model.editing import editable
 from .model.immersion import Immersion
 from .model.inertia import Inertia

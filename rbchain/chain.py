@@ -18,8 +18,9 @@ from .model.inertia import Inertia
 from .model.payload import fields_with_payload
 from .model.serial_chain import serial_chain_description
 from .model.varied_fields import varied_description
+from .quantities.assembly import Assembly
 from .quantities.between_bodies import ForcesBetweenBodies
-from .quantities.constraints import ConstrainedStates
+from .quantities.constraints import Constraints
 from .quantities.derivatives import Derivatives
 from .quantities.dynamics import Dynamics
 from .quantities.editing import Editing
@@ -41,7 +42,8 @@ class Model(
     States,
     TangentSpace,
     Dynamics,
-    ConstrainedStates,
+    Constraints,
+    Assembly,
     Reactions,
     ForcesBetweenBodies,
     Motion,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from .lock_free import cached_property
 from .misspelt import did_you_mean
 from .model.constraint_tables import row_counts_of, tables_of
 from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
+from .model.editing import check_joints
 from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
 from .model.parameters import batch_shape_of
 from .model.pose import Pose, vector3
@@ -111,6 +113,24 @@ class KernelArrays:
                 f"{what} does not support closed chains, and model {self.description.name!r} has the constraints "
                 f"{names}; expected a model without constraints. {remedy}"
             )
+
+    def closed_chain(self, what: str) -> Self:
+        """Return this model; raise a ModelError if it has no constraints."""
+        if not self.constraint_rows:
+            raise ModelError(
+                f"{what}: model {self.description.name!r} has no constraints; expected a closed chain. Add constraints "
+                "with ModelBuilder.add_constraint"
+            )
+        return self
+
+    def dofs_of_joints(self, what: str, joints: Sequence[str]) -> np.ndarray:
+        """Return the degrees of freedom of joints, in the order of their names; `what` names the argument."""
+        if isinstance(joints, str):
+            raise ModelError(f"{what} is {joints!r}; expected a list of names, such as {what}=[{joints!r}]")
+        known = self.description.joint_names
+        check_joints(what, joints, known)
+        dofs = [np.flatnonzero(self.dofs.body == known.index(joint)) for joint in joints]
+        return np.concatenate([np.zeros(0, int), *dofs])
 
     @cached_property
     def weightless(self) -> Self:

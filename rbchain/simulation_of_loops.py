@@ -122,8 +122,9 @@ def close_saved_states(
 def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:
     """Project several states (samples, m, ...) of each sample."""
     shape = (*model.batch_shape, *q.shape[1:-1]) if model.batch_shape else q.shape[:-1]
-    states = [np.ascontiguousarray(x).reshape(*shape, x.shape[-1]) for x in (q, qd)]
-    found = _projected(model.kernel_model, *states, np.broadcast_to(held, states[1].shape).astype(q.dtype))
+    q_of_samples, qd_of_samples = (np.ascontiguousarray(x).reshape(*shape, x.shape[-1]) for x in (q, qd))
+    held_of_samples = np.broadcast_to(held, qd_of_samples.shape).astype(q.dtype)
+    found = _projected(model.kernel_model, q_of_samples, qd_of_samples, held_of_samples)
     return found.reshape(*q.shape[:-1], found.shape[-1])
 
 

@@ -4,7 +4,8 @@
 those of `dynamics`.
 """
 
-from ..core.algorithms import aba, constrained_dynamics, constraint_rows, constraint_solver
+from ..core.algorithms import aba, constrained_dynamics, constraint_minimum_norm, constraint_rows
+from ..core.algorithms import constraint_jacobian as constraint_jacobian_kernels
 from ..core.simd.jit import driver, kernel
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like
@@ -77,7 +78,7 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
         constrained_dynamics.constrained_forward_dynamics(
             block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
         )
-        constraint_solver.minimum_norm_multipliers(constraints, block.work, k)
+        constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
         store_in_order(constraints, CON_MULTIPLIER, found, k)
         aba.propagate_nan(found, k)
         unpack(found, multipliers, start, last)
@@ -128,7 +129,7 @@ def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, f
         for row in range(m * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)
         constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
-        constraint_rows.constraint_jacobian(block.model, constraints, block.q, found, block.work, k)
+        constraint_jacobian_kernels.constraint_jacobian(block.model, constraints, block.q, found, block.work, k)
         unpack(block.rows[: m * n], J, start, last)
     return True
 
@@ -155,10 +156,12 @@ def constraint_wrenches(memory, topology, parameters, variation, tables, q, qd, 
         constrained_dynamics.constrained_forward_dynamics(
             block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
         )
-        constraint_solver.minimum_norm_multipliers(constraints, block.work, k)
+        constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
         for row in range(size + 6 * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)
-        constraint_rows.constraint_wrenches(block.model, constraints, found, block.rows[6 * bodies : size], k)
+        constraint_jacobian_kernels.constraint_wrenches(
+            block.model, constraints, found, block.rows[6 * bodies : size], k
+        )
         for i in range(n):
             b = topology[TOPOLOGY_BODY, i]
             if b >= 0:

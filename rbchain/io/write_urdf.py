@@ -14,7 +14,8 @@ from lxml import etree
 
 from ..chain import Model
 from ..errors import FileFormatError
-from ..model.constraints import CouplerConstraint, constraints_of
+from ..model.constraint_fields import constraints_of
+from ..model.constraints import CouplerConstraint
 from ..model.description import Description, Frame
 from ..model.limits import LIMITS
 from ..model.passive import PASSIVE_FIELDS, PassiveForces

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import ModelError
 from . import validation
-from .constraints import Constraint, constraint_fields, constraints_of
+from .constraint_fields import constraint_fields, constraints_of
+from .constraints import Constraint
 from .description import Description, Frame, water_of
 from .immersion import Immersion, shifted
 from .inertia import Inertia

@@ -100,7 +100,8 @@ def _order(supports: list[list[int]]) -> list[int]:
 def _shared_dofs(supports: list[list[int]]) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int, int]]]:
     """Return the pairs of constraints with common dofs, and their slots in both supports."""
     slots = [{dof: slot for slot, dof in enumerate(support)} for support in supports]
-    pairs, shared = [], []
+    pairs: list[tuple[int, int, int, int]] = []
+    shared: list[tuple[int, int, int]] = []
     for c, of_c in enumerate(slots):
         for d, of_d in enumerate(slots[: c + 1]):
             first = len(shared)

@@ -14,7 +14,8 @@ from ..errors import ModelError
 from ..misspelt import did_you_mean
 from ..real_arrays import excerpt
 from .assembly import Body, Mechanism, assemble, fixed_body, mechanism_of
-from .constraints import Constraint, CouplerConstraint, constraint_fields, violation
+from .constraint_fields import constraint_fields, violation
+from .constraints import Constraint, CouplerConstraint
 from .description import Description
 from .inertia import Inertia
 from .joint import (

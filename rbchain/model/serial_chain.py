@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +35,8 @@ def serial_chain_description(
     check_inertia(names[:1], link.inertia[None])
     offsets = np.zeros((n, 3))
     offsets[1:, 0] = length
+    passive: dict[str, Any] = {field: np.full(n, getattr(PassiveForces, field)) for field in PASSIVE_FIELDS}
+    water: dict[str, Any] = water_of([None] * n, 0.0)
     return Description(
         name=name,
         body_names=names,
@@ -47,12 +51,12 @@ def serial_chain_description(
         pitch=np.zeros(n),
         rotor_inertia=np.zeros(n),
         gear_ratio=np.ones(n),
-        **{field: np.full(n, getattr(PassiveForces, field)) for field in PASSIVE_FIELDS},
+        **passive,
         mass=np.full(n, link.mass),
         cg=np.tile(link.cg, (n, 1)),
         inertia=np.tile(link.inertia, (n, 1, 1)),
         gravity=vector3(gravity, "gravity"),
-        **water_of([None] * n, 0.0),
+        **water,
         frames={},
         nonphysical_inertia="refuse",
         limits=np.tile(JointLimits().of_dofs(name, Revolute()), (n, 1)),

@@ -47,7 +47,8 @@ def _closed_chain() -> rb.Model:
     builder = rb.ModelBuilder()
     for name, x in (("link1", 0.0), ("link2", 1.0)):
         builder.add_body(name, joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((x, 0, 0)), inertia=LINK)
-    builder.add_constraint(rb.DistanceConstraint("rod", "link1", "link2", (0, 1, 0), (0, 1, 0), 1.0))
+    tip = np.array([0.0, 1.0, 0.0])
+    builder.add_constraint(rb.DistanceConstraint("rod", "link1", "link2", tip, tip, 1.0))
     return builder.build()
 
 

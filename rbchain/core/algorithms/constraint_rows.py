@@ -36,7 +36,6 @@ from ..tree.constraint_layout import (
     CON_FORCE_B,
     CON_MOTOR_A,
     CON_MOTOR_B,
-    CON_MULTIPLIER,
     CON_RATE,
     CON_RESIDUAL,
     CON_SCALE,
@@ -54,18 +53,14 @@ from ..tree.constraint_layout import (
     TABLE_DOF_A,
     TABLE_DOF_B,
     TABLE_KIND,
-    TABLE_OUTPUT,
     TABLE_OWN_END_A,
     TABLE_PARAMETERS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
     TABLE_ROW,
-    TABLE_ROW_COUNT,
 )
-from ..tree.joints import joint_force
-from ..tree.kinematics import force_on_parent, move_dof
+from ..tree.kinematics import move_dof
 from ..tree.layout import (
-    PARAM_ADVANCE,
     ROW_A,
     ROW_LEVER,
     ROW_R,
@@ -270,44 +265,3 @@ def row_acceleration(c, row, constraints, qdd, work, k):
     on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
     on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))
     return on_a + on_b + rows[row, CON_BIAS, k]
-
-
-@kernel
-def constraint_jacobian(model, constraints, q, J, work, k):
-    """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros."""
-    table, paths = constraints.tables.table, constraints.tables.paths
-    for c in range(table.shape[1]):
-        for r in range(table[TABLE_ROW_COUNT, c]):
-            row, output = table[TABLE_ROW, c] + r, table[TABLE_OUTPUT, c] + r
-            for side in range(2):
-                f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
-                motor = constraints.rows[row, CON_MOTOR_A + side, k]
-                for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
-                    i = paths[0, step]
-                    axis = z_axis(load9(work.dof, i, ROW_R, k))
-                    advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
-                    J[output, i, k] = J[output, i, k] + joint_force(model.joint[i], axis, advance, f)
-                    if step == table[TABLE_PATH_A + side, c]:
-                        J[output, i, k] = J[output, i, k] + motor
-                    f = force_on_parent(i, f, model, work, k)
-
-
-@kernel
-def constraint_wrenches(model, constraints, wrenches, motors, k):
-    """Add the forces of all constraints: `wrenches` (n, 6, lanes) on dofs of bodies, `motors` (n, lanes) on joints.
-
-    A wrench is a force, then a moment about the joint origin of its dof, in world axes, as in `Loads`.
-    """
-    table, rows, n = constraints.tables.table, constraints.rows, model.parent.shape[0]
-    for c in range(table.shape[1]):
-        for r in range(table[TABLE_ROW_COUNT, c]):
-            row = table[TABLE_ROW, c] + r
-            multiplier = rows[row, CON_MULTIPLIER, k]
-            for side in range(2):
-                i = table[TABLE_DOF_A + side, c]
-                if i < n:
-                    f = load_force(rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
-                    for axis in range(3):
-                        wrenches[i, axis, k] = wrenches[i, axis, k] + multiplier * f.lin[axis]
-                        wrenches[i, 3 + axis, k] = wrenches[i, 3 + axis, k] + multiplier * f.ang[axis]
-                    motors[i, k] = motors[i, k] + multiplier * rows[row, CON_MOTOR_A + side, k]

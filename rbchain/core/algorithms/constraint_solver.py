@@ -10,34 +10,29 @@ matrix. The rows are ordered so that constraints of neighbouring loops follow ea
 only the envelope of the matrix (Jennings 1977, *Matrix Computation for Engineers and Scientists*, section 5.8).
 
 A row whose pivot is round-off depends on the rows before it. It gets the multiplier zero, which does not change the
-accelerations. `minimum_norm_multipliers` distributes the forces among dependent rows.
+accelerations. `constraint_minimum_norm` distributes the forces among dependent rows.
 """
 
 import math
 
 from ..simd.jit import kernel, routine
-from ..simd.lanes import any_lane, constant_like, epsilon, select
+from ..simd.lanes import constant_like, epsilon, select
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, scale_force, subtract_forces, z_axis
 from ..tree.constraint_layout import (
     CON_FORCE_A,
     CON_FORCE_B,
-    CON_GRAM_PIVOT,
     CON_KEPT,
     CON_MOTOR_A,
     CON_MULTIPLIER,
     CON_PIVOT,
     CON_PIVOT_SCALE,
-    CON_REST,
-    CON_ROOT,
     CON_SOLUTION,
     CON_TARGET,
     ENVELOPE_FIRST,
     ENVELOPE_OFFSET,
     FLAG_CONDITION,
     FLAG_DECIDES,
-    GRAM_FIRST,
-    GRAM_OFFSET,
     POINT_ROWS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
@@ -271,94 +266,3 @@ def respond_to_multipliers(model, constraints, work, k):
         change = dof[i, ROW_DINV, k] * (constraints.joint_sums[i, k] - power(load_force(dof, i, ROW_U, k), a))
         changes[i, k] = change
         store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
-
-
-@routine
-def minimum_norm_multipliers(constraints, work, k):
-    """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows.
-
-    With A = B B^T, where B has one column for each independent row, A^+ = B (B^T B)^-1 (B^T B)^-1 B^T. Source: Courrieu
-    (2005), "Fast computation of Moore-Penrose inverse matrices", eq. 2.
-    """
-    rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
-    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-    independent = rows[0, CON_KEPT, k]
-    for row in range(rows.shape[0]):
-        independent = min(independent, rows[row, CON_KEPT, k])
-    if not any_lane(independent < one):
-        return
-    store_roots(constraints, k)
-    for row in range(rows.shape[0]):
-        rows[row, CON_REST, k] = rows[row, CON_MULTIPLIER, k]
-        rows[row, CON_MULTIPLIER, k] = zero * independent
-        rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
-    for row in range(rows.shape[0]):
-        for column in range(envelope[GRAM_FIRST, row], row + 1):
-            gram[envelope[GRAM_OFFSET, row] + column, k] = product_of_columns(constraints, row, column, k)
-    for row in range(rows.shape[0]):
-        pivot = eliminate(row, gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
-        rows[row, CON_GRAM_PIVOT, k] = one / pivot
-    for refinement in range(2):
-        if refinement == 1:
-            store_rest(constraints, work, k)
-        multiply_by_factor(constraints, True, k)
-        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
-        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
-        multiply_by_factor(constraints, False, k)
-        for row in range(rows.shape[0]):
-            rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
-        sum_responses(constraints, k)
-    for row in range(rows.shape[0]):
-        rows[row, CON_MULTIPLIER, k] = select(independent < one, rows[row, CON_MULTIPLIER, k], rows[row, CON_REST, k])
-    sum_responses(constraints, k)
-
-
-@kernel
-def store_roots(constraints, k):
-    """Compute the roots of the pivots, the diagonal of B; 0 for dependent rows."""
-    rows = constraints.rows
-    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-    for row in range(rows.shape[0]):
-        inverse = rows[row, CON_PIVOT, k]
-        uses = inverse > zero
-        rows[row, CON_ROOT, k] = select(uses, one / math.sqrt(select(uses, inverse, one)), zero * inverse)
-
-
-@kernel
-def factor_entry(constraints, row, column, k):
-    """Return entry (row, column) of B = L sqrt(E)."""
-    root = constraints.rows[column, CON_ROOT, k]
-    if row == column:
-        return root
-    return root * constraints.matrix[constraints.tables.envelope[ENVELOPE_OFFSET, row] + column, k]
-
-
-@kernel
-def product_of_columns(constraints, i, j, k):
-    """Return entry (i, j) of B^T B; that of a dependent row is 1 on the diagonal."""
-    envelope, m = constraints.tables.envelope, constraints.rows.shape[0]
-    zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
-    total = zero * constraints.rows[i, CON_PIVOT, k]
-    for row in range(i, m):
-        if envelope[ENVELOPE_FIRST, row] <= j:
-            total = total + factor_entry(constraints, row, i, k) * factor_entry(constraints, row, j, k)
-    if i == j:
-        total = select(constraints.rows[i, CON_PIVOT, k] > zero, total, one + total)
-    return total
-
-
-@kernel
-def multiply_by_factor(constraints, transposed, k):
-    """Replace SOLUTION by B SOLUTION, or by B^T SOLUTION."""
-    rows, first = constraints.rows, constraints.tables.envelope[ENVELOPE_FIRST]
-    m = rows.shape[0]
-    for step in range(m):
-        target = step if transposed else m - 1 - step
-        total = constant_like(rows, 0.0) * rows[0, CON_SOLUTION, k]
-        for other in range(target if transposed else first[target], m if transposed else target + 1):
-            if transposed:
-                if first[other] <= target:
-                    total = total + factor_entry(constraints, other, target, k) * rows[other, CON_SOLUTION, k]
-            else:
-                total = total + factor_entry(constraints, target, other, k) * rows[other, CON_SOLUTION, k]
-        rows[target, CON_SOLUTION, k] = total

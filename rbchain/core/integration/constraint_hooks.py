@@ -7,8 +7,8 @@ from ..algorithms import constrained_dynamics
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.hybrid import hybrid_dynamics
 from ..simd.jit import choose, is_given, kernel
-from ..simd.lanes import constant_like
-from ..tree.constraint_layout import FLAG_OPEN
+from ..simd.lanes import constant_like, epsilon
+from ..tree.constraint_layout import FLAG_AVOIDED, FLAG_CONDITION, FLAG_OPEN, FLAG_START_CONDITION
 
 
 def has_constraints(block, *_):
@@ -84,6 +84,37 @@ def remove_normal_error(block, y_new, change, k):
 # Reduce the error of a step to its part along the constraints, which no projection corrects. Near singular positions,
 # round-off dominates the other part.
 reduce_error = choose(has_constraints, remove_normal_error, lambda block, y_new, change, k: None)
+
+
+# A step whose end has a FLAG_CONDITION below epsilon to this power is shortened, if its start is further away from the
+# singular position, because round-off dominates accelerations near singular positions. The next step then passes it.
+AVOIDED_CONDITION = 0.2
+APPROACH, MAX_AVOIDED = 0.25, 3
+
+
+@kernel
+def is_end_near_singularity(block, lane):
+    """Whether the end of a step should not be near its singular position; else record the condition of the end."""
+    flags = block.constraints.flags
+    condition, start = float(flags[FLAG_CONDITION, lane]), float(flags[FLAG_START_CONDITION, lane])
+    avoided = float(flags[FLAG_AVOIDED, lane])
+    if condition < epsilon(block.q) ** AVOIDED_CONDITION and condition < APPROACH * start and avoided < MAX_AVOIDED:
+        flags[FLAG_AVOIDED, lane] = constant_like(flags, avoided + 1.0)
+        return True
+    flags[FLAG_AVOIDED, lane] = constant_like(flags, 0.0)
+    flags[FLAG_START_CONDITION, lane] = constant_like(flags, condition)
+    return False
+
+
+@kernel
+def forget_last_sample(block, lane):
+    """Reset what a lane knows of the steps of its last sample."""
+    block.constraints.flags[FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
+    block.constraints.flags[FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
+
+
+# Reset what a lane knows of the steps of its last sample.
+reset_conditions = choose(has_constraints, forget_last_sample, lambda block, lane: None)
 
 
 # Whether the state of a lane could not be projected onto the constraints.

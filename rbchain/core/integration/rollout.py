@@ -12,7 +12,14 @@ from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
 from .action_hooks import evaluate, set_sample_forces
-from .constraint_hooks import decide_rank, has_constraints, has_open_loops, project_end_of_step
+from .constraint_hooks import (
+    decide_rank,
+    has_constraints,
+    has_open_loops,
+    is_end_near_singularity,
+    project_end_of_step,
+    reset_conditions,
+)
 from .runge_kutta import MIN_PREVIOUS_ERROR, advance, interpolate
 from .status import STOPPED
 from .tableaus import Tableau
@@ -34,6 +41,9 @@ CLOCK_ROWS = 3
 TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS = 0, 1, 2, 3
 TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 4, 5, 6
 TALLY_ROWS = 7
+
+
+ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
 
 
 class Records(NamedTuple):
@@ -153,7 +163,7 @@ def close_loops(block, stepper, tableau, k):
     """Project the end of a step onto the constraints, and compute the rate there.
 
     Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
-    infinite.
+    infinite. If the end is close to a singular position, the error is a number that shortens the step.
     """
     control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
     one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)
@@ -166,6 +176,8 @@ def close_loops(block, stepper, tableau, k):
     for lane in range(y_new.shape[1]):
         if has_open_loops(block, lane):
             control[CONTROL_ERROR, lane] = constant_like(control, np.inf)
+        elif float(control[CONTROL_ERROR, lane]) <= 1.0 and is_end_near_singularity(block, lane):
+            control[CONTROL_ERROR, lane] = constant_like(control, ERROR_TO_SHORTEN)
 
 
 # Project the end of a step onto the constraints of a closed chain.
@@ -240,6 +252,7 @@ def start_sample(block, stepper, batch, sample, lane):
         stepper.y[i, lane] = constant_like(stepper.y, 0.0)
     normalize_positions(block.model, stepper.y, lane)
     set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
+    reset_conditions(block, lane)
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
     stepper.tally[TALLY_STEPS, lane] = 0
     stepper.tally[TALLY_REJECTIONS, lane] = 0

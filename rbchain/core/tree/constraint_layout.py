@@ -128,7 +128,9 @@ FLAG_DECIDES = 0  # 1 if the next factorisation decides which rows are independe
 FLAG_OPEN = 1  # 1 if the last projection could not satisfy the constraints
 FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-off
 FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular positions
-FLAG_ROWS = 4
+FLAG_START_CONDITION = 4  # FLAG_CONDITION at the start of the step; 0 for the first step
+FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular position
+FLAG_ROWS = 6
 
 
 @kernel

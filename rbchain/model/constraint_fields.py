@@ -1,0 +1,183 @@
+"""Conversion of constraints to the fields of a Description, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..misspelt import did_you_mean
+from ..real_arrays import excerpt
+from .constraints import (
+    KINDS,
+    BallConstraint,
+    Constraint,
+    CouplerConstraint,
+    DistanceConstraint,
+    HingeConstraint,
+    WeldConstraint,
+    name_of,
+)
+from .description import ConstraintPlace, Description, Frame
+from .joint import axes_along
+from .pose import Pose, normalized
+
+
+def constraint_fields(
+    constraints: Sequence[Constraint], carriers: Mapping[str, Frame], joints: Mapping[str, tuple[int, int]]
+) -> dict[str, Any]:
+    """Return the fields of a Description for its constraints.
+
+    Parameters
+    ----------
+    constraints : list
+    carriers : dict
+        For the name of each body, the moving body that carries it, and its pose there.
+    joints : dict
+        For the name of each joint that moves, the index of its body and its number of degrees of freedom.
+
+    Raises
+    ------
+    ModelError
+        If a body or joint does not exist, a joint has several degrees of freedom, or bodies are fixed to each other.
+    """
+    places: list[ConstraintPlace] = []
+    poses: list[tuple[Pose, Pose]] = []
+    for constraint in constraints:
+        place, pose_a, pose_b = _placed(constraint, carriers, joints)
+        places.append(place)
+        poses.append((pose_a, pose_b))
+    count = len(constraints)
+    fields: dict[str, Any] = {"constraints": tuple(places)}
+    for side, name in enumerate(("a", "b")):
+        fields[f"constraint_point_{name}"] = np.array([pose[side].translation for pose in poses]).reshape(count, 3)
+        fields[f"constraint_axes_{name}"] = np.array([pose[side].rotation for pose in poses]).reshape(count, 3, 3)
+    for name, default in (("length", 1.0), ("ratio", 1.0), ("offset", 0.0)):
+        fields[f"constraint_{name}"] = np.array([float(getattr(x, name, default)) for x in constraints]).reshape(count)
+    return fields
+
+
+def _placed(
+    constraint: Constraint, carriers: Mapping[str, Frame], joints: Mapping[str, tuple[int, int]]
+) -> tuple[ConstraintPlace, Pose, Pose]:
+    """Return the bodies of a constraint, and its frames in those of the bodies."""
+    kind = KINDS[type(constraint)]
+    if isinstance(constraint, CouplerConstraint):
+        body_a, body_b = (_joint_body(constraint, joint, joints) for joint in (constraint.other, constraint.joint))
+        return ConstraintPlace(constraint.name, kind, body_a, body_b), Pose(), Pose()
+    frame_a, frame_b = (_carrier(constraint, body, carriers) for body in (constraint.body_a, constraint.body_b))
+    if frame_a.body == frame_b.body:
+        raise ModelError(
+            f"{name_of(constraint)}: its bodies {constraint.body_a!r} and {constraint.body_b!r} are fixed to each "
+            "other; expected bodies that move relative to each other"
+        )
+    own_a, own_b = _poses(constraint)
+    pose_a, pose_b = frame_a.pose @ own_a, frame_b.pose @ own_b
+    if isinstance(constraint, HingeConstraint):  # the rows depend on the axes only
+        pose_a, pose_b = (Pose(p.translation, axes_along(normalized(p.rotation[:, 2]))) for p in (pose_a, pose_b))
+    elif not isinstance(constraint, WeldConstraint):  # the rows do not depend on axes
+        pose_a, pose_b = Pose(pose_a.translation), Pose(pose_b.translation)
+    return ConstraintPlace(constraint.name, kind, frame_a.body, frame_b.body), pose_a, pose_b
+
+
+def constraints_of(description: Description) -> list[Constraint]:
+    """Return the constraints of a description without batch axes. `constraint_fields` makes the same fields of them."""
+    return [_constraint_of(description, c) for c in range(len(description.constraints))]
+
+
+def _constraint_of(d: Description, c: int) -> Constraint:
+    name, kind, a, b = d.constraints[c]
+    if kind == "coupler":
+        ratio, offset = float(d.constraint_ratio[c]), float(d.constraint_offset[c])
+        return CouplerConstraint(name, d.joint_names[b], d.joint_names[a], ratio, offset)
+    body_a, body_b = (d.body_names[body] if body >= 0 else None for body in (a, b))
+    point_a, point_b = d.constraint_point_a[c], d.constraint_point_b[c]
+    axes_a, axes_b = d.constraint_axes_a[c], d.constraint_axes_b[c]
+    if kind == "ball":
+        return BallConstraint(name, body_a, body_b, point_a, point_b)
+    if kind == "hinge":
+        return HingeConstraint(name, body_a, body_b, point_a, point_b, axes_a[:, 2], axes_b[:, 2])
+    if kind == "weld":
+        return WeldConstraint(name, body_a, body_b, Pose.computed(point_a, axes_a), Pose.computed(point_b, axes_b))
+    return DistanceConstraint(name, body_a, body_b, point_a, point_b, float(d.constraint_length[c]))
+
+
+def attached_constraint(constraint: Constraint, prefix: str, parent: str | None, placement: Pose) -> Constraint:
+    """Return the constraint of a model that is added to another one: its world is fixed to `parent` at `placement`."""
+    changed: dict[str, Any] = {"name": prefix + constraint.name}
+    if isinstance(constraint, CouplerConstraint):
+        return replace(constraint, **changed, joint=prefix + constraint.joint, other=prefix + constraint.other)
+    for side in ("a", "b"):
+        body = getattr(constraint, f"body_{side}")
+        changed[f"body_{side}"] = parent if body is None else prefix + body
+        if body is not None:
+            continue
+        if isinstance(constraint, WeldConstraint):
+            changed[f"pose_{side}"] = placement @ getattr(constraint, f"pose_{side}")
+            continue
+        point = getattr(constraint, f"point_{side}")
+        changed[f"point_{side}"] = placement.rotation @ point + placement.translation
+        if isinstance(constraint, HingeConstraint):
+            changed[f"axis_{side}"] = placement.rotation @ getattr(constraint, f"axis_{side}")
+    return replace(constraint, **changed)
+
+
+def violation(constraint: Constraint, pose_a: Pose, pose_b: Pose) -> float:
+    """Return how much two bodies with these poses violate a constraint other than a coupler: its largest residual.
+
+    It is infinite if the axes of a hinge are opposite, or the frames of a weld are turned by more than a right angle.
+    """
+    own_a, own_b = _poses(constraint)  # type: ignore[arg-type]
+    a, b = pose_a @ own_a, pose_b @ own_b
+    apart = b.translation - a.translation
+    if isinstance(constraint, DistanceConstraint):
+        return abs(float(np.linalg.norm(apart)) - constraint.length)
+    turn = a.rotation.T @ b.rotation
+    found = [float(np.abs(apart).max())]
+    if isinstance(constraint, HingeConstraint):
+        found.append(float(np.abs(turn[:2, 2]).max()) if turn[2, 2] > 0.0 else np.inf)
+    elif isinstance(constraint, WeldConstraint):
+        found.append(float(np.abs(turn - turn.T).max() / 2.0) if np.trace(turn) > 1.0 else np.inf)
+    return max(found)
+
+
+def _poses(constraint: BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint) -> tuple[Pose, Pose]:
+    """Return the frames of a constraint in those of its bodies; the z axis is that of a hinge."""
+    if isinstance(constraint, WeldConstraint):
+        return constraint.pose_a, constraint.pose_b
+    if isinstance(constraint, HingeConstraint):
+        return (
+            Pose(constraint.point_a, axes_along(constraint.axis_a)),
+            Pose(constraint.point_b, axes_along(constraint.axis_b)),
+        )
+    return Pose(np.asarray(constraint.point_a)), Pose(np.asarray(constraint.point_b))
+
+
+def _carrier(constraint: Constraint, body: str | None, carriers: Mapping[str, Frame]) -> Frame:
+    if body is None:
+        return Frame(-1, Pose())
+    if body not in carriers:
+        names = list(carriers)
+        raise ModelError(
+            f"{name_of(constraint)}: the model has no body {body!r}; expected None for the world, or one of "
+            f"{excerpt(names)}{did_you_mean(body, names)}"
+        )
+    return carriers[body]
+
+
+def _joint_body(constraint: CouplerConstraint, joint: str, joints: Mapping[str, tuple[int, int]]) -> int:
+    if joint not in joints:
+        names = list(joints)
+        raise ModelError(
+            f"{name_of(constraint)}: the model has no moving joint {joint!r}; expected one of {excerpt(names)}"
+            f"{did_you_mean(str(joint), names)}"
+        )
+    body, dofs = joints[joint]
+    if dofs != 1:
+        raise ModelError(
+            f"{name_of(constraint)}: joint {joint!r} has {dofs} degrees of freedom; expected a joint with one"
+        )
+    return body
