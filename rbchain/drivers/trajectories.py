@@ -222,7 +222,8 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
     block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
-    decide_rank(block, True)
+    for lane in range(width):
+        decide_rank(block, constant_like(y, 1.0), lane)
     for block_start in range(first, last, width):
         for lane in range(width):
             row = min(block_start + lane, last - 1)

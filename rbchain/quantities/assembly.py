@@ -38,8 +38,7 @@ class Assembly(Attributes):
         Returns
         -------
         (..., nq) array
-            Positions whose residuals are below 1e-11 (1e-4 in float32). The distance from the guess, the norm of
-            `difference(q_guess, q)`, is a local minimum.
+            Positions whose residuals are below 1e-11 (1e-4 in float32). The distance from the guess is a local minimum.
 
         Raises
         ------
@@ -52,9 +51,12 @@ class Assembly(Attributes):
 
         Notes
         -----
-        The distance mixes rad and m. The iteration is Levenberg and Marquardt's, with the damping of Yamashita and
-        Fukushima (2001), "On the rate of convergence of the Levenberg-Marquardt method". It also converges for
-        dependent rows. Steps along the constraints then reduce the distance.
+        The distance is the root of the sum of squares of the displacements of all joints, rad and m. That of a free
+        joint is the displacement of its body's origin, and the angle of the rotation.
+
+        The iteration is Levenberg and Marquardt's, with the damping of Yamashita and Fukushima (2001), "On the rate of
+        convergence of the Levenberg-Marquardt method". It also converges for dependent rows. Steps along the
+        constraints then reduce the distance.
 
         Examples
         --------
@@ -171,22 +173,34 @@ class Assembly(Attributes):
 
     def _nearer(self, q: np.ndarray, guess: np.ndarray, free: np.ndarray) -> np.ndarray:
         """Move closed positions along the constraints until their distance from the guess is a minimum."""
-        distance, scale = np.linalg.norm(self.difference(guess, q), axis=-1), np.ones(q.shape[:-1])
+        distance, scale = np.linalg.norm(self._displacements(guess, q), axis=-1), np.ones(q.shape[:-1])
         for _ in range(APPROACH_ITERATIONS):
-            back = self.difference(q, guess) * free
+            back = self._displacements(q, guess) * free
             J = self.constraint_jacobian(q) * free
             step = back - damped_solution(J, product(J, back), 0.0)
             is_moving = (np.linalg.norm(step, axis=-1) > APPROACH_TOLERANCE * (1.0 + distance)) & (scale > SHORTEST)
             if not is_moving.any():
                 break
             trial = self._closed_positions(self.integrate(q, scale[..., None] * step), free, RETURN_ITERATIONS)
-            trial_distance = np.linalg.norm(self.difference(guess, trial), axis=-1)
+            trial_distance = np.linalg.norm(self._displacements(guess, trial), axis=-1)
             is_closed = np.abs(self.constraint_residual(trial)).max(-1) < CLOSED
             better = is_moving & is_closed & (trial_distance < distance)
             q = np.where(better[..., None], trial, q)
             distance = np.where(better, trial_distance, distance)
             scale = np.where(better | ~is_moving, scale, 0.25 * scale)
         return q
+
+    def _displacements(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        """Return the displacements of all joints from q0 to q1, those of free joints in the axes of q0 (..., nv).
+
+        They are minus the gradient of half the square of their norm with respect to q0.
+        """
+        found = self.difference(q0, q1)
+        for joint, at, dof in zip(self.joint_types, self.position_index, self.velocity_index, strict=True):
+            if joint == "free":
+                moved = q1[..., at : at + 3] - q0[..., at : at + 3]
+                found[..., dof : dof + 3] = _in_body_axes(moved, q0[..., at + 3 : at + 7])
+        return found
 
     def is_turned_over(self, q: np.ndarray) -> np.ndarray:
         """Whether the axes of a hinge are opposite, or the frames of a weld are turned by more than a right angle."""
@@ -222,3 +236,10 @@ class Assembly(Attributes):
             f"residual that is left is {residual.max():.2e}, of constraint {worst!r}. Use another guess, or check the "
             "lengths"
         )
+
+
+def _in_body_axes(vectors: np.ndarray, quaternions: np.ndarray) -> np.ndarray:
+    """Convert vectors (..., 3) to the axes of bodies with quaternions [x, y, z, w]."""
+    u, w = quaternions[..., :3], quaternions[..., 3:]
+    across = np.cross(u, vectors)
+    return vectors + 2.0 * (np.cross(u, across) - w * across)

@@ -122,7 +122,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
         solve_multipliers(constraints, work, k)
         respond_to_multipliers(model, constraints, work, k)
         for i in range(qd.shape[0]):
-            farthest = max(farthest, abs(constraints.changes[i, k]))
+            farthest = select(is_moving, max(farthest, abs(constraints.changes[i, k])), farthest)
         move_positions(model, constraints, q, is_moving, k)
         if moves_velocities:
             for row in range(rows.shape[0]):

@@ -26,6 +26,7 @@ from ..spatial.vectors import (
     power,
     rotate,
     scale3,
+    size,
     subtract3,
     z_axis,
 )
@@ -107,12 +108,6 @@ def store_scales(rows, row, k, rate, scale, speed):
     rows[row, CON_SPEED, k] = speed
     rows[row, CON_MOTOR_A, k] = rate - rate
     rows[row, CON_MOTOR_B, k] = rate - rate
-
-
-@kernel
-def size(a):
-    """Return the sum of the absolute values of a vector."""
-    return abs(a[0]) + abs(a[1]) + abs(a[2])
 
 
 @kernel

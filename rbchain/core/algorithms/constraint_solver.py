@@ -18,7 +18,7 @@ import math
 from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, epsilon, select
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
-from ..spatial.vectors import motion_at_tip, power, scale_force, subtract_forces, z_axis
+from ..spatial.vectors import motion_at_tip, power, rotate, scale_force, size, subtract_forces, z_axis
 from ..tree.constraint_layout import (
     CON_FORCE_A,
     CON_FORCE_B,
@@ -29,11 +29,18 @@ from ..tree.constraint_layout import (
     CON_PIVOT_SCALE,
     CON_SOLUTION,
     CON_TARGET,
+    COUPLER,
     ENVELOPE_FIRST,
     ENVELOPE_OFFSET,
     FLAG_CONDITION,
     FLAG_DECIDES,
+    PARAM_POINT_A,
+    PARAM_POINT_B,
     POINT_ROWS,
+    TABLE_DOF_A,
+    TABLE_KIND,
+    TABLE_OWN_END_A,
+    TABLE_PARAMETERS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
     TABLE_RESPONSE,
@@ -44,10 +51,25 @@ from ..tree.constraint_layout import (
 )
 from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_DINV, ROW_LEVER, ROW_R, ROW_U, parameter, remove_gravity
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    PRISMATIC,
+    REVOLUTE,
+    ROW_A,
+    ROW_DINV,
+    ROW_LEVER,
+    ROW_R,
+    ROW_U,
+    parameter,
+    parameter3,
+    remove_gravity,
+)
 
 # A pivot below this multiple of epsilon times the diagonal entry is round-off.
 DEPENDENT_ROW_FACTOR = 512.0
+# A response u below this multiple of epsilon times its largest possible value is round-off. Residuals up to the same
+# multiple are accepted, so positions are closed to this accuracy.
+RESPONSE_ROUND_OFF = 65536.0
 
 
 @routine
@@ -60,7 +82,7 @@ def factor_constraints(model, constraints, work, k):
         for side in range(2):
             respond(c, side, model, constraints, work, k)
     assemble_matrix(constraints, work, k)
-    store_scales_of_pivots(constraints, k)
+    store_scales_of_pivots(model, constraints, work, k)
     factor_matrix(constraints, k)
 
 
@@ -127,22 +149,53 @@ def assemble_matrix(constraints, work, k):
 
 
 @kernel
-def store_scales_of_pivots(constraints, k):
+def store_scales_of_pivots(model, constraints, work, k):
     """Compute the scale of each pivot: the largest entry of the diagonal among the rows of a point or of directions.
 
-    Near a singular position, one of these rows may become small as a whole, while the others keep their size.
+    Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
+    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. The scale is therefore
+    not smaller than the one at which responses are round-off.
     """
     tables, rows = constraints.tables, constraints.rows
     table = tables.table
+    smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
     for c in range(table.shape[1]):
         first, count = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c]
         for start in range(0, count, POINT_ROWS):
             end = min(start + POINT_ROWS, count)
-            largest = constraints.matrix[tables.envelope[ENVELOPE_OFFSET, first + start] + first + start, k]
-            for row in range(first + start + 1, first + end):
+            largest = smallest * largest_diagonal(c, start > 0, model, constraints, work, k)
+            for row in range(first + start, first + end):
                 largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
             for row in range(first + start, first + end):
                 rows[row, CON_PIVOT_SCALE, k] = largest
+
+
+@kernel
+def largest_diagonal(c, is_direction, model, constraints, work, k):
+    """Return a bound of the diagonal entries of the rows of a point or of directions: the sum of |u|^2 / D.
+
+    |u| is at most the distance from the joint to the point for the force of a point, and 1 for the moment of a
+    direction. The sum is over the dofs that move one body only. Couplers need no bound: they have no round-off.
+    """
+    table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
+    total = constant_like(dof, 0.0) * dof[0, ROW_DINV, k]
+    if table[TABLE_KIND, c] == COUPLER:
+        return total
+    at = table[TABLE_PARAMETERS, c]
+    for side in range(2):
+        point = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)
+        own = rotate(load9(dof, table[TABLE_DOF_A + side, c], ROW_R, k), parameter3(model.parameters, at, point, k))
+        distance = size(own)
+        for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
+            i = paths[0, step]
+            Dinv = dof[i, ROW_DINV, k]
+            if model.joint[i] != PRISMATIC:
+                total = total + (Dinv if is_direction else Dinv * (distance * distance))
+            if model.joint[i] != REVOLUTE and not is_direction:
+                advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
+                total = total + Dinv * (advance * advance)
+            distance = distance + size(load3(dof, i, ROW_LEVER, k))
+    return total
 
 
 @kernel

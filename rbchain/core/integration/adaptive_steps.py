@@ -141,9 +141,8 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     for stage in range(1, 3):
         for j in range(y.shape[0]):
             y_new[j, k] = y[j, k] + control[CONTROL_EULER_STEP, k] * rates[1, j, k]
-        decide_rank(block, stage == 1)
+        decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[CONTROL_NEW, k], k)
         evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k], rates[stage], k)
-        decide_rank(block, False)
         if stage == 1:
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities

@@ -8,7 +8,7 @@ from ..algorithms.aba import forward_dynamics
 from ..algorithms.hybrid import hybrid_dynamics
 from ..simd.jit import choose, is_given, kernel
 from ..simd.lanes import constant_like, epsilon
-from ..tree.constraint_layout import FLAG_AVOIDED, FLAG_CONDITION, FLAG_OPEN, FLAG_START_CONDITION
+from ..tree.constraint_layout import FLAG_AVOIDED, FLAG_CONDITION, FLAG_DECIDES, FLAG_OPEN, FLAG_START_CONDITION
 
 
 def has_constraints(block, *_):
@@ -53,14 +53,14 @@ hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_cha
 
 
 @kernel
-def set_rank_decision(block, decides):
-    """Set whether the next evaluations decide which rows are independent."""
-    constrained_dynamics.decide_rank(block.constraints, decides)
+def set_rank_decision(block, decides, k):
+    """Set in which lanes the next evaluations decide which rows are independent: those with a positive `decides`."""
+    block.constraints.flags[FLAG_DECIDES, k] = decides
 
 
-# Set whether the next evaluations decide which rows of the constraints are independent. They decide in states that
-# satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
-decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides: None)
+# Set in which lanes the next evaluations decide which rows of the constraints are independent. They decide in states
+# that satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
+decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides, k: None)
 
 
 @kernel
@@ -69,6 +69,12 @@ def project_end_of_step(block, y, active, k):
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
+
+
+@kernel
+def closed_lanes(block, accepted, k):
+    """Return a positive number for the lanes with an accepted step whose end satisfies the constraints."""
+    return accepted - block.constraints.flags[FLAG_OPEN, k]
 
 
 @kernel

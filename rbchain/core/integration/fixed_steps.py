@@ -116,9 +116,10 @@ def start_interval(block, stepper, t, h, k):
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
             stepper.tally[TALLY_EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
-    decide_rank(block, True)
-    evaluate(block, stepper.y, stepper.control[CONTROL_TIME, k], stepper.rates[0], k)
-    decide_rank(block, False)
+    time = stepper.control[CONTROL_TIME, k]
+    decide_rank(block, constant_like(h, 1.0) + (time - time), k)
+    evaluate(block, stepper.y, time, stepper.rates[0], k)
+    decide_rank(block, time - time, k)
 
 
 @kernel

@@ -13,6 +13,7 @@ from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
 from .action_hooks import evaluate, set_sample_forces
 from .constraint_hooks import (
+    closed_lanes,
     decide_rank,
     has_constraints,
     has_open_loops,
@@ -164,15 +165,20 @@ def close_loops(block, stepper, tableau, k):
 
     Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
     infinite. If the end is close to a singular position, the error is a number that shortens the step.
+
+    Which rows are independent is decided only in lanes that are closed: those with a rejected step keep the decision
+    for its start.
     """
     control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
     one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)
-    error = control[CONTROL_ERROR, k]
-    project_end_of_step(block, y_new, select(error <= one, one + zero * error, zero * error), k)
+    error, h = control[CONTROL_ERROR, k], control[CONTROL_H, k]
+    accepted = select(error <= one, one + zero * error, zero * error)
+    accepted = select(h > zero, accepted, zero * h)  # idle lanes have no step, and their states are not closed
+    project_end_of_step(block, y_new, accepted, k)
     normalize_positions(block.model, y_new, k)
-    decide_rank(block, True)
-    evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_H, k], stepper.rates[final], k)
-    decide_rank(block, False)
+    decide_rank(block, closed_lanes(block, accepted, k), k)
+    evaluate(block, y_new, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
+    decide_rank(block, zero * h, k)
     for lane in range(y_new.shape[1]):
         if has_open_loops(block, lane):
             control[CONTROL_ERROR, lane] = constant_like(control, np.inf)

@@ -52,6 +52,12 @@ def dot(a, b):
 
 
 @kernel
+def size(a):
+    """Return the sum of the absolute values of a vector."""
+    return abs(a[0]) + abs(a[1]) + abs(a[2])
+
+
+@kernel
 def cross(a, b):
     """Return a x b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
