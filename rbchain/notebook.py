@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .model.constraint_fields import constraints_of, lines_of_constraints, text_of
 
 if TYPE_CHECKING:
     from .chain import Model
@@ -27,7 +30,7 @@ def html_of(model: Model) -> str:
     if model.n_bodies > MAX_ROWS:
         rows.append(f"<tr><td></td><td>and {model.n_bodies - MAX_ROWS} more bodies</td></tr>")
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{_constraints(model)}"
     flex = "display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap"
     return f'<div>{title}<div style="{flex}"><div>{sketch_of(model)}</div><div>{table}</div></div></div>'
 
@@ -42,12 +45,24 @@ def _row(model: Model, i: int) -> str:
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
+def _constraints(model: Model) -> str:
+    """HTML of a table of the constraints; empty if there are none."""
+    constraints = constraints_of(model.description)
+    if not constraints:
+        return ""
+    rows = [f"<tr><td>{escape(c.name)}</td><td>{escape(text_of(c))}</td></tr>" for c in constraints[:MAX_ROWS]]
+    if len(constraints) > MAX_ROWS:
+        rows.append(f"<tr><td>and {len(constraints) - MAX_ROWS} more constraints</td></tr>")
+    head = "<tr><th>constraint</th><th>connects</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
 def _numbers(values: np.ndarray) -> str:
     return ", ".join(f"{x:.3g}" for x in values + 0.0)
 
 
-def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Joint origins and centres of mass at the neutral positions: (n, 3) each, world axes, m.
+def poses_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (n, 3, 3) and joint origins (n, 3) of the bodies at the neutral positions, in world axes, m.
 
     In plain Python, so that a notebook does not wait for the compiler.
     """
@@ -57,17 +72,24 @@ def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
         R, p = (np.eye(3), np.zeros(3)) if parent < 0 else (rotations[parent], origins[parent])
         rotations.append(R @ model.placement_rotation[i])
         origins.append(p + R @ model.placement_translation[i])
-    centers = [p + R @ c for p, R, c in zip(origins, rotations, model.cg, strict=True)]
-    return np.array(origins), np.array(centers)
+    return np.array(rotations), np.array(origins)
+
+
+def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Joint origins and centres of mass at the neutral positions: (n, 3) each, world axes, m."""
+    rotations, origins = poses_at_rest(model)
+    return origins, origins + np.einsum("nij,nj->ni", rotations, model.cg)
 
 
 def sketch_of(model: Model) -> str:
-    """SVG sketch of the neutral positions: joints, lines between them, and centres of mass.
+    """SVG sketch of the neutral positions: joints, lines between them, centres of mass, and constraints (dashed).
 
-    The radius of the circle of a centre of mass grows with the cube root of the mass.
+    The line of a constraint connects its two points with the origins of their bodies. The radius of the circle of a
+    centre of mass grows with the cube root of the mass.
     """
     origins, centers = origins_at_rest(model)
-    flat = np.vstack([np.zeros(3), origins, centers]) @ VIEW.T
+    loops = lines_of_constraints(model.description, *poses_at_rest(model))
+    flat = np.vstack([np.zeros(3), origins, centers, loops.reshape(-1, 3)]) @ VIEW.T
     low, high = flat.min(0), flat.max(0)
     scale = (np.array([WIDTH, HEIGHT]) - 2 * MARGIN).min() / max((high - low).max(), 1e-9)
     offset = (np.array([WIDTH, HEIGHT]) - scale * (high - low)) / 2
@@ -79,6 +101,10 @@ def sketch_of(model: Model) -> str:
         at, above, center = i + 1, parent + 1, i + 1 + n
         parts.append(_line(x[above], y[above], x[at], y[at], "#1f5a99", 2))
         parts.append(_line(x[at], y[at], x[center], y[center], "#b8cbe0", 1.5))
+    ends = 1 + 2 * n + np.arange(4 * len(loops)).reshape(-1, 4)
+    for four in ends:
+        for a, b in pairwise(four):
+            parts.append(_line(x[a], y[a], x[b], y[b], "#c03030", 1.5, ' stroke-dasharray="4 3"'))
     largest = max(model.mass.max(), 1e-300)
     for i, mass in enumerate(model.mass):
         radius = 2 + 5 * (mass / largest) ** (1 / 3)
@@ -92,6 +118,6 @@ def sketch_of(model: Model) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{"".join(parts)}</svg>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float, style: str = "") -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="{width}"/>'
+    return f'<line {ends} stroke="{colour}" stroke-width="{width}"{style}/>'

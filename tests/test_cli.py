@@ -221,6 +221,26 @@ def test_info_prints_bodies_joints_and_frames(run):
     assert "23.45" in output
 
 
+def test_info_lists_the_constraints(run, tmp_path):
+    builder, ends = rb.ModelBuilder(), ((0, 0, 1), (0, 0, 1))
+    for name in ("left", "right"):
+        builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    builder.add_constraint(rb.DistanceConstraint("strut", "left", "right", *ends, length=1.25))
+    builder.add_constraint(rb.BallConstraint("pin", None, "right", *ends))
+    builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=-0.5, offset=-0.25))
+    builder.add_constraint(rb.CouplerConstraint("belt", "left", "right", ratio=2))
+    rb.save(builder.build(), tmp_path / "loops.toml")
+    code, output, _ = run("info", tmp_path / "loops.toml")
+    assert code == DONE
+    lines = [line.lstrip("│├└─ ").rstrip() for line in output.splitlines()]
+    assert lines[lines.index("constraints") + 1 :] == [
+        "strut  distance: left - right, 1.25 m",
+        "pin  ball: world - right",
+        "gear  coupler: left = -0.5 right - 0.25",
+        "belt  coupler: left = 2 right",
+    ]
+
+
 def test_info_shows_the_parent_of_each_body(run, arm):
     text = ARM.replace("</robot>", '<link name="b"/><link name="c"/><link name="d"/>')
     for name, parent, kind in (("b", "base", "prismatic"), ("c", "{link}", "revolute"), ("d", "c", "fixed")):

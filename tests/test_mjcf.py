@@ -399,11 +399,20 @@ DIFFERENT = {
         {"more": TENDON.format("") + '<actuator><motor tendon="t" armature="1"/></actuator>'},
         LEFT_OUT + "tendons 't', actuators (1)",
     ),
-    "a constraint": ({"more": WELD}, LEFT_OUT + "equality constraints 'glue'"),
+    "a constraint": ({"more": WELD}, "equality constraints 'glue' are exact: solref and solimp are ignored"),
     "constraints without names": (
         {"more": TENDON.format("") + CONSTRAINTS},
-        LEFT_OUT + "equality constraints weld of 'a' and 'b', connect of 'sa' and 'sb', connect of 'a' and 'world', "
-        "joint of 'ja' and 'jb', joint of 'jb', tendon of 't'",
+        LEFT_OUT + "equality constraints joint of 'jb', tendon of 't'; equality constraints weld of 'a' and 'b', "
+        "connect of 'sa' and 'sb', connect of 'a' and 'world', joint of 'ja' and 'jb' are exact: solref and solimp are "
+        "ignored",
+    ),
+    "nonlinear constraints": (
+        {"more": '<equality><joint joint1="ja" joint2="jb" polycoef="0 1 1 0 0"/></equality>'},
+        LEFT_OUT + "equality constraints joint of 'ja' and 'jb'",
+    ),
+    "constraints that hold a joint": (
+        {"more": '<equality><joint joint1="ja" joint2="jb" polycoef="0.1 0 0 0 0"/></equality>'},
+        LEFT_OUT + "equality constraints joint of 'ja' and 'jb'",
     ),
     "actuators against gravity": (
         {"b": 'gravcomp="1"', "jb": 'actuatorgravcomp="true"'},
@@ -427,8 +436,8 @@ DIFFERENT = {
     ),
     "several": (
         {"more": WELD + MOTOR, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
-        LEFT_OUT + "equality constraints 'glue', actuators (1); dry friction of joints 'ja', 'jb' is regularised: they "
-        "drift slowly instead of sticking",
+        LEFT_OUT + "actuators (1); equality constraints 'glue' are exact: solref and solimp are ignored; dry friction "
+        "of joints 'ja', 'jb' is regularised: they drift slowly instead of sticking",
     ),
 }
 #: Features of the file without effect.
@@ -448,6 +457,137 @@ WITHOUT_EFFECT = {
         "mocap": '<body gravcomp="-1"><geom size="1" contype="0" conaffinity="0" fluidshape="ellipsoid"/></body>',
     },
 }
+
+
+#: Bodies on joints of all types, in a loop that equality constraints close, and two sites to constrain.
+LOOPS = """
+<mujoco>
+  <compiler angle="radian"/>
+  <option gravity="1 -2 -9" jacobian="dense"/>
+  <worldbody>
+    <site name="corner" pos="0.1 0.2 0.9" euler="0.1 0.2 0.3"/>
+    <body name="trunk" pos="0.1 0.2 0.3" euler="0.3 0.2 0.1">
+      <freejoint/>
+      <inertial pos="0.05 0.02 0.01" euler="0.2 0.1 0.4" mass="3" diaginertia="0.03 0.04 0.05"/>
+      <site name="hook" pos="0.1 0.1 0.2" euler="0.3 0 0.2"/>
+      <body name="left" pos="0.2 0 0.1" euler="0 0.4 0">
+        <joint name="left" axis="1 2 3" pos="0.02 0.03 0.04" ref="0.3"/>
+        <inertial pos="0 0.1 0" mass="1" diaginertia="0.01 0.02 0.02"/>
+        <body name="hand" pos="0 0.3 0">
+          <joint name="lift" type="slide" axis="1 0 1" pos="0.02 0.03 0.04"/>
+          <inertial pos="0.1 0 0" mass="0.7" diaginertia="0.01 0.01 0.015"/>
+          <site name="tip" pos="0.1 0.05 0.3" euler="0.5 0.1 0"/>
+        </body>
+      </body>
+      <body name="right" pos="-0.2 0.1 0" euler="0.5 0 0">
+        <joint name="ball" type="ball" pos="0.1 0 0.05"/>
+        <inertial pos="0.1 0.1 0" mass="0.5" diaginertia="0.004 0.005 0.006"/>
+        <body name="thumb" pos="0.1 0 0.2">
+          <joint name="thumb" axis="0 1 0" pos="0.1 0.2 0"/>
+          <inertial pos="0.1 0 0" mass="0.3" diaginertia="0.004 0.005 0.006"/>
+          <site name="nail" pos="0.2 0.05 0.1" euler="0.5 0.6 0"/>
+        </body>
+      </body>
+    </body>
+    <body name="other" pos="0.5 0.2 0.6">
+      <joint name="spin" axis="0 1 1" pos="0 0.1 0.2"/>
+      <inertial pos="0.1 0 0" mass="0.9" diaginertia="0.01 0.01 0.015"/>
+      <body name="wheel"><joint type="ball"/><inertial pos="0 0 0" mass="0.9" diaginertia="0.01 0.01 0.01"/></body>
+    </body>
+  </worldbody>
+  <tendon><spatial name="rope"><site site="tip"/><site site="nail"/></spatial></tendon>
+  <equality>{}</equality>
+</mujoco>
+"""
+#: Equality constraints, and the factors of MuJoCo's rows that give those of rbchain at a closed configuration.
+EQUALITIES = {
+    "connect": ('<connect name="x" body1="hand" body2="thumb" anchor="0.1 0.2 0.3"/>', [-1] * 3),
+    "connect to the world": ('<connect body1="hand" anchor="0.1 0.2 0.3"/>', [-1] * 3),
+    "connect sites": ('<connect site1="tip" site2="corner"/>', [-1] * 3),
+    "weld": ('<weld body1="hand" body2="other" torquescale="0.8"/>', [-1] * 3 + [-2 / 0.8] * 3),
+    "weld at a pose": (
+        '<weld body1="trunk" body2="other" anchor="0.1 0 0.2" relpose="0.1 0.2 0.1 0.95 0.1 0.15 0.2"/>',
+        [-1] * 3 + [-2] * 3,
+    ),
+    "weld sites": ('<weld site1="hook" site2="corner"/>', [-1] * 3 + [-2] * 3),
+    "weld to the world": ('<weld body1="hand" relpose="0.1 0.2 0.1 0.95 0.1 0.15 0.2"/>', [-1] * 3 + [-2] * 3),
+    "joint": ('<joint joint1="left" joint2="lift" polycoef="0.1 -2 0 0 0"/>', [1]),
+    "length": ('<tendon tendon1="rope" polycoef="0.1 0 0 0 0"/>', [1]),
+}
+THREE = ("connect", "weld sites", "joint")
+
+
+def with_equalities(tmp_path, *parts):
+    """The model and MuJoCo's, with equality constraints, and MuJoCo's factors of the rows."""
+    file = written(tmp_path, LOOPS.format("".join(EQUALITIES[part][0] for part in parts)))
+    with pytest.warns(UserWarning, match="equality constraints .* are exact: solref and solimp are ignored"):
+        model = rb.load(file)
+    return model, Engine(file), np.concatenate([EQUALITIES[part][1] for part in parts])
+
+
+def rows_of_mujoco(model, engine, q, qd):
+    """The residuals and the Jacobian of the equality constraints, in rbchain's coordinates."""
+    engine.accelerations(model, q, qd)
+    turns = engine.set_state(model, q, qd)
+    J = engine.data.efc_J.reshape(-1, model.nv).copy()
+    for dof, turn in turns.items():
+        J[:, dof : dof + 3] = J[:, dof : dof + 3] @ turn
+    return engine.data.efc_pos.copy(), J
+
+
+def a_closed_configuration(model):
+    return model.assemble(model.integrate(model.neutral(), 0.2 * np.random.default_rng(6).normal(size=model.nv)))
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("parts", [(part,) for part in EQUALITIES] + [THREE], ids=str)
+def test_equality_constraints_have_the_rows_of_mujoco(tmp_path, parts):
+    model, engine, factors = with_equalities(tmp_path, *parts)
+    q, qd = model.random_state(np.random.default_rng(5))
+    if len(parts) == 1:  # translations and distances agree in all configurations
+        residual, _ = rows_of_mujoco(model, engine, q, qd)
+        rows = slice(0, min(3, len(factors)))
+        np.testing.assert_allclose(model.constraint_residual(q)[rows], (factors * residual)[rows], atol=1e-13)
+    q = a_closed_configuration(model)
+    residual, J = rows_of_mujoco(model, engine, q, qd)
+    np.testing.assert_allclose(residual, 0.0, atol=1e-11)
+    np.testing.assert_allclose(model.constraint_jacobian(q), factors[:, None] * J, atol=1e-10)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("parts", [(part,) for part in EQUALITIES] + [THREE], ids=str)
+def test_accelerations_with_equality_constraints_are_those_of_mujoco_in_the_limit(tmp_path, parts):
+    """MuJoCo's mass matrix, rows and free accelerations give the limit of infinitely stiff constraints, at rest."""
+    model, engine, _ = with_equalities(tmp_path, *parts)
+    q, rest = a_closed_configuration(model), np.zeros(model.nv)
+    engine.accelerations(model, q, rest)
+    turns = engine.set_state(model, q, rest)
+    H, J, qdd = np.zeros((model.nv, model.nv)), engine.data.efc_J.reshape(-1, model.nv), engine.data.qacc_smooth.copy()
+    mujoco.mj_fullM(engine.model, engine.data, H)
+    response = np.linalg.solve(H, J.T)
+    qdd -= response @ np.linalg.solve(J @ response, J @ qdd)
+    for dof, turn in turns.items():
+        qdd[dof : dof + 3] = turn.T @ qdd[dof : dof + 3]
+    found = model.forward_dynamics(q, rest, rest)
+    np.testing.assert_allclose(found, qdd, rtol=0, atol=1e-9 * np.abs(qdd).max())
+
+
+def test_a_weld_without_torque_is_a_ball_joint(tmp_path):
+    file = written(tmp_path, LOOPS.format('<weld name="x" body1="hand" body2="other" torquescale="0"/>'))
+    with pytest.warns(UserWarning, match="'x' are exact"):
+        assert [place.kind for place in rb.load(file).description.constraints] == ["ball"]
+
+
+def test_equality_constraints_between_bodies_that_are_fixed_to_each_other_are_ignored(tmp_path):
+    fixed = {"mocap": '<body name="m"/>', "more": '<equality><connect body1="m" anchor="1 2 3"/></equality>'}
+    assert_moves_as_in_mujoco(written(tmp_path, coupled(fixed)))
+
+
+def test_joints_that_are_part_of_a_composite_joint_are_not_coupled(tmp_path):
+    more = '<equality><joint name="gear" joint1="root" joint2="elbow"/></equality>'
+    file = written(tmp_path, pair(joint=HINGE.format("") + '<joint axis="1 0 0"/>', more=more))
+    with pytest.warns(UserWarning, match="left out of the model: equality constraints 'gear'"):
+        assert rb.load(file).constraint_names == ()
 
 
 def coupled(fields):

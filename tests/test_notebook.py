@@ -35,6 +35,26 @@ def test_every_tree_is_drawn_inside_its_frame():
         assert (points < [width, height]).all()
 
 
+def test_constraints_are_listed_and_drawn_from_body_to_body():
+    builder = rb.ModelBuilder()
+    for name, x in (("left", 0.0), ("right", 2.0)):
+        inertia = rb.Inertia.rod(1.0, mass=1.0)
+        builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=inertia)
+    builder.add_constraint(rb.DistanceConstraint("strut", "left", "right", (0, 0, 1), (0, 0, 3), length=1.0))
+    builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=2.0))
+    model = builder.build()
+    text = "".join(etree.fromstring(html_of(model)).itertext())
+    for part in ("strut", "distance: left - right, 1 m", "gear", "coupler: left = 2 right"):
+        assert part in text
+    sketch = etree.fromstring(sketch_of(model))
+    dashed = [line for line in sketch if line.get("stroke-dasharray")]
+    joints = [(circle.get("cx"), circle.get("cy")) for circle in sketch if len(circle)]
+    ends = [((line.get("x1"), line.get("y1")), (line.get("x2"), line.get("y2"))) for line in dashed]
+    assert len(dashed) == 3
+    assert (ends[0][0], ends[2][1]) == tuple(joints)
+    assert (ends[0][1], ends[1][1]) == (ends[1][0], ends[2][0])
+
+
 def test_joints_are_drawn_at_their_positions():
     for model in random_trees(1)[:10]:
         origins, centers = origins_at_rest(model)

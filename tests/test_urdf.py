@@ -351,6 +351,21 @@ def test_a_mimic_of_a_mimic_is_coupled_to_the_joint_that_it_names(write):
 
 
 @pytest.mark.plain_python
+def test_a_joint_that_mimics_the_joint_that_carries_it(write):
+    text = mimicking("hinge").replace(
+        '<joint name="ape" type="revolute">\n  <parent link="base"/>',
+        '<joint name="ape" type="revolute"><parent link="arm"/>',
+    )
+    model = rb.load(write(text))
+    assert model.parent.tolist() == [-1, 0]
+    np.testing.assert_array_equal(model.constraint_jacobian([0.1, 0.2]), [[-2.0, 1.0]])
+    np.testing.assert_allclose(model.assemble([0.1, 0.0], fixed=["hinge"]), [0.1, 0.2], atol=1e-11)
+    M, h, G = model.mass_matrix([0.1, 0.2]), model.bias_forces([0.1, 0.2], [0.5, 1.0]), np.array([1.0, 2.0])
+    expected = -(G @ h) / (G @ M @ G) * G
+    np.testing.assert_allclose(model.forward_dynamics([0.1, 0.2], [0.5, 1.0], np.zeros(2)), expected, rtol=1e-12)
+
+
+@pytest.mark.plain_python
 def test_mimic_joints_have_the_dynamics_of_pinocchios_mimic_joints(write):
     """Pinocchio eliminates the coordinates of mimic joints."""
     robot = mimicking("hinge", name="mime")  # Pinocchio expects mimic joints after others in the order of their names

@@ -24,7 +24,7 @@ from rbchain.view import film as film_module
 from rbchain.view import meshes
 from rbchain.view.painting import Painting
 from rbchain.view.scene import quaternions, scene_at_rest, scene_of_motion
-from rbchain.view.shapes import box_of_inertia, ellipsoids_of, shapes_of, sizes_of
+from rbchain.view.shapes import CLOSURE, box_of_inertia, ellipsoids_of, shapes_of, sizes_of
 
 from .conftest import HANG_LIMIT
 
@@ -206,6 +206,20 @@ def test_a_failed_sample_is_drawn_at_its_last_state(swing):
 
 
 COUNTS = ("status", "steps", "rejections", "evaluations")
+
+
+@pytest.mark.plain_python
+def test_points_of_constraints_are_drawn_on_both_bodies():
+    builder = rb.ModelBuilder()
+    for name, x in (("left", 0.0), ("right", 2.0)):
+        inertia = rb.Inertia.rod(1.0, mass=1.0)
+        builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=inertia)
+    builder.add_constraint(rb.BallConstraint("pin", "left", "right", (0, 0, 1), (0, 0, 3)))
+    builder.add_constraint(rb.BallConstraint("hook", None, "left", (1, 2, 3), (0, 0, 2)))
+    builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=2.0))
+    balls = [shape for shape in shapes_of(builder.build()) if shape.colour == CLOSURE]
+    centers = {(ball.body, *(ball.vertices.min(0) + ball.vertices.max(0)).round(9) / 2) for ball in balls}
+    assert centers == {(-1, 1, 2, 3), (0, 0, 0, 1), (0, 0, 0, 2), (1, 0, 0, 3)}
 
 
 def test_the_box_of_a_body_has_its_inertia():

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from ..errors import Status
+from ..model.constraint_fields import constraints_of, text_of
 from ..progress import progress
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .view import add_view
@@ -70,7 +71,7 @@ def add_single(commands: Any) -> None:
         parents=[file],
         help="show the tree of bodies and joints",
         **help_texts(
-            "Show the tree of bodies and joints, with masses and fixed frames.",
+            "Show the tree of bodies and joints, with masses and fixed frames, and the constraints.",
             "rbchain info examples/puma560.urdf",
             "rbchain info drone.urdf --free-base",
         ),
@@ -175,7 +176,7 @@ def _report(model: Model, motion: Trajectory, seconds: float) -> Table:
 
 
 def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
-    """Print the tree with joints, masses and fixed frames."""
+    """Print the tree with joints, masses and fixed frames, and the constraints."""
     mass = model.mass.sum()
     head = f"{model.name}: {model.n_bodies} bodies, {mass:.6g} kg, gravity {model.gravity.tolist()} m/s^2"
     console.print(head, markup=False, highlight=False, soft_wrap=True)
@@ -193,4 +194,9 @@ def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
     for name, carrier in model.fixed_frames.items():
         branches[carrier].add(f"[dim]frame {escape(name)}[/dim]")
     console.print(branches[-1], soft_wrap=True)
+    if model.constraint_names:
+        constraints = Tree("constraints")
+        for constraint in constraints_of(model.description):
+            constraints.add(f"{escape(constraint.name)}  [dim]{escape(text_of(constraint))}[/dim]")
+        console.print(constraints, soft_wrap=True)
     return EXIT_OK

@@ -17,6 +17,7 @@ from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, P
 from ..model.limits import JointLimits
 from ..model.pose import Pose
 from ..model.visual import Visual
+from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
 from .mjcf_source import Source, rotation
@@ -26,8 +27,9 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
     """Read an MJCF file as MuJoCo compiles it.
 
     rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid and ranges.
-    Geoms become visuals, except planes, meshes and height fields; sites become frames. One warning names everything
-    else that acts in MuJoCo.
+    Equality constraints between bodies or sites, and linear ones between joints, become constraints of the model; their
+    solref and solimp are ignored. Geoms become visuals, except planes, meshes and height fields; sites become frames.
+    One warning names everything else that acts in MuJoCo.
 
     The frame of a body is at the anchor of its joint, which in MuJoCo need not be the origin of the body. If a body has
     joints at several points, massless bodies connect them. Positions are relative to the pose in the file: `ref` of a
@@ -46,7 +48,7 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
         reader.add_body(body)
     for site in range(source.model.nsite):
         reader.add_site(site)
-    found = differences(source, forces)
+    found = differences(source, forces, *reader.add_constraints())
     if found:
         warnings.warn(f"{path}: {'; '.join(found)}", stacklevel=3)
     return reader.builder.build()
@@ -86,6 +88,8 @@ class _Reader:
         self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
         #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
         self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
+        #: Names of those of MuJoCo's hinges and slides that are joints of the model.
+        self._joints: dict[int, str] = {}
 
     def add_body(self, body: int) -> None:
         """Add a body. If it has joints at several points, add a massless body for each point except the last first."""
@@ -120,12 +124,15 @@ class _Reader:
             of_joint["rotor_inertia"] = self.forces.rotor_inertia(joints)
             of_joint["passive"] = self.forces.of_joints(joints, has_angle)
             of_joint["limits"] = _limits(self.source, joints) if has_angle else None
+        joint_name = own_name or self._joint_names.new(name if name not in self._joint_names else f"{name}_joints")
+        if len(joints) == len(joint.dofs) == 1:
+            self._joints[joints[0]] = joint_name
         self.builder.add_body(
             name,
             parent=parent,
             joint=joint,
             placement=placement,
-            joint_name=own_name or self._joint_names.new(name if name not in self._joint_names else f"{name}_joints"),
+            joint_name=joint_name,
             **of_joint,
             **of_body,
         )
@@ -143,6 +150,20 @@ class _Reader:
             placement=Pose(model.site_pos[site] - anchor, rotation(model.site_quat[site])),
             joint_name=self._joint_names.new(name),
         )
+
+    def add_constraints(self) -> tuple[list[int], list[int]]:
+        """Add the equality constraints; return those that were added and those that rbchain cannot represent."""
+        source, added, lacking = self.source, [], []
+        names = _Names({source.name("equality", i) for i in range(source.model.neq)})
+        for i in active_equalities(source):
+            name = source.name("equality", i) or names.new(f"{source.equality_type(i)}{i}")
+            constraint = constraint_of(source, i, name, self._frames, self._joints)
+            if constraint is None:
+                lacking.append(i)
+            else:
+                self.builder.add_constraint(constraint)
+                added.append(i)
+        return added, lacking
 
 
 def _rows(source: Source, body: int) -> list[list[int]]:

@@ -98,18 +98,19 @@ def _of_fluid(source: Source) -> Iterator[str]:
             )
 
 
-def differences(source: Source, forces: Forces) -> list[str]:
-    """Parts of the text of a warning: what the model leaves out, and what it treats differently."""
-    lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces).items() if names]
+def differences(source: Source, forces: Forces, exact: list[int], no_constraints: list[int]) -> list[str]:
+    """Parts of the text of a warning: what the model leaves out, and what it treats differently.
+
+    `exact` are the equality constraints that the model has, `no_constraints` those that it leaves out.
+    """
+    lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces, no_constraints).items() if names]
     lacking += _lacking_without_names(source)
     found = [f"left out of the model: {', '.join(lacking)}"] if lacking else []
-    return found + [text.format(_listed(names)) for text, names in _changed(source, forces).items() if names]
+    return found + [text.format(_listed(names)) for text, names in _changed(source, forces, exact).items() if names]
 
 
-def _lacking(source: Source, forces: Forces) -> dict[str, list[str]]:
+def _lacking(source: Source, forces: Forces, equalities: list[int]) -> dict[str, list[str]]:
     """Parts of the mechanism that the model leaves out, with the names of the elements."""
-    model = source.model
-    equalities = [] if source.disabled("equality", "constraint") else _where(model.eq_active0)
     return {
         "gravity compensation by actuators of bodies": _bodies(source, forces.lifted_by_actuators),
         "tendons": [source.label("tendon", i) for i in _active_tendons(source)],
@@ -137,7 +138,7 @@ def _lacking_without_names(source: Source) -> list[str]:
     return [name for name, there in found.items() if there]
 
 
-def _changed(source: Source, forces: Forces) -> dict[str, list[str]]:
+def _changed(source: Source, forces: Forces, exact: list[int]) -> dict[str, list[str]]:
     """Sentences on parts that act in another way than in MuJoCo, with the names of the parts."""
     model = source.model
     rough = [j for j in range(model.njnt) if forces.friction[source.dofs(j)].any()]
@@ -147,6 +148,7 @@ def _changed(source: Source, forces: Forces) -> dict[str, list[str]]:
     asleep = _where(policies == source.kind("SleepPolicy", "mjSLEEP_INIT"))
     sleeping = [model.tree_bodyadr[tree] for tree in asleep if source.enabled("sleep")]
     return {
+        "equality constraints {} are exact: solref and solimp are ignored": [_equality(source, i) for i in exact],
         "dry friction of joints {} is regularised: they drift slowly instead of sticking": _joints(source, rough),
         "positions of joints {} are relative to the pose in the file: ref is not added": _joints(source, moved),
         "mocap bodies {} are fixed at their pose in the file": _bodies(source, _where(model.body_mocapid >= 0)),

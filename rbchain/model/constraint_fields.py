@@ -144,6 +144,37 @@ def violation(constraint: Constraint, pose_a: Pose, pose_b: Pose) -> float:
     return max(found)
 
 
+def text_of(constraint: Constraint) -> str:
+    """Return what a constraint connects, such as "ball: left - right" or "coupler: arm = 0.5 motor + 0.1"."""
+    kind = KINDS[type(constraint)]
+    if isinstance(constraint, CouplerConstraint):
+        offset = f" {'+' if constraint.offset > 0.0 else '-'} {abs(constraint.offset):.4g}" if constraint.offset else ""
+        return f"{kind}: {constraint.joint} = {constraint.ratio:.4g} {constraint.other}{offset}"
+    names = ["world" if body is None else body for body in (constraint.body_a, constraint.body_b)]
+    length = f", {constraint.length:.4g} m" if isinstance(constraint, DistanceConstraint) else ""
+    return f"{kind}: {names[0]} - {names[1]}{length}"
+
+
+def lines_of_constraints(description: Description, rotation: np.ndarray, translation: np.ndarray) -> np.ndarray:
+    """Return a line (constraints, 4, 3) for each constraint: origin of body a, point a, point b, origin of body b.
+
+    The description has no batch axes. `rotation` (n, 3, 3) and `translation` (n, 3) are the
+    poses of the bodies. The line to a point of the world starts at the point. Couplers have no line.
+    """
+    lines = []
+    for c, place in enumerate(description.constraints):
+        if place.kind == "coupler":
+            continue
+        ends = []
+        for body, point in (
+            (place.body_a, description.constraint_point_a[c]),
+            (place.body_b, description.constraint_point_b[c]),
+        ):
+            ends.append((point, point) if body < 0 else (translation[body], translation[body] + rotation[body] @ point))
+        lines.append([ends[0][0], ends[0][1], ends[1][1], ends[1][0]])
+    return np.reshape(lines, (-1, 4, 3))
+
+
 def _poses(constraint: BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint) -> tuple[Pose, Pose]:
     """Return the frames of a constraint in those of its bodies; the z axis is that of a hinge."""
     if isinstance(constraint, WeldConstraint):

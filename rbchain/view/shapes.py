@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..model.visual import Visual
 
 LINK, JOINT, STRUCTURE, ELLIPSOID = (0.36, 0.55, 0.78), (0.95, 0.62, 0.22), (0.72, 0.74, 0.77), (0.85, 0.3, 0.35)
+CLOSURE = (0.75, 0.2, 0.2)  # of the points of constraints
 MIN_SEGMENTS, MAX_SEGMENTS = 6, 20  # around round shapes
 THICKEST, THINNEST = 0.02, 0.003  # radius of a link, relative to the extent of the mechanism
 
@@ -103,7 +104,7 @@ def shapes_of(model: Model, pixel: float = 0.0) -> list[Shape]:
     for i in range(model.n_bodies):
         if i not in seen:
             found += _substitutes(model, i, sizes, pixel)
-    return found
+    return found + _markers(model, sizes, pixel)
 
 
 def _placed(
@@ -157,16 +158,37 @@ def _from_file(visual: Visual, missing: list[str]) -> tuple[np.ndarray, np.ndarr
 
 
 def ends_of(model: Model, i: int) -> np.ndarray:
-    """Ends (m, 3) of body i in its frame, m: joints of its children, frames fixed to it, or the end of a rod.
+    """Ends (m, 3) of body i in its frame, m: joints of its children, frames and constraints, or the end of a rod.
 
     The rod is twice as long as the distance to the centre of mass.
     """
     children = model.placement_translation[model.parent == i]
     frames = [frame.pose.translation for frame in model.description.frames.values() if frame.body == i]
-    points = np.array([*children, *frames]).reshape(-1, 3)
+    points = np.array([*children, *frames, *points_of_constraints(model, i)]).reshape(-1, 3)
     if not points.any() and model.mass[i] > 0.0:
         points = 2.0 * model.cg[None, i]
     return points[points.any(axis=1)]
+
+
+def points_of_constraints(model: Model, i: int) -> np.ndarray:
+    """Points (m, 3) of body i, or of the world (-1), that constraints hold, in its frame, m."""
+    d, found = model.description, []
+    for c, place in enumerate(d.constraints):
+        if place.kind != "coupler":
+            ends = (place.body_a, d.constraint_point_a[c]), (place.body_b, d.constraint_point_b[c])
+            found += [point for body, point in ends if body == i]
+    return np.reshape(found, (-1, 3))
+
+
+def _markers(model: Model, sizes: Sizes, pixel: float) -> list[Shape]:
+    """A ball at each point of a constraint, on both of its bodies. They coincide where a loop is closed."""
+    radius = 1.3 * sizes.thickness
+    vertices, faces = ball(segments_of(radius, pixel))
+    return [
+        Shape(i, radius * vertices + point, faces, CLOSURE)
+        for i in range(-1, model.n_bodies)
+        for point in points_of_constraints(model, i)
+    ]
 
 
 def _substitutes(model: Model, i: int, sizes: Sizes, pixel: float) -> list[Shape]:

@@ -8,7 +8,9 @@ from ..tree.constraint_layout import (
     CON_FORCE_B,
     CON_MOTOR_A,
     CON_MULTIPLIER,
+    COUPLER,
     TABLE_DOF_A,
+    TABLE_KIND,
     TABLE_OUTPUT,
     TABLE_OWN_END_A,
     TABLE_PATH_A,
@@ -29,14 +31,15 @@ def constraint_jacobian(model, constraints, q, J, work, k):
             row, output = table[TABLE_ROW, c] + r, table[TABLE_OUTPUT, c] + r
             for side in range(2):
                 f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
-                motor = constraints.rows[row, CON_MOTOR_A + side, k]
+                if table[TABLE_KIND, c] == COUPLER:  # one of its joints may carry the other one
+                    i = table[TABLE_DOF_A + side, c]
+                    J[output, i, k] = J[output, i, k] + constraints.rows[row, CON_MOTOR_A + side, k]
+                    continue
                 for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
                     i = paths[0, step]
                     axis = z_axis(load9(work.dof, i, ROW_R, k))
                     advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
                     J[output, i, k] = J[output, i, k] + joint_force(model.joint[i], axis, advance, f)
-                    if step == table[TABLE_PATH_A + side, c]:
-                        J[output, i, k] = J[output, i, k] + motor
                     f = force_on_parent(i, f, model, work, k)
 
 
