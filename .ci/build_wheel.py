@@ -20,6 +20,8 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from packaging.tags import sys_tags
+
 from rbchain.core.simd.levels import levels_of_architecture
 from rbchain.core.simd.machine_code import INSTALLED, PACKAGE
 from rbchain.precompile.calls import call_everything
@@ -81,8 +83,8 @@ def build(levels, study, processes, out):
         out.mkdir(parents=True, exist_ok=True)
         run([*wheel, "pack", "--dest-dir", folder, unpacked], stdout=subprocess.DEVNULL)
         (packed,) = folder.glob("rbchain-*.whl")
-        python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-        tags = ["--python-tag", python, "--abi-tag", python, "--platform-tag", platform_tag()]
+        this = next(sys_tags())  # the ABI of a free-threaded build has a name of its own, such as cp314t
+        tags = ["--python-tag", this.interpreter, "--abi-tag", this.abi, "--platform-tag", platform_tag()]
         run([*wheel, "tags", "--remove", *tags, packed], stdout=subprocess.DEVNULL)
         (tagged,) = folder.glob("rbchain-*.whl")
         return Path(shutil.copy2(tagged, out)), len(files)

@@ -5,12 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
 import pytest
 
 import rbchain as rb
+from rbchain.core.simd import machine_code
 from rbchain.drivers.motion import body_poses
 
 from .conftest import HANG_LIMIT
@@ -79,6 +81,51 @@ def test_damaged_cache_files_are_reported_and_replaced(cache):
     assert "is damaged" in warning
     assert "does not execute it and compiles motion.body_poses again" in warning
     assert finished(started(folder, "float64")) == (double, [])
+
+
+def test_a_damaged_file_of_the_package_is_reported_with_a_remedy(cache, tmp_path):
+    folder, double, _ = cache
+    for path in compiled_code(folder):
+        (tmp_path / path.name).write_bytes(path.read_bytes()[:1000])
+    kept = {path: path.stat().st_mtime_ns for path in compiled_code(folder)}
+    before = (
+        "setattr(__import__('rbchain.core.simd.machine_code', fromlist=['INSTALLED']), 'INSTALLED', "
+        f"__import__('pathlib').Path({str(tmp_path)!r}))"
+    )
+    result, (warning,) = finished(started(folder, "float64", before))
+    assert result == double
+    assert f"the machine code {tmp_path}" in warning
+    assert "is damaged" in warning
+    assert "Reinstall rbchain: pip install --force-reinstall --no-deps rbchain" in warning
+    assert kept == {path: path.stat().st_mtime_ns for path in compiled_code(folder)}  # nothing was compiled again
+
+
+def test_files_of_machine_code_that_are_not_used_for_a_long_time_are_deleted(tmp_path):
+    now, day = time.time(), 86400.0
+    ages = {
+        "new.rbc": (0, 0),
+        "read.rbc": (10, 200),
+        "old.rbc": (91, 91),
+        "old.rbc.1f.part": (95, 95),
+        "old.py": (91, 91),
+    }
+    for name, (accessed, modified) in ages.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (now - accessed * day, now - modified * day))
+    machine_code.remove_unused(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.rbc", "old.py", "read.rbc"]
+
+
+def test_a_used_file_is_marked_without_a_change_of_its_date(tmp_path):
+    file, day = tmp_path / "driver.rbc", 86400.0
+    file.touch()
+    os.utime(file, (time.time() - 91 * day, 1.5e9))
+    machine_code.mark_used(file)
+    assert file.stat().st_mtime == 1.5e9
+    assert time.time() - file.stat().st_atime < 60.0
+    machine_code.remove_unused(tmp_path)
+    machine_code.mark_used(tmp_path / "missing.rbc")
+    assert file.exists()
 
 
 def test_a_cache_folder_that_is_not_writable_is_reported(cache, tmp_path):
@@ -248,18 +295,33 @@ def shown(x):
 def driver(x):
     x[0] = shown(x[0])
 
-shown(0.0)
-x = np.ones(1)
-driver(x)
-print(x[0])
+@numba.njit
+def other(x):
+    return shown(x) + 1.0
+
+def call_driver():
+    x = np.ones(1)
+    driver(x)
+    print(x[0])
+
+def call_other():
+    print(other(3.0))
+
 """
+ORDERS = {
+    "host first": ("shown(0.0); call_driver(); call_other()", "x is 0.0\nx is 1.0\n2.0\nx is 3.0\n5.0\n"),
+    "driver first": ("call_driver(); call_other(); shown(0.0)", "x is 1.0\n2.0\nx is 3.0\n5.0\nx is 0.0\n"),
+}
 
 
-def test_drivers_can_call_functions_that_print(tmp_path):
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("in_file", [True, False])
+def test_drivers_and_other_functions_can_call_functions_that_print(tmp_path, order, in_file):
+    calls, expected = ORDERS[order]
     script = tmp_path / "printing.py"
-    script.write_text(PRINTING)
-    for _ in range(2):  # compiled, then loaded
-        assert output_of(script, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == "x is 0.0\nx is 1.0\n2.0\n"
+    script.write_text(PRINTING + calls if in_file else f"exec({PRINTING + calls!r})")
+    for _ in range(2):  # compiled, then loaded if the functions are in a file
+        assert output_of(script, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == expected
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python can call them")

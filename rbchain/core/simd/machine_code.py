@@ -30,6 +30,10 @@ INSTALLED = PACKAGE / "drivers" / "machine_code"
 SUFFIX = ".rbc"
 MAGIC = b"rbchain machine code 1\n"
 DIGEST_SIZE = hashlib.sha256().digest_size
+#: How long files remain in the user's cache after their last use, s.
+LONGEST_UNUSED = 90 * 86400.0
+#: Files are marked as used at most once in this time, s.
+BETWEEN_MARKS = 86400.0
 #: How long a process waits for another one that compiles the same driver. A process that is stopped never ends.
 LONGEST_WAIT = 300.0  # s
 
@@ -116,6 +120,24 @@ def write(path, file):
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def mark_used(file):
+    """Set the time of the last access to a file, which many file systems do not record."""
+    with contextlib.suppress(OSError):
+        found, now = file.stat(), time.time_ns()
+        if now - found.st_atime_ns > 1e9 * BETWEEN_MARKS:
+            os.utime(file, ns=(now, found.st_mtime_ns))
+
+
+def remove_unused(folder):
+    """Delete the files of machine code that no process has used for a long time, such as those of earlier versions."""
+    oldest = time.time() - LONGEST_UNUSED
+    for file in folder.glob(f"*{SUFFIX}*"):
+        with contextlib.suppress(OSError):  # also if another process deletes it first
+            found = file.stat()
+            if max(found.st_atime, found.st_mtime) < oldest:
+                file.unlink()
 
 
 class Lock:

@@ -149,16 +149,17 @@ class DriverDispatcher(CPUDispatcher):
 
     def compile(self, sig):
         """Load or compile the machine code for a signature."""
-        with global_compiler_lock, _compiling_for_level(self.targetctx):
-            cache = self._cache
-            if not isinstance(cache, MachineCodeCache):
-                return super().compile(sig)
-            installed = cache.is_installed
-            calls = direct_calls.writing_direct_calls(self.targetctx) if installed else contextlib.nullcontext()
-            with cache.compiling, calls:
+        cache = self._cache
+        is_stored = isinstance(cache, MachineCodeCache)
+        with global_compiler_lock:
+            with _compiling_for_level(self.targetctx), contextlib.ExitStack() as stack:
+                if is_stored:
+                    stack.enter_context(cache.compiling)
+                if is_stored and cache.is_installed:
+                    stack.enter_context(direct_calls.writing_direct_calls(self.targetctx))
+                    return super().compile(sig)
                 entry_point = super().compile(sig)
-            if not cache.is_installed:
-                _set_environments(self.overloads[tuple(sigutils.normalize_signature(sig)[0])])
+            _set_environments(self.overloads[tuple(sigutils.normalize_signature(sig)[0])], self.targetctx)
             return entry_point
 
     def get_call_template(self, args, kws):
@@ -176,13 +177,22 @@ class DriverDispatcher(CPUDispatcher):
         return direct_calls.direct_call(self.overloads[types_of_all], arguments, shape)
 
 
-def _set_environments(compiled):
+def _set_environments(compiled, target_context):
     """Set the environments of the functions that a driver contains, which they need to print and to raise.
 
-    Numba sets them when it compiles the functions. It may have done so for the host, before the driver was compiled.
+    Numba sets them when it compiles the functions: either for the level, or for the host if other code called them
+    before the driver was compiled. Code for the host that calls them later shares the variables that are made here.
     """
+    host, level = target_context.codegen(), compiled.library.codegen
     for environment in compiled._find_referenced_environments():  # noqa: SLF001 - as Numba's own cache does
-        compiled.library.codegen.set_env(environment.env_name, environment)
+        level.set_env(environment.env_name, environment)
+        if host is not level:
+            library = host.create_library(environment.env_name)
+            module = library.create_ir_module(environment.env_name)
+            target_context.declare_env_global(module, environment.env_name)
+            library.add_ir_module(module)
+            library.finalize()
+            host.set_env(environment.env_name, environment)
 
 
 class UncallableDriver(DriverDispatcher):
@@ -267,8 +277,10 @@ class MachineCodeCache(FunctionCache):
                 continue
             except Exception as error:  # also what unpickling makes of a file that another program has written
                 is_known = isinstance(error, machine_code.UnusableFile)
-                self._warn(f"the machine code {file} {error if is_known else f'cannot be loaded ({error!r})'}")
+                self._warn(file, error if is_known else f"cannot be loaded ({error!r})")
                 continue
+            if file.parent != machine_code.INSTALLED:
+                machine_code.mark_used(file)
             machine_code.files[self._py_func, sig] = file
             return found
         return None
@@ -286,6 +298,7 @@ class MachineCodeCache(FunctionCache):
         try:
             machine_code.write(path, machine_code.packed(key, content))
             machine_code.files[self._py_func, sig] = path
+            machine_code.remove_unused(path.parent)
         except OSError as error:
             warnings.warn(
                 f"the machine code of {self._driver} cannot be stored in {self.cache_path} ({error.strerror}); every "
@@ -300,8 +313,12 @@ class MachineCodeCache(FunctionCache):
             return f"Compiling {self._driver}{time}; set NUMBA_CACHE_DIR to a folder that can be written, to keep it"
         return f"Compiling {self._driver}{time}; later processes load it from the cache"
 
-    def _warn(self, problem):
-        warnings.warn(f"{problem}; rbchain does not execute it and compiles {self._driver} again", stacklevel=2)
+    def _warn(self, file, problem):
+        if file.parent == machine_code.INSTALLED:
+            consequence = "does not execute it. Reinstall rbchain: pip install --force-reinstall --no-deps rbchain"
+        else:
+            consequence = f"does not execute it and compiles {self._driver} again"
+        warnings.warn(f"the machine code {file} {problem}; rbchain {consequence}", stacklevel=2)
 
 
 def _version(file):
