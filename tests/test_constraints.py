@@ -141,7 +141,7 @@ def test_the_rate_of_energy_is_the_power_of_the_motors(name):
 @plain
 @pytest.mark.parametrize(
     ("name", "actuated"),
-    [("four-bar", ["crank"]), ("Bricard", ["bar2"]), ("hinged arm", ["link0", "link1", "load"])],
+    [("four-bar", ["crank"]), ("Bricard", ["bar2"]), ("hinged arm", ["link0", "load"])],
 )
 def test_inverse_dynamics_returns_the_forces_of_the_motors(name, actuated):
     chain = closed_chain(name)
@@ -440,7 +440,8 @@ def varied(chain, count, seed=0):
 def test_a_varied_sample_is_the_model_with_its_numbers(name):
     chain = closed_chain(name)
     many = varied(chain, 3)
-    q, qd, tau = closed_state(chain._replace(model=many), batch=(3,))
+    near = chain._replace(model=many, guess=chain.model.assemble(chain.guess))
+    q, qd, tau = closed_state(near, batch=(3,), spread=0.01)
     qdd, forces = many.forward_dynamics(q, qd, tau), many.constraint_forces(q, qd, tau)
     for k in range(3):
         one = many.of_sample(k)

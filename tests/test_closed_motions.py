@@ -1,0 +1,257 @@
+"""Simulations of closed chains: published benchmarks, closed forms, identities, and samples that fail."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .closed_chains import benchmark, closed_chain, closed_state, four_bar
+from .test_constraints import andrews_spring, varied
+
+plain = pytest.mark.plain_python
+CLOSED = 1e-10  # of a residual during the whole simulation, m or rad
+
+
+def assert_closed(model, motion):
+    assert motion.success.all(), motion.message
+    assert np.abs(model.constraint_residual(motion.q)).max() < CLOSED
+    rates = model.constraint_jacobian(motion.q) @ motion.qd[..., None]
+    assert np.abs(rates).max() < CLOSED * (1 + np.abs(motion.qd).max())
+
+
+def total_energy(model, motion):
+    return sum(model.energy(motion.q, motion.qd))
+
+
+# --- benchmarks of the IFToMM library ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["A03_andrews", "A03_beta0062"])
+def test_andrews_squeezer_reaches_the_published_angles(name):
+    (model, _, q), reference = benchmark(name)
+    times, angles = zip(*[(sample["t"], sample["q"]) for sample in reference["samples"]], strict=True)
+    tau = np.array([body["tau"] for body in reference["bodies"]])
+    settings = {"rtol": 1e-12, "atol": 1e-14, "save_at": times, "forces": [andrews_spring(reference)]}
+    motion = model.simulate(q[None], np.zeros((1, model.nv)), times[-1], tau=tau, **settings)
+    assert_closed(model, motion)
+    np.testing.assert_allclose(motion.q[0, -1], angles[-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(motion.q[0], angles, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["A04_bricard", "A04_bricard_slender"])
+def test_bricards_mechanism_keeps_its_energy_and_symmetry(name):
+    """Five rows with rank four in all positions, and bars without inertia about their axes in the second model."""
+    (model, _, q), reference = benchmark(name)
+    settings = {"rtol": 1e-12, "atol": 1e-13, "save_at": 101}
+    motion = model.simulate(q[None], np.zeros((1, 5)), reference["duration"], **settings)
+    assert_closed(model, motion)
+    energy = total_energy(model, motion)
+    assert np.abs(energy - energy[:, :1]).max() < 1e-9
+    angles = motion.q[0]
+    for i, j in ((0, 2), (0, 4), (1, 3)):
+        np.testing.assert_allclose(angles[:, i], angles[:, j], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("rtol", "error"), [(1e-6, 1e-2), (1e-9, 1e-5), (1e-12, 1e-8)])
+def test_two_four_bars_follow_the_closed_form_through_singular_positions(rtol, error):
+    """A fifth-order method: an error per unit step of 1e-12 grows to about 1e-9 over five turns."""
+    (model, _, q), reference = benchmark("A02_N2")
+    times, angles = zip(*[(sample["t"], sample["q"]) for sample in reference["samples"]], strict=True)
+    qd = np.array([[float(x) for x in reference["initial"]["v"]]])
+    motion = model.simulate(q[None], qd, times[-1], rtol=rtol, atol=rtol, save_at=times)
+    assert_closed(model, motion)
+    np.testing.assert_allclose(motion.q[0], angles, rtol=0, atol=error)
+
+
+def parallel_four_bars(count):
+    """Problem A02: `count` four-bars side by side, with cranks that start upright."""
+    builder = rb.ModelBuilder(name="four-bars", gravity=(0, -9.81, 0))
+    for i in range(count + 1):
+        upright = rb.Inertia(1.0, cg=(0, 0.5, 0), inertia=(1 / 12, 0, 1 / 12))
+        builder.add_body(f"crank{i}", joint=rb.Revolute(), placement=rb.Pose((i, 0, 0)), inertia=upright)
+    for i in range(1, count + 1):
+        level = rb.Inertia(1.0, cg=(0.5, 0, 0), inertia=(0, 1 / 12, 1 / 12))
+        tip = rb.Pose((0, 1, 0))
+        builder.add_body(f"coupler{i}", parent=f"crank{i - 1}", joint=rb.Revolute(), placement=tip, inertia=level)
+        builder.add_constraint(rb.BallConstraint(f"tip{i}", f"coupler{i}", f"crank{i}", (1, 0, 0), (0, 1, 0)))
+    model = builder.build()
+    return model, np.zeros((1, model.nv)), np.array([[-1.0] * (count + 1) + [1.0] * count])
+
+
+def test_forty_four_bars_stay_parallel():
+    model, q, qd = parallel_four_bars(40)
+    motion = model.simulate(q, qd, 4.0, rtol=1e-9, atol=1e-9, save_at=41)
+    assert_closed(model, motion)
+    cranks = motion.q[0, :, :41]
+    np.testing.assert_allclose(cranks, np.broadcast_to(cranks[:, :1], cranks.shape), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(motion.q[0, :, 41:], -np.broadcast_to(cranks[:, :1], (41, 40)), rtol=0, atol=1e-6)
+    energy = total_energy(model, motion)
+    assert np.abs(energy - energy[:, :1]).max() < 1e-4 * energy[0, 0]
+
+
+# --- identities -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["hung plate", "hinged arm", "welded and geared", "turned four-bar"])
+def test_spatial_loops_keep_their_energy(name):
+    chain = closed_chain(name)
+    q, qd, _ = closed_state(chain, batch=(1,))
+    motion = chain.model.simulate(q, qd, 2.0, rtol=1e-11, atol=1e-12, save_at=21)
+    assert_closed(chain.model, motion)
+    energy = total_energy(chain.model, motion)
+    scale = np.abs(chain.model.energy(motion.q, motion.qd)).max()
+    assert np.abs(energy - energy[:, :1]).max() < 1e-8 * scale
+
+
+@plain
+def test_loose_tolerances_close_loops_as_well():
+    """States between steps are interpolated, then projected; here the rank of the rows is not full."""
+    (model, _, q), _ = benchmark("A04_bricard")
+    motion = model.simulate(q, np.zeros(5), 1.0, rtol=1e-3, atol=1e-3, save_at=11)
+    assert_closed(model, motion)
+
+
+@plain
+def test_a_prescribed_crank_moves_the_loop_and_reports_its_torque():
+    chain = closed_chain("four-bar")
+    model = chain.model
+    q = model.assemble(chain.guess, fixed=["crank"])
+    qd = model.assemble_velocities(q, [2.0, 0, 0], fixed=["crank"])
+    drive = rb.PrescribedPosition("crank", rb.Signal.polynomial([q[0], 2.0]))
+    motion = model.simulate(q, qd, 0.2, rtol=1e-8, atol=1e-8, save_at=5, drives=[drive])
+    assert_closed(model, motion)
+    np.testing.assert_allclose(motion.q[:, 0], q[0] + 2.0 * motion.t, rtol=0, atol=1e-14)
+    needed = model.inverse_dynamics(motion.q, motion.qd, motion.qdd, actuated=["crank"])
+    np.testing.assert_allclose(motion.tau[:, :1], needed, rtol=0, atol=1e-8 * np.abs(needed).max())
+
+
+@plain
+def test_drives_that_contradict_the_constraints_get_a_status():
+    chain = closed_chain("four-bar")
+    q = chain.model.assemble(chain.guess)
+    drives = [
+        rb.PrescribedPosition(name, rb.Signal.polynomial([q[i], 1.0])) for i, name in enumerate(("crank", "rocker"))
+    ]
+    motion = chain.model.simulate(q, [0.0, 0, 0], 0.1, save_at=3, drives=drives, rtol=1e-4, atol=1e-4)
+    assert motion.status == rb.Status.NOT_ASSEMBLED
+    assert "drives contradict the constraints" in motion.message
+    assert np.isnan(motion.q[-1]).all()
+
+
+@plain
+@pytest.mark.parametrize("method", ["rk4", "implicit"])
+def test_fixed_steps_keep_loops_closed(method):
+    chain = closed_chain("four-bar")
+    q, qd, _ = closed_state(chain)
+    motion = chain.model.simulate(q, qd, 0.1, method=method, step=0.005, save_at=3)
+    assert_closed(chain.model, motion)
+    reference = chain.model.simulate(q, qd, 0.1, rtol=1e-9, atol=1e-9, save_at=3)
+    tolerance = {"rk4": 1e-6, "implicit": 0.05}[method]
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=tolerance)
+
+
+@plain
+def test_drives_that_compute_forces_of_open_chains_are_refused():
+    chain = closed_chain("four-bar")
+    q = chain.model.assemble(chain.guess)
+    for drive, name in (
+        (rb.ComputedTorque("crank", rb.Signal.polynomial([1.0]), kp=1.0, kd=1.0), "ComputedTorque"),
+        (rb.PID("crank", rb.Signal.polynomial([1.0]), kp=1.0, gravity_compensation=True), "gravity_compensation"),
+    ):
+        with pytest.raises(rb.StateError, match=f"{name} does not support closed chains.*Use PID"):
+            chain.model.simulate(q, [0.0, 0, 0], 0.1, drives=[drive])
+
+
+def test_drives_wrenches_and_events_act_on_closed_chains():
+    """The work of a PID and a wrench is the change of the energy, and an event stops the crank at its angle."""
+    chain = closed_chain("turned four-bar")
+    q, qd, _ = closed_state(chain, batch=(1,))
+    model = chain.model
+    acting = {
+        "drives": [rb.PID("crank", rb.Signal.polynomial([3.0]), kp=5.0, kd=0.5)],
+        "forces": [rb.Wrench("rocker", (1.0, 2.0, 0.5))],
+    }
+    motion = model.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, save_at=501, **acting)
+    assert_closed(model, motion)
+    wrenches = np.zeros((1, 501, 3, 6))
+    wrenches[..., 2, :3] = (1.0, 2.0, 0.5)
+    power = model.power(motion.q, motion.qd, motion.tau, wrenches)[0]
+    energy = total_energy(model, motion)[0]
+    work = (power[:-1] + power[1:]) / 2 @ np.diff(motion.t)  # an error of h^2 / 12 times the change of its rate
+    assert abs(energy[-1] - energy[0] - work) < 1e-4 * np.abs(power).max()
+    middle = float(motion.q[0, 250, 0])
+    stopped = model.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, events=[rb.Event("crank", value=middle)], **acting)
+    np.testing.assert_allclose(stopped.end_time, motion.t[250], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(stopped.end_q[0, 0], middle, rtol=0, atol=1e-9)
+    assert np.abs(model.constraint_residual(stopped.end_q)).max() < CLOSED
+
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+
+def test_bits_of_a_motion_do_not_depend_on_its_neighbours():
+    """Samples with other masses and lengths, one of them open, and one that is not finite."""
+    chain = closed_chain("Bricard")
+    count = 19
+    many = chain.model.vary(mass=chain.model.mass * np.random.default_rng(0).uniform(0.5, 2.0, (count, 5)))
+    q, qd = np.tile(chain.guess, (count, 1)), np.zeros((count, 5))
+    qd[:] = chain.model.assemble_velocities(chain.guess, np.ones(5)) * np.linspace(0.1, 3.0, count)[:, None]
+    settings = {"rtol": 1e-7, "atol": 1e-7, "save_at": 5}
+    motion = many.simulate(q, qd, 1.0, **settings)
+    assert_closed(many, motion)
+    broken_q = q.copy()
+    broken_q[4, 0] += 0.1  # not closed
+    broken = many.simulate(broken_q, qd, 1.0, **settings)
+    assert broken.status[4] == rb.Status.NOT_ASSEMBLED
+    assert np.isnan(broken.q[4]).all()
+    others = np.delete(np.arange(count), 4)
+    for field in ("q", "qd", "steps", "rejections"):
+        np.testing.assert_array_equal(getattr(broken, field)[others], getattr(motion, field)[others])
+    part = slice(5, 7)
+    few = chain.model.vary(mass=many.mass[part]).simulate(q[part], qd[part], 1.0, **settings)
+    np.testing.assert_array_equal(few.q, motion.q[part])
+
+
+def test_varied_four_bars_are_the_models_with_their_numbers():
+    chain = closed_chain("four-bar")
+    many = varied(chain, 9)
+    q, qd, _ = closed_state(chain._replace(model=many), batch=(9,))
+    motion = many.simulate(q, qd, 0.5, rtol=1e-9, atol=1e-9, save_at=3)
+    assert_closed(many, motion)
+    for k in (0, 8):
+        one = many.of_sample(k)
+        alone = one.simulate(q[k : k + 1], qd[k : k + 1], 0.5, rtol=1e-9, atol=1e-9, save_at=3)
+        np.testing.assert_allclose(alone.q[0], motion.q[k], rtol=0, atol=1e-12)
+
+
+def test_float32_motions_agree_to_their_tolerance():
+    chain = four_bar()
+    q, qd, _ = closed_state(chain, batch=(3,))
+    exact = chain.model.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, save_at=3)
+    found = chain.model.simulate(q.astype(np.float32), qd.astype(np.float32), 0.5, save_at=3)
+    assert found.q.dtype == np.float32
+    assert found.success.all()
+    np.testing.assert_allclose(found.q, exact.q, rtol=0, atol=1e-3)
+    assert np.abs(chain.model.constraint_residual(found.q)).max() < 1e-5
+
+
+@plain
+def test_reactions_of_a_motion_balance_each_body():
+    """The pivots of a four-bar carry its weight and the rate of its momentum."""
+    chain = closed_chain("four-bar")
+    q, qd, _ = closed_state(chain)
+    model = chain.model
+    motion = model.simulate(q, qd, 0.1, save_at=3, rtol=1e-9, atol=1e-9)
+    reactions = motion.reactions  # wrenches of the parents on the bodies
+    placed = model.body_poses(motion.q)
+    step = 1e-6
+    for k in range(3):
+        ahead, behind = (
+            model.momentum(model.integrate(motion.q[k], s * motion.qd[k]), motion.qd[k] + s * motion.qdd[k])[..., :3]
+            for s in (step, -step)
+        )
+        rate = (ahead - behind) / (2 * step)
+        on_ground = reactions[k, [0, 2], :3]
+        total = on_ground.sum(0) + model.mass.sum() * model.gravity
+        np.testing.assert_allclose(total, rate, rtol=0, atol=1e-6 * np.abs(reactions).max())
+    assert placed.translation.shape == (3, 3, 3)
