@@ -34,7 +34,7 @@ def built(builder, constraints, guess):
 
 
 def joined(chain, a, b, pose_a, pose_b, moved):
-    """The chain with a guess in which the body `moved`, on a free joint, brings two frames together."""
+    """The closed chain with a guess in which the body `moved`, on a free joint, brings two frames together."""
     model, guess = chain.model, chain.guess.copy()
     target = model.frame_poses(guess, a) @ pose_a
     relative = model.frame_poses(guess, moved).inverse() @ model.frame_poses(guess, b) @ pose_b

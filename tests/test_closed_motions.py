@@ -13,7 +13,7 @@ CLOSED = 1e-10  # of a residual during the whole simulation, m or rad
 
 
 def assert_closed(model, motion):
-    assert motion.success.all(), motion.message
+    assert motion.success, motion.message
     assert np.abs(model.constraint_residual(motion.q)).max() < CLOSED
     rates = model.constraint_jacobian(motion.q) @ motion.qd[..., None]
     assert np.abs(rates).max() < CLOSED * (1 + np.abs(motion.qd).max())
@@ -230,7 +230,7 @@ def test_float32_motions_agree_to_their_tolerance():
     exact = chain.model.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, save_at=3)
     found = chain.model.simulate(q.astype(np.float32), qd.astype(np.float32), 0.5, save_at=3)
     assert found.q.dtype == np.float32
-    assert found.success.all()
+    assert found.success
     np.testing.assert_allclose(found.q, exact.q, rtol=0, atol=1e-3)
     assert np.abs(chain.model.constraint_residual(found.q)).max() < 1e-5
 

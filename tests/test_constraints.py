@@ -275,7 +275,7 @@ def test_a_locked_crank_keeps_the_loop_closed():
 @plain
 @pytest.mark.parametrize("kind", ["3D", "6D"])
 def test_pinocchio_computes_the_same_constrained_accelerations(kind):
-    """A chain of six revolute joints with its tip held; Pinocchio solves it with a damping of 1e-14."""
+    """Seven revolute joints in series with the tip held; Pinocchio solves it with a damping of 1e-14."""
     pin = pytest.importorskip("pinocchio")
     rng, builder, other = np.random.default_rng(14), rb.ModelBuilder(gravity=(0, 0, -9.81)), pin.Model()
     count = 7

@@ -150,7 +150,7 @@ class Assembly(Attributes):
         return free
 
     def _closed_positions(self, q: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
-        """Close the chains by damped Newton steps of the free joints, as far as possible."""
+        """Close the loops by damped Newton steps of the free joints, as far as possible."""
         residual = self.constraint_residual(q)
         error = np.linalg.norm(residual, axis=-1)
         shorten = np.ones(error.shape)
