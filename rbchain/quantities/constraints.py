@@ -147,9 +147,9 @@ class Constraints(Attributes):
         if failed.any():
             raise StateError(
                 f"inverse_dynamics: {named_samples(failed)}the joints {list(actuated)} cannot cause the accelerations "
-                f"qdd. With the best forces they differ by {np.nanmax(np.abs(expected - given)):.1e}; expected qdd with "
-                "J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed chain. Correct qdd, or "
-                "name more joints"
+                f"qdd. With the best forces they differ by {np.nanmax(np.abs(expected - given)):.1e}; expected qdd "
+                "with J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed chain. Correct qdd, "
+                "or name more joints"
             )
         return copied_to(out, forces.astype(total.dtype), (q, qd, qdd, wrenches))
 
