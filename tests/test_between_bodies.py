@@ -334,6 +334,7 @@ def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_ta
         np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-10)
 
 
+@plain  # compiled, it would take minutes to compile the drivers of varied models once more
 def test_forces_join_drives_wrenches_and_varied_models():
     """The controllers' model ignores springs; reactions of varied samples use the numbers of each sample."""
     chain = rb.Model.serial_chain(3)
