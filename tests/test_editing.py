@@ -374,7 +374,7 @@ def test_an_added_model_keeps_its_constraints():
 
 
 def closed_tree(seed=3):
-    """A floating tree with a loop of two chains, a link to the world, and coupled joints; and a state of it."""
+    """A floating tree with a loop of two branches, a link to the world, and coupled joints; and a state of it."""
     rng = np.random.default_rng(seed)
     builder = rb.ModelBuilder(name="closed", gravity=rng.normal(size=3) * 6)
     builder.add_body("base", joint=rb.Free(), inertia=random_inertia(rng))
