@@ -26,6 +26,10 @@ from .model.description import Description
 MAX_ROWS_OF_SINGLE_CALLS = 10_000
 
 
+def _no_result(*states: Any) -> None:
+    """Leave all states to the checks in Python."""
+
+
 class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
     """For each driver a function that computes a single state of float64 without work in Python (`jit.direct_call`).
 
@@ -34,7 +38,7 @@ class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
     """
 
     def __missing__(self, driver: Callable[..., Any]) -> Callable[..., None]:
-        return lambda *states: None
+        return _no_result
 
 
 class KernelModel(KernelArrays):
@@ -138,8 +142,7 @@ class KernelModel(KernelArrays):
         is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
         if is_single and rows <= MAX_ROWS_OF_SINGLE_CALLS and driver not in self.single_calls:
             call = direct_call(driver, (new_memory(), *arguments, 0, 1), shape)
-            if call is not None:
-                self.single_calls[driver] = call
+            self.single_calls[driver] = _no_result if call is None else call
         return result
 
     def _compute_several(
