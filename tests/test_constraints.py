@@ -603,6 +603,16 @@ REFUSALS = {
         lambda m, q: m.assemble_velocities(m.assemble(q), [1.0, 1.0, 1.0], fixed=["crank", "rocker"]),
         r"^assemble_velocities: the velocities of the fixed joints \['crank', 'rocker'\] contradict",
     ),
+    "a guess of NaN": (
+        rb.AssemblyError,
+        lambda m, q: m.assemble(np.nan * q),
+        "^assemble: q_guess has numbers that are not",
+    ),
+    "velocities of NaN": (
+        rb.AssemblyError,
+        lambda m, q: m.assemble_velocities(q, np.nan * q),
+        "^assemble_velocities: q or qd_guess has numbers that are not finite",
+    ),
     "open positions": (rb.StateError, lambda m, q: m.simulate(q, 0 * q, 0.1), r"q0 .* 'tip' is .* Use model.assemble"),
     "open velocities": (
         rb.StateError,

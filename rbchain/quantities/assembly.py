@@ -134,6 +134,13 @@ class Assembly(Attributes):
         failed = ~(rest <= RATE_ROUND_OFF * (1.0 + product(np.abs(J), np.abs(qd)).max(-1)))
         if failed.any():
             found = np.where(failed[..., None], np.nan, qd).astype(dtype)
+            if not np.isfinite(rest[failed]).any():
+                raise AssemblyError(
+                    f"assemble_velocities: {named_samples(failed)}q or qd_guess has numbers that are not finite; "
+                    "expected finite numbers",
+                    found,
+                    failed,
+                )
             raise AssemblyError(
                 f"assemble_velocities: {named_samples(failed)}the velocities of the fixed joints {list(fixed)} "
                 f"contradict the constraints: their rates reach {np.nanmax(rest):.1e}. Fix fewer joints, or correct "
@@ -223,8 +230,10 @@ class Assembly(Attributes):
         first = tuple(np.argwhere(failed)[0])
         q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
         residual = np.abs(self.constraint_residual(q)[first])
+        if not np.isfinite(residual).all():
+            return f"assemble: {named_samples(failed)}q_guess has numbers that are not finite; expected finite numbers"
         names = self.constraint_names_of_rows
-        worst = names[int(np.nanargmax(residual))] if np.isfinite(residual).any() else names[0]
+        worst = names[int(residual.argmax())]
         held = "" if free.all() else " with these fixed joints"
         if residual.max() < CLOSED:
             return (
