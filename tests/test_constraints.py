@@ -659,3 +659,20 @@ def test_four_bar_with_a_hinge_moves_as_with_a_ball():
     ball, hinge = four_bar(random_turn()), four_bar(random_turn(), "hinge")
     state = closed_state(ball)
     assert_close(hinge.model.forward_dynamics(*state), ball.model.forward_dynamics(*state))
+
+
+@pytest.mark.plain_python
+def test_a_projection_that_moves_positions_also_corrects_the_rates_that_it_changes():
+    """One Newton step removes the residual and leaves a rate as large as before: the projection must not stop there."""
+    builder, rod = rb.ModelBuilder(), rb.Inertia.rod(1.0, mass=1.0)
+    for name, x in (("crank", 0.0), ("rocker", 1.0)):
+        builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=rod)
+    builder.add_constraint(rb.DistanceConstraint("strut", "crank", "rocker", (0, 0, 1), (0, 0, 1), length=1.414))
+    model = builder.build()
+    q = model.assemble([0.5, 0.4], fixed=["crank"])
+    qd = model.assemble_velocities(q, [1.0, 0.0], fixed=["crank"])
+    motion = model.simulate(q, qd, 0.05, method="rk4", step=0.01)
+    assert motion.success
+    np.testing.assert_allclose(model.constraint_residual(motion.q), 0.0, atol=1e-13)
+    rates = (model.constraint_jacobian(motion.q) @ motion.qd[..., None])[..., 0]
+    np.testing.assert_allclose(rates, 0.0, atol=1e-13)

@@ -162,8 +162,8 @@ class Assembly(Attributes):
         error = np.linalg.norm(residual, axis=-1)
         shorten = np.ones(error.shape)
         for _ in range(iterations):
-            is_open = error > 0.0
-            if not (is_open & (shorten > SHORTEST)).any():
+            is_moving = (error > 0.0) & (shorten > SHORTEST)
+            if not is_moving.any():
                 break
             step = -damped_solution(self.constraint_jacobian(q) * free, residual, error)
             length = np.linalg.norm(step, axis=-1)
@@ -171,7 +171,7 @@ class Assembly(Attributes):
             trial = self.integrate(q, scale[..., None] * step)
             trial_residual = self.constraint_residual(trial)
             trial_error = np.linalg.norm(trial_residual, axis=-1)
-            better = trial_error < error
+            better = is_moving & (trial_error < error)  # so that a sample does not depend on the others
             q = np.where(better[..., None], trial, q)
             residual = np.where(better[..., None], trial_residual, residual)
             error = np.where(better, trial_error, error)

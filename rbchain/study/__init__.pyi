@@ -1,6 +1,6 @@
 """The public names, each from its module: read by type checkers, and by the package itself, which imports on demand."""
 
-from .description import Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
+from .description import Assembly, Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
 from .designs import Factorial, LatinHypercube, Random, Sobol, Table
 from .distributions import (
     Discrete,
@@ -18,6 +18,7 @@ from .pictures import Results
 from .study import Study, run_study
 
 __all__ = [
+    "Assembly",
     "Correlation",
     "Discrete",
     "Dispersion",

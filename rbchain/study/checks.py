@@ -32,6 +32,12 @@ def check_settings(nominal: Nominal) -> None:
             f"simulate.{tolerances[0]} is {getattr(simulate, tolerances[0])}, but method {simulate.method!r} has steps "
             f"of fixed length and controls no error; remove {' and '.join(tolerances)}, or set method to 'rk45'"
         )
+    if simulate.assembly is not None:
+        if not model.constraint_names:
+            raise StudyError(
+                f"simulate.assemble is given, but model {model.name!r} has no constraints; remove assemble"
+            )
+        call_at("simulate.assemble", model.assemble, np.zeros((0, model.nq)), simulate.assembly.fixed)
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
     settings = simulate.settings() | {"save_at": nominal.times}
     call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)

@@ -181,6 +181,14 @@ class Dispersion(Described):
     * "spring_stiffness", "spring_damping", "rest_length": of a `SpringDamper`, in N/m, N s/m and m.
     * "bushing_stiffness", "bushing_damping" ("multiply"): factors of the matrices of a `Bushing`.
 
+    Of constraints, which targets name:
+
+    * "constraint_point_a", "constraint_point_b": components x, y, z of a point in m, in the axes of its moving body.
+    * "constraint_length": length of a `DistanceConstraint` in m.
+    * "constraint_ratio", "constraint_offset": of a `CouplerConstraint`; the offset in rad or m.
+
+    With `simulate.assemble`, each sample starts from a closed configuration of its own.
+
     Examples
     --------
     >>> from rbchain.study import Dispersion, Normal
@@ -270,6 +278,30 @@ class Correlation(Described):
         return self
 
 
+class Assembly(Described):
+    """Computation of initial states that satisfy the constraints, as by `Model.assemble` and `assemble_velocities`.
+
+    Parameters
+    ----------
+    fixed : str or sequence of str
+        Names of joints that keep their initial positions and velocities. By default none does.
+
+    Examples
+    --------
+    >>> from rbchain.study import Assembly
+    >>> Assembly(fixed="crank").fixed
+    ('crank',)
+    """
+
+    fixed: Names = ()
+
+
+def _expect_assembly(value: Any) -> Any:
+    if not isinstance(value, bool | dict | Assembly):
+        raise ValueError(f'found {excerpt(value)}; expected true, false or a table such as {{ fixed = ["crank"] }}')
+    return value
+
+
 class Simulation(Described):
     """Simulation of each sample: arguments of `Model.simulate`.
 
@@ -289,6 +321,10 @@ class Simulation(Described):
         Initial positions; the neutral ones by default.
     qd, tau : float or (nv,) array
         Initial velocities and constant joint forces; 0 by default.
+    assemble : bool, Assembly or dict
+        Whether each sample starts from the closed configuration nearest to `q`, and from the velocities nearest to `qd`
+        that satisfy the constraints. `{"fixed": ["crank"]}` names joints that keep theirs. A sample that cannot be
+        assembled gets the status NOT_ASSEMBLED. By default, `q` and `qd` have to satisfy the constraints.
 
     Examples
     --------
@@ -307,6 +343,14 @@ class Simulation(Described):
     q: Any = None
     qd: Any = 0.0
     tau: Any = 0.0
+    assemble: Annotated[bool | Assembly, BeforeValidator(_expect_assembly)] = False
+
+    @property
+    def assembly(self) -> Assembly | None:
+        """How initial states are assembled; None if they are used as they are."""
+        if isinstance(self.assemble, Assembly):
+            return self.assemble
+        return Assembly() if self.assemble else None
 
     def settings(self) -> dict[str, Any]:
         """Return the keyword arguments of `Model.simulate` for the integration."""

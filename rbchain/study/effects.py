@@ -102,6 +102,11 @@ def _in_parameters(model: Model, many: Model) -> list[str]:
     names = [model.body_names[body] for body in model.kernel_model.dofs.body]
     quantities: dict[str, list[str]] = {}
     for row, column in sorted(entries):
+        if row > len(names):
+            quantities.setdefault(model.constraint_names[row - len(names) - 1], []).append(
+                "parameters of the constraint"
+            )
+            continue
         groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
         owner, quantity = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
         quantities.setdefault(owner, []).append(quantity)

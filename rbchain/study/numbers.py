@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Number
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -35,9 +35,13 @@ class Described(BaseModel):
                     f"{did_you_mean(str(name), cls.model_fields)}"
                 )
             refuse_unreal(name, value)
-            if isinstance(value, bool | np.bool_) and cls.model_fields[name].annotation is not bool:
+            if isinstance(value, bool | np.bool_) and not _accepts_truth_values(cls.model_fields[name].annotation):
                 raise ValueError(f"{name} is {value}; expected a value other than true or false")
         return given
+
+
+def _accepts_truth_values(annotation: Any) -> bool:
+    return annotation is bool or bool in get_args(annotation)
 
 
 def refuse_unreal(name: str, value: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 XYZ = ("x", "y", "z")
 STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
-SPRING, BUSHING = "spring", "bushing"
+SPRING, BUSHING, CONSTRAINT = "spring", "bushing", "constraint"
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        Whether each body, each degree of freedom, the model, a drive, a wrench, a spring or a bushing has a value of
-        its own.
+        Whether each body, each degree of freedom, the model, a drive, a wrench, a spring, a bushing or a constraint has
+        a value of its own.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
@@ -89,4 +89,9 @@ PARAMETERS = {
     "rest_length": Parameter(SPRING, dimension="length"),
     "bushing_stiffness": Parameter(BUSHING, ways=("multiply",)),
     "bushing_damping": Parameter(BUSHING, ways=("multiply",)),
+    "constraint_point_a": Parameter(CONSTRAINT, XYZ, "length"),
+    "constraint_point_b": Parameter(CONSTRAINT, XYZ, "length"),
+    "constraint_length": Parameter(CONSTRAINT, dimension="length"),
+    "constraint_ratio": Parameter(CONSTRAINT),
+    "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),
 }

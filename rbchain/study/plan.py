@@ -111,8 +111,7 @@ class Plan:
         samples = self.samples(values)
         many, simulate = samples.build(), self.nominal.simulation
         motion = many.simulate(
-            samples.q,
-            samples.qd,
+            *samples.initial_states(many),
             simulate.duration,
             tau=samples.tau,
             drives=samples.drives,

@@ -10,7 +10,7 @@ from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..actions.wrenches import Current
 from ..chain import Model
 from ..core.tree.layout import TOPOLOGY_COORDINATE
-from ..errors import StudyError
+from ..errors import AssemblyError, StudyError
 from .description import Dispersion
 from .nominal import Nominal
 from .parameter_table import BUSHING, DRIVE, MODEL, PARAMETERS, SPRING, STRAINS, WRENCH
@@ -23,6 +23,7 @@ class Samples:
     def __init__(self, nominal: Nominal, count: int) -> None:
         self.count = count
         self.model = nominal.model
+        self._assembly = nominal.simulation.assembly
         self.fields: dict[str, np.ndarray] = {}
         self.payloads: list[tuple[str, np.ndarray, tuple[float, float, float]]] = []
         self._q, self._displacement = np.tile(nominal.q, (count, 1)), np.zeros((count, nominal.model.nv))
@@ -34,6 +35,17 @@ class Samples:
     def q(self) -> np.ndarray:
         """Initial positions. Displacements of a free or spherical joint are integrated together."""
         return self.model.integrate(self._q, self._displacement) if self._displacement.any() else self._q
+
+    def initial_states(self, many: Model) -> tuple[np.ndarray, np.ndarray]:
+        """Return q and qd of the samples of the model that `build` returned; NaN if they cannot be assembled."""
+        if self._assembly is None:
+            return self.q, self.qd
+        fixed = self._assembly.fixed
+        q = many.assemble(self.q, fixed, on_failure="nan")
+        try:
+            return q, many.assemble_velocities(q, self.qd, fixed)
+        except AssemblyError as error:
+            return q, error.q
 
     def field(self, name: str) -> np.ndarray:
         """Return a writable array of a model field for all samples."""

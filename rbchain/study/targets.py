@@ -15,7 +15,16 @@ from ..actions.drives import PID, ComputedTorque, PrescribedForce
 from ..actions.wrenches import Current, Wrench
 from ..errors import StudyError
 from .nominal import Nominal
-from .parameter_table import BODY, BUSHING, DOF, MODEL, PARAMETERS, SPRING, WRENCH
+from .parameter_table import BODY, BUSHING, CONSTRAINT, DOF, MODEL, PARAMETERS, SPRING, WRENCH
+
+#: Parameters that only some kinds of constraints have.
+OF_KINDS = {
+    "constraint_point_a": ("ball", "hinge", "weld", "distance"),
+    "constraint_point_b": ("ball", "hinge", "weld", "distance"),
+    "constraint_length": ("distance",),
+    "constraint_ratio": ("coupler",),
+    "constraint_offset": ("coupler",),
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,12 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
         return [
             Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
+        ]
+    if owner == CONSTRAINT:
+        return [
+            Target(place.name, i, model.joint_types[place.body_b] != "prismatic")
+            for i, place in enumerate(model.description.constraints)
+            if place.kind in OF_KINDS[parameter]
         ]
     if owner == WRENCH:
         return _with_distinct_names([Target(f.frame, i) for i, f in enumerate(nominal.forces) if isinstance(f, Wrench)])

@@ -42,6 +42,17 @@ def mechanism():
     )
 
 
+def looped():
+    """A parallelogram, and a joint that is coupled to its crank."""
+    builder, rod = rb.ModelBuilder(), rb.Inertia.rod(1.0, mass=1.0)
+    for name, x in (("crank", 0.0), ("rocker", 1.0)):
+        builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=rod)
+    builder.add_body("slide", joint=rb.Prismatic(), inertia=rod)
+    builder.add_constraint(rb.DistanceConstraint("strut", "crank", "rocker", (0, 0, 1), (0, 0, 1), length=1.0))
+    builder.add_constraint(rb.CouplerConstraint("rack", "slide", "crank", ratio=0.5, offset=0.1))
+    return builder.build()
+
+
 def drives(model):
     return [
         rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0),
@@ -94,7 +105,7 @@ def changed_chains(plan, count=6):
     ("parameter", "how"), [(name, how) for name, parameter in PARAMETERS.items() for how in parameter.ways]
 )
 def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, how):
-    model = mechanism()
+    model = looped() if parameter.startswith("constraint") else mechanism()
     if parameter == "q" and how == "set":
         with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
             effects_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
@@ -109,6 +120,8 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     reached = effects_of(plan_of(dispersion, model))
     assert list(reached) == [parameter]
     words = {
+        "constraint_length": "parameters of the constraint of strut",
+        "constraint_ratio": "parameters of the constraint of rack",
         "q": "initial positions",
         "qd": "initial velocities",
         "tau": "joint forces",
@@ -118,6 +131,89 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),)
     in_actions += ("spring_stiffness", "spring_damping", "rest_length", "bushing_stiffness", "bushing_damping")
     assert words.get(parameter, "drives and wrenches" if parameter in in_actions else " of ") in reached[parameter]
+
+
+def closing_plan(assemble, lengths=(0.95, 1.05), **keys):
+    """Parallelograms with rods of several lengths; with the crank at 0.5 rad, those that are too long cannot close."""
+    lengths = {"parameter": "constraint_length", "distribution": stats.uniform(lengths[0], lengths[1] - lengths[0])}
+    points = {
+        "parameter": "constraint_point_b",
+        "components": "z",
+        "how": "add",
+        "distribution": stats.uniform(-0.05, 0.1),
+    }
+    ratio = {"parameter": "constraint_ratio", "distribution": stats.uniform(0.4, 0.2)}
+    simulate = {
+        "duration": 0.05,
+        "method": "rk4",
+        "step": 0.01,
+        "q": [0.5, 0.4, 0.0],
+        "qd": [1.0, 0.0, 0.0],
+        "samples": 2,
+    }
+    given = {"model": looped(), "samples": 12, "vary": [lengths, points, ratio], "outputs": {"motion": True}}
+    return plans.plan_of(checked(given | {"simulate": simulate | {"assemble": assemble}} | keys))
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("assemble", [True, {"fixed": "crank"}])
+def test_samples_start_from_closed_configurations(assemble):
+    plan = closing_plan(assemble)
+    values = plan.draw(0, 6)
+    many, motion = plan.simulate(values)
+    assert (motion.status == rb.Status.DONE).all()
+    np.testing.assert_allclose(many.constraint_length[:, 0], values[:, 0])
+    np.testing.assert_allclose(many.constraint_point_b[:, 0, 2], 1.0 + values[:, 1])
+    np.testing.assert_allclose(many.constraint_ratio[:, 1], values[:, 2])
+    start = motion.q[:, 0], motion.qd[:, 0]
+    np.testing.assert_allclose(many.constraint_residual(start[0]), 0.0, atol=1e-10)
+    rates = (many.constraint_jacobian(start[0]) @ start[1][..., None])[..., 0]
+    np.testing.assert_allclose(rates, 0.0, atol=1e-10)
+    if assemble is not True:
+        np.testing.assert_allclose(start[0][:, 0], 0.5, atol=1e-12)
+        np.testing.assert_allclose(start[1][:, 0], 1.0, atol=1e-12)
+
+
+@pytest.mark.plain_python
+def test_samples_that_cannot_be_assembled_have_a_status_and_do_not_change_the_others():
+    plan = closing_plan({"fixed": ["crank"]}, (0.5, 3.5))
+    found = plan.compute(0, 12)
+    failed = found["status"] == rb.Status.NOT_ASSEMBLED
+    assert failed.any()
+    assert (~failed).any()
+    assert (found["status"][~failed] == rb.Status.DONE).all()
+    assert np.isnan(found["q"][failed]).all()
+    assert np.isfinite(found["q"][~failed]).all()
+    for first, last in ((0, 5), (5, 12)):
+        for name, part in plan.compute(first, last).items():
+            np.testing.assert_array_equal(part, found[name][first:last], err_msg=name)
+
+
+@pytest.mark.plain_python
+def test_states_that_are_not_assembled_have_to_be_closed():
+    plan = closing_plan(False)
+    assert plan.nominal.simulation.assembly is None
+    assert (plan.compute(0, 3)["status"] == rb.Status.NOT_ASSEMBLED).all()
+
+
+@pytest.mark.plain_python
+def test_assembly_that_does_not_fit_the_model_is_refused(arm):
+    with pytest.raises(StudyError, match=r"simulate.assemble is given, but model .* has no constraints; remove"):
+        plan_of(
+            {"parameter": "mass", "distribution": stats.norm(1, 0.1)}, arm, simulate={"duration": 1.0, "assemble": True}
+        )
+    with pytest.raises(StudyError, match=r"simulate.assemble: fixed: the model has no joint 'cranck'.*crank"):
+        closing_plan({"fixed": ["cranck"]})
+    with pytest.raises(StudyError, match=r"simulate.assemble.*unknown key 'fix'; expected one of fixed"):
+        closing_plan({"fix": ["crank"]})
+    with pytest.raises(StudyError, match=r"simulate.assemble: found 'yes'; expected true, false or a table such as"):
+        closing_plan("yes")
+    with pytest.raises(
+        StudyError, match=r"'rack' does not match any constraint with the parameter 'constraint_length'"
+    ):
+        closing_plan(
+            True, vary=[{"parameter": "constraint_length", "targets": "rack", "distribution": stats.norm(1, 0.1)}]
+        )
 
 
 def test_mass_and_inertia_scale_together():

@@ -106,15 +106,16 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     is_active = active > zero
     # near singular positions, a residual changes the state by its quotient with this number
     goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[FLAG_CONDITION, k]
-    is_moving, before = is_active, constant_like(q, np.inf) + nothing
+    is_moving, before, earlier = is_active, constant_like(q, np.inf) + nothing, constant_like(q, np.inf) + nothing
     farthest, condition = nothing, flags[FLAG_CONDITION, k]
     for _ in range(MAX_PROJECTIONS):
         move_and_update_rows(model, constraints, q, qd, work, k)
         error = largest_error(constraints, moves_velocities, k)
         flags[FLAG_ERROR, k] = select(is_moving, error, flags[FLAG_ERROR, k])
-        # an iteration that does not halve the error has reached round-off
-        is_moving = is_moving & (error > goal) & (error + error < before)
-        before = error
+        # Two iterations that do not halve the error have reached round-off. One may not halve it, because the change of
+        # the positions also changes the rates.
+        is_moving = is_moving & (error > goal) & (error + error < earlier)
+        earlier, before = before, error
         if not any_lane(is_moving):
             break
         for row in range(rows.shape[0]):
