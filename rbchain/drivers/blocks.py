@@ -4,9 +4,7 @@ The numbers of a batch are arrays (samples, m), which drivers compute in lanes. 
 (m,), which drivers compute as scalars.
 """
 
-from numba.extending import overload
-
-from ..core.simd.jit import choose, kernel
+from ..core.simd.jit import choose, kernel, routine
 from ..core.simd.lane_memory import (
     CACHE_LINE,
     aligned_start,
@@ -123,13 +121,9 @@ water_of = choose(
 )
 
 
-def choose_parameters(parameters, copies):
-    """Return the parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ.
-
-    In the latter case, `parameters` is (n + 1, PARAM_COLUMNS, 1), and `copies` (n + 1, PARAM_COLUMNS, lanes).
-    """
-    if parameters.ndim == 2:
-        return parameters
+@routine
+def copy_parameters(parameters, copies):
+    """Copy parameters (n + 1, PARAM_COLUMNS, 1) to all lanes of `copies` (n + 1, PARAM_COLUMNS, lanes)."""
     for i in range(parameters.shape[0]):
         for column in range(parameters.shape[1]):
             for lane in range(copies.shape[2]):
@@ -137,12 +131,10 @@ def choose_parameters(parameters, copies):
     return copies
 
 
-@overload(choose_parameters)
-def _overload_choose_parameters(parameters, copies):
-    # A kernel cannot return arrays of two different ranks, and `choose` would inline the loop into every driver.
-    if parameters.ndim == 2:
-        return lambda parameters, copies: parameters
-    return choose_parameters
+# The parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ.
+choose_parameters = choose(
+    lambda parameters, copies: parameters.ndim == 2, lambda parameters, copies: parameters, copy_parameters
+)
 
 
 @kernel

@@ -60,7 +60,7 @@ from .status import (
 )
 
 
-@kernel
+@routine
 def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k):
     """Integrate the samples first to last - 1, span = (first, last)."""
     next_sample, last = span
@@ -124,7 +124,7 @@ def park_lane(block, stepper, lane):
     reset_quaternions(block.model, stepper.y, lane)
 
 
-@kernel
+@routine
 def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     """Compute the first rates and the first step length of the lanes with a new sample; other lanes are unchanged.
 
@@ -208,7 +208,7 @@ def set_step(stepper, batch, step, lane):
     stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
-@kernel
+@routine
 def compute_trial_step(block, stepper, tableau, tolerances, k):
     """Compute the stages and the error of a step in all lanes. The last stage is the end of the step."""
     y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]

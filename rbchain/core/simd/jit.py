@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import numba
 from numba import types
+from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 from numba.extending import overload as numba_overload
 
 from .levels import COMPILE_ONLY, PLAIN_NUMBA
 
 if not PLAIN_NUMBA:
     from .numba_internals import (
+        DriverCompiler,
         DriverDispatcher,
         KernelCompiler,
         KernelDispatcher,
         MachineCodeCache,
+        RoutineCompiler,
         UncallableDriver,
     )
 
@@ -25,8 +28,11 @@ if not PLAIN_NUMBA:
 NO_REFERENCES = {} if PLAIN_NUMBA else {"_nrt": False}
 OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}} | NO_REFERENCES
 FOR_CALLERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+KERNEL, ROUTINE, DRIVER = {"forceinline": True} | FOR_CALLERS, {"forceinline": False} | FOR_CALLERS, {"nogil": True}
 if not PLAIN_NUMBA:
-    FOR_CALLERS["pipeline_class"] = KernelCompiler
+    KERNEL["pipeline_class"] = KernelCompiler
+    ROUTINE["pipeline_class"] = RoutineCompiler
+    DRIVER["pipeline_class"] = DriverCompiler
 
 
 def overload(function, **options):
@@ -35,7 +41,7 @@ def overload(function, **options):
     For functions of which compiled code is not one of two other functions (`choose`), but an instruction for packs, a
     constant of the type, or a call by address.
     """
-    return numba_overload(function, jit_options=FOR_CALLERS | options)
+    return numba_overload(function, jit_options=KERNEL | options)
 
 
 def choose(condition, if_true, if_false):
@@ -48,24 +54,26 @@ def choose(condition, if_true, if_false):
     def chosen(*arguments):
         return (if_true if condition(*arguments) else if_false)(*arguments)
 
-    implementations = _implementation(if_false), _implementation(if_true)
+    if numba.config.DISABLE_JIT:
+        return chosen
+    functions = [f if numba.extending.is_jitted(f) else kernel(f) for f in (if_false, if_true)]
+    compiled = {}
 
-    @numba_overload(chosen, jit_options=FOR_CALLERS | {"forceinline": True} | NO_REFERENCES, strict=False)
-    def _overload_chosen(*arguments):
-        return implementations[bool(condition(*arguments))]
+    @infer
+    class _Typing(AbstractTemplate):
+        key = chosen
 
+        def generic(self, operands, keywords):
+            function = types.Dispatcher(functions[bool(condition(*operands))])
+            found = function.get_call_type(self.context, operands, keywords)
+            compiled[found.args] = function.get_impl_key(found)
+            return found
+
+        def get_impl_key(self, found):
+            return compiled[found.args]
+
+    infer_global(chosen, types.Function(_Typing))
     return chosen
-
-
-def _implementation(function):
-    """The Python function that Numba compiles into the caller: that of a kernel or routine calls it."""
-    if not numba.extending.is_jitted(function):
-        return function
-
-    def call(*arguments):
-        return function(*arguments)
-
-    return call
 
 
 def is_given(value, *fields):
@@ -76,9 +84,9 @@ def is_given(value, *fields):
     return not (value is None or isinstance(value, types.NoneType))
 
 
-def _without_entries(function, **options):
+def _without_entries(function, options):
     """Compile what only compiled code calls."""
-    compiled = numba.njit(**FOR_CALLERS, **options, **OPTIONS)(function)
+    compiled = numba.njit(**options, **OPTIONS)(function)
     if not (numba.config.DISABLE_JIT or PLAIN_NUMBA):
         compiled.__class__ = KernelDispatcher
     return compiled
@@ -86,12 +94,12 @@ def _without_entries(function, **options):
 
 def kernel(function):
     """Compile a step or a sweep: inlined into its caller, so that its tuples live in registers."""
-    return _without_entries(function, forceinline=True)
+    return _without_entries(function, KERNEL)
 
 
 def routine(function):
     """Compile a sweep that its caller calls: what is inlined is optimised again at every level above it."""
-    return _without_entries(function)
+    return _without_entries(function, ROUTINE)
 
 
 #: Called with a driver and its arguments before plain Python calls it, if it is not None: `precompile` records types.
@@ -102,7 +110,7 @@ def driver(function):
     """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
     if numba.config.DISABLE_JIT:
         return _plain_driver(function)
-    dispatcher = numba.njit(nogil=True, **OPTIONS)(function)
+    dispatcher = numba.njit(**DRIVER, **OPTIONS)(function)
     if PLAIN_NUMBA:
         return dispatcher
     dispatcher.__class__ = UncallableDriver if COMPILE_ONLY else DriverDispatcher

@@ -68,43 +68,45 @@ def _address(context, builder, array_type, array, index_type, index):
     return builder.gep(structure.data, [position])
 
 
-@intrinsic
-def _load(typing_context, array, index):
-    pack = Pack(array.dtype, index[-1].width)
-
-    def codegen(context, builder, sig, values):
-        pointer = _address(context, builder, sig.args[0], values[0], sig.args[1], values[1])
-        vector = context.get_value_type(pack)
-        return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=pack.dtype.bitwidth // 8)
-
-    return pack(array, index), codegen
+def _load(context, builder, sig, values):
+    array_type, index_type = sig.args
+    pointer = _address(context, builder, array_type, values[0], index_type, values[1])
+    vector = context.get_value_type(sig.return_type)
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=array_type.dtype.bitwidth // 8)
 
 
-@intrinsic
-def _store(typing_context, array, index, value):
-    pack = Pack(array.dtype, index[-1].width)
-
-    def codegen(context, builder, sig, values):
-        array_type, index_type, value_type = sig.args
-        (stored,) = as_packs(context, builder, pack, [value_type], [values[2]])
-        pointer = _address(context, builder, array_type, values[0], index_type, values[1])
-        vector = context.get_value_type(pack)
-        builder.store(stored, builder.bitcast(pointer, vector.as_pointer()), align=pack.dtype.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.none(array, index, value), codegen
+def _store(context, builder, sig, values):
+    array_type, index_type, value_type = sig.args
+    pack = _pack_in(array_type, index_type)
+    (stored,) = as_packs(context, builder, pack, [value_type], [values[2]])
+    pointer = _address(context, builder, array_type, values[0], index_type, values[1])
+    vector = context.get_value_type(pack)
+    builder.store(stored, builder.bitcast(pointer, vector.as_pointer()), align=pack.dtype.bitwidth // 8)
+    return context.get_dummy_value()
 
 
-@overload(operator.getitem)
-def _overload_getitem(array, index):
-    if isinstance(array, types.Array) and _ends_in_lanes(index):
-        return lambda array, index: _load(array, index)
+def _access(operation, lower, result_of):
+    """Define access to an array whose index ends in lanes. `result_of` returns the type of the result."""
+
+    @infer_global(operation)
+    class _Typing(AbstractTemplate):
+        def generic(self, operands, keywords):
+            array, index, *_ = operands
+            if isinstance(array, types.Array) and _ends_in_lanes(index):
+                return signature(result_of(array, index), *operands)
+
+        def get_impl_key(self, sig):
+            return lower  # because Numba's own implementation accepts all tuples
+
+    lower_builtin(lower, types.Array, types.BaseTuple, types.VarArg(types.Any))(lower)
 
 
-@overload(operator.setitem)
-def _overload_setitem(array, index, value):
-    if isinstance(array, types.Array) and _ends_in_lanes(index):
-        return lambda array, index, value: _store(array, index, value)
+def _pack_in(array, index):
+    return Pack(array.dtype, index[-1].width)
+
+
+_access(operator.getitem, _load, _pack_in)
+_access(operator.setitem, _store, lambda array, index: types.none)
 
 
 def aligned_start(memory):

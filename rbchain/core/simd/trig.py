@@ -2,10 +2,9 @@
 
 import math
 
-import numba
 from numba import types
 
-from .jit import OPTIONS, kernel, overload
+from .jit import kernel, overload
 from .lanes import Pack, any_lane, fused, get_lane, lanes_in, rotate_quadrants, set_lane
 
 # For larger |x| the three parts of pi/2 below are not precise enough. The C library computes these lanes.
@@ -81,9 +80,9 @@ def _replace_large_angles(x, s, c):
     return s, c
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _sincos_of_large_angles(x, s, c):
-    # This function is not inlined. It is rarely called, and its loop in every sweep would cost compile time.
+    """Replace sine and cosine in these lanes, one after the other."""
     for lane in range(lanes_in(x)):
         angle = get_lane(x, lane)
         if abs(angle) > MAX_REDUCED_ANGLE:
@@ -103,9 +102,8 @@ def _overload_arctan2(y, x):
     return lambda y, x: _arctan2_of_lanes(y, x)
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _arctan2_of_lanes(y, x):
-    # Not inlined, for the same reason as `_sincos_of_large_angles`.
     angle = y
     for lane in range(lanes_in(x)):
         angle = set_lane(angle, lane, math.atan2(get_lane(y, lane), get_lane(x, lane)))
