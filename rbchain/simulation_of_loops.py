@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from .core.integration import drives as drive_codes
 from .core.tree import layout
 from .drivers import closed_chains
 from .drivers.trajectories import Actions
-from .errors import StateError
+from .errors import AssemblyError, StateError
 
 if TYPE_CHECKING:
     from .chain import Model
@@ -41,6 +42,17 @@ def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
                 f"{drive} does not support closed chains, because it computes the forces of the open chain; expected "
                 "other drives. Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
             )
+
+
+def assembled_states(
+    model: Model, q: np.ndarray, qd: np.ndarray, fixed: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return states that satisfy the constraints, near q (..., nq) and qd (..., nv); NaN for samples without one."""
+    q = model.assemble(q, fixed, on_failure="nan")
+    try:
+        return q, model.assemble_velocities(q, qd, fixed)
+    except AssemblyError as error:
+        return q, error.q
 
 
 def closed_initial_states(

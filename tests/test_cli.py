@@ -241,6 +241,20 @@ def test_info_lists_the_constraints(run, tmp_path):
     ]
 
 
+@pytest.mark.plain_python
+def test_closed_chains_are_simulated_from_closed_states(run, tmp_path):
+    builder = rb.ModelBuilder()
+    for name in ("left", "right"):
+        builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=-0.5, offset=0.2))
+    rb.save(builder.build(), tmp_path / "loops.toml")
+    options = ("--batch", 3, "--duration", 0.02, "--method", "rk4", "--step", 0.01, "--out", tmp_path / "motion.npz")
+    assert run("simulate", tmp_path / "loops.toml", *options)[0] == DONE
+    motion = np.load(tmp_path / "motion.npz")
+    np.testing.assert_allclose(motion["q"][..., 0] + 0.5 * motion["q"][..., 1], 0.2, atol=1e-12)
+    assert np.ptp(motion["q"][:, 0, 0]) > 0.01
+
+
 def test_info_shows_the_parent_of_each_body(run, arm):
     text = ARM.replace("</robot>", '<link name="b"/><link name="c"/><link name="d"/>')
     for name, parent, kind in (("b", "base", "prismatic"), ("c", "{link}", "revolute"), ("d", "c", "fixed")):

@@ -15,6 +15,7 @@ from rich.tree import Tree
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..progress import progress
+from ..simulation_of_loops import assembled_states
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .view import add_view
 
@@ -138,14 +139,18 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return normally distributed initial positions and velocities, centred on the neutral positions and on zero."""
+    """Return normally distributed initial positions and velocities, centred on the neutral positions and on zero.
+
+    For a closed chain, return the nearest states that satisfy the constraints.
+    """
     try:
         states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
     except (MemoryError, ValueError):
         raise ValueError(
             f"--batch is {options.batch}; this machine does not have enough memory for so many samples. Reduce --batch"
         ) from None
-    return model.integrate(model.neutral(), states[0]), states[1]
+    q, qd = model.integrate(model.neutral(), states[0]), states[1]
+    return assembled_states(model, q, qd) if model.constraint_names else (q, qd)
 
 
 def _report(model: Model, motion: Trajectory, seconds: float) -> Table:

@@ -10,7 +10,8 @@ from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..actions.wrenches import Current
 from ..chain import Model
 from ..core.tree.layout import TOPOLOGY_COORDINATE
-from ..errors import AssemblyError, StudyError
+from ..errors import StudyError
+from ..simulation_of_loops import assembled_states
 from .description import Dispersion
 from .nominal import Nominal
 from .parameter_table import BUSHING, DRIVE, MODEL, PARAMETERS, SPRING, STRAINS, WRENCH
@@ -40,12 +41,7 @@ class Samples:
         """Return q and qd of the samples of the model that `build` returned; NaN if they cannot be assembled."""
         if self._assembly is None:
             return self.q, self.qd
-        fixed = self._assembly.fixed
-        q = many.assemble(self.q, fixed, on_failure="nan")
-        try:
-            return q, many.assemble_velocities(q, self.qd, fixed)
-        except AssemblyError as error:
-            return q, error.q
+        return assembled_states(many, self.q, self.qd, self._assembly.fixed)
 
     def field(self, name: str) -> np.ndarray:
         """Return a writable array of a model field for all samples."""
