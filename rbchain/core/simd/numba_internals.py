@@ -68,7 +68,8 @@ class _Library(JITCodeLibrary):
             is_kernel = isinstance(library, _KernelLibrary)
             module = library.kernel_module() if is_kernel else library._get_module_for_linking()  # noqa: SLF001
             self._final_module.link_in(module, preserve=True)
-            self._reload_init |= library._reload_init  # noqa: SLF001
+            if hasattr(self, "_reload_init"):  # not in Numba 0.61
+                self._reload_init |= library._reload_init  # noqa: SLF001
         made = self._codegen._module_pass_manager()  # noqa: SLF001
         passes, *builder = made if isinstance(made, tuple) else (made,)  # Numba 0.61 returns the passes alone
         passes.run(self._final_module, *builder)
