@@ -15,7 +15,6 @@ from rich.tree import Tree
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..progress import progress
-from ..simulation_of_loops import assembled_states
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .view import add_view
 
@@ -143,6 +142,8 @@ def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarra
 
     For a closed chain, return the nearest states that satisfy the constraints.
     """
+    from ..simulation_of_loops import assembled_states  # imports Numba
+
     try:
         states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
     except (MemoryError, ValueError):
