@@ -42,7 +42,7 @@ def random_urdf(seed, n=12):
 
 def compared(path, base=None):
     """The model, Pinocchio's, and the index arrays between them."""
-    model = rb.load(path, base=base)
+    model = rb.load(path, base=base).open_tree()  # Pinocchio ignores mimic joints
     theirs = pin.buildModelFromUrdf(str(path), *([] if base is None else [pin.JointModelFreeFlyer()]))
     # the joint of the base has its link's name here
     names = [model.joint_names[0] if name == "root_joint" else name for name in theirs.names]
