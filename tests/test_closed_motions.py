@@ -20,6 +20,11 @@ def assert_closed(model, motion):
     assert np.abs(rates).max() < CLOSED * (1 + np.abs(motion.qd).max())
 
 
+def as_batch(model):
+    """The model as a batch of one varied sample, so that all tests share one compiled simulation."""
+    return model.vary(mass=model.mass[None])
+
+
 def total_energy(model, motion):
     return sum(model.energy(motion.q, motion.qd))
 
@@ -33,7 +38,7 @@ def test_andrews_squeezer_reaches_the_published_angles(name):
     times, angles = zip(*[(sample["t"], sample["q"]) for sample in reference["samples"]], strict=True)
     tau = np.array([body["tau"] for body in reference["bodies"]])
     settings = {"rtol": 1e-12, "atol": 1e-14, "save_at": times, "forces": [andrews_spring(reference)]}
-    motion = model.simulate(q[None], np.zeros((1, model.nv)), times[-1], tau=tau, **settings)
+    motion = as_batch(model).simulate(q[None], np.zeros((1, model.nv)), times[-1], tau=tau, **settings)
     assert_closed(model, motion)
     np.testing.assert_allclose(motion.q[0, -1], angles[-1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(motion.q[0], angles, rtol=0, atol=1e-9)
@@ -44,7 +49,7 @@ def test_bricards_mechanism_keeps_its_energy_and_symmetry(name):
     """Five rows with rank four in all positions, and bars without inertia about their axes in the second model."""
     (model, _, q), reference = benchmark(name)
     settings = {"rtol": 1e-12, "atol": 1e-13, "save_at": 101}
-    motion = model.simulate(q[None], np.zeros((1, 5)), reference["duration"], **settings)
+    motion = as_batch(model).simulate(q[None], np.zeros((1, 5)), reference["duration"], **settings)
     assert_closed(model, motion)
     energy = total_energy(model, motion)
     assert np.abs(energy - energy[:, :1]).max() < 1e-9
@@ -59,7 +64,7 @@ def test_two_four_bars_follow_the_closed_form_through_singular_positions(rtol, e
     (model, _, q), reference = benchmark("A02_N2")
     times, angles = zip(*[(sample["t"], sample["q"]) for sample in reference["samples"]], strict=True)
     qd = np.array([[float(x) for x in reference["initial"]["v"]]])
-    motion = model.simulate(q[None], qd, times[-1], rtol=rtol, atol=rtol, save_at=times)
+    motion = as_batch(model).simulate(q[None], qd, times[-1], rtol=rtol, atol=rtol, save_at=times)
     assert_closed(model, motion)
     np.testing.assert_allclose(motion.q[0], angles, rtol=0, atol=error)
 
@@ -81,7 +86,7 @@ def parallel_four_bars(count):
 
 def test_forty_four_bars_stay_parallel():
     model, q, qd = parallel_four_bars(40)
-    motion = model.simulate(q, qd, 4.0, rtol=1e-9, atol=1e-9, save_at=41)
+    motion = as_batch(model).simulate(q, qd, 4.0, rtol=1e-9, atol=1e-9, save_at=41)
     assert_closed(model, motion)
     cranks = motion.q[0, :, :41]
     np.testing.assert_allclose(cranks, np.broadcast_to(cranks[:, :1], cranks.shape), rtol=0, atol=1e-6)
@@ -97,7 +102,7 @@ def test_forty_four_bars_stay_parallel():
 def test_spatial_loops_keep_their_energy(name):
     chain = closed_chain(name)
     q, qd, _ = closed_state(chain, batch=(1,))
-    motion = chain.model.simulate(q, qd, 2.0, rtol=1e-11, atol=1e-12, save_at=21)
+    motion = as_batch(chain.model).simulate(q, qd, 2.0, rtol=1e-11, atol=1e-12, save_at=21)
     assert_closed(chain.model, motion)
     energy = total_energy(chain.model, motion)
     scale = np.abs(chain.model.energy(motion.q, motion.qd)).max()
@@ -172,7 +177,8 @@ def test_drives_wrenches_and_events_act_on_closed_chains():
         "drives": [rb.PID("crank", rb.Signal.polynomial([3.0]), kp=5.0, kd=0.5)],
         "forces": [rb.Wrench("rocker", (1.0, 2.0, 0.5))],
     }
-    motion = model.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, save_at=501, **acting)
+    many = as_batch(model)
+    motion = many.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, save_at=501, **acting)
     assert_closed(model, motion)
     wrenches = np.zeros((1, 501, 3, 6))
     wrenches[..., 2, :3] = (1.0, 2.0, 0.5)
@@ -181,7 +187,7 @@ def test_drives_wrenches_and_events_act_on_closed_chains():
     work = (power[:-1] + power[1:]) / 2 @ np.diff(motion.t)  # an error of h^2 / 12 times the change of its rate
     assert abs(energy[-1] - energy[0] - work) < 1e-4 * np.abs(power).max()
     middle = float(motion.q[0, 250, 0])
-    stopped = model.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, events=[rb.Event("crank", value=middle)], **acting)
+    stopped = many.simulate(q, qd, 0.5, rtol=1e-10, atol=1e-10, events=[rb.Event("crank", value=middle)], **acting)
     np.testing.assert_allclose(stopped.end_time, motion.t[250], rtol=0, atol=1e-8)
     np.testing.assert_allclose(stopped.end_q[0, 0], middle, rtol=0, atol=1e-9)
     assert np.abs(model.constraint_residual(stopped.end_q)).max() < CLOSED
