@@ -43,7 +43,7 @@ def parallelograms(count):
 
 
 def held_chain(links=20):
-    """Return a chain of rods that is held at both ends: an arch of half a circle."""
+    """Return rods in series that are held at both ends: an arch of half a circle."""
     builder = rb.ModelBuilder(name=f"chain of {links} links, held at both ends", gravity=(0, 0, -9.81))
     for i in range(links):
         builder.add_body(

@@ -12,8 +12,8 @@ from ..tree.constraint_layout import (
     TABLE_DOF_A,
     TABLE_KIND,
     TABLE_OUTPUT,
-    TABLE_OWN_END_A,
     TABLE_PATH_A,
+    TABLE_PATH_END_A,
     TABLE_ROW,
     TABLE_ROW_COUNT,
 )
@@ -24,7 +24,10 @@ from ..tree.layout import PARAM_ADVANCE, ROW_R, parameter
 
 @kernel
 def constraint_jacobian(model, constraints, q, J, work, k):
-    """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros."""
+    """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros.
+
+    Joints that carry both bodies turn a residual in world axes, so their columns are zero only where it is closed.
+    """
     table, paths = constraints.tables.table, constraints.tables.paths
     for c in range(table.shape[1]):
         for r in range(table[TABLE_ROW_COUNT, c]):
@@ -35,7 +38,7 @@ def constraint_jacobian(model, constraints, q, J, work, k):
                     i = table[TABLE_DOF_A + side, c]
                     J[output, i, k] = J[output, i, k] + constraints.rows[row, CON_MOTOR_A + side, k]
                     continue
-                for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
+                for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
                     i = paths[0, step]
                     axis = z_axis(load9(work.dof, i, ROW_R, k))
                     advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
