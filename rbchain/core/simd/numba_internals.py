@@ -262,8 +262,9 @@ def _as_received(kind):
     return kind
 
 
-# Numba's steps for closures, `with`, `literally`, inlined overloads, unrolled literals and expressions of arrays. Kernels
-# have none of these. Without the steps, the machine code is the same to the bit, and an eighth of the time is saved.
+# Numba's steps for closures, `with`, `literally`, inlined overloads, unrolled literals and expressions of arrays.
+# Kernels have none of these. Without the steps, the machine code is the same to the bit, and an eighth of the time is
+# saved.
 NOT_NEEDED = (
     *("WithLifting", "InlineClosureLikes", "RewriteDynamicRaises", "MakeFunctionToJitFunction", "InlineInlinables"),
     *("FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "InlineOverloads"),
