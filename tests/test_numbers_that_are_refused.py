@@ -20,6 +20,7 @@ ARM = rb.Model.serial_chain(2)
 def swimmer():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     builder.add_body("link1", joint=rb.Screw((0, 0, 1), 0.1), inertia=ROD, **IN_WATER)
+    builder.add_constraint(rb.DistanceConstraint("rod", None, "link1", (1, 0, 0), (0, 1, 0), length=1.0))
     return builder.build()
 
 
