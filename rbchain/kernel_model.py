@@ -15,7 +15,7 @@ import numpy as np
 from .arguments import FLOAT64, StateArguments, as_array, check_out, copied_to, precision_of
 from .core.simd.jit import direct_call
 from .core.simd.levels import LANE_WIDTHS
-from .drivers import threads
+from .drivers import closed_chains, dynamics, threads
 from .drivers.blocks import memory_size
 from .errors import StateError
 from .kernel_arrays import KernelArrays
@@ -187,6 +187,13 @@ class KernelModel(KernelArrays):
         """Allocate working memory for a block of `width` lanes, with these many rows for the driver itself."""
         constraints = len(self.description.constraints)
         return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
+
+    @cached_property
+    def forward_dynamics_driver(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The driver of forward dynamics, for closed or open chains, and its argument `given` of `compute`."""
+        if self.constraint_tables is None:
+            return dynamics.forward_dynamics, ()
+        return closed_chains.forward_dynamics, (self.constraint_tables,)
 
     @cached_property
     def zeros(self) -> np.ndarray:

@@ -171,9 +171,8 @@ def simulate(
     if samples:
         width = LANE_WIDTHS[dtype.name] if batch else 1
         tables = kernel_model.constraint_tables
-        arguments = (
-            *(*model_arrays(kernel_model, actions, dtype), tables, settings, start, actions, times, saved, outcome),
-        )
+        arrays = model_arrays(kernel_model, actions, dtype)
+        arguments = (*arrays, tables, settings, start, actions, times, saved, outcome)
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions
         new_memory = partial(trajectory_memory, *sizes, width, dtype)
         effort = math.inf  # the run time of adaptive steps and of user functions is not known in advance
@@ -182,8 +181,8 @@ def simulate(
         threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
     set_prescribed_states(model, drives, times, (q, qd), batch)
     if kernel_model.constraint_tables is not None:
-        outcome.tally[not_assembled, 0] = Status.NOT_ASSEMBLED
-        close_saved_states(model, actions, (q, qd), outcome.end_states)
+        is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
+        outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
     asked_states = [x[:, asked] for x in (q, qd, more)]
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
     status, steps, rejections, evaluations = (outcome.tally[:, column].reshape(batch) for column in range(4))

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .chain import Model
     from .kernel_model import KernelModel
 
-#: Largest residual of an initial state, relative to the sum of the absolute values whose difference it is. Residuals of
-#: positions and rates up to this one are removed without a message.
+#: Largest residual of an initial or a saved state, relative to the sum of the absolute values whose difference it is.
+#: Residuals of positions and rates of an initial state up to this one are removed without a message.
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
 
 
@@ -113,10 +113,11 @@ def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
 
 def close_saved_states(
     model: Model, actions: Actions | None, saved: tuple[np.ndarray, np.ndarray], end_states: np.ndarray
-) -> None:
+) -> np.ndarray:
     """Project saved states onto the constraints, in place: between steps, they are interpolated.
 
     `saved` are q (samples, times, nq) and qd (samples, times, nv), `end_states` (samples, rows) the last states.
+    Returns which samples (samples,) have a state that could not be projected.
     """
     nq, nv, held = model.nq, model.nv, held_dofs(actions, model.nv)
     q, qd = saved
@@ -125,10 +126,13 @@ def close_saved_states(
         events = actions.records.states
         flat = events.reshape(events.shape[0], -1, events.shape[-1])
         groups.append((flat[..., :nq], flat[..., nq : nq + nv]))
+    is_open = np.zeros(len(q), bool)
     for positions, velocities in groups:
         if positions.size:
             found = _of_each_sample(model, positions, velocities, held)
             positions[...], velocities[...] = found[..., :nq], found[..., nq : nq + nv]
+            is_open |= (found[..., nq + nv + 1] > LARGEST_RESIDUAL[q.dtype.name]).any(-1)
+    return is_open
 
 
 def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:

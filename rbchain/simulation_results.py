@@ -17,8 +17,7 @@ from .actions.user_code import UserCalls
 from .core.integration.rollout import Saved
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_COORDINATE
-from .drivers import closed_chains, threads
-from .drivers.dynamics import forward_dynamics
+from .drivers import threads
 from .drivers.trajectories import Actions, actuator_forces, trajectory_memory
 from .trajectory import sample_index
 
@@ -87,11 +86,8 @@ def tau_and_qdd(
     if actions is None:
         tau = np.broadcast_to(tau.reshape(samples, 1, n), qd.shape)
         states = tuple(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau))
-        if model.constraint_tables is None:
-            qdd = model.compute(forward_dynamics, (n,), ("q", "qd", "tau"), states, None)
-        else:
-            tables = (model.constraint_tables,)
-            qdd = model.compute(closed_chains.forward_dynamics, (n,), ("q", "qd", "tau"), states, None, given=tables)
+        driver, given = model.forward_dynamics_driver
+        qdd = model.compute(driver, (n,), ("q", "qd", "tau"), states, None, given=given)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((samples * m, 2 * n), dtype)
     flat = Saved(*(np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in states))

@@ -13,6 +13,7 @@ from ..core.tree.constraint_layout import (
     CON_MULTIPLIER,
     CON_RATE,
     CON_RESIDUAL,
+    FLAG_DECIDES,
     FLAG_ERROR,
     MEMORY_SIZE,
     TABLE_OUTPUT,
@@ -29,7 +30,8 @@ from .single_states import can_compute
 def constraints_of(block, tables, results):
     """Create the Constraints in the rows of a block, after those of the results; each factorisation decides ranks."""
     constraints = constraints_in(block.rows, results, tables, block.qd.shape[0])
-    constrained_dynamics.decide_rank(constraints, True)
+    for lane in range(constraints.flags.shape[1]):
+        constraints.flags[FLAG_DECIDES, lane] = constant_like(block.q, 1.0)
     return constraints
 
 
@@ -37,6 +39,23 @@ def constraints_of(block, tables, results):
 def memory_rows(tables):
     """Return how many rows of working memory the constraints need."""
     return tables.sizes[MEMORY_SIZE]
+
+
+@kernel
+def pack_and_compute(block, constraints, variation, states, start, last, k):
+    """Copy the samples from `start` on into the lanes of a block, and compute their accelerations and multipliers.
+
+    `states` are q, qd, tau and wrenches.
+    """
+    q, qd, tau, wrenches = states
+    set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+    pack(q, start, last, block.q, k)
+    pack(qd, start, last, block.qd, k)
+    pack(tau, start, last, block.loads.tau, k)
+    pack_wrenches(wrenches, start, last, block.loads.wrenches)
+    constrained_dynamics.constrained_forward_dynamics(
+        block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
+    )
 
 
 @driver
@@ -48,14 +67,7 @@ def forward_dynamics(memory, topology, parameters, variation, tables, q, qd, tau
     block = block_for(memory, topology, parameters, wrenches, memory_rows(tables), q)
     constraints = constraints_of(block, tables, 0)
     for start in range(first, last, lane_width(q)):
-        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
-        pack(q, start, last, block.q, k)
-        pack(qd, start, last, block.qd, k)
-        pack(tau, start, last, block.loads.tau, k)
-        pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        constrained_dynamics.constrained_forward_dynamics(
-            block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
-        )
+        pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
         aba.propagate_nan(block.qdd, k)
         unpack(block.qdd, qdd, start, last)
     return True
@@ -70,14 +82,7 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
     block = block_for(memory, topology, parameters, wrenches, m + memory_rows(tables), q)
     constraints, found = constraints_of(block, tables, m), block.rows[:m]
     for start in range(first, last, lane_width(q)):
-        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
-        pack(q, start, last, block.q, k)
-        pack(qd, start, last, block.qd, k)
-        pack(tau, start, last, block.loads.tau, k)
-        pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        constrained_dynamics.constrained_forward_dynamics(
-            block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
-        )
+        pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
         constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
         store_in_order(constraints, CON_MULTIPLIER, found, k)
         aba.propagate_nan(found, k)
@@ -148,14 +153,7 @@ def constraint_wrenches(memory, topology, parameters, variation, tables, q, qd, 
     constraints = constraints_of(block, tables, size + 6 * n)
     found = block.rows[size : size + 6 * n].reshape(n, 6, width)
     for start in range(first, last, width):
-        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
-        pack(q, start, last, block.q, k)
-        pack(qd, start, last, block.qd, k)
-        pack(tau, start, last, block.loads.tau, k)
-        pack_wrenches(wrenches, start, last, block.loads.wrenches)
-        constrained_dynamics.constrained_forward_dynamics(
-            block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
-        )
+        pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
         constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
         for row in range(size + 6 * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)

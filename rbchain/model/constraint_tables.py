@@ -61,9 +61,8 @@ def tables_of(description: Description) -> ConstraintTables:
         row, response = row + count, response + count * len(own_support)
     pairs, shared = _shared_dofs([supports[c] for c in order])
     envelope, matrix_size, gram_size = _envelope(table, pairs, row)
-    memory = (
-        *(row * layout.CON_ROWS, response, matrix_size, gram_size, 6 * layout.MAX_ROW_COUNT, 4 * n, layout.FLAG_ROWS),
-    )
+    responses_and_matrices = response + matrix_size + gram_size
+    memory = row * layout.CON_ROWS + responses_and_matrices + 6 * layout.MAX_ROW_COUNT + 4 * n + layout.FLAG_ROWS
     return ConstraintTables(
         table,
         np.array(support, np.int64),
@@ -71,7 +70,7 @@ def tables_of(description: Description) -> ConstraintTables:
         np.array(pairs, np.int64).reshape(-1, 4).T.copy(),
         np.array(shared, np.int64).reshape(-1, 3).T.copy(),
         envelope,
-        np.array([response, matrix_size, gram_size, sum(memory)], np.int64),
+        np.array([response, matrix_size, gram_size, memory], np.int64),
     )
 
 

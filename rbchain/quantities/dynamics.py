@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arguments import as_array, check_overlap
-from ..drivers import closed_chains, dynamics
+from ..drivers import dynamics
 from ..errors import ModelError, StateError
 from ..real_arrays import FLOAT64, bool_array, excerpt
 from .attributes import Attributes
@@ -68,20 +68,8 @@ class Dynamics(Attributes):
         model = self.kernel_model
         if not model.has_inertia:
             model = model.with_inertia("forward_dynamics")
-        if model.constraint_rows:
-            tables = (model.constraint_tables,)
-            return model.compute(
-                closed_chains.forward_dynamics,
-                (model.nv,),
-                ("q", "qd", "tau"),
-                (q, qd, tau),
-                wrenches,
-                given=tables,
-                out=out,
-            )
-        return model.compute(
-            dynamics.forward_dynamics, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, out=out
-        )
+        driver, given = model.forward_dynamics_driver
+        return model.compute(driver, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, given=given, out=out)
 
     def inverse_dynamics(
         self,
@@ -102,7 +90,7 @@ class Dynamics(Attributes):
         wrenches, out : arrays, optional
             As for `forward_dynamics`.
         actuated : sequence of str
-            Names of the joints with motors: required for a closed chain, and not used for an open one.
+            Names of the joints with motors: required for a closed chain, and None for an open one.
 
         Returns
         -------

@@ -190,8 +190,8 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             yield chunk, outputs
             submit()
     finally:
-        if running:
-            client.cancel([future for _, future in running.values()])
+        for _, future in running.values():
+            future.release()  # not `cancel`, which waits without end if Ctrl-C has blocked the client's thread
         if is_address:
             client.close()
 

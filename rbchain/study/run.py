@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from ..errors import StudyError
@@ -48,18 +49,17 @@ def run(
     collector.add_finished()
     missing = (chunk for chunk in range(store.chunks) if not store.is_finished(chunk))
     computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
-    written: Future[int] | None = None
+    with contextlib.closing(Writer(collector)) as writer, contextlib.closing(computed):
 
-    def wait_for_writer() -> None:
-        if written is not None:
-            samples = written.result()
-            if progress is not None:
+        def wait_for_writer() -> None:
+            samples = writer.wait()
+            if progress is not None and samples is not None:
                 progress(samples, collector.statistics)
 
-    with ThreadPoolExecutor(1) as writer, contextlib.closing(computed):
         while collector.ended is None and (chunk_and_outputs := next(computed, None)) is not None:
             wait_for_writer()
-            written = writer.submit(collector.store_chunk, *chunk_and_outputs) if collector.ended is None else None
+            if collector.ended is None:
+                writer.begin(*chunk_and_outputs)
         wait_for_writer()
     if collector.ended is not None:
         store.end_at(collector.ended)
@@ -70,6 +70,51 @@ def run(
             f"the executor ended without an error before it computed chunk {collector.next}; run the same command again"
         )
     return collector.statistics
+
+
+class Writer:
+    """A thread that stores chunks.
+
+    Ctrl-C can interrupt the thread that computes at any instruction. The locks of `threading` and `concurrent.futures`
+    are written in Python. They stay locked if they are interrupted at a certain instruction, and the other thread then
+    waits without end. A SimpleQueue is written in C and has no such instruction. So only queues connect the threads.
+    """
+
+    def __init__(self, collector: _Collector) -> None:
+        self.collector = collector
+        self.chunks: SimpleQueue[tuple[int, dict[str, np.ndarray]] | None] = SimpleQueue()
+        self.written: SimpleQueue[int | Exception | None] = SimpleQueue()
+        self.is_busy = False
+        _thread.start_new_thread(self._store_chunks, ())  # Thread.start and Thread.join use such locks
+
+    def _store_chunks(self) -> None:
+        for chunk, outputs in iter(self.chunks.get, None):
+            try:
+                self.written.put(self.collector.store_chunk(chunk, outputs))
+            except Exception as error:  # `wait` raises it in the thread that computes
+                self.written.put(error)
+        self.written.put(None)
+
+    def begin(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
+        """Begin to store a chunk."""
+        self.chunks.put((chunk, outputs))
+        self.is_busy = True
+
+    def wait(self) -> int | None:
+        """Wait for the chunk that is being stored. Returns its number of samples, or None if there is none."""
+        if not self.is_busy:
+            return None
+        result = self.written.get()
+        self.is_busy = False
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def close(self) -> None:
+        """Wait until the thread has stored its last chunk and ended."""
+        self.chunks.put(None)
+        while self.written.get() is not None:
+            pass
 
 
 class _Collector:

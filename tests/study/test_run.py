@@ -258,6 +258,30 @@ def test_a_study_interrupted_by_ctrl_c_can_be_resumed(executor, tmp_path, reques
     assert files_of(out) == files_of(tmp_path / "undisturbed" / "out")
 
 
+INTERRUPT_A_WRITER = """
+import contextlib, random, signal, sys
+from rbchain.study.run import Writer
+
+class Collector:
+    def store_chunk(self, chunk, outputs):
+        return 1
+
+sys.setswitchinterval(1e-6)  # the threads meet at every instruction
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for _ in range(500):
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(Writer(Collector())) as writer:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 3e-3))
+        while True:
+            writer.wait()
+            writer.begin(0, {})
+"""
+
+
+def test_ctrl_c_at_any_instruction_does_not_block_the_thread_that_stores():
+    """With a ThreadPoolExecutor instead, one of about 1,000 interrupts blocks both threads for ever."""
+    subprocess.run([sys.executable, "-c", INTERRUPT_A_WRITER], check=True, timeout=HANG_LIMIT)
+
+
 def wait_for_the_end_of(group):
     """Wait until no process of the group is left."""
     deadline = time.monotonic() + HANG_LIMIT

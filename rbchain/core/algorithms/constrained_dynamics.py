@@ -20,12 +20,9 @@ from ..tree.constraint_layout import (
     CON_SCALE,
     CON_SPEED,
     CON_TARGET,
-    COUPLER,
     FLAG_CONDITION,
-    FLAG_DECIDES,
     FLAG_ERROR,
     FLAG_OPEN,
-    TABLE_KIND,
     TABLE_ROW,
     TABLE_ROW_COUNT,
 )
@@ -33,7 +30,7 @@ from ..tree.joints import add_joint_motion
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_FORCE, ROW_LEVER, ROW_R, apply_gravity, parameter, remove_gravity
 from .aba import accelerate_dof, forward_dynamics
-from .constraint_rows import move_and_update_rows, row_acceleration, update_rows
+from .constraint_rows import move_and_update_rows, row_of_motion, update_rows
 from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
 from .hybrid import acceleration_or_force, hybrid_dynamics
 
@@ -73,18 +70,11 @@ def add_constraint_forces(model, constraints, qdd, work, k):
     factor_constraints(model, constraints, work, k)
     for c in range(table.shape[1]):
         for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
-            constraints.rows[row, CON_TARGET, k] = -row_acceleration(c, row, constraints, qdd, work, k)
+            acceleration = row_of_motion(c, row, constraints, qdd, work, k) + constraints.rows[row, CON_BIAS, k]
+            constraints.rows[row, CON_TARGET, k] = -acceleration
     solve_multipliers(constraints, work, k)
     for i in range(model.parent.shape[0]):
         work.dof[i, ROW_FORCE, k] = work.dof[i, ROW_FORCE, k] + constraints.joint_sums[i, k]
-
-
-@kernel
-def decide_rank(constraints, decides):
-    """Set whether the next factorisations decide which rows are independent, or keep the last decision."""
-    flags = constraints.flags
-    for lane in range(flags.shape[1]):
-        flags[FLAG_DECIDES, lane] = constant_like(flags, 1.0 if decides else 0.0)
 
 
 @routine
@@ -100,7 +90,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
 
     Source: Eich (1993), "Convergence results for a coordinate projection method".
     """
-    flags, rows = constraints.flags, constraints.rows
+    flags = constraints.flags
     zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
     nothing = zero * active
     is_active = active > zero
@@ -118,18 +108,12 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
         earlier, before = before, error
         if not any_lane(is_moving):
             break
-        for row in range(rows.shape[0]):
-            rows[row, CON_TARGET, k] = -rows[row, CON_RESIDUAL, k]
-        solve_multipliers(constraints, work, k)
-        respond_to_multipliers(model, constraints, work, k)
+        compute_correction(model, constraints, CON_RESIDUAL, work, k)
         for i in range(qd.shape[0]):
             farthest = select(is_moving, max(farthest, abs(constraints.changes[i, k])), farthest)
         move_positions(model, constraints, q, is_moving, k)
         if moves_velocities:
-            for row in range(rows.shape[0]):
-                rows[row, CON_TARGET, k] = -rows[row, CON_RATE, k]
-            solve_multipliers(constraints, work, k)
-            respond_to_multipliers(model, constraints, work, k)
+            compute_correction(model, constraints, CON_RATE, work, k)
             for i in range(qd.shape[0]):
                 qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], nothing)
     apply_gravity(model, work, k)
@@ -137,6 +121,16 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     # near a singular position, a longer way could lead to another branch
     is_closed = is_closed & (farthest <= constant_like(q, LONGEST_WAY) * condition)
     flags[FLAG_OPEN, k] = select(is_active, select(is_closed, nothing, one + nothing), nothing)
+
+
+@routine
+def compute_correction(model, constraints, column, work, k):
+    """Compute the `changes` that remove the residuals or the rates, in `column` of the rows; writes A."""
+    rows = constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, CON_TARGET, k] = -rows[row, column, k]
+    solve_multipliers(constraints, work, k)
+    respond_to_multipliers(model, constraints, work, k)
 
 
 @routine
@@ -153,7 +147,7 @@ def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
         for i in range(n):
             changes[i, k] = moves[i, k] if part == 0 else change_qd[i, k]
             carry_change(i, model, changes, work, k)
-        store_targets_of_changes(model, constraints, work, k)
+        store_targets_of_changes(constraints, work, k)
         solve_multipliers(constraints, work, k)
         respond_to_multipliers(model, constraints, work, k)
         for i in range(n):
@@ -176,14 +170,12 @@ def carry_change(i, model, changes, work, k):
 
 
 @kernel
-def store_targets_of_changes(model, constraints, work, k):
-    """Compute the TARGET - J e of all rows for the changes e whose motions are in A."""
+def store_targets_of_changes(constraints, work, k):
+    """Compute the TARGET - J e of all rows, for the changes e whose motions are in A."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
         for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
-            found = row_acceleration(c, row, constraints, constraints.changes, work, k)
-            is_coupler = table[TABLE_KIND, c] == COUPLER
-            rows[row, CON_TARGET, k] = -found if is_coupler else rows[row, CON_BIAS, k] - found
+            rows[row, CON_TARGET, k] = -row_of_motion(c, row, constraints, constraints.changes, work, k)
 
 
 @kernel

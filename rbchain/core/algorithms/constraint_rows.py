@@ -251,12 +251,15 @@ def couple(c, model, constraints, q, qd, k):
 
 
 @kernel
-def row_acceleration(c, row, constraints, qdd, work, k):
-    """Compute the second derivative of a row of constraint c from the accelerations (reads A)."""
+def row_of_motion(c, row, constraints, rates, work, k):
+    """Compute J rates for a row of constraint c, from the motions of the frames in A that the `rates` (n) cause.
+
+    For accelerations, the second derivative of the row is this number plus BIAS.
+    """
     table, rows, dof = constraints.tables.table, constraints.rows, work.dof
     i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
     if table[TABLE_KIND, c] == COUPLER:
-        return rows[row, CON_MOTOR_A, k] * qdd[i, k] + rows[row, CON_MOTOR_B, k] * qdd[j, k]
+        return rows[row, CON_MOTOR_A, k] * rates[i, k] + rows[row, CON_MOTOR_B, k] * rates[j, k]
     on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
     on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))
-    return on_a + on_b + rows[row, CON_BIAS, k]
+    return on_a + on_b
