@@ -20,7 +20,7 @@ from .core.integration.rollout import FixedStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from .drivers import threads
-from .drivers.trajectories import Actions, trajectory_memory
+from .drivers.trajectories import Actions, rosenbrock_memory, rosenbrock_steps, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .model.topology import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array
@@ -174,7 +174,8 @@ def simulate(
         arrays = model_arrays(kernel_model, actions, dtype)
         arguments = (*arrays, tables, settings, start, actions, times, saved, outcome)
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions
-        new_memory = partial(trajectory_memory, *sizes, width, dtype)
+        allocate = rosenbrock_memory if driver is rosenbrock_steps else trajectory_memory
+        new_memory = partial(allocate, *sizes, width, dtype)
         effort = math.inf  # the run time of adaptive steps and of user functions is not known in advance
         if isinstance(settings, FixedStepSettings) and not calls.functions:
             effort = samples * model.nv * (duration / settings.step + times.size)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .core.integration import tableaus
 from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Tolerances
-from .drivers.trajectories import adaptive_steps, fixed_steps
+from .drivers.trajectories import adaptive_steps, fixed_steps, rosenbrock_steps
 from .errors import StateError
 from .real_arrays import finite_number, real_array, whole_number
 
@@ -17,6 +17,11 @@ from .real_arrays import finite_number, real_array, whole_number
 SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
 #: The methods with steps of a given length.
 FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
+#: The methods that choose the length of their steps, with their drivers.
+ADAPTIVE_STEP_METHODS = {
+    "rk45": (adaptive_steps, tableaus.DORMAND_PRINCE),
+    "rosenbrock": (rosenbrock_steps, tableaus.RODAS5P),
+}
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
 #: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
@@ -68,8 +73,8 @@ def driver_and_settings(
     dtype: np.dtype,
 ) -> tuple[Callable[..., None], FixedStepSettings | AdaptiveStepSettings]:
     """Return the driver of a method of integration, and its settings. Raises StateError if they do not fit."""
-    if not isinstance(method, str) or method not in ("rk45", *FIXED_STEP_METHODS):
-        raise StateError(f'method is {method!r}; expected "rk45", "rk4" or "implicit"')
+    if not isinstance(method, str) or method not in (*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS):
+        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "rk4" or "implicit"')
     if method in FIXED_STEP_METHODS:
         if step is None:
             raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
@@ -89,12 +94,13 @@ def driver_and_settings(
         return fixed_steps, FixedStepSettings(FIXED_STEP_METHODS[method], step)
     if step is not None:
         raise StateError(
-            f'step is {step!r}, but method "rk45" chooses the length of its steps; expected None. Set rtol and atol, '
-            'or use method "rk4" or "implicit"'
+            f'step is {step!r}, but method "{method}" chooses the length of its steps; expected None. Set rtol and '
+            'atol, or use method "rk4" or "implicit"'
         )
     max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
     tolerances = Tolerances(*_tolerances(rtol, atol, dtype), max_steps)
-    return adaptive_steps, AdaptiveStepSettings(tableaus.DORMAND_PRINCE, tolerances)
+    driver, tableau = ADAPTIVE_STEP_METHODS[method]
+    return driver, AdaptiveStepSettings(tableau, tolerances)
 
 
 def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:

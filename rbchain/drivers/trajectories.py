@@ -10,6 +10,7 @@ from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_ca
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
 from ..core.integration.constraint_hooks import decide_rank
 from ..core.integration.fixed_steps import integrate_fixed_steps
+from ..core.integration.linearised_rate import LinearisedRate
 from ..core.integration.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
@@ -65,6 +66,17 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
     )
 
 
+def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype):
+    """Allocate the memory for one call of `rosenbrock_steps`: that of the other drivers, and of a LinearisedRate."""
+    n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
+    rows = n * (3 * n + integrals) + 4 * state_size + 2 * n + state_size
+    return (
+        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
+        np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((n, width), np.int64),
+    )
+
+
 def actions_memory(topology, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
@@ -96,6 +108,7 @@ def stepper_for(numbers, clock, tally, size, stages):
         window(numbers, start + (3 + stages) * state, (CONTROL_ROWS, width)),
         clock,
         tally,
+        None,
     )
 
 
@@ -206,6 +219,52 @@ def adaptive_steps(
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
+    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
+    integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
+
+
+@kernel
+def linearised_rate_in(numbers, pivots, nq, size):
+    """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
+    n, width = pivots.shape
+    integrals, start = size - nq - n, aligned_start(numbers)
+    square = n * n * width
+    by_integral = start + 3 * square
+    by_time = by_integral + n * integrals * width
+    direction = by_time + size * width
+    displacement = direction + 2 * n * width
+    state = displacement + nq * width
+    return LinearisedRate(
+        window(numbers, start, (n, n, width)),
+        window(numbers, start + square, (n, n, width)),
+        window(numbers, by_integral, (n, integrals, width)),
+        window(numbers, by_time, (size, width)),
+        window(numbers, start + 2 * square, (n, n, width)),
+        pivots,
+        window(numbers, direction, (n, width)),
+        window(numbers, direction + n * width, (n, width)),
+        window(numbers, displacement, (nq, width)),
+        window(numbers, state, (size, width)),
+        window(numbers, state + size * width, (2, size, width)),
+    )
+
+
+@driver
+def rosenbrock_steps(
+    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
+):
+    """Integrate the samples [first, last) by a Rosenbrock method, each with its own adaptive step.
+
+    `memory` is that of `rosenbrock_memory`; the other arguments are as for `adaptive_steps`.
+    """
+    common, numbers, pivots = memory
+    tableau, size = settings.tableau, outcome.end_states.shape[1]
+    block, common_stepper = memory_for(
+        common, topology, tables, parameters, start.q, actions, (size, tableau.c.shape[0])
+    )
+    y, y_new, change, rates, control, clock, tally, _ = common_stepper
+    linear = linearised_rate_in(numbers, pivots, block.q.shape[0], size)
+    stepper = Stepper(y, y_new, change, rates, control, clock, tally, linear)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
 

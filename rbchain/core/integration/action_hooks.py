@@ -24,7 +24,14 @@ from ..tree.layout import (
     sample_entry,
 )
 from .constraint_hooks import forward_dynamics_of_block
-from .drives import rate_under_actions, store_stiffness_and_damping
+from .drives import (
+    DRIVE_INTEGRAL,
+    DRIVE_KIND,
+    KIND_PRESCRIBED_POSITION,
+    KIND_PRESCRIBED_VELOCITY,
+    rate_under_actions,
+    store_stiffness_and_damping,
+)
 from .events import NO_EVENT, find_events, store_event_values
 
 # An explicit Runge-Kutta method of fourth order is unstable for |h lambda| above these limits, for real and imaginary
@@ -50,6 +57,26 @@ def rate_under_constant_forces(block, y, t, rate, k):
 
 # Compute the rate of the state y at time t.
 evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
+
+
+# Whether the rate does not depend on the time.
+is_autonomous = choose(_has_actions, lambda block: False, lambda block: True)
+
+
+@kernel
+def has_free_velocity(block, i):
+    """Whether the velocity of dof i follows from the state."""
+    kind = block.loads.actions.shared.drives[DRIVE_KIND, i]
+    return kind not in (KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY)
+
+
+# Whether the velocity of dof i follows from the state. Else the evaluation replaces it by that of a signal.
+moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
+
+# The row of the state that integrates the control error of dof i, or -1.
+integral_row = choose(
+    _has_actions, lambda block, i: block.loads.actions.shared.drives[DRIVE_INTEGRAL, i], lambda block, i: -1
+)
 
 
 # --- a new sample in a lane -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ A lane whose sample has ended takes the next sample of the batch, so that slow s
 
 import math
 
-from ..simd.jit import kernel, routine
+from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, reset_quaternions
 from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
@@ -37,6 +37,7 @@ from .rollout import (
     save_passed_times,
     start_sample,
 )
+from .rosenbrock import compute_rosenbrock_step, evaluations_of_rosenbrock_step
 from .runge_kutta import (
     MIN_PREVIOUS_ERROR,
     combine,
@@ -58,6 +59,7 @@ from .status import (
     TOO_MANY_STEPS,
     USER_FUNCTION_FAILED,
 )
+from .tableaus import is_rosenbrock
 
 
 @routine
@@ -208,16 +210,36 @@ def set_step(stepper, batch, step, lane):
     stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
+@kernel
+def compute_runge_kutta_step(block, stepper, tableau, k):
+    """Compute the stages of a step, its end y_new, and the difference from the embedded method, `change`."""
+    compute_stages(block, stepper, tableau, k)
+    normalize_positions(block.model, stepper.y_new, k)
+    h = stepper.control[CONTROL_H, k]
+    for j in range(stepper.y.shape[0]):
+        stepper.change[j, k] = h * combine(tableau.error, tableau.error.shape[0], stepper.rates, j, k)
+
+
+# Compute the end of a step and the difference from the embedded method.
+compute_step = choose(
+    lambda block, stepper, tableau, k: is_rosenbrock(tableau), compute_rosenbrock_step, compute_runge_kutta_step
+)
+
+# The number of evaluations of the dynamics in a step.
+evaluations_of_step = choose(
+    lambda stepper, tableau: is_rosenbrock(tableau),
+    evaluations_of_rosenbrock_step,
+    lambda stepper, tableau: tableau.c.shape[0] - 1,
+)
+
+
 @routine
 def compute_trial_step(block, stepper, tableau, tolerances, k):
-    """Compute the stages and the error of a step in all lanes. The last stage is the end of the step."""
-    y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]
+    """Compute the end and the error of a step in all lanes."""
+    y, y_new, change = stepper.y, stepper.y_new, stepper.change
     for lane in range(y.shape[1]):
         stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
-    compute_stages(block, stepper, tableau, k)
-    normalize_positions(block.model, y_new, k)
-    for j in range(y.shape[0]):
-        change[j, k] = h * combine(tableau.error, tableau.error.shape[0], rates, j, k)
+    compute_step(block, stepper, tableau, k)
     reduce_error(block, y_new, change, k)
     error = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
     stepper.control[CONTROL_ERROR, k] = error + zero_if_finite(y_new, k)
@@ -232,7 +254,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     """
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h, end = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane], batch.times[batch.times.shape[0] - 1]
-    tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(stepper, tableau)
     theta = NO_EVENT
     if error <= 1.0 and not has_failed_call(block, lane):
         theta = check_events(

@@ -7,7 +7,8 @@ from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import CALLS_ALLOWED, FAILED_FIRST_EVENT
 from .callbacks import call, store_failed_call
-from .runge_kutta import interpolate, zero_if_finite
+from .dense_output import interpolate
+from .runge_kutta import zero_if_finite
 
 # Rows of `SharedActions.events`, one column for each event.
 EVENT_ROW = 0  # the row of the state that passes a level, or -1 for a user function

@@ -21,9 +21,10 @@ from .constraint_hooks import (
     project_end_of_step,
     reset_conditions,
 )
-from .runge_kutta import MIN_PREVIOUS_ERROR, advance, interpolate
+from .dense_output import interpolate
+from .runge_kutta import MIN_PREVIOUS_ERROR, advance
 from .status import STOPPED
-from .tableaus import Tableau
+from .tableaus import RosenbrockTableau, Tableau
 
 # Rows of `Stepper.control`, in the precision of the states.
 CONTROL_H = 0  # length of the step, s
@@ -125,7 +126,7 @@ class FixedStepSettings(NamedTuple):
 class AdaptiveStepSettings(NamedTuple):
     """The method and its tolerances."""
 
-    tableau: Tableau
+    tableau: Tableau | RosenbrockTableau
     tolerances: Tolerances
 
 
@@ -133,7 +134,8 @@ class Stepper(NamedTuple):
     """The working memory of the integrator for one block.
 
     `y`, `y_new` and `change` (rows, lanes) are states: q, qd and integrals of errors. `rates` is (stages, rows, lanes).
-    The rows of `control`, `clock` and `tally` (rows, lanes) are defined above.
+    The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a LinearisedRate for
+    Rosenbrock methods, else None.
     """
 
     y: np.ndarray
@@ -143,6 +145,7 @@ class Stepper(NamedTuple):
     control: np.ndarray
     clock: np.ndarray
     tally: np.ndarray
+    linear: object
 
 
 @kernel

@@ -89,7 +89,7 @@ def shrinkage_of_step(error, order):
 
 
 @kernel
-def interpolate(tableau, y, y_new, h, rates, theta, j, k):
+def interpolate_runge_kutta(tableau, y, y_new, h, rates, theta, j, k):
     """Compute row j of the continuous extension at t + theta h (II.6, eq. 6.12 and Hairer's DOPRI5)."""
     change = y_new[j, k] - y[j, k]
     start = h * rates[0, j, k] - change

@@ -1,4 +1,4 @@
-"""Runge-Kutta methods as Butcher tableaus: the coefficients with which a step combines its stages."""
+"""Methods of integration as tableaus: the coefficients with which a step combines its stages."""
 
 from typing import NamedTuple
 
@@ -65,5 +65,116 @@ DORMAND_PRINCE = Tableau(
             69997945 / 29380423,
         ]
     ),
+    order=5,
+)
+
+
+class RosenbrockTableau(NamedTuple):
+    """A Rosenbrock method in the form without products of the Jacobian J and a vector (Hairer and Wanner 1996, IV.7).
+
+    A step from y at time t, of length h, computes the increments u_1 to u_s from
+
+        (1 / (h gamma) - J) u_i = f(t + c_i h, y + sum over j < i of A[i, j] u_j)
+                                  + sum over j < i of C[i, j] u_j / h + h d_i df/dt.
+
+    Rows and columns are numbered as the rates in `Stepper.rates`: 0 is the rate at the start of the step, 1 to s are
+    the increments, and s + 1 is the end of the step, y + sum of A[s + 1, j] u_j. The sum of error[j] u_j is the
+    difference from the embedded method. With the sums g_l of dense[l, j] u_j, the continuous extension is
+
+        y + x (y_end - y + (1 - x) (g_0 + x (g_1 + x g_2))),  x = (time - t) / h.
+
+    `order` is the order of the result; the order of the error estimate is one lower.
+    """
+
+    A: np.ndarray
+    C: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+    error: np.ndarray
+    dense: np.ndarray
+    gamma: float
+    order: int
+
+
+def is_rosenbrock(tableau: object) -> bool:
+    """Whether a tableau, or the Numba type of a tableau, is that of a Rosenbrock method."""
+    return getattr(tableau, "instance_class", type(tableau)) is RosenbrockTableau
+
+
+def _numbered_from_one(rows: list[list[float]]) -> np.ndarray:
+    """Return the strictly lower triangular matrix of these rows, with a row and a column for the start of the step."""
+    size = len(rows) + 1
+    matrix = np.zeros((size, size))
+    for i, row in enumerate(rows):
+        matrix[i + 1, 1 : len(row) + 1] = row
+    return matrix
+
+
+# Rodas5P: Steinebach (2023), "Construction of Rosenbrock-Wanner method Rodas5P and numerical benchmarks within the
+# Julia Differential Equations package", BIT Numerical Mathematics 63:27. Stiffly accurate and L-stable, of order 5 with
+# an embedded method of order 4 and a continuous extension of order 4.
+_RODAS5P_A6 = [-7.502846399306121, 2.561846144803919, -11.627539656261098, -0.18268767659942256, 0.030198172008377946]
+RODAS5P = RosenbrockTableau(
+    A=_numbered_from_one(
+        [
+            [],
+            [3.0],
+            [2.849394379747939, 0.45842242204463923],
+            [-6.954028509809101, 2.489845061869568, -10.358996098473584],
+            [2.8029986275628964, 0.5072464736228206, -0.3988312541770524, -0.04721187230404641],
+            _RODAS5P_A6,
+            [*_RODAS5P_A6, 1.0],
+            [*_RODAS5P_A6, 1.0, 1.0],
+            [*_RODAS5P_A6, 1.0, 1.0, 1.0],
+        ]
+    ),
+    C=_numbered_from_one(
+        [
+            [],
+            [-14.155112264123755],
+            [-17.97296035885952, -2.859693295451294],
+            [147.12150275711716, -1.41221402718213, 71.68940251302358],
+            [165.43517024871676, -0.4592823456491126, 42.90938336958603, -5.961986721573306],
+            [24.854864614690072, -3.0009227002832186, 47.4931110020768, 5.5814197821558125, -0.6610691825249471],
+            [
+                *(30.91273214028599, -3.1208243349937974, 77.79954646070892, 34.28646028294783),
+                *(-19.097331116725623, -28.087943162872662),
+            ],
+            [
+                *(37.80277123390563, -3.2571969029072276, 112.26918849496327, 66.9347231244047),
+                *(-40.06618937091002, -54.66780262877968, -9.48861652309627),
+            ],
+        ]
+    ),
+    c=np.array(
+        [
+            *(0.0, 0.0, 0.6358126895828704, 0.4095798393397535, 0.9769306725060716, 0.4288403609558664),
+            *(1.0, 1.0, 1.0, 1.0),
+        ]
+    ),
+    d=np.array(
+        [
+            *(0.0, 0.21193756319429014, -0.42387512638858027, -0.3384627126235924, 1.8046452872882734),
+            *(2.325825639765069, 0.0, 0.0, 0.0),
+        ]
+    ),
+    error=np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+    dense=np.array(
+        [
+            [
+                *(0.0, 25.948786856663858, -2.5579724845846235, 10.433815404888879, -2.3679251022685204),
+                *(0.524948541321073, 1.1241088310450404, 0.4272876194431874, -0.17202221070155493),
+            ],
+            [
+                *(0.0, -9.91568850695171, -0.9689944594115154, 3.0438037242978453, -24.495224566215796),
+                *(20.176138334709044, 15.98066361424651, -6.789040303419874, -6.710236069923372),
+            ],
+            [
+                *(0.0, 11.419903575922262, 2.8879645146136994, 72.92137995996029, 80.12511834622643),
+                *(-52.072871366152654, -59.78993625266729, -0.15582684282751913, 4.883087185713722),
+            ],
+        ]
+    ),
+    gamma=0.21193756319429014,
     order=5,
 )

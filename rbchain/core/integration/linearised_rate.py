@@ -1,0 +1,214 @@
+"""The derivatives of the rate of a state, by central differences, and the matrix of a linearly implicit step.
+
+The state y consists of the positions q, the velocities qd and the integrals z of control errors. With N(q) of
+`position_rates`, its rate is
+
+    q' = N(q) qd,   qd' = qdd(t, q, qd, z),   z' = r(t) - q of the dof.
+
+A linearly implicit step of length h solves systems (a - J) (u, w, p) = (r, s, m) for the increments of q, qd and z. J is
+the Jacobian of the rate, and a = 1 / (gamma h). The first and the last row are solved for u and p. One equation for each
+dof remains,
+
+    (a - B - A X + C E / a^2) w = s + A T u_0 + C p_0,
+    u_0 = H r,   H = (a - dq'/dq)^-1,   p_0 = (m - u_0) / a,   X = T H N,
+
+with A = dqdd/dq, B = dqdd/dqd and C = dqdd/dz. A is a derivative on the tangent space, in the directions of the
+velocities, and T of `tangents_of_rates` computes these directions from an increment of q. E selects the dof of each
+integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints.
+
+For a quaternion, dq'/dq is a skew matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algorithms.lu import factorize
+from ..simd.jit import kernel, routine
+from ..simd.lanes import constant_like, epsilon
+from ..spatial.vectors import add3, cross, rotate, scale3
+from ..tree.joints import quaternion_rate, quaternion_rotation
+from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
+from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
+from .action_hooks import evaluate, integral_row, is_autonomous, moves_freely
+
+# A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
+# rad/s, m/s). Its error is then about epsilon^(2/3).
+SMALLEST_SIZE = 0.1
+
+
+class LinearisedRate(NamedTuple):
+    """Working memory of a linearly implicit step. All arrays end in lanes.
+
+    * `by_q`, `by_qd` (n, n) and `by_integral` (n, integrals) are A, B and C; `by_time` (rows,) is d rate / dt.
+    * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
+    * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
+    """
+
+    by_q: np.ndarray
+    by_qd: np.ndarray
+    by_integral: np.ndarray
+    by_time: np.ndarray
+    factors: np.ndarray
+    pivots: np.ndarray
+    direction: np.ndarray
+    tangent: np.ndarray
+    displacement: np.ndarray
+    state: np.ndarray
+    rates: np.ndarray
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------------
+
+
+@routine
+def differentiate_rate(block, linear, y, rate, t, h, k):
+    """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    root, smallest = constant_like(y, float(epsilon(y)) ** (1.0 / 3.0)), constant_like(y, SMALLEST_SIZE)
+    for i in range(n):
+        linear.direction[i, k] = y[nq + i, k] - y[nq + i, k]
+    for i in range(n):
+        linear.direction[i, k] = linear.direction[i, k] + constant_like(y, 1.0)
+        position_rates(block.model, y[:nq], linear.direction, linear.displacement, k)
+        linear.direction[i, k] = linear.direction[i, k] - constant_like(y, 1.0)
+        step = root * max(smallest, size_of_position(i, block, y, k), abs(h * y[nq + i, k]))
+        differentiate_along(block, linear, y, t, step, nq, linear.displacement, k)
+        store_column(linear.by_q, i, nq, linear.rates, step, k)
+        step = root * max(smallest, abs(y[nq + i, k]), abs(h * rate[nq + i, k]))
+        differentiate_by_row(block, linear, y, t, step, nq + i, k)
+        store_column(linear.by_qd, i, nq, linear.rates, step, k)
+    for i in range(y.shape[0] - nq - n):
+        row = nq + n + i
+        step = root * max(smallest, abs(y[row, k]), abs(h * rate[row, k]))
+        differentiate_by_row(block, linear, y, t, step, row, k)
+        store_column(linear.by_integral, i, nq, linear.rates, step, k)
+    differentiate_by_time(block, linear, y, t, root * h, k)
+
+
+@kernel
+def size_of_position(i, block, y, k):
+    """Return the absolute position of dof i, or 0 for the dofs of free and spherical joints."""
+    zero = constant_like(y, 0.0) * y[block.q.shape[0] + i, k]
+    if block.model.posing[i] == POSING_OWN:
+        return abs(y[block.model.coordinate[i], k])
+    return zero
+
+
+@kernel
+def differentiate_along(block, linear, y, t, step, count, displacement, k):
+    """Compute the rates at y plus and minus `step` times the displacement of its first `count` rows."""
+    for side in range(2):
+        signed = step if side == 0 else -step
+        for j in range(y.shape[0]):
+            linear.state[j, k] = y[j, k]
+        for j in range(count):
+            linear.state[j, k] = y[j, k] + signed * displacement[j, k]
+        evaluate(block, linear.state, t, linear.rates[side], k)
+
+
+@kernel
+def differentiate_by_row(block, linear, y, t, step, row, k):
+    """Compute the rates at y with `step` added to one row, and subtracted from it."""
+    for side in range(2):
+        for j in range(y.shape[0]):
+            linear.state[j, k] = y[j, k]
+        linear.state[row, k] = y[row, k] + (step if side == 0 else -step)
+        evaluate(block, linear.state, t, linear.rates[side], k)
+
+
+@kernel
+def store_column(derivative, column, nq, rates, step, k):
+    """Store a difference of accelerations as a column of a derivative."""
+    factor = constant_like(step, 0.5) / step
+    for i in range(derivative.shape[0]):
+        derivative[i, column, k] = factor * (rates[0, nq + i, k] - rates[1, nq + i, k])
+
+
+@kernel
+def differentiate_by_time(block, linear, y, t, step, k):
+    """Compute d rate / dt from the rates at t + step and t - step; zero without actions."""
+    if is_autonomous(block):
+        for j in range(y.shape[0]):
+            linear.by_time[j, k] = constant_like(y, 0.0) * t
+        return
+    later, earlier = t + step, t - step
+    for side in range(2):
+        for j in range(y.shape[0]):
+            linear.state[j, k] = y[j, k]
+        evaluate(block, linear.state, later if side == 0 else earlier, linear.rates[side], k)
+    for j in range(y.shape[0]):
+        linear.by_time[j, k] = (linear.rates[0, j, k] - linear.rates[1, j, k]) / (later - earlier)
+
+
+# --- the matrix of a step ---------------------------------------------------------------------------------------------
+
+
+@routine
+def factorize_step(block, linear, y, a, k):
+    """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
+    nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
+    one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
+    for i in range(n):
+        for j in range(n):
+            linear.factors[i, j, k] = -linear.by_qd[i, j, k]
+        linear.factors[i, i, k] = linear.factors[i, i, k] + a
+        linear.direction[i, k] = zero * a
+    for j in range(n):
+        if not moves_freely(block, j):
+            continue
+        first = model.first[j]
+        if model.posing[first] == POSING_OWN:
+            add_column(linear, j, j, one / a, k)
+            continue
+        linear.direction[j, k] = linear.direction[j, k] + one
+        position_rates(model, y[:nq], linear.direction, linear.displacement, k)
+        linear.direction[j, k] = linear.direction[j, k] - one
+        divide_positions(block, linear, y, linear.displacement, a, k)
+        tangents_of_rates(model, y[:nq], linear.displacement, linear.tangent, k)
+        for i in range(first, first + (6 if model.posing[first] == POSING_FREE else 3)):
+            add_column(linear, j, i, linear.tangent[i, k], k)
+    for j in range(n):
+        row = integral_row(block, j)
+        if row >= 0 and moves_freely(block, j):
+            for i in range(n):
+                linear.factors[i, j, k] = linear.factors[i, j, k] + linear.by_integral[i, row - nq - n, k] / (a * a)
+    factorize(linear.factors, linear.pivots, k)
+
+
+@kernel
+def add_column(linear, j, i, x, k):
+    """Subtract x times column i of A from column j of the matrix."""
+    for row in range(linear.factors.shape[0]):
+        linear.factors[row, j, k] = linear.factors[row, j, k] - linear.by_q[row, i, k] * x
+
+
+@kernel
+def divide_positions(block, linear, y, r, a, k):
+    """Replace r (nq, lanes) by H r = (a - dq'/dq)^-1 r. Overwrites `linear.tangent`."""
+    model, nq = block.model, block.q.shape[0]
+    qd, inverse = y[nq : nq + block.qd.shape[0]], constant_like(a, 1.0) / a
+    for i in range(model.parent.shape[0]):
+        posing, at = model.posing[i], model.coordinate[i]
+        if posing == POSING_OWN:
+            r[at, k] = inverse * r[at, k]
+        elif posing == POSING_SPHERICAL:
+            divide_quaternion(r, at, (qd[i, k], qd[i + 1, k], qd[i + 2, k]), a, k)
+        elif posing == POSING_FREE:
+            divide_quaternion(r, at + 3, (qd[i + 3, k], qd[i + 4, k], qd[i + 5, k]), a, k)
+            store_turn_of_rate(i + 3, at + 3, y, r, linear.tangent, k)
+            turn = (linear.tangent[i + 3, k], linear.tangent[i + 4, k], linear.tangent[i + 5, k])
+            R = quaternion_rotation(y[at + 3, k], y[at + 4, k], y[at + 5, k], y[at + 6, k])
+            moved = rotate(R, cross(turn, (qd[i, k], qd[i + 1, k], qd[i + 2, k])))
+            moved = scale3(inverse, add3((r[at, k], r[at + 1, k], r[at + 2, k]), moved))
+            r[at, k], r[at + 1, k], r[at + 2, k] = moved
+
+
+@kernel
+def divide_quaternion(r, at, omega, a, k):
+    """Replace r[at : at + 4] by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4)."""
+    x, y, z, w = r[at, k], r[at + 1, k], r[at + 2, k], r[at + 3, k]
+    b, c, d, e = quaternion_rate(x, y, z, w, omega)
+    square = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
+    s = constant_like(a, 1.0) / (a * a + constant_like(a, 0.25) * square)
+    store_quaternion(r, at, k, (s * (a * x + b), s * (a * y + c), s * (a * z + d), s * (a * w + e)))

@@ -1,0 +1,88 @@
+"""Rosenbrock methods: linearly implicit steps for stiff systems. `linearised_rate` describes the linear systems.
+
+The stages need the exact Jacobian. Central differences are accurate enough: their relative error is about
+epsilon^(2/3), 4e-11 in float64, and adds the same fraction of the terms of second order to the error of a step.
+
+Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.7.
+"""
+
+from ..algorithms.lu import solve
+from ..simd.jit import kernel, routine
+from ..simd.lanes import constant_like, select
+from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
+from .action_hooks import evaluate, integral_row, moves_freely
+from .linearised_rate import differentiate_rate, divide_positions, factorize_step
+from .rollout import CONTROL_H, CONTROL_TIME
+from .runge_kutta import combine
+
+
+@routine
+def compute_rosenbrock_step(block, stepper, tableau, k):
+    """Compute the increments of a step, its end y_new, the rate there, and the difference from the embedded method."""
+    y, y_new, change, rates, linear = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
+    t, last = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1
+    zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
+    h = select(h > zero, h, one + zero * h)  # idle lanes have no step
+    a = one / (constant_like(y, tableau.gamma) * h)
+    differentiate_rate(block, linear, y, rates[0], t, h, k)
+    factorize_step(block, linear, y, a, k)
+    for stage in range(1, last):
+        if stage > 1:
+            add_increments(tableau, stage, y, rates, y_new, k)
+            evaluate(block, y_new, t + constant_like(h, tableau.c[stage]) * h, linear.rates[0], k)
+        for j in range(y.shape[0]):
+            right = linear.rates[0, j, k] if stage > 1 else rates[0, j, k]
+            right = right + combine(tableau.C[stage], stage, rates, j, k) / h
+            rates[stage, j, k] = right + h * (constant_like(h, tableau.d[stage]) * linear.by_time[j, k])
+        solve_stage(block, linear, y, rates[stage], a, k)
+    add_increments(tableau, last, y, rates, y_new, k)
+    normalize_positions(block.model, y_new, k)
+    evaluate(block, y_new, t + h, rates[last], k)
+    for j in range(y.shape[0]):
+        change[j, k] = combine(tableau.error, tableau.error.shape[0], rates, j, k)
+
+
+@kernel
+def add_increments(tableau, stage, y, rates, result, k):
+    """Compute the state of a stage, or of the end of the step, from the increments before it."""
+    for j in range(y.shape[0]):
+        result[j, k] = y[j, k] + combine(tableau.A[stage], stage, rates, j, k)
+
+
+@routine
+def solve_stage(block, linear, y, right, a, k):
+    """Replace the right-hand side (rows, lanes) of a stage by its increments."""
+    nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
+    u, w = right[:nq], right[nq : nq + n]
+    divide_positions(block, linear, y, u, a, k)
+    tangents_of_rates(model, y[:nq], u, linear.tangent, k)
+    for i in range(n):
+        total = w[i, k]
+        for j in range(n):
+            total = total + linear.by_q[i, j, k] * linear.tangent[j, k]
+        w[i, k] = total
+    for j in range(n):
+        row = integral_row(block, j)
+        if row >= 0:
+            right[row, k] = (right[row, k] - u[model.coordinate[j], k]) / a
+            for i in range(n):
+                w[i, k] = w[i, k] + linear.by_integral[i, row - nq - n, k] * right[row, k]
+    solve(linear.factors, linear.pivots, w, k)
+    for i in range(n):
+        linear.direction[i, k] = w[i, k] if moves_freely(block, i) else constant_like(y, 0.0) * w[i, k]
+    position_rates(model, y[:nq], linear.direction, linear.displacement, k)
+    divide_positions(block, linear, y, linear.displacement, a, k)
+    for j in range(nq):
+        u[j, k] = u[j, k] + linear.displacement[j, k]
+    for j in range(n):
+        row = integral_row(block, j)
+        if row >= 0:
+            right[row, k] = right[row, k] - linear.displacement[model.coordinate[j], k] / a
+
+
+@kernel
+def evaluations_of_rosenbrock_step(stepper, tableau):
+    """Return the number of evaluations of the dynamics in a step, including those for the Jacobian."""
+    linear = stepper.linear
+    columns = linear.by_q.shape[1] + linear.by_qd.shape[1] + linear.by_integral.shape[1]
+    return tableau.c.shape[0] - 2 + 2 * columns
