@@ -75,8 +75,10 @@ def simulate(
         Initial state of each sample. If both are float32, the simulation runs in float32. The quaternions of free and
         spherical joints are integrated as four numbers and normalised after each step.
     duration : float, s
-    method : "rk45", "rk4" or "implicit"
+    method : "rk45", "rosenbrock", "rk4" or "implicit"
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
+        "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
+        size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
         "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
@@ -93,13 +95,13 @@ def simulate(
     step : float, s
         Longest step of "rk4" and "implicit". Steps between two saved times are of equal length.
     rtol, atol : float
-        Tolerances of "rk45". The root mean square over the state of error / (atol + rtol abs(y)) is at most 1 in each
-        step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32.
+        Tolerances of "rk45" and "rosenbrock". The root mean square over the state of error / (atol + rtol abs(y)) is at
+        most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
         and the end.
     max_steps : int
-        Largest number of steps of "rk45" for one sample, accepted and rejected.
+        Largest number of steps of "rk45" and "rosenbrock" for one sample, accepted and rejected.
     on_failure : "status" or "raise"
         "status": if a sample fails, set its status in the trajectory; other samples are unaffected, bit for bit.
         "raise": raise a SimulationError with the trajectory's message; its attribute `trajectory` is the trajectory.
@@ -125,7 +127,8 @@ def simulate(
 
     References
     ----------
-    Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, sections II.4 to II.6.
+    Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, sections II.4 to II.6. Steinebach
+    (2023), "Construction of Rosenbrock-Wanner method Rodas5P".
 
     Examples
     --------

@@ -18,7 +18,7 @@ SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
 #: The methods with steps of a given length.
 FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
 #: The methods that choose the length of their steps, with their drivers.
-ADAPTIVE_STEP_METHODS = {
+ADAPTIVE_STEP_METHODS: dict[str, tuple[Callable[..., None], tableaus.Tableau | tableaus.RosenbrockTableau]] = {
     "rk45": (adaptive_steps, tableaus.DORMAND_PRINCE),
     "rosenbrock": (rosenbrock_steps, tableaus.RODAS5P),
 }

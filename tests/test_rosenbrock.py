@@ -3,8 +3,21 @@
 import itertools
 
 import numpy as np
+import pytest
 
+import rbchain as rb
 from rbchain.core.integration import tableaus
+from rbchain.core.integration.action_hooks import evaluate
+from rbchain.core.integration.rollout import CONTROL_H
+from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
+from rbchain.core.simd.lane_memory import all_lanes
+from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
+
+from .closed_chains import four_bar
+from .conftest import mechanism
+from .quantities import random_states
+
+plain = pytest.mark.plain_python
 
 
 def rooted_trees(order):
@@ -86,3 +99,171 @@ def test_rodas5p_is_l_stable():
         amplification = 1 + z * weights @ np.linalg.solve(np.eye(len(beta)) - z * beta, ones)
         assert abs(amplification) <= 1 + 1e-12
     assert abs(1 - weights @ np.linalg.solve(beta, ones)) < 1e-11
+
+
+def steps_to_end(model, q, qd, count, duration):
+    """Positions and velocities after `count` equal steps."""
+    tableau, dtype = tableaus.RODAS5P, np.dtype(np.float64)
+    topology, parameters, _ = model.kernel_model.arrays(dtype)
+    shape = (model.nq + model.nv, tableau.c.size)
+    memory = rosenbrock_memory(topology, None, *shape, None, 1, dtype)
+    block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q[None], None, shape)
+    k = all_lanes(q[None])
+    stepper.y[:, 0] = np.concatenate([q, qd])
+    stepper.control[CONTROL_H] = duration / count
+    for _ in range(count):
+        evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
+        compute_rosenbrock_step(block, stepper, tableau, k)
+        stepper.y[:] = stepper.y_new
+    return stepper.y[:, 0].copy()
+
+
+@plain
+@pytest.mark.parametrize(
+    ("name", "duration", "counts"), [("free_body", 0.25, (2, 4, 8)), ("every_joint_tree", 0.05, (4, 8))]
+)
+def test_the_order_of_convergence_is_five(name, duration, counts):
+    model = mechanism(name)
+    q, qd = random_states(model, (), seed=1, arrays=2)
+    reference = model.simulate(q, 0.5 * qd, duration, rtol=1e-13, atol=1e-14)
+    wanted = np.concatenate([reference.q[-1], reference.qd[-1]])
+    errors = [np.abs(steps_to_end(model, q, 0.5 * qd, count, duration) - wanted).max() for count in counts]
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    assert (np.abs(orders - 5) < 0.5).all(), (orders, errors)
+
+
+@plain
+def test_a_stiff_drive_follows_a_slow_signal_in_few_steps():
+    """The closed form of m x'' = kp (s - x) + kd (s' - x'), s = sin t, without its fast transient."""
+    mass, kp, kd = 2.0, 1e9, 1e6
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass))
+    model = builder.build()
+    amplitude = (kp + 1j * kd) / (kp + 1j * kd - mass)  # of exp(i t)
+    drive = rb.PID("slide", rb.Signal.sines(1.0, 1.0), kp=kp, kd=kd)
+    times = np.linspace(0.0, 10.0, 41)
+    x = (amplitude * np.exp(1j * times)).imag
+    start = [x[0]], [(amplitude * np.exp(1j * times)).real[0]]
+    for tolerance, most_steps in ((1e-5, 150), (1e-8, 1000)):
+        motion = model.simulate(
+            *start, 10.0, drives=[drive], method="rosenbrock", rtol=tolerance, atol=tolerance, save_at=times
+        )
+        assert motion.success
+        np.testing.assert_allclose(motion.q[:, 0], x, rtol=0, atol=tolerance)
+        # rk45 is stable for steps up to about 3.3 / (kd / mass), so it takes 1.5 million steps
+        assert motion.steps + motion.rejections < most_steps
+
+
+@plain
+def test_a_stiff_transient_decays():
+    """A damper of 1e6 / s stops a pendulum at once; it then falls slowly."""
+    builder = rb.ModelBuilder(gravity=(0, -10, 0))
+    passive = rb.PassiveForces(damping=1e6)
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, (1.0, 0, 0)), passive=passive)
+    motion = builder.build().simulate([0.0], [1.0], 1.0, method="rosenbrock", rtol=1e-6, atol=1e-9)
+    assert motion.success and motion.steps < 100
+    np.testing.assert_allclose(motion.qd[-1], [-10.0 / 1e6], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(motion.q[-1], [1e-6 - 10.0 / 1e6], rtol=0, atol=1e-8)
+
+
+def driven_tree():
+    """A tree with all types of joints, passive forces, drives, wrenches and springs; one drive integrates its error."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    inertia = rb.Inertia(2.0, (0.1, 0.05, -0.1), (0.3, 0.4, 0.5))
+    passive = rb.PassiveForces(stiffness=30.0, damping=2.0, friction=0.5, friction_velocity=0.1)
+    builder.add_body("hull", joint=rb.Free(), inertia=inertia)
+    builder.add_body("ball", parent="hull", joint=rb.Spherical(), placement=rb.Pose((0.3, 0, 0)), inertia=inertia)
+    builder.add_body("tip", parent="ball", joint=rb.Revolute((1, 2, 0)), inertia=inertia, passive=passive)
+    builder.add_body("slide", parent="hull", joint=rb.Prismatic((0, 1, 0)), inertia=inertia, passive=passive)
+    builder.add_body("wrist", parent="slide", joint=rb.Universal(), inertia=inertia)
+    builder.add_body("screw", parent="hull", joint=rb.Screw((0, 0, 1), pitch=0.1), inertia=inertia, passive=passive)
+    wave = rb.Signal.sines(0.5, 3.0, offset=0.1)
+    return builder.build(), {
+        "drives": [
+            rb.PID("tip", wave, kp=50.0, kd=5.0, ki=20.0),
+            rb.PrescribedPosition("slide", rb.Signal.sines(0.2, 2.0)),
+            rb.PrescribedVelocity("screw", wave),
+        ],
+        "forces": [
+            rb.Wrench("ball", (1.0, rb.Signal.sines(1.0, 5.0), 0.0), point=(0.1, 0, 0), axes="body"),
+            rb.SpringDamper(None, "wrist", (0, 0, 0), (0.1, 0, 0), stiffness=200.0, damping=2.0),
+        ],
+        "events": [rb.Event("tip", value=0.02, stop=False)],
+    }
+
+
+@plain
+def test_a_driven_tree_follows_rk45_and_its_tolerance():
+    model, actions = driven_tree()
+    q, qd = random_states(model, (), seed=3, arrays=2)
+    settings = {"duration": 0.1, "save_at": 4} | actions
+    reference = model.simulate(q, 0.3 * qd, rtol=1e-11, atol=1e-12, **settings)
+    errors = []
+    for tolerance in (1e-4, 1e-6, 1e-8):
+        motion = model.simulate(q, 0.3 * qd, method="rosenbrock", rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        errors.append(np.abs(np.hstack([motion.q - reference.q, motion.qd - reference.qd])).max())
+        assert errors[-1] < 10 * tolerance
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+    assert motion.events[0].count == reference.events[0].count
+    np.testing.assert_allclose(motion.tau, reference.tau, rtol=1e-6, atol=1e-5)
+    single = model.simulate(
+        *(x.astype(np.float32) for x in (q, 0.3 * qd)), method="rosenbrock", rtol=1e-4, atol=1e-4, **settings
+    )
+    assert single.q.dtype == np.float32
+    np.testing.assert_allclose(single.q, reference.q, rtol=0, atol=1e-3)
+
+
+@plain
+def test_samples_end_with_the_same_statuses_as_with_rk45():
+    builder = rb.ModelBuilder(gravity=(0, -10, 0))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, (1.0, 0, 0)))
+    model = builder.build()
+    stop = model.simulate([0.0], [0.0], 2.0, method="rosenbrock", events=[rb.Event("bob", value=-1.0)])
+    reference = model.simulate([0.0], [0.0], 2.0, events=[rb.Event("bob", value=-1.0)])
+    assert stop.status == rb.Status.STOPPED
+    np.testing.assert_allclose(stop.end_time, reference.end_time, rtol=1e-8)
+    assert model.simulate([0.0], [0.0], 2.0, method="rosenbrock", max_steps=3).status == rb.Status.TOO_MANY_STEPS
+    with pytest.raises(rb.StateError, match=r'step is 0.1, but method "rosenbrock" chooses the length of its steps'):
+        model.simulate([0.0], [0.0], 2.0, method="rosenbrock", step=0.1)
+
+
+@plain
+def test_closed_chains_stay_closed():
+    model, _, guess = four_bar()
+    q = model.assemble(guess)
+    qd = model.assemble_velocities(q, np.full(model.nv, 2.0))
+    reference = model.simulate(q, qd, 0.2, rtol=1e-10, atol=1e-12, save_at=3)
+    motion = model.simulate(q, qd, 0.2, method="rosenbrock", rtol=1e-7, atol=1e-9, save_at=3)
+    assert motion.success
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-6)
+    assert np.abs(model.constraint_residual(motion.q)).max() < 1e-10
+
+
+def test_samples_in_lanes_do_not_depend_on_their_neighbours():
+    """Stiffness, damping and initial states vary; single samples agree with rk45 and with the batch."""
+    builder = rb.ModelBuilder(gravity=(0, -10, 0))
+    for name, parent in (("upper", None), ("lower", "upper")):
+        builder.add_body(
+            name,
+            parent=parent,
+            joint=rb.Revolute((0, 0, 1)),
+            placement=rb.Pose((1.0, 0, 0) if parent else (0, 0, 0)),
+            inertia=rb.Inertia(1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)),
+            passive=rb.PassiveForces(stiffness=1.0, damping=1.0),
+        )
+    samples = 11
+    stiffness = np.logspace(0, 6, samples)[:, None] * [1.0, 2.0]
+    model = builder.build().vary(stiffness=stiffness, damping=0.01 * stiffness)
+    q = np.linspace(-0.1, 0.1, samples)[:, None] * [1.0, -1.0]
+    settings = {"duration": 1.0, "save_at": 5, "rtol": 1e-6, "atol": 1e-8}
+    together = model.simulate(q, 0 * q, method="rosenbrock", **settings)
+    assert together.success and (together.steps < 400).all()
+    some = [9, 2, 5]
+    apart = builder.build().vary(stiffness=stiffness[some], damping=0.01 * stiffness[some])
+    np.testing.assert_array_equal(
+        apart.simulate(q[some], 0 * q[some], method="rosenbrock", **settings).q, together.q[some]
+    )
+    explicit = model.simulate(q, 0 * q, **settings | {"rtol": 1e-9, "atol": 1e-11})
+    np.testing.assert_allclose(together.q, explicit.q, rtol=0, atol=1e-5)
+    assert explicit.steps[-1] > 100 * together.steps[-1]

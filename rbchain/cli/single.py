@@ -59,10 +59,12 @@ def add_single(commands: Any) -> None:
         "velocities from zero, in rad/s or m/s (default: 0.1)",
     )
     simulate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
-    simulate.add_argument("--method", choices=("rk45", "rk4"), default="rk45", help="integrator (default: rk45)")
+    simulate.add_argument(
+        "--method", choices=("rk45", "rosenbrock", "rk4"), default="rk45", help="integrator (default: rk45)"
+    )
     simulate.add_argument("--step", type=float, help="step of rk4 in s; required for rk4")
-    simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45 (default: 1e-8)")
-    simulate.add_argument("--atol", type=float, help="absolute tolerance of rk45 (default: 1e-10)")
+    simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45 and rosenbrock (default: 1e-8)")
+    simulate.add_argument("--atol", type=float, help="absolute tolerance of rk45 and rosenbrock (default: 1e-10)")
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and step counts")
     simulate.set_defaults(command=_simulate)
@@ -132,7 +134,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         return settings | {"step": options.step}
     if options.step is not None:
         raise ValueError(
-            f"--step is {options.step}, but --method rk45 chooses its own steps; remove --step, or add --method rk4"
+            f"--step is {options.step}, but --method {options.method} chooses its own steps; remove --step, or add "
+            "--method rk4"
         )
     return settings
 

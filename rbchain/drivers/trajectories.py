@@ -249,6 +249,16 @@ def linearised_rate_in(numbers, pivots, nq, size):
     )
 
 
+@kernel
+def rosenbrock_memory_for(memory, topology, tables, parameters, q, actions, shape):
+    """Create the block and the Stepper of a Rosenbrock method, as `memory_for` does."""
+    common, numbers, pivots = memory
+    block, stepper = memory_for(common, topology, tables, parameters, q, actions, shape)
+    y, y_new, change, rates, control, clock, tally, _ = stepper
+    linear = linearised_rate_in(numbers, pivots, block.q.shape[0], shape[0])
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, linear)
+
+
 @driver
 def rosenbrock_steps(
     memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
@@ -257,14 +267,8 @@ def rosenbrock_steps(
 
     `memory` is that of `rosenbrock_memory`; the other arguments are as for `adaptive_steps`.
     """
-    common, numbers, pivots = memory
-    tableau, size = settings.tableau, outcome.end_states.shape[1]
-    block, common_stepper = memory_for(
-        common, topology, tables, parameters, start.q, actions, (size, tableau.c.shape[0])
-    )
-    y, y_new, change, rates, control, clock, tally, _ = common_stepper
-    linear = linearised_rate_in(numbers, pivots, block.q.shape[0], size)
-    stepper = Stepper(y, y_new, change, rates, control, clock, tally, linear)
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
 

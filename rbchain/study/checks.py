@@ -19,15 +19,15 @@ from .places import call_at
 def check_settings(nominal: Nominal) -> None:
     """Raise a StudyError if `Model.simulate` does not accept the settings. The check simulates a batch of 0 samples."""
     simulate, model = nominal.simulation, nominal.model
-    if simulate.method != "rk45" and simulate.step is None:
+    if not simulate.is_adaptive and simulate.step is None:
         raise StudyError(f"simulate.step is missing; method {simulate.method!r} needs a step in s, such as step = 1e-3")
-    if simulate.method == "rk45" and simulate.step is not None:
+    if simulate.is_adaptive and simulate.step is not None:
         raise StudyError(
-            f"simulate.step is {simulate.step}, but method 'rk45' chooses its own steps; remove step, or set "
-            "method to 'rk4' or 'implicit'"
+            f"simulate.step is {simulate.step}, but method {simulate.method!r} chooses its own steps; remove step, or "
+            "set method to 'rk4' or 'implicit'"
         )
     tolerances = sorted({"rtol", "atol"} & simulate.model_fields_set)
-    if simulate.method != "rk45" and tolerances:
+    if not simulate.is_adaptive and tolerances:
         raise StudyError(
             f"simulate.{tolerances[0]} is {getattr(simulate, tolerances[0])}, but method {simulate.method!r} has steps "
             f"of fixed length and controls no error; remove {' and '.join(tolerances)}, or set method to 'rk45'"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def compute_briefly(plan: Plan) -> None:
     """Compute two samples in few steps, to call all drivers that the study calls."""
     simulation = plan.nominal.simulation
-    few: dict[str, Any] = {"max_steps": 2} if simulation.method == "rk45" else {"step": simulation.duration}
+    few: dict[str, Any] = {"max_steps": 2} if simulation.is_adaptive else {"step": simulation.duration}
     short = replace(plan, nominal=replace(plan.nominal, simulation=simulation.model_copy(update=few)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -308,11 +308,11 @@ class Simulation(Described):
     Parameters
     ----------
     duration : float, s
-    method : "rk45", "rk4" or "implicit"
+    method : "rk45", "rosenbrock", "rk4" or "implicit"
     step : float, s
-        Step of "rk4" and "implicit". "rk45" chooses its own steps.
+        Step of "rk4" and "implicit". "rk45" and "rosenbrock" choose their own steps.
     rtol, atol : float
-        Tolerances of "rk45".
+        Tolerances of "rk45" and "rosenbrock".
     max_steps : int
     samples : int
         Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
@@ -334,7 +334,7 @@ class Simulation(Described):
     """
 
     duration: Annotated[float, Field(gt=0.0)]
-    method: Literal["rk45", "rk4", "implicit"] = "rk45"
+    method: Literal["rk45", "rosenbrock", "rk4", "implicit"] = "rk45"
     step: Annotated[float, Field(gt=0.0)] | None = None
     rtol: float = 1e-8
     atol: float = 1e-10
@@ -352,9 +352,14 @@ class Simulation(Described):
             return self.assemble
         return Assembly() if self.assemble else None
 
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the method chooses the length of its steps."""
+        return self.method in ("rk45", "rosenbrock")
+
     def settings(self) -> dict[str, Any]:
         """Return the keyword arguments of `Model.simulate` for the integration."""
-        names = ["method", "max_steps"] + (["rtol", "atol"] if self.method == "rk45" else ["step"])
+        names = ["method", "max_steps"] + (["rtol", "atol"] if self.is_adaptive else ["step"])
         return {name: getattr(self, name) for name in names}
 
 

@@ -5,9 +5,9 @@ The state y consists of the positions q, the velocities qd and the integrals z o
 
     q' = N(q) qd,   qd' = qdd(t, q, qd, z),   z' = r(t) - q of the dof.
 
-A linearly implicit step of length h solves systems (a - J) (u, w, p) = (r, s, m) for the increments of q, qd and z. J is
-the Jacobian of the rate, and a = 1 / (gamma h). The first and the last row are solved for u and p. One equation for each
-dof remains,
+A linearly implicit step of length h solves systems (a - J) (u, w, p) = (r, s, m) for the increments of q, qd and z. J
+is the Jacobian of the rate, and a = 1 / (gamma h). The first and the last row are solved for u and p. One equation for
+each dof remains,
 
     (a - B - A X + C E / a^2) w = s + A T u_0 + C p_0,
     u_0 = H r,   H = (a - dq'/dq)^-1,   p_0 = (m - u_0) / a,   X = T H N,
@@ -65,25 +65,37 @@ class LinearisedRate(NamedTuple):
 def differentiate_rate(block, linear, y, rate, t, h, k):
     """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
     nq, n = block.q.shape[0], block.qd.shape[0]
-    root, smallest = constant_like(y, float(epsilon(y)) ** (1.0 / 3.0)), constant_like(y, SMALLEST_SIZE)
     for i in range(n):
         linear.direction[i, k] = y[nq + i, k] - y[nq + i, k]
     for i in range(n):
         linear.direction[i, k] = linear.direction[i, k] + constant_like(y, 1.0)
         position_rates(block.model, y[:nq], linear.direction, linear.displacement, k)
         linear.direction[i, k] = linear.direction[i, k] - constant_like(y, 1.0)
-        step = root * max(smallest, size_of_position(i, block, y, k), abs(h * y[nq + i, k]))
+        step = increment(size_of_position(i, block, y, k) + abs(h * y[nq + i, k]))
         differentiate_along(block, linear, y, t, step, nq, linear.displacement, k)
         store_column(linear.by_q, i, nq, linear.rates, step, k)
-        step = root * max(smallest, abs(y[nq + i, k]), abs(h * rate[nq + i, k]))
+        step = increment(abs(y[nq + i, k]) + abs(h * rate[nq + i, k]))
         differentiate_by_row(block, linear, y, t, step, nq + i, k)
         store_column(linear.by_qd, i, nq, linear.rates, step, k)
     for i in range(y.shape[0] - nq - n):
         row = nq + n + i
-        step = root * max(smallest, abs(y[row, k]), abs(h * rate[row, k]))
+        step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
         differentiate_by_row(block, linear, y, t, step, row, k)
         store_column(linear.by_integral, i, nq, linear.rates, step, k)
-    differentiate_by_time(block, linear, y, t, root * h, k)
+    differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
+
+
+@kernel
+def relative_increment(y):
+    """Return the cube root of epsilon."""
+    return epsilon(y) ** (1.0 / 3.0)
+
+
+@kernel
+def increment(size):
+    """Return the increment of a number with this absolute value."""
+    least = constant_like(size, SMALLEST_SIZE) + (size - size)
+    return constant_like(size, relative_increment(size)) * max(size, least)
 
 
 @kernel

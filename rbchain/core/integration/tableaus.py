@@ -77,9 +77,9 @@ class RosenbrockTableau(NamedTuple):
         (1 / (h gamma) - J) u_i = f(t + c_i h, y + sum over j < i of A[i, j] u_j)
                                   + sum over j < i of C[i, j] u_j / h + h d_i df/dt.
 
-    Rows and columns are numbered as the rates in `Stepper.rates`: 0 is the rate at the start of the step, 1 to s are
-    the increments, and s + 1 is the end of the step, y + sum of A[s + 1, j] u_j. The sum of error[j] u_j is the
-    difference from the embedded method. With the sums g_l of dense[l, j] u_j, the continuous extension is
+    Rows and columns are numbered as the rates in `Stepper.rates`. Number 0 is the rate at the start of the step, and 1
+    to s are the increments. The end of the step, y + sum of A[s + 1, j] u_j, has number s + 1. The sum of error[j] u_j
+    is the difference from the embedded method. With the sums g_l of dense[l, j] u_j, the continuous extension is
 
         y + x (y_end - y + (1 - x) (g_0 + x (g_1 + x g_2))),  x = (time - t) / h.
 
