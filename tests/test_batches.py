@@ -333,8 +333,14 @@ def test_a_nonphysical_inertia_that_was_accepted_can_be_varied():
     assert puma.vary(inertia=np.tile(puma.inertia, (3, 1, 1, 1))).batch_shape == (3,)
 
 
+@pytest.mark.parametrize("number", [0, -1, 1.5, "all", None, np.nan])
+def test_an_invalid_number_of_threads_is_refused(number, threads):
+    with pytest.raises(ValueError, match=r"threads is .*; expected a whole number of at least 1"):
+        threads(number)
+
+
 @pytest.mark.parametrize("threads", ["0", "-1", "many"])
-def test_an_invalid_number_of_threads_is_refused(threads):
+def test_an_invalid_number_of_threads_in_the_environment_is_refused(threads):
     environment = os.environ | {"RBCHAIN_NUM_THREADS": threads}
     run = subprocess.run(
         [sys.executable, "-c", "import rbchain; rbchain.Model"], env=environment, capture_output=True, check=False

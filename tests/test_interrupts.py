@@ -76,6 +76,38 @@ def test_ctrl_c_ends_a_simulation_in_plain_python(tmp_path):
     assert output_of(script, tmp_path, NUMBA_DISABLE_JIT="1") == ["interrupted"]
 
 
+INTERRUPT_OFTEN = """
+import contextlib, random, sys
+from rbchain.drivers import threads
+
+sys.setswitchinterval(1e-6)  # the threads meet at every instruction
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+threads.set_num_threads(3)
+complete = 0
+
+def add_one(memory, numbers, first, last):
+    numbers[first:last] += 1
+
+for attempt in range(300):
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 3e-3))
+        while True:
+            numbers, stop = np.zeros(64), np.zeros(1)
+            if attempt % 2:
+                threads.run(add_one, [], list, (numbers,), 64, 8)
+            else:
+                threads.run_interruptibly(add_one, list, (numbers,), 64, 8, stop, 1e9)
+            assert (numbers == 1.0).all()
+            complete += 1
+print(complete > 0)
+"""
+
+
+def test_ctrl_c_at_any_instruction_does_not_block_the_worker_threads(tmp_path):
+    """With a ThreadPoolExecutor instead, one of about 100 interrupts blocks all threads for ever."""
+    assert output_of(INTERRUPT_OFTEN, tmp_path, NUMBA_DISABLE_JIT="1") == ["True"]
+
+
 def test_a_simulation_in_another_thread_is_not_disturbed_by_ctrl_c(tmp_path):
     """Python handles signals in the main thread."""
     script = """

@@ -3,10 +3,13 @@
 The bits of a result do not depend on the number of threads, nor on the thread that computes it.
 """
 
+import _thread
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
+from queue import SimpleQueue
+
+from ..real_arrays import whole_number
 
 # Waking a thread takes as long as the dynamics of about this many degrees of freedom.
 DOFS_PER_THREAD = 4096
@@ -35,21 +38,67 @@ def _initial_threads():
 
 
 class _Pool:
-    """Worker threads, which are started when a call first needs them."""
+    """Worker threads, which are started when a call first needs them.
+
+    Ctrl-C can interrupt the main thread at any instruction. The locks of `threading` and `concurrent.futures` are
+    written in Python. They stay locked if they are interrupted at a certain instruction, and other threads then wait
+    without end. A SimpleQueue is written in C and has no such instruction. So queues and lists connect the threads.
+    """
 
     def __init__(self):
         self.threads = _initial_threads()
         self.reset()
 
     def reset(self):
-        """Discard the executor: a forked process does not have the threads of its parent."""
-        self.executor, self.size = None, 0
+        """Forget the worker threads: a forked process does not have the threads of its parent."""
+        self.calls, self.size = SimpleQueue(), 0
 
-    def workers(self, needed):
-        """Return an executor with at least `needed` threads."""
-        if self.executor is None or self.size < needed:
-            self.executor, self.size = ThreadPoolExecutor(needed, thread_name_prefix="rbchain"), needed
-        return self.executor
+    def begin(self, calls, count):
+        """Begin `count` of the `calls`, each in a worker thread."""
+        while self.size < count:
+            _thread.start_new_thread(_serve, (self.calls,))  # Thread.start uses such locks
+            self.size += 1
+        for _ in range(count):
+            self.calls.put(calls)
+
+
+def _serve(queue):
+    """Make the calls in a queue, in a worker thread."""
+    while True:
+        queue.get().make_one()
+
+
+class _Calls:
+    """Calls of a function in worker threads, of which the errors are raised in the thread that waits."""
+
+    def __init__(self, function):
+        self.function, self.is_stopped = function, False
+        self.begun, self.ended, self.errors = [], [], SimpleQueue()
+
+    def make_one(self):
+        """Make one call, in a worker thread."""
+        self.begun.append(None)  # before `is_stopped` is read, so that `stop` waits for this call
+        error = None
+        try:
+            if not self.is_stopped:
+                self.function()
+        except BaseException as raised:
+            error = raised
+        self.ended.append(None)
+        self.errors.put(error)
+
+    def wait(self, count):
+        """Wait for the end of `count` calls, and raise the first error."""
+        for _ in range(count):
+            error = self.errors.get()
+            if error is not None:
+                raise error
+
+    def stop(self):
+        """Wait for the calls that have begun, and skip the others."""
+        self.is_stopped = True
+        while len(self.ended) < len(self.begun):
+            self.errors.get()
 
 
 _pool = _Pool()
@@ -100,9 +149,7 @@ def set_num_threads(threads):
     1
     >>> rb.set_num_threads(before)
     """
-    if threads != int(threads) or threads < 1:
-        raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1")
-    _pool.threads = int(threads)
+    _pool.threads = whole_number("threads", threads, ValueError, least=1)
 
 
 def take_memory(spare, new_memory):
@@ -114,6 +161,17 @@ def take_memory(spare, new_memory):
         return spare.pop()
     except IndexError:
         return new_memory()
+
+
+def call_in_new_thread(function):
+    """Call a function in a thread, so that Ctrl-C does not interrupt it, and wait for its end."""
+    calls = _Calls(function)
+    try:
+        _thread.start_new_thread(calls.make_one, ())
+        calls.wait(1)
+    except BaseException:
+        calls.stop()
+        raise
 
 
 def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
@@ -135,16 +193,18 @@ def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
         if memory is not None:
             spare.append(memory)
 
-    futures = []
-    try:
-        futures += [_pool.workers(threads - 1).submit(work) for _ in range(threads - 1)]
+    if threads == 1:
         work()
-        for future in futures:
-            future.result()
+        return
+    calls = _Calls(work)
+    try:
+        _pool.begin(calls, threads - 1)
+        work()
+        calls.wait(threads - 1)
     except BaseException:  # no thread may write to the results after this function has returned
         for _ in pieces:
             pass
-        wait(futures)
+        calls.stop()
         raise
 
 
@@ -167,15 +227,13 @@ def run_interruptibly(driver, new_memory, arguments, samples, width, interrupt, 
             if interrupt[0] == 0:
                 driver(memory, *arguments, first, last)
 
-    futures = []
+    calls = _Calls(work)
     try:
-        for _ in range(threads):
-            futures.append(_pool.workers(threads).submit(work))
-        for future in futures:
-            future.result()
+        _pool.begin(calls, threads)
+        calls.wait(threads)
     except BaseException:  # Ctrl-C, any exception of a signal handler, or the error of a worker
         interrupt[0] = 1
-        wait(futures)
+        calls.stop()
         raise
 
 

@@ -12,7 +12,6 @@ import pickle
 import signal
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -50,8 +49,7 @@ class _Worker:
 
     def start(self) -> None:
         """Start the process in another thread: Ctrl-C reaches the main thread only and cannot interrupt the start."""
-        with ThreadPoolExecutor(1) as starter:
-            starter.submit(self._start).result()
+        threads.call_in_new_thread(self._start)
 
     def _start(self) -> None:
         resource_tracker.ensure_running()  # before SIGINT is blocked, because it unblocks SIGINT

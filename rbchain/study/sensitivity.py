@@ -108,6 +108,11 @@ def indices(
             f"{failed} of {measured.size} samples failed or have no finite {measure!r}, but the indices need all "
             "samples; narrow the distributions, or change the settings of simulate"
         )
+    if method == "sobol" and np.ptp(measured) == 0.0:
+        raise StudyError(
+            f"{measure!r} is {measured[0]:g} in all {measured.size} samples, but Sobol indices are shares of its "
+            'variance; choose another measure, or method="morris"'
+        )
     names = {"S1", "ST", "S1_conf", "ST_conf", "mu", "mu_star", "sigma", "mu_star_conf"}
     values = {k: np.asarray(v, float) for k, v in analysed(problem, points, measured).items() if k in names}
     variables = {name: ("parameter", index) for name, index in values.items()}

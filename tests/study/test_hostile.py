@@ -542,6 +542,12 @@ def test_draws_too_large_to_square_have_no_variance(arm):
     assert of_draws["max"][0] > 1e299
 
 
+def test_a_measure_without_variance_has_no_sobol_indices(arm):
+    constant = study(arm, **measure(quantity="function", function=lambda model, motion: np.full(len(motion.q), 2.5)))
+    with pytest.raises(rb.StudyError, match=r"'x' is 2.5 in all .* samples, but Sobol indices are shares of its"):
+        constant.sensitivity("x", samples=16)
+
+
 def test_results_beyond_memory_or_disk_are_refused_with_the_size(arm, tmp_path, monkeypatch):
     many = {"samples": 10**14}
     with pytest.raises(
