@@ -83,6 +83,41 @@ def test_damaged_cache_files_are_reported_and_replaced(cache):
     assert finished(started(folder, "float64")) == (double, [])
 
 
+def compiled_kernels(cache):
+    return sorted(cache.rglob("*.rbk"))
+
+
+def copy_of_kernels(cache, folder):
+    """Copy the kernels of a cache, without its drivers."""
+    shutil.copytree(cache, folder, ignore=shutil.ignore_patterns("*.rbc"))
+    return {path: path.stat().st_mtime_ns for path in compiled_kernels(folder)}
+
+
+def test_a_driver_is_compiled_from_the_kernels_of_other_processes(cache, tmp_path):
+    folder, double, _ = cache
+    kept = copy_of_kernels(folder, tmp_path / "cache")
+    assert len(kept) > 10
+    assert finished(started(tmp_path / "cache", "float64")) == (double, [])
+    assert len(compiled_code(tmp_path / "cache")) == 1
+    assert kept == {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path / "cache")}
+
+
+def test_damaged_kernels_are_reported_and_replaced(cache, tmp_path):
+    folder, double, _ = cache
+    kept = copy_of_kernels(folder, tmp_path / "cache")
+    for path in kept:
+        if path.name.startswith("blocks.block_for."):  # of both precisions
+            path.write_bytes(path.read_bytes()[:-1])
+    result, (warning,) = finished(started(tmp_path / "cache", "float64"))
+    assert result == double
+    assert "blocks.block_for." in warning
+    assert "is damaged" in warning
+    assert "does not execute it and compiles blocks.block_for again" in warning
+    for driver in compiled_code(tmp_path / "cache"):
+        driver.unlink()
+    assert finished(started(tmp_path / "cache", "float64")) == (double, [])
+
+
 def test_a_damaged_file_of_the_package_is_reported_with_a_remedy(cache, tmp_path):
     folder, double, _ = cache
     for path in compiled_code(folder):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.simd import levels, machine_code
+from rbchain.core.simd import kernel_cache, levels, machine_code
 from rbchain.core.simd.dependencies import dependencies_of
 from rbchain.precompile import parallel
 from rbchain.precompile.calls import call_everything
@@ -95,6 +95,29 @@ def test_the_code_of_a_user_depends_on_what_its_names_refer_to(expression, one, 
 def test_functions_that_call_each_other_are_described():
     text = "def work(x): return other(x)\ndef other(x): return work(x)"
     assert "other" in repr(dependencies_of(user_function(text)))
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def test_kernels_of_the_same_name_are_told_apart():
+    one, other = (lambda x: x + 1.0), (lambda x: x + 2.0)
+    assert kernel_cache.unique_name(one) != kernel_cache.unique_name(other)
+
+
+def test_the_kernels_of_users_and_closures_are_not_kept():
+    step = 1.0
+
+    def of_user(x):
+        return x + 1.0
+
+    def closure(x):
+        return x + step
+
+    assert not kernel_cache.can_be_kept(of_user)
+    of_user.__module__ = closure.__module__ = "rbchain.core.algorithms.aba"
+    assert kernel_cache.can_be_kept(of_user)
+    assert not kernel_cache.can_be_kept(closure)
 
 
 # --- what is compiled -------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def _function(function, seen):
     seen.add(code)
     names = sorted(_names(code))
     found = [(name, _value(function.__globals__[name], names, seen)) for name in names if name in function.__globals__]
-    return _code(code), found
+    return describe_code(code), found
 
 
 def _names(code):
@@ -36,12 +36,12 @@ def _names(code):
     return set(code.co_names).union(*inner)
 
 
-def _code(code):
+def describe_code(code):
     """Where a function is defined, its instructions, names and constants.
 
     A file may define two functions of the same name, such as in the branches of an `if`.
     """
-    constants = [_code(value) if isinstance(value, types.CodeType) else repr(value) for value in code.co_consts]
+    constants = [describe_code(value) if isinstance(value, types.CodeType) else repr(value) for value in code.co_consts]
     return code.co_firstlineno, code.co_code.hex(), code.co_names, constants
 
 

@@ -27,7 +27,7 @@ except ImportError:  # not on this operating system
 PACKAGE = Path(__file__).parents[2]
 #: Machine code that was installed with the package: files of the same names as in the user's cache.
 INSTALLED = PACKAGE / "drivers" / "machine_code"
-SUFFIX = ".rbc"
+SUFFIX, KERNEL_SUFFIX = ".rbc", ".rbk"
 MAGIC = b"rbchain machine code 1\n"
 DIGEST_SIZE = hashlib.sha256().digest_size
 #: How long files remain in the user's cache after their last use, s.
@@ -86,9 +86,9 @@ class UnusableFile(Exception):
     """A file of machine code that must not be executed; the message says why."""
 
 
-def file_name(driver, key):
-    """The name of a file. It shows driver, processors and build for people, and for `rbchain doctor`."""
-    return f"{driver}.{TARGET}.{BUILD[:8]}.{key[:20]}{SUFFIX}"
+def file_name(function, key, suffix=SUFFIX):
+    """The name of a file. It shows function, processors and build for people, and for `rbchain doctor`."""
+    return f"{function}.{TARGET}.{BUILD[:8]}.{key[:20]}{suffix}"
 
 
 def packed(key, content):
@@ -133,7 +133,7 @@ def mark_used(file):
 def remove_unused(folder):
     """Delete the files of machine code that no process has used for a long time, such as those of earlier versions."""
     oldest = time.time() - LONGEST_UNUSED
-    for file in folder.glob(f"*{SUFFIX}*"):
+    for file in [*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"*{KERNEL_SUFFIX}*")]:
         with contextlib.suppress(OSError):  # also if another process deletes it first
             found = file.stat()
             if max(found.st_atime, found.st_mtime) < oldest:

@@ -6,6 +6,8 @@ host, and takes longer.
 
 import collections
 import contextlib
+import copy
+import importlib
 import operator
 import os
 import warnings
@@ -26,10 +28,11 @@ from numba.core.imputils import lower_cast
 from numba.core.registry import CPUDispatcher
 from numba.core.typeconv import Conversion
 from numba.core.typed_passes import NativeLowering
+from numba.core.typing import signature
 from numba.extending import register_model
 
 from ...progress import progress
-from . import direct_calls, machine_code
+from . import direct_calls, kernel_cache, machine_code
 from .dependencies import dependencies_of
 from .levels import LEVEL, LEVELS, NATIVE
 
@@ -45,15 +48,15 @@ class _Library(JITCodeLibrary):
 
     def __init__(self, codegen, name):
         super().__init__(codegen, name)
-        self._routines = {}  # those that the function calls, directly or not; each one before its callers
+        self.routines = {}  # those that the function calls, directly or not; each one before its callers
 
     def add_linking_library(self, library):
         """As in Numba: note that the function calls another one."""
         library._ensure_finalized()  # noqa: SLF001 - as in Numba, like the other private names in these classes
         if isinstance(library, _Library):
-            self._routines |= library._routines  # noqa: SLF001
+            self.routines |= library.routines
         if isinstance(library, _RoutineLibrary):
-            self._routines[library] = None
+            self.routines[library] = None
         else:
             self._linking_libraries.append(library)
 
@@ -76,12 +79,20 @@ class _Library(JITCodeLibrary):
         self._finalize_final_module()
 
     def _link_routines(self, module):
-        for routine in reversed(self._routines):  # callers first, because LLVM only links functions that are called
+        for routine in reversed(self.routines):  # callers first, because LLVM only links functions that are called
             module.link_in(routine.kernel_module(), preserve=True)
 
 
 class _KernelLibrary(_Library):
-    """Code that is linked with that of its callers, and is never made machine code by itself."""
+    """Code that is linked with that of its callers, and is never made machine code by itself.
+
+    Attributes
+    ----------
+    function : tuple or None
+        The module, the name and the types of the arguments of a kernel that is kept in a file.
+    """
+
+    function = None
 
     def _finalize_final_module(self):
         self._finalize_dynamic_globals()
@@ -95,6 +106,19 @@ class _KernelLibrary(_Library):
         """Return the code without the routines that it calls."""
         self._ensure_finalized()
         return self._final_module
+
+    def load(self, bitcode, routines):
+        """Set the code, which another process has compiled, and the routines that it calls."""
+        self._final_module = llvm.parse_bitcode(bitcode)
+        self.routines = dict.fromkeys(routines)
+        self._finalized = True
+
+    def bitcode(self):
+        """Return the code for `load` in other processes, or None if it refers to what only this process has."""
+        functions = list(self.get_defined_functions())
+        # the names of functions of Numba, which are usually inlined, mean something else in other processes
+        is_kept = len(functions) == 1 and not self.has_dynamic_globals and not getattr(self, "_reload_init", None)
+        return self.kernel_module().as_bitcode() if is_kept else None
 
     def _get_module_for_linking(self):
         """As in Numba, for callers that are not kernels: the code with the routines that it calls."""
@@ -142,6 +166,15 @@ class _Lower(lowering.Lower):
         super().storevar(value, name, argidx=0)
 
 
+def _entry(target_context, described, library):
+    """Return what callers know a kernel by: an entry without an address, which nothing calls."""
+    environment = lowering.Environment.from_fndesc(described)
+    name = described.qualname.rpartition(".")[2]
+    entry = _dynfunc.make_function(described.lookup_module(), name, "", 0, environment, (library,))
+    target_context.insert_user_function(entry, described, [library])
+    return entry
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerForCallers(NativeLowering):
     """Numba's last step, without what only a call from Python or C would need.
@@ -150,25 +183,21 @@ class _LowerForCallers(NativeLowering):
     """
 
     _name = "lower_for_callers"
-    _library = _KernelLibrary
+    library_class = _KernelLibrary
     lowering_class = _Lower
 
     def run_pass(self, state):
-        state.library = self._library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library_class(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
-        name, described = state.func_id.func_name, state.cr.fndesc
-        # what callers know it by: an entry without an address, which nothing calls
-        entry = _dynfunc.make_function(described.lookup_module(), name, "", 0, state.cr.env, (state.library,))
-        state["cr"] = state.cr._replace(cfunc=entry)
-        state.targetctx.insert_user_function(entry, described, [state.library])
+        state["cr"] = state.cr._replace(cfunc=_entry(state.targetctx, state.cr.fndesc, state.library))
         return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerRoutine(_LowerForCallers):
     _name = "lower_routine"
-    _library = _RoutineLibrary
+    library_class = _RoutineLibrary
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -292,8 +321,16 @@ class KernelCompiler(_Compiler):
 
     lowering = _LowerForCallers
 
+    def _compile_bytecode(self):
+        """As in Numba, but with a name for the linker that is the same in every process."""
+        identity = self.state.func_id
+        if kernel_cache.can_be_kept(identity.func):
+            identity.unique_id = kernel_cache.unique_name(identity.func)
+            identity.unique_name = f"{identity.func_qualname}${identity.unique_id}"
+        return super()._compile_bytecode()
 
-class RoutineCompiler(_Compiler):
+
+class RoutineCompiler(KernelCompiler):
     """The compiler of routines."""
 
     lowering = _LowerRoutine
@@ -322,9 +359,61 @@ class KernelDispatcher(CPUDispatcher):
         """As Numba does it, but without its timers: of nested functions each would hear each event of those within."""
         with global_compiler_lock, self._compiling_counter:
             args, return_type = sigutils.normalize_signature(sig)
-            if tuple(args) not in self.overloads:
-                self.add_overload(self._compiler.compile(args, return_type))
-            return self.overloads[tuple(args)].entry_point
+            args = tuple(args)
+            if args not in self.overloads:
+                file = self._file(args)
+                compiled = None if file is None else self._load(file, args)
+                if compiled is None:
+                    compiled = self._compiler.compile(args, return_type)
+                    if file is not None:
+                        self._save(file, compiled)
+                self.add_overload(compiled)
+            return self.overloads[args].entry_point
+
+    def _file(self, args):
+        """Return the file for these arguments, or None if the compiled kernel is not kept."""
+        is_kept = kernel_cache.can_be_kept(self.py_func) and _generates_for_level(self.targetctx)
+        if not is_kept or " at 0x" in str(args):  # an address means something else in the next process
+            return None
+        flags = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        return kernel_cache.KernelFile(self.py_func, args, flags.summary())
+
+    def _load(self, file, args):
+        """Return the kernel that another process has compiled, or None."""
+        content = file.content()
+        if content is None:
+            return None
+        described, bitcode, routines = content
+        described.argtypes = args
+        library = self._compiler.pipeline_class.lowering.library_class(self.targetctx.codegen(), described.qualname)
+        library.function = (described.modname, described.qualname, args)
+        library.load(bitcode, [_routine(*routine) for routine in routines])
+        return compiler.compile_result(
+            typing_context=self.typingctx,
+            target_context=self.targetctx,
+            library=library,
+            fndesc=described,
+            entry_point=_entry(self.targetctx, described, library),
+            signature=signature(described.restype, *args),
+            objectmode=False,
+        )
+
+    def _save(self, file, compiled):
+        """Keep a compiled kernel for other processes, if they can use it."""
+        library, described = compiled.library, copy.copy(compiled.fndesc)
+        library.function = (described.modname, described.qualname, tuple(compiled.signature.args))
+        bitcode, routines = library.bitcode(), [routine.function for routine in library.routines]
+        if bitcode is not None and None not in routines:
+            described.typemap = described.calltypes = described.argtypes = None
+            file.write((described, bitcode, routines))
+
+
+def _routine(module, name, args):
+    """Return the library of a routine, which is loaded or compiled."""
+    dispatcher = getattr(importlib.import_module(module), name)
+    dispatcher.compile(args)
+    return dispatcher.overloads[args].library
 
 
 # --- drivers: Python calls them ---------------------------------------------------------------------------------------
@@ -354,13 +443,18 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+def _generates_for_level(target_context):
+    """Return whether Numba generates code for the level now."""
+    return LEVEL == NATIVE or isinstance(target_context.codegen(), _LevelCodegen)
+
+
 @contextlib.contextmanager
 def _compiling_for_level(target_context):
     """Within this, Numba generates code for the level of this process; the caller holds Numba's compiler lock.
 
     The user's other functions, which Numba compiles outside of it, are compiled for the host as always.
     """
-    if LEVEL == NATIVE or isinstance(target_context.codegen(), _LevelCodegen):
+    if _generates_for_level(target_context):
         yield
         return
     if target_context not in _level_codegens:
