@@ -46,7 +46,7 @@ from .runge_kutta import zero_if_finite
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
-@kernel
+@routine
 def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
     """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps between saved times.
 
