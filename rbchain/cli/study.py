@@ -18,9 +18,8 @@ from rich.table import Table
 from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, writable
 
 if TYPE_CHECKING:
-    import xarray
-
     from ..study import Study
+    from ..study.stored_results import StoredResults
 
 
 RESUMABLE = ("run", "resume", "sensitivity")
@@ -174,12 +173,14 @@ def _resume_study(options: argparse.Namespace, study: Study, console: Console) -
 
 def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: Console) -> int:
     """Print the effects of the dispersions, run the study with a progress bar, and print the statistics."""
+    from ..study.opening import stored_results_in
     from ..study.progress import bar_of
+    from ..study.study import run_into
 
     _print_effects(console, study.effects)
     with _warnings_on_stderr(), bar_of(study.description) as advance:
-        results = study.run(folder, progress=advance, **_running(options))
-    return _print_study(console, results, folder)
+        run_into(study, folder, progress=advance, **_running(options))
+    return _print_study(console, stored_results_in(folder), folder)
 
 
 @contextlib.contextmanager
@@ -206,7 +207,7 @@ def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
     console.print(table if effects else "Nothing varies in this study: all samples are the same.")
 
 
-def _print_study(console: Console, results: xarray.Dataset, folder: Path) -> int:
+def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     """Print the statistics of the measures, and the failure rate."""
     statistics = json.loads(results.attrs["statistics"])
     table = Table(title=escape(results.attrs["title"]))
@@ -238,7 +239,7 @@ def _study_status(options: argparse.Namespace, folder: str, console: Console) ->
 
     results, samples = open_finished(folder)
     _print_effects(console, json.loads(results.attrs["effects"]))
-    status = results.status.values
+    status = results["status"].values
     done, failed = int((status != NOT_RUN).sum()), int(has_failed(status).sum())
     is_finished = "finished" if "statistics" in results.attrs else "not finished"
     console.print(

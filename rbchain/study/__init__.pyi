@@ -1,5 +1,6 @@
 """The public names, each from its module: read by type checkers, and by the package itself, which imports on demand."""
 
+from .accessor import Results
 from .description import Assembly, Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
 from .designs import Factorial, LatinHypercube, Random, Sobol, Table
 from .distributions import (
@@ -14,7 +15,6 @@ from .distributions import (
 )
 from .measures import Measure
 from .opening import open_dataset
-from .pictures import Results
 from .study import Study, run_study
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Opening the results in a folder with xarray."""
+"""Opening the results in a folder: with xarray, or as arrays of NumPy, which takes a second less."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .inspection import inspect
 from .layout import FOLDER, OF_CHECKS
+from .stored_results import StoredResults
 
 if TYPE_CHECKING:
     import xarray
@@ -50,19 +51,24 @@ def open_dataset(folder: str | Path) -> xarray.Dataset:
     return dataset_in(Path(folder))
 
 
-def open_finished(folder: str | Path) -> tuple[xarray.Dataset, int]:
+def open_finished(folder: str | Path) -> tuple[StoredResults, int]:
     """Open the results up to the last finished sample, and return the planned number of samples with them."""
     findings = inspect(folder)
     findings.check_undamaged()
     done = max((findings.bounds(chunk)[1] for chunk in findings.finished), default=0)
-    return dataset_in(Path(folder)).isel(sample=slice(done)), findings.samples or 0
+    return stored_results_in(folder, done), findings.samples or 0
+
+
+def stored_results_in(folder: str | Path, samples: int | None = None) -> StoredResults:
+    """Open the results in a folder up to a sample, as arrays of NumPy and without a check of the checksums."""
+    return StoredResults(Path(folder) / FOLDER, OF_CHECKS, samples)
 
 
 def dataset_in(folder: Path) -> xarray.Dataset:
     """Open the results in a folder without a check of the checksums."""
     import xarray
 
-    from . import pictures  # noqa: F401 - it adds the accessor `rbchain` to datasets
+    from . import accessor  # noqa: F401 - it adds the accessor `rbchain` to datasets
 
     dataset = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
     for described in (dataset, *dataset.variables.values()):

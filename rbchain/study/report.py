@@ -16,10 +16,9 @@ from ..errors import Status
 from .opening import open_finished
 from .outcomes import NOT_RUN, has_failed
 from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
+from .stored_results import StoredResults
 
 if TYPE_CHECKING:
-    import xarray
-
     from ..figure import Figure
 
 FAILURES_SHOWN = 20
@@ -92,9 +91,9 @@ def _png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-def _summary(results: xarray.Dataset, samples: int, statistics: dict[str, Any] | None) -> str:
+def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | None) -> str:
     if not statistics:
-        done = int((results.status.values != NOT_RUN).sum())
+        done = int((results["status"].values != NOT_RUN).sum())
         return f"The study is not finished: {done:,} of {samples:,} samples are done."
     rate = statistics["failure_rate"]
     return (
@@ -103,7 +102,7 @@ def _summary(results: xarray.Dataset, samples: int, statistics: dict[str, Any] |
     )
 
 
-def _table(results: xarray.Dataset, statistics: dict[str, Any]) -> str:
+def _table(results: StoredResults, statistics: dict[str, Any]) -> str:
     """Return the table of statistics of the measures and the final state."""
     rows = []
     levels = statistics["levels"]
@@ -124,18 +123,18 @@ def _table(results: xarray.Dataset, statistics: dict[str, Any]) -> str:
     return f"<h2>Statistics</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
-def _failures(results: xarray.Dataset) -> str:
+def _failures(results: StoredResults) -> str:
     """Return the section on the failed samples and their draws."""
-    status = results.status.values
+    status = results["status"].values
     failed = np.flatnonzero(has_failed(status))
     if failed.size == 0:
         return "<h2>Failures</h2><p>No sample failed.</p>"
     codes, counts = np.unique(status[failed], return_counts=True)
     kinds = "".join(f"<li>{n:,}: {html.escape(sentence(int(c)))}</li>" for c, n in zip(codes, counts, strict=True))
-    names = results.parameter.values if "parameter" in results.coords else []
+    names: Any = results["parameter"].values if "parameter" in results else []
     shown = failed[:FAILURES_SHOWN]
     head = "".join(f"<th>{html.escape(str(x))}</th>" for x in ("sample", "status", "end time (s)", *names))
-    drawn, ends = results.parameters[shown].values, results.end_time[shown].values
+    drawn, ends = results["parameters"][shown].values, results["end_time"][shown].values
     rows = "".join(
         f'<tr><th>{k}</th><td class="number">{status[k]}</td><td class="number">{end:.4g}</td>'
         + "".join(f'<td class="number">{x:.5g}</td>' for x in values)
@@ -146,7 +145,7 @@ def _failures(results: xarray.Dataset) -> str:
     return f"<h2>Failures</h2><ul>{kinds}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
 
 
-def _dispersions(results: xarray.Dataset) -> str:
+def _dispersions(results: StoredResults) -> str:
     """Return the section on the dispersions and their effects."""
     effects = json.loads(results.attrs["effects"])
     items = "".join(f"<li>{html.escape(name)} changes: {html.escape(text)}</li>" for name, text in effects.items())
@@ -160,7 +159,7 @@ def sentence(status: int) -> str:
     return Status(status).sentence if status in set(Status) else f"The status {status} is unknown."
 
 
-def _provenance(results: xarray.Dataset) -> str:
+def _provenance(results: StoredResults) -> str:
     """Return the section with the description of the study, and the versions that computed the results."""
     origin = {key: json.loads(results.attrs[key]) for key in ("provenance", "study")}
     return f"<h2>Provenance</h2><pre>{html.escape(json.dumps(origin, indent=1))}</pre>"

@@ -20,7 +20,6 @@ from .capacity import check_disk, check_memory
 from .checksums import Damage, digest_of, read_verified, write_with_checksum
 from .inspection import Findings, damage_message, damaged_chunks, inspect, repair_message
 from .layout import CHECKSUMS, FOLDER, LOCK, coordinates_of, document_of, file_of, identity_of, record_of
-from .opening import dataset_in
 from .plan import Plan
 from .repair import attributes_of, change_attributes, drop, laid_out, refuse_another_study, restore
 from .statistics import Statistics
@@ -159,10 +158,6 @@ class Store(Chunked):
         """Write the statistics. They mark the study as finished."""
         change_attributes(self.folder, statistics=json.dumps(statistics.as_json()))
 
-    def dataset(self) -> xarray.Dataset:
-        """Open the results with xarray. Values are read from disk on access."""
-        return dataset_in(self.folder)
-
 
 @contextlib.contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
@@ -209,7 +204,7 @@ class InMemory(Chunked):
         """Return the results as an xarray Dataset."""
         import xarray
 
-        from . import pictures  # noqa: F401 - it adds the accessor `rbchain` to datasets
+        from . import accessor  # noqa: F401 - it adds the accessor `rbchain` to datasets
 
         variables = {
             v.name: (("sample", *v.dims), self.arrays[v.name], {"units": v.units, "long_name": v.label or v.name})

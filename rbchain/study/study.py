@@ -21,6 +21,7 @@ from . import executors
 from .compilation import compiled_in_parallel
 from .description import checked, read_description
 from .effects import effects_of
+from .opening import dataset_in
 from .plan import Plan, plan_of
 from .progress import bar_of
 from .provenance import Log
@@ -233,37 +234,23 @@ class Study(SuggestsAttributes):
                     memory=memory,
                     progress=advance,
                 )
-        plan, compute = self.plan, _executor(executor, workers, scheduler)
-        memory = finite_number("memory", memory, StudyError, above=0.0)
-        size = chunk_size(plan, memory)
-        if chunk is not None:
-            size = min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
-        if out is None:
-            in_memory = InMemory(plan, size)
-            with compiled_in_parallel(plan):
-                statistics = run(plan, in_memory, compute, progress or None)
-            return in_memory.dataset(plan, statistics)
-        try:
-            Path(out).mkdir(parents=True, exist_ok=True)
-            with locked(out):
-                exists = Store.exists(out)
-                store = Store.open(out, plan, self.effects) if exists else Store.create(out, plan, size, self.effects)
-                log = Log(out)
-                file = None if self.file is None else os.path.relpath(self.file, Path(out).resolve())
-                log.write(event="started", samples=plan.description.samples, file=file)
-                if store.repaired:
-                    log.write(event="repaired", files=[str(damage) for damage in store.repaired])
-                    warnings.warn(store.repair_message(), stacklevel=2)
-                with compiled_in_parallel(plan):
-                    statistics = run(plan, store, compute, progress or None)
-                store.write_statistics(statistics)
-                log.write(event="finished", samples=statistics.count, failures=statistics.failures)
-        except OSError as error:
-            raise StudyError(
-                f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose "
-                "another folder"
-            ) from error
-        return store.dataset()
+        if out is not None:
+            run_into(
+                self,
+                out,
+                executor=executor,
+                workers=workers,
+                scheduler=scheduler,
+                chunk=chunk,
+                memory=memory,
+                progress=progress or None,
+            )
+            return dataset_in(Path(out))
+        compute, size = _executor(executor, workers, scheduler), _chunk_size(self.plan, chunk, memory)
+        store = InMemory(self.plan, size)
+        with compiled_in_parallel(self.plan):
+            statistics = run(self.plan, store, compute, progress or None)
+        return store.dataset(self.plan, statistics)
 
     def sample(self, k: int, save_at: npt.ArrayLike = 201) -> tuple[dict[str, float], Model, Trajectory]:
         """Simulate sample k again, with the same parameters and initial state as in the study.
@@ -434,6 +421,52 @@ def run_study(file: str | Path, out: str | Path, **settings: Any) -> xarray.Data
     10
     """
     return Study.read(file).run(out, **settings)
+
+
+def run_into(
+    study: Study,
+    out: str | Path,
+    *,
+    executor: str = "local",
+    workers: int | None = None,
+    scheduler: Any = None,
+    chunk: int | None = None,
+    memory: float = MEMORY,
+    progress: Callable[[int, Statistics], object] | None = None,
+) -> None:
+    """Simulate all samples, or those that are missing in a folder of results: `Study.run` without opening the results.
+
+    The arguments are those of `Study.run`.
+    """
+    plan, compute = study.plan, _executor(executor, workers, scheduler)
+    size = _chunk_size(plan, chunk, memory)
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        with locked(out):
+            exists = Store.exists(out)
+            store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
+            log = Log(out)
+            file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
+            log.write(event="started", samples=plan.description.samples, file=file)
+            if store.repaired:
+                log.write(event="repaired", files=[str(damage) for damage in store.repaired])
+                warnings.warn(store.repair_message(), stacklevel=3)
+            with compiled_in_parallel(plan):
+                statistics = run(plan, store, compute, progress)
+            store.write_statistics(statistics)
+            log.write(event="finished", samples=statistics.count, failures=statistics.failures)
+    except OSError as error:
+        raise StudyError(
+            f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose another folder"
+        ) from error
+
+
+def _chunk_size(plan: Plan, chunk: int | None, memory: float) -> int:
+    """Return the chunk size of a run: `chunk`, or as many samples as the memory allows."""
+    largest = chunk_size(plan, finite_number("memory", memory, StudyError, above=0.0))
+    if chunk is None:
+        return largest
+    return min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
 
 
 def _executor(name: str, workers: int | None, scheduler: Any) -> executors.Executor:
