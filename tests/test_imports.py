@@ -12,13 +12,16 @@ import pytest
 import rbchain
 
 #: The large packages that each use may import.
-HEAVY = ("numba", "scipy", "xarray", "matplotlib", "pandas", "zarr", "pydantic", "dask", "viser", "trimesh", "mujoco")
+HEAVY = (
+    *("numba", "scipy", "xarray", "matplotlib", "pandas", "zarr", "pydantic", "pint", "dask"),
+    *("viser", "trimesh", "mujoco"),
+)
 USES = {
     "import rbchain": (),
     "import rbchain as rb; rb.Model.serial_chain(2).inverse_dynamics([0, 0], [0, 0], [0, 0])": ("numba", "scipy"),
     "import rbchain as rb; rb.ModelBuilder(); rb.Signal.constant(1.0)": ("numba", "scipy"),
     "import rbchain.cli; rbchain.cli._parser()": (),
-    "import rbchain.study.report": ("xarray", "pandas", "dask"),
+    "import rbchain.study.report": (),
 }
 
 

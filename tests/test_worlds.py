@@ -11,6 +11,7 @@ import trimesh
 import rbchain as rb
 from rbchain.io.meshes import inertia_of_mesh
 from rbchain.model.materials import ALIASES, DENSITIES, density_of
+from rbchain.model.units import FACTORS as KNOWN_FACTORS
 from rbchain.model.units import SI, SYSTEMS, Units
 
 INCH, POUND = 0.0254, 0.45359237  # exact, as is the pound-force with 9.80665 m/s^2
@@ -107,6 +108,15 @@ def test_angles_are_in_degrees_on_request():
 @pytest.mark.parametrize("value", ["30 cm", "0.3m", "3e2 mm", " +.3  meter ", "0.3 kg m / kg", "0.3 m**2/m"])
 def test_strings_may_contain_units(value):
     assert Units("inch-pound").length(value) == pytest.approx(0.3, rel=1e-14)
+
+
+def test_factors_of_common_units_are_those_of_pint():
+    registry = pint.UnitRegistry()
+    for dimension, si in SI.items():
+        for unit, factor in {si: 1.0, **KNOWN_FACTORS.get(dimension, {})}.items():
+            for number in (1.0, 4.0, 0.3, -1e-7 / 3):
+                assert number * factor == registry.Quantity(number, unit).to(si).magnitude, unit
+                assert Units().quantity(f"{number!r} {unit}", dimension) == number * factor, unit
 
 
 def test_quantities_of_any_pint_registry_are_converted():
@@ -377,7 +387,7 @@ WITHOUT = """
 import sys
 sys.modules["pint"] = sys.modules["trimesh"] = None  # an import of either now fails
 from rbchain.io.meshes import inertia_of_mesh
-from rbchain.model.units import Units
+from rbchain.model.units import FACTORS, SI, Units
 for call in (lambda: Units("SI"), lambda: inertia_of_mesh(sys.argv[1], density=1.0)):
     try:
         call()

@@ -1,5 +1,6 @@
 """Units: conversion of other units to SI with the package pint (the extra `units`)."""
 
+import importlib.util
 import re
 from functools import cache
 from typing import Any
@@ -69,6 +70,16 @@ SYSTEMS = {
         "volume": "in^3",
     },
 }
+#: Factors of some units besides those of SI. They equal pint's, whose registry takes a second to import and to build.
+FACTORS = {
+    "length": {"cm": 0.01, "mm": 0.001},
+    "mass": {"g": 0.001},
+    "time": {"ms": 0.001},
+    "angle": {"deg": 0.017453292519943295},
+    "angular_velocity": {"deg/s": 0.017453292519943295},
+    "force": {"kN": 1000.0},
+    "moment": {"N mm": 0.001},
+}
 # A number, and units with integer powers. Other text never reaches pint, which can take forever on nested powers.
 NUMBER = r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
 UNIT = r"(?:°|[^\W\d]\w*)(?:\s*(?:\^|\*\*)\s*-?\d)?"
@@ -116,7 +127,7 @@ class Units(SuggestsAttributes):
             raise ModelError(f"degrees is {degrees!r}; expected True or False")
         self.name, self.degrees = name, degrees
         self.units = SI | SYSTEMS[name] | ({"angle": "deg", "angular_velocity": "deg/s"} if degrees else {})
-        _pint()
+        _refuse_missing_pint()
 
     def __repr__(self) -> str:
         return f"Units({self.name!r}{', degrees=True' if self.degrees else ''})"
@@ -160,7 +171,7 @@ class Units(SuggestsAttributes):
         elif _has_unit(value):
             found = self._in_si(value, value, dimension)
         else:
-            found = numbers(value, dimension) * _factor(self.units[dimension], SI[dimension])
+            found = numbers(value, dimension) * _factor(self.units[dimension], dimension)
         found = numbers(found, dimension)
         return found if found.ndim else float(found)
 
@@ -217,6 +228,9 @@ class Units(SuggestsAttributes):
         match = MEASUREMENT.fullmatch(text)
         if match is None:
             raise self._unfit(text, dimension)
+        factor = _known_factor(match[2], dimension)
+        if factor is not None:
+            return float(match[1]) * factor
         try:
             measured = _registry().Quantity(float(match[1]), match[2])
         except _pint().errors.PintError:
@@ -242,12 +256,21 @@ class Units(SuggestsAttributes):
         return ModelError(f"{quantity} is {found}; expected {article} {quantity} such as '1 {self.units[dimension]}'")
 
 
+@cache
+def _refuse_missing_pint() -> None:
+    """Raise an ImportError if pint is not installed, without importing it."""
+    try:
+        found = importlib.util.find_spec("pint")
+    except ValueError:  # what is registered under the name is not a module
+        found = None
+    if found is None:
+        raise ImportError("units need the package pint, which is missing: pip install 'rbchain[units]'")
+
+
 def _pint() -> Any:
     """Import pint when it is first needed."""
-    try:
-        import pint
-    except ImportError:
-        raise ImportError("units need the package pint, which is missing: pip install 'rbchain[units]'") from None
+    import pint
+
     return pint
 
 
@@ -256,10 +279,16 @@ def _registry() -> Any:
     return _pint().UnitRegistry()
 
 
+def _known_factor(unit: str, dimension: str) -> float | None:
+    """Return the factor that converts from a unit to SI, or None if only pint knows it."""
+    return 1.0 if unit == SI[dimension] else FACTORS.get(dimension, {}).get(unit)
+
+
 @cache
-def _factor(unit: str, into: str) -> float:
-    """Factor that converts numbers from one unit to another."""
-    return float(_registry().Quantity(1.0, unit).to(into).magnitude)
+def _factor(unit: str, dimension: str) -> float:
+    """Return the factor that converts numbers from a unit to SI."""
+    known = _known_factor(unit, dimension)
+    return float(_registry().Quantity(1.0, unit).to(SI[dimension]).magnitude) if known is None else known
 
 
 def _has_unit(value: Any) -> bool:

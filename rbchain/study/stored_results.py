@@ -29,10 +29,7 @@ class StoredArray:
 
     def __getitem__(self, selection: slice | np.ndarray) -> StoredArray:
         """Select entries along the first axis."""
-        if isinstance(selection, slice):
-            numbers = self._numbers[selection]
-        else:
-            numbers = np.asarray(self._numbers)[selection]
+        numbers = self._numbers[selection] if isinstance(selection, slice) else np.asarray(self._numbers)[selection]
         return StoredArray(self.name, self._array, self.attrs, numbers)
 
     @property
