@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,10 @@ AnyResults: TypeAlias = "xarray.Dataset | StoredResults"
 MOST_POINTS = 20_000  # samples in a scatter plot; more would not be visible
 MOST_INFLUENTIAL = 4
 GROUPS = 20
+WIDTH = 9.0  # of figures, in inches like all lengths here
+MARGINS = (0.85, 0.15, 0.6, 0.4)  # left, right, bottom, top: for a label, and numbers of six letters
+GAP = 0.2  # between axes, besides their labels
+FONT_SIZE, LETTER_WIDTH = 10.0, 0.085
 COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
 
 
@@ -27,11 +32,35 @@ def measures_of(results: AnyResults) -> list[str]:
     return [str(n) for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
 
 
-def _axes(rows: int, columns: int, width: float = 9.0, height: float = 3.2) -> tuple[Figure, np.ndarray]:
+def _axes(rows: int, columns: int, height: float, shared_y: bool = False) -> tuple[Figure, np.ndarray]:
+    """Return a figure and its axes. The margins are constant: matplotlib fits them in twice the time of drawing."""
     from ..figure import Figure
 
-    figure = Figure(figsize=(width, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False).ravel()
+    left, right, bottom, top = MARGINS
+    across, down = GAP if shared_y else left, bottom + GAP
+    width, height = WIDTH, height * rows
+    grid = {
+        "left": left / width,
+        "right": 1.0 - right / width,
+        "bottom": bottom / height,
+        "top": 1.0 - top / height,
+        "wspace": across * columns / (width - left - right - (columns - 1) * across),
+        "hspace": down * rows / (height - bottom - top - (rows - 1) * down),
+    }
+    figure = Figure(figsize=(width, height))
+    return figure, figure.subplots(rows, columns, squeeze=False, sharey=shared_y, gridspec_kw=grid).ravel()
+
+
+def _finish(axes: Any, xlabel: str, ylabel: str = "") -> None:
+    """Label the axes, in small letters and several lines if a label is longer than its axis."""
+    width, height = axes.figure.get_size_inches() * axes.get_position().size
+    for set_label, label, length in ((axes.set_xlabel, xlabel, width), (axes.set_ylabel, ylabel, height)):
+        if len(label) * LETTER_WIDTH <= length:
+            set_label(label)
+        else:
+            set_label(textwrap.fill(label, int(length / (0.8 * LETTER_WIDTH))), fontsize=0.8 * FONT_SIZE)
+    axes.ticklabel_format(scilimits=(-3, 5))  # numbers at the ticks fit into the margins
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def draw_distribution(results: AnyResults, name: str, statistics: dict[str, Any] | None) -> Figure | None:
@@ -43,7 +72,7 @@ def draw_distribution(results: AnyResults, name: str, statistics: dict[str, Any]
         counts, edges = np.histogram(values[np.isfinite(values)], 60)
     if counts.sum() == 0:
         return None
-    figure, (axes,) = _axes(1, 1)
+    figure, (axes,) = _axes(1, 1, 3.2)
     axes.stairs(counts, edges, fill=True, color=COLOURS["bar"])
     if statistics:
         quantiles = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
@@ -51,8 +80,7 @@ def draw_distribution(results: AnyResults, name: str, statistics: dict[str, Any]
             label = f"{level:.0%}: {quantiles[level]:.5g}"
             axes.axvline(quantiles[level], color=COLOURS["line"], linestyle=style, label=label)
         axes.legend(frameon=False)
-    axes.set(xlabel=_label(results[name]), ylabel="samples")
-    axes.spines[["top", "right"]].set_visible(False)
+    _finish(axes, _label(results[name]), "samples")
     return figure
 
 
@@ -71,13 +99,12 @@ def draw_influences(results: AnyResults, name: str) -> Figure | None:
     most = [c for c in sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL] if shares[c] > 0.005]
     if not most:
         return None
-    figure, all_axes = _axes(1, len(most), height=3.0)
+    figure, all_axes = _axes(1, len(most), 3.0, shared_y=True)
     for axes, c in zip(all_axes, most, strict=True):
         axes.plot(drawn[:, c], values, ".", markersize=2, alpha=0.4, color=COLOURS["point"], rasterized=True)
-        axes.set(xlabel=str(results["parameter"].values[c]), title=f"explains {shares[c]:.0%} of the variance")
-        axes.title.set_fontsize(9)
-        axes.spines[["top", "right"]].set_visible(False)
-    all_axes[0].set_ylabel(_label(results[name]))
+        # without y, matplotlib measures all labels to place the title
+        axes.set_title(f"explains {shares[c]:.0%} of the variance", fontsize=9, y=1.0, pad=14)
+        _finish(axes, str(results["parameter"].values[c]), _label(results[name]) if axes is all_axes[0] else "")
     return figure
 
 
@@ -100,16 +127,16 @@ def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Fi
     quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
     labels, times = results[str(variable.dims[2])].values, results["time"].values
     columns = min(3, len(labels))
-    figure, all_axes = _axes(-(-len(labels) // columns), columns, height=2.6)
+    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6)
     for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
         draw_quantile_bands(axes, times, levels, quantiles[:, :, i])
-        axes.set(xlabel="t (s)", ylabel=f"{name} {label}")
-        axes.spines[["top", "right"]].set_visible(False)
+        _finish(axes, "t (s)", f"{name} {label}")
     for axes in all_axes[len(labels) :]:
         axes.remove()
-    all_axes[0].legend(frameon=False, fontsize=8)
+    handles = all_axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="upper right", ncols=len(handles[0]), frameon=False, fontsize=8, borderaxespad=0.2)
     return figure
 
 
-def _label(variable: xarray.DataArray | StoredArray) -> Any:
-    return variable.attrs.get("long_name") or variable.name
+def _label(variable: xarray.DataArray | StoredArray) -> str:
+    return str(variable.attrs.get("long_name") or variable.name)
