@@ -97,7 +97,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Write a model to a file: rbchain's format (`.toml`), which holds the complete model, or URDF (`.urdf`).
+    """Write a model to a file: rbchain's format (`.toml`), which holds the complete model, URDF or MJCF (`.xml`).
 
     Parameters
     ----------
@@ -109,7 +109,8 @@ def save(model: Model, path: str | Path) -> None:
     Raises
     ------
     FileFormatError
-        If rbchain does not write files with this ending, or the format does not have a joint of the model.
+        If rbchain does not write files with this ending, or the format does not have a joint of the model. For MJCF
+        also if MuJoCo refuses the inertia of a body.
     ModelError
         If the model is a batch of samples.
 
@@ -147,8 +148,12 @@ def save(model: Model, path: str | Path) -> None:
         from .write_urdf import urdf_of
 
         text = urdf_of(model)
+    elif ending == ".xml":
+        from .write_mjcf import mjcf_of
+
+        text = mjcf_of(model)
     else:
-        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.toml' or '.urdf'")
+        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.toml', '.urdf' or '.xml' (MJCF)")
     try:
         content = text.encode()
     except UnicodeEncodeError as error:

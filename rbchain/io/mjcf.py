@@ -20,7 +20,7 @@ from ..model.visual import Visual
 from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
-from .mjcf_source import Source, rotation
+from .mjcf_source import UNLIMITED, Source, rotation
 
 
 def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
@@ -207,7 +207,9 @@ def _limits(source: Source, joints: Sequence[int]) -> JointLimits:
     """The ranges of positions and of actuator forces of hinges and slides."""
     model, which = source.model, list(joints)
     references = model.qpos0[model.jnt_qposadr[which], None]  # positions are relative to the pose in the file
-    lower, upper = np.where(model.jnt_limited[which, None], model.jnt_range[which] - references, (-np.inf, np.inf)).T
+    ranges = model.jnt_range[which]
+    ranges[np.abs(ranges) >= UNLIMITED] *= np.inf  # MuJoCo does not reach such positions
+    lower, upper = np.where(model.jnt_limited[which, None], ranges - references, (-np.inf, np.inf)).T
     efforts = np.where(model.jnt_actfrclimited[which], np.abs(model.jnt_actfrcrange[which]).max(1), np.inf)
     return JointLimits(lower=lower, upper=upper, effort=efforts)
 

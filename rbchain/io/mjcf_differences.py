@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .mjcf_forces import MIN_VALUE, Forces
-from .mjcf_source import Source
+from .mjcf_forces import Forces
+from .mjcf_source import MIN_VALUE, Source
 
 #: Fields of tendons that exert forces, with the flags that disable them.
 OF_TENDONS = {

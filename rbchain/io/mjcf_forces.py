@@ -10,9 +10,7 @@ import numpy as np
 from ..model.immersion import Immersion
 from ..model.passive import PassiveForces
 from ..model.pose import Pose
-from .mjcf_source import Source, rotation
-
-MIN_VALUE = 1e-15  # mjMINVAL: MuJoCo's limit for the mass of a body in a fluid, and for squared edges of its box
+from .mjcf_source import MIN_VALUE, Source, rotation
 
 
 class Forces:

@@ -15,6 +15,9 @@ try:
 except ImportError:
     mujoco = None
 
+UNLIMITED = 1e10  # mjMAXVAL: MuJoCo ends a simulation at positions beyond it
+MIN_VALUE = 1e-15  # mjMINVAL: MuJoCo's limit for masses and moments of inertia
+
 
 class Source:
     """The compiled model of an MJCF file, with names for messages; `model` is MuJoCo's MjModel.

@@ -6,7 +6,7 @@ A warning names what URDF cannot represent.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..model.description import Description, Frame
 from ..model.limits import LIMITS
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.visual import Visual
+from .xml_writing import number_text, unused_name
 
 TYPES = {"revolute": "continuous", "prismatic": "prismatic", "planar": "planar", "free": "floating"}
 WRITTEN_FIELDS = ("damping", "friction")  # of PassiveForces
@@ -55,7 +56,7 @@ def urdf_of(model: Model) -> str:
     joints = set(description.joint_names)
     for name, frame in frames.items():
         _add_visuals(etree.SubElement(robot, "link", name=name), model.visuals.get(name, ()))
-        joint = etree.SubElement(robot, "joint", name=_free_name(f"{name}_fixed", joints), type="fixed")
+        joint = etree.SubElement(robot, "joint", name=unused_name(f"{name}_fixed", joints), type="fixed")
         parent = root if frame.body < 0 else description.body_names[frame.body]
         etree.SubElement(joint, "parent", link=parent)
         etree.SubElement(joint, "child", link=name)
@@ -76,20 +77,8 @@ def _root(body_names: Sequence[str], frames: dict[str, Frame]) -> str:
     return next(name for name in (ROOT, *(f"{ROOT}_{i}" for i in range(len(taken) + 1))) if name not in taken)
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    """Return an unused name that begins with `name`, and add it to the names in use."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def _text(numbers: Iterable[float]) -> str:
-    return " ".join(repr(float(x)) for x in numbers)
-
-
 def _add_origin(element: Any, translation: np.ndarray, rotation: np.ndarray) -> None:
-    etree.SubElement(element, "origin", xyz=_text(translation), rpy=_text(_angles(rotation)))
+    etree.SubElement(element, "origin", xyz=number_text(translation), rpy=number_text(_angles(rotation)))
 
 
 def _angles(rotation: np.ndarray) -> tuple[float, float, float]:
@@ -107,7 +96,7 @@ def _angles(rotation: np.ndarray) -> tuple[float, float, float]:
 
 def _add_inertia(link: Any, mass: float, cg: np.ndarray, inertia: np.ndarray) -> None:
     inertial = etree.SubElement(link, "inertial")
-    etree.SubElement(inertial, "origin", xyz=_text(cg), rpy="0 0 0")
+    etree.SubElement(inertial, "origin", xyz=number_text(cg), rpy="0 0 0")
     etree.SubElement(inertial, "mass", value=repr(float(mass)))
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     numbers = map(float, inertia[np.triu_indices(3)])
@@ -125,7 +114,7 @@ def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str
     _add_origin(joint, description.placement_translation[i], description.placement_rotation[i])
     if kind == "free":
         return
-    etree.SubElement(joint, "axis", xyz=_text(description.axis[dof + 2 if kind == "planar" else dof]))
+    etree.SubElement(joint, "axis", xyz=number_text(description.axis[dof + 2 if kind == "planar" else dof]))
     if description.damping[dof] or description.friction[dof]:
         numbers = {key: repr(float(getattr(description, key)[dof])) for key in ("damping", "friction")}
         etree.SubElement(joint, "dynamics", numbers)
@@ -173,15 +162,15 @@ def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
         _add_origin(element, visual.pose.translation, visual.pose.rotation)
         shape = etree.SubElement(etree.SubElement(element, "geometry"), visual.shape)
         if visual.shape == "mesh":
-            shape.attrib.update({"filename": visual.file, "scale": _text(visual.size)})
+            shape.attrib.update({"filename": visual.file, "scale": number_text(visual.size)})
         elif visual.shape == "box":
-            shape.set("size", _text(visual.size))
+            shape.set("size", number_text(visual.size))
         else:
             for name, x in zip(("radius", "length"), visual.size, strict=False):
                 shape.set(name, repr(x))
         if visual.colour is not None:
             material = etree.SubElement(element, "material", name="-".join(f"{x:.3g}" for x in visual.colour))
-            etree.SubElement(material, "color", rgba=_text(visual.colour))
+            etree.SubElement(material, "color", rgba=number_text(visual.colour))
 
 
 def _is_lost(model: Model, key: str) -> bool:
