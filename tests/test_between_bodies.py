@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -193,6 +194,123 @@ def test_a_cable_never_pushes():
     np.testing.assert_array_equal(by_qd[:, 0, 0], np.where(tension[:, 0] < 0.0, 0.0, -3.0))
     energy = model.elastic_energy(q, [cable])
     np.testing.assert_allclose(energy, 5.0 * np.maximum(q[:, 0] - 1.0, 0.0) ** 2, rtol=1e-15)
+
+
+class Placed:
+    """A body at 50 digits: rotation, position and velocities, in world axes. `moved` displaces it."""
+
+    def __init__(self, R, p, v, w):
+        self.R, self.p, self.v, self.w = R, p, v, w
+
+    def moved(self, direction, s):
+        """Displace the body by s along one of its six velocities, [linear, angular], to first order."""
+        step = mp.matrix([s * x for x in direction])
+        turn = mp.matrix([[0, -step[5], step[4]], [step[5], 0, -step[3]], [-step[4], step[3], 0]])
+        return Placed(self.R + turn * self.R, self.p + step[:3], self.v, self.w)
+
+
+def placed_bodies(model, q, qd):
+    """The bodies of a model of free joints at the origin; the velocities of a free joint are in body axes."""
+    found = []
+    for i in range(model.n_bodies):
+        (x, y, z, w), at = mp.matrix(q[7 * i + 3 : 7 * i + 7].tolist()), 6 * i
+        norm = x * x + y * y + z * z + w * w
+        R = mp.eye(3) + (2 / norm) * mp.matrix(
+            [[-y * y - z * z, x * y - z * w, x * z + y * w], [x * y + z * w, -x * x - z * z, y * z - x * w],
+             [x * z - y * w, y * z + x * w, -x * x - y * y]]
+        )  # fmt: skip
+        velocities = (R * mp.matrix(qd[first : first + 3].tolist()) for first in (at, at + 3))
+        found.append(Placed(R, mp.matrix(q[7 * i : 7 * i + 3].tolist()), *velocities))
+    return found
+
+
+def coordinates_of(force, a, b):
+    """The displacements x that a force resists: a length, or position and rotation vector of B in A."""
+    if isinstance(force, rb.SpringDamper):
+        d = b.p + b.R * mp.matrix(list(force.point_b)) - a.p - a.R * mp.matrix(list(force.point_a))
+        return mp.matrix([mp.norm(d)])
+    (R_A, p_A), (R_B, p_B) = (
+        (body.R * mp.matrix(pose.rotation.tolist()), body.p + body.R * mp.matrix(pose.translation.tolist()))
+        for body, pose in ((a, force.pose_a), (b, force.pose_b))
+    )
+    R = R_A.T * R_B  # of doubles, hence orthogonal to 1e-16 only
+    sine = mp.matrix([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2
+    angle = mp.atan2(mp.norm(sine), (R[0, 0] + R[1, 1] + R[2, 2] - 1) / 2)
+    return mp.matrix([*(R_A.T * (p_B - p_A)), *(sine * angle / mp.norm(sine))])
+
+
+def wrenches_by_virtual_work(force, a, b):
+    """The wrenches on both bodies, from the work of K (x - x0) + D dx/dt on virtual displacements, and the energy."""
+    x = coordinates_of(force, a, b)
+    rows = [[], []]
+    for side in range(2):
+        for direction in np.eye(6).tolist():
+
+            def along(s, side=side, direction=direction):
+                bodies = [a, b]
+                bodies[side] = bodies[side].moved(direction, s)
+                return coordinates_of(force, *bodies)
+
+            step = mp.mpf(10) ** -16  # errors of 1e-32 of the difference, and of 1e-34 by round-off
+            rows[side].append((along(step) - along(-step)) / (2 * step))
+    velocities = [[*body.v, *body.w] for body in (a, b)]
+    rate = sum((rows[i][j] * velocities[i][j] for i in range(2) for j in range(6)), 0 * x)
+    if isinstance(force, rb.SpringDamper):
+        elastic, viscous = (x - mp.matrix([force.rest_length])) * force.stiffness, rate * force.damping
+        energy = force.stiffness * (x[0] - force.rest_length) ** 2 / 2
+    else:
+        K, D = (mp.matrix(matrix.tolist()) for matrix in (force.stiffness, force.damping))
+        elastic, viscous = K * x, D * rate
+        energy = (x.T * K * x)[0] / 2
+    total = elastic + viscous
+    return [[float(-(total.T * row)[0]) for row in rows[side]] for side in range(2)], float(energy)
+
+
+@plain
+@pytest.mark.parametrize("kind", FORCE_KINDS)
+def test_wrenches_agree_with_virtual_work_at_50_digits(kind):
+    """Both bodies move and turn; the wrenches are about their origins, in world axes."""
+    model, rng = free_pair(), np.random.default_rng(21)
+    for seed in range(3):
+        q, qd = (x[0] for x in random_states(model, (1,), seed, arrays=2))
+        force = random_force(kind, "a", "b", rng)
+        with mp.workdps(50):
+            expected, energy = wrenches_by_virtual_work(force, *placed_bodies(model, q, qd))
+        found = model.wrenches_between_bodies(q, qd, [force])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+        np.testing.assert_allclose(model.elastic_energy(q, [force]), energy, rtol=1e-13)
+
+
+def moment_with_three_angles(R, spin, stiffness, damping):
+    """The moment on B of Drake's LinearBushingRollPitchYaw and Simbody's LinearBushing, from their documentation.
+
+    With space-fixed x-y-z angles y and dy/dt = N spin, it is -N^T (k y + d dy/dt), in the axes of A.
+    """
+    y = Rotation.from_matrix(R).as_euler("xyz")
+    (sp, cp), (sy, cy) = ((np.sin(x), np.cos(x)) for x in y[1:])
+    N = np.array([[cy / cp, sy / cp, 0.0], [-sy, cy, 0.0], [cy * sp / cp, sy * sp / cp, 1.0]])
+    return -N.T @ (stiffness * y + damping * (N @ spin))
+
+
+@plain
+def test_a_bushing_with_three_angles_is_the_same_about_one_axis_and_close_for_small_rotations():
+    """The angles differ from the rotation vector in the second order, so that the moments do, too."""
+    builder = rb.ModelBuilder()
+    builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    model, k, d = builder.build(), np.array([5.0, 7.0, 11.0]), np.array([0.5, 0.2, 0.3])
+    bushing = rb.Bushing(None, "ball", np.diag([1.0] * 3 + [*k]), np.diag([1.0] * 3 + [*d]))
+    for axis in np.eye(3):
+        turn = Rotation.from_rotvec(0.8 * axis)
+        wrench = model.wrenches_between_bodies(turn.as_quat(), -0.6 * axis, [bushing])[0]
+        expected = moment_with_three_angles(turn.as_matrix(), -0.6 * axis, k, d)
+        np.testing.assert_allclose(wrench[3:], expected, rtol=0, atol=1e-14 * 11)
+    direction, differences = np.array([0.6, -0.5, 0.7]), []
+    for size in (1e-2, 1e-3):
+        turn = Rotation.from_rotvec(size * direction)
+        spin = size * np.array([1.0, 2.0, -1.0])  # in the axes of A
+        wrench = model.wrenches_between_bodies(turn.as_quat(), turn.inv().apply(spin), [bushing])[0]
+        differences.append(np.abs(wrench[3:] - moment_with_three_angles(turn.as_matrix(), spin, k, d)).max())
+    assert 0.9e-2 < differences[1] / differences[0] < 1.1e-2
 
 
 def test_springs_agree_with_tendons_of_mujoco():

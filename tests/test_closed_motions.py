@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 
 import rbchain as rb
 
@@ -58,15 +59,44 @@ def test_bricards_mechanism_keeps_its_energy_and_symmetry(name):
         np.testing.assert_allclose(angles[:, i], angles[:, j], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("rtol", "error"), [(1e-6, 1e-2), (1e-9, 1e-5), (1e-12, 1e-8)])
-def test_two_four_bars_follow_the_closed_form_through_singular_positions(rtol, error):
-    """A fifth-order method: an error per unit step of 1e-12 grows to about 1e-9 over five turns."""
+def largest_errors(rate, times):
+    """The errors of the crank angles of A02 per unit of rtol, if the errors of all steps add up.
+
+    The upright cranks obey w' = c sin(angle). A step of length h has an error of at most rtol (1 + abs(y)) in the
+    solution of fourth order, and one that is smaller by about h w in the solution of fifth order, which continues. With
+    the sensitivities G(t, s) of the angle at t to angle and rate at s, the sum over the steps is the integral of
+
+        ((1 + abs(angle)) abs(G_angle) + (1 + abs(w)) abs(G_rate)) abs(w) ds.
+    """
+    c = 9.81 * (3 / 2 + 2) / (3 / 3 + 2)
+
+    def rates(_, y):
+        pull, curvature = c * np.sin(y[0]), c * np.cos(y[0])
+        return [y[1], pull, y[3], curvature * y[2], y[5], curvature * y[4]]
+
+    s = np.linspace(0.0, times[-1], 1001)
+    motion = scipy.integrate.solve_ivp(rates, s[[0, -1]], [0, rate, 1, 0, 0, 1], t_eval=s, rtol=1e-9, atol=1e-9)
+    angle, w = motion.y[:2]
+    transitions = motion.y[[2, 4, 3, 5]].T.reshape(-1, 2, 2)  # from the start
+    found = []
+    for t in times:
+        until = np.searchsorted(s, t, side="right")
+        G = np.abs(transitions[until - 1, 0] @ np.linalg.inv(transitions[:until]))
+        errors = ((1 + np.abs(angle[:until])) * G[:, 0] + (1 + np.abs(w[:until])) * G[:, 1]) * np.abs(w[:until])
+        found.append(scipy.integrate.trapezoid(errors, s[:until]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-9, 1e-12])
+def test_two_four_bars_follow_the_closed_form_through_singular_positions(rtol):
+    """The largest errors are 2e4 rtol after 9 s if they all add up, of which half is allowed; 8e2 rtol are usual."""
     (model, _, q), reference = benchmark("A02_N2")
     times, angles = zip(*[(sample["t"], sample["q"]) for sample in reference["samples"]], strict=True)
     qd = np.array([[float(x) for x in reference["initial"]["v"]]])
     motion = as_batch(model).simulate(q[None], qd, times[-1], rtol=rtol, atol=rtol, save_at=times)
     assert_closed(model, motion)
-    np.testing.assert_allclose(motion.q[0], angles, rtol=0, atol=error)
+    allowed = rtol * np.minimum(largest_errors(qd[0, 0], times) / 2, 1e4)
+    assert (np.abs(motion.q[0] - angles).max(-1) <= allowed + 1e-13).all()
 
 
 def parallel_four_bars(count):
