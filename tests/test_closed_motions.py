@@ -115,6 +115,7 @@ def parallel_four_bars(count):
 
 
 def test_forty_four_bars_stay_parallel():
+    """The errors of all steps, as in `largest_errors`, add up to at most 7e-7 rad and 5e-5 J."""
     model, q, qd = parallel_four_bars(40)
     motion = as_batch(model).simulate(q, qd, 4.0, rtol=1e-9, atol=1e-9, save_at=41)
     assert_closed(model, motion)
@@ -122,7 +123,7 @@ def test_forty_four_bars_stay_parallel():
     np.testing.assert_allclose(cranks, np.broadcast_to(cranks[:, :1], cranks.shape), rtol=0, atol=1e-6)
     np.testing.assert_allclose(motion.q[0, :, 41:], -np.broadcast_to(cranks[:, :1], (41, 40)), rtol=0, atol=1e-6)
     energy = total_energy(model, motion)
-    assert np.abs(energy - energy[:, :1]).max() < 1e-4 * energy[0, 0]
+    assert np.abs(energy - energy[:, :1]).max() < 1e-7 * energy[0, 0]
 
 
 # --- identities -------------------------------------------------------------------------------------------------------

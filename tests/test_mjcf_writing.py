@@ -33,6 +33,10 @@ def loaded(file, exact=True):
         return rb.load(file)
 
 
+def random_pose(rng):
+    return rb.Pose(rng.normal(size=3), random_rotation(rng))
+
+
 def random_model(seed):
     """A tree with joints of all types that MJCF has, numbered depth first, with motors, springs, damping and frames."""
     rng, builder = np.random.default_rng(seed), rb.ModelBuilder(name="tree", gravity=(1, -2, -9))
@@ -52,9 +56,9 @@ def random_model(seed):
             passive=rb.PassiveForces(damping=dampings, **springs),
             limits=rb.JointLimits(**limits) if limits else None,
         )
-    look = rb.Visual("capsule", (0.1, 0.5), rb.Pose((0, 0, 0.2), random_rotation(rng)), colour=(1, 0.5, 0.25, 1))
-    place = rb.Pose(rng.normal(size=3), random_rotation(rng))
-    builder.add_body("tool", parent="body5", joint=rb.Fixed(), placement=place, visuals=[look])
+    sizes = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3}
+    looks = [rb.Visual(shape, rng.random(count), random_pose(rng), (1, 0.5, 0.25, 1)) for shape, count in sizes.items()]
+    builder.add_body("tool", parent="body5", joint=rb.Fixed(), placement=random_pose(rng), visuals=looks)
     return builder.build()
 
 
@@ -105,10 +109,12 @@ def test_a_tree_has_the_dynamics_of_its_mjcf_and_is_unchanged_after_loading(tmp_
     q, _ = model.random_state(1)
     for pose in (model.frame_poses(q, "tool"), again.frame_poses(q, "tool")):
         np.testing.assert_allclose(pose.translation, model.frame_poses(q, "tool").translation, rtol=0, atol=64 * EPS)
-    (look,), (found,) = model.visuals["tool"], again.visuals["body5"]
-    assert (found.shape, found.size, found.colour) == (look.shape, look.size, look.colour)
     frame = model.description.frames["tool"].pose
-    np.testing.assert_allclose(found.pose.translation, (frame @ look.pose).translation, rtol=0, atol=16 * EPS)
+    for found, look in zip(again.visuals["body5"], model.visuals["tool"], strict=True):
+        assert (found.shape, found.size) == (look.shape, look.size)
+        np.testing.assert_allclose(found.colour, look.colour, rtol=0, atol=1e-7)  # MuJoCo's are in float32
+        np.testing.assert_allclose(found.pose.translation, (frame @ look.pose).translation, rtol=0, atol=16 * EPS)
+        np.testing.assert_allclose(found.pose.rotation, (frame @ look.pose).rotation, rtol=0, atol=16 * EPS)
 
 
 @pytest.mark.parametrize("name", CHAINS)

@@ -35,6 +35,8 @@ from .xml_writing import number_text, unused_name
 TYPES = {"revolute": "hinge", "prismatic": "slide"}  # of degrees of freedom
 QUATERNION_TYPES = {"free": "free", "spherical": "ball"}
 WRITTEN_FIELDS = ("stiffness", "rest_position", "cubic_stiffness", "damping", "friction")  # of PassiveForces
+#: Factors of the sizes of visuals: MuJoCo has half lengths.
+HALVES = {"box": (0.5, 0.5, 0.5), "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}
 #: Relative excess of a principal moment over the sum of the others that is round-off.
 ROUND_OFF = 1e-12
 
@@ -293,17 +295,15 @@ def _pose_attributes(pose: Pose) -> dict[str, str]:
 
 
 def _add_geoms(element: Any, visuals: Sequence[Visual], frame: Pose) -> None:
-    """Write visuals in a frame of a body as geoms without mass and contact. MuJoCo has half lengths."""
+    """Write visuals in a frame of a body as geoms without mass and contact."""
     for visual in visuals:
         if visual.shape == "mesh":
             continue
-        size = np.array(visual.size)
-        halves = {"box": size / 2, "cylinder": size / (1, 2), "capsule": size / (1, 2)} if size.size > 1 else {}
         geom = etree.SubElement(
             element,
             "geom",
             type=visual.shape,
-            size=number_text(halves.get(visual.shape, size)),
+            size=number_text(np.multiply(visual.size, HALVES.get(visual.shape, 1.0))),
             contype="0",
             conaffinity="0",
             **_pose_attributes(frame @ visual.pose),
