@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from .chain import Model
     from .kernel_model import KernelModel
 
-#: Largest residual of an initial or a saved state, relative to the sum of the absolute values whose difference it is.
-#: Residuals of positions and rates of an initial state up to this one are removed without a message.
+#: Largest residual of an initial or a saved state, relative to the sum of the absolute values whose difference it is. For
+#: an initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Residuals of positions and
+#: rates of an initial state up to this one are removed without a message.
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
 
 
@@ -96,6 +97,11 @@ def closed_initial_states(
 
 def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
     """Say which constraint an initial state violates most."""
+    if model.is_turned_over(q):
+        return (
+            "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are turned "
+            "by half a turn; expected a closed configuration. Use model.assemble with another guess"
+        )
     residual, rate = np.abs(model.constraint_residual(q)), np.abs(model.constraint_jacobian(q) @ qd)
     names = model.constraint_names_of_rows
     if residual.max() > 0.1 * rate.max():

@@ -224,6 +224,51 @@ def test_drives_wrenches_and_events_act_on_closed_chains():
     assert np.abs(model.constraint_residual(stopped.end_q)).max() < CLOSED
 
 
+def triangle_and_pendulum():
+    """Two rods that hold each other, and a pendulum beside them with a gear that is also locked."""
+    builder, rod = rb.ModelBuilder(gravity=(0, -9.81, 0)), rb.Inertia.rod(1.0, mass=1.0, axis=(1, 0, 0))
+    for name, x in (("left", 0.0), ("right", 1.0), ("pendulum", 3.0), ("wheel", 5.0), ("gear", 7.0)):
+        builder.add_body(name, joint=rb.Revolute(), placement=rb.Pose((x, 0, 0)), inertia=rod)
+    builder.add_constraint(rb.BallConstraint("top", "left", "right", (1, 0, 0), (1, 0, 0)))
+    builder.add_constraint(rb.CouplerConstraint("once", "gear", "wheel", ratio=2.0))
+    builder.add_constraint(rb.CouplerConstraint("twice", "gear", "wheel", ratio=3.0))
+    return builder.build()
+
+
+@plain
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_parts_at_rest_may_have_velocities_and_angles_of_the_size_of_round_off(dtype, noise):
+    """Relative to themselves, they violate the constraints. Assembled states of locked parts are of this kind."""
+    model, eps = triangle_and_pendulum(), float(np.finfo(dtype).eps)
+    q = model.assemble([1.0, 2.1, 0.3, 0.1, 0.1])
+    qd = model.assemble_velocities(q, np.ones(5))
+    assert np.abs(qd[[0, 1, 3, 4]]).max() < 1e-14
+    q = (q + noise * eps * np.array([0, 0, 0, 1.0, -1.0])).astype(dtype)
+    qd = (qd + noise * eps * np.array([1.0, -1.0, 0, 1.0, 1.0])).astype(dtype)
+    motion = model.simulate(q, qd, 0.2, save_at=3)
+    assert motion.success, motion.message
+    still = [0, 1, 3, 4]
+    np.testing.assert_allclose(motion.q[:, still], np.broadcast_to(q[still], (3, 4)), rtol=0, atol=8 * eps)
+    alone = model.open_tree().simulate(q, qd, 0.2, save_at=3)
+    np.testing.assert_allclose(motion.q[:, 2], alone.q[:, 2], rtol=0, atol=1e-3 if dtype is np.float32 else 1e-7)
+    open_loop = q + np.array([1e-2, 0, 0, 0, 0], dtype)
+    with pytest.raises(rb.StateError, match="q0 does not satisfy the constraints: the residual of 'top'"):
+        model.simulate(open_loop, qd, 0.2)
+
+
+@plain
+def test_an_initial_state_with_opposite_frames_is_refused():
+    builder = rb.ModelBuilder()
+    builder.add_body("body", joint=rb.Spherical(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    builder.add_constraint(rb.WeldConstraint("weld", None, "body"))
+    model, q = builder.build(), np.array([1.0, 0, 0, 0])
+    assert not model.constraint_residual(q).any()
+    with pytest.raises(rb.StateError, match="the frames of a weld are turned by half a turn"):
+        model.simulate(q, np.zeros(3), 0.1)
+    assert model.simulate(q[None], np.zeros((1, 3)), 0.1).status.tolist() == [rb.Status.NOT_ASSEMBLED]
+
+
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 

@@ -384,6 +384,23 @@ def independent_rows(model, q):
 
 
 @plain
+@pytest.mark.parametrize("size", [1e-11, 1e6])
+def test_assembly_is_accurate_relative_to_the_size_of_the_mechanism(size):
+    """A coupler of 5 % of its length cannot reach the rocker, in a mechanism of any size."""
+    builder, inertia = rb.ModelBuilder(gravity=(0, 0, 0)), rb.Inertia(1.0, inertia=np.ones(3) * size**2)
+    for name, parent, x in (("crank", None, 0.0), ("coupler", "crank", 0.3), ("rocker", None, 1.0)):
+        place = rb.Pose((x * size, 0, 0))
+        builder.add_body(name, parent=parent, joint=rb.Revolute(), placement=place, inertia=inertia)
+    builder.add_constraint(rb.BallConstraint("tip", "coupler", "rocker", (0.9 * size, 0, 0), (0.6 * size, 0, 0)))
+    model, guess = builder.build(), [1.2, -0.5, 1.8]
+    expected = four_bar().model.assemble(guess, fixed=["crank"])
+    np.testing.assert_allclose(model.assemble(guess, fixed=["crank"]), expected, rtol=0, atol=1e-12)
+    short = model.vary(constraint_point_a=[[[0.045 * size, 0, 0]]])
+    with pytest.raises(rb.AssemblyError, match="of constraint 'tip'"):
+        short.assemble([guess])
+
+
+@plain
 def test_fixed_joints_keep_their_positions_and_velocities():
     chain = closed_chain("four-bar")
     q = chain.model.assemble(chain.guess + 0.1, fixed=["crank"])

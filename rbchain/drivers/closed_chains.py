@@ -8,7 +8,7 @@ from ..core.algorithms import aba, constrained_dynamics, constraint_minimum_norm
 from ..core.algorithms import constraint_jacobian as constraint_jacobian_kernels
 from ..core.simd.jit import driver, kernel
 from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.simd.lanes import constant_like
+from ..core.simd.lanes import constant_like, epsilon
 from ..core.tree.constraint_layout import (
     CON_MULTIPLIER,
     CON_RATE,
@@ -24,6 +24,10 @@ from ..core.tree.constraint_layout import (
 from ..core.tree.layout import TOPOLOGY_BODY, set_sample_parameters
 from .blocks import block_for, body_count, pack, pack_wrenches, unpack
 from .single_states import can_compute
+
+#: Epsilon to this power is added to the scales of the residuals of initial states, in m, rad, m/s and rad/s, because
+#: the velocities of a part at rest may be round-off.
+NEARLY_AT_REST = 0.4
 
 
 @kernel
@@ -197,7 +201,8 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
                 block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k
             )
             if stage == 0:
-                block.rows[nq + n, k] = constrained_dynamics.largest_error(constraints, True, k)
+                smallest = constant_like(block.q, epsilon(block.q) ** NEARLY_AT_REST)
+                block.rows[nq + n, k] = constrained_dynamics.largest_error(constraints, True, smallest, k)
             constrained_dynamics.project_state(
                 block.model, constraints, block.q, block.qd, block.work, one, stage == 1, k
             )

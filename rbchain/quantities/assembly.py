@@ -12,7 +12,7 @@ from ..errors import AssemblyError, StateError
 from .attributes import Attributes
 from .pseudo_inverses import damped_solution, product
 
-#: Positions whose residuals are below this value are closed, m or rad.
+#: Positions whose residuals are below this value are closed, in rad or relative to the size of the mechanism.
 CLOSED = 1e-11
 #: Rates below this value are round-off, relative to the sum of the absolute values of their terms.
 RATE_ROUND_OFF = 1e-10
@@ -38,7 +38,8 @@ class Assembly(Attributes):
         Returns
         -------
         (..., nq) array
-            Positions whose residuals are below 1e-11 (1e-4 in float32). The distance from the guess is a local minimum.
+            Positions whose residuals are below 1e-11 (1e-4 in float32), in rad or relative to the distances of bodies
+            and points from the origin of the world. The distance from the guess is a local minimum.
 
         Raises
         ------
@@ -77,9 +78,10 @@ class Assembly(Attributes):
         (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,), of_samples=self.batch_shape)
         guess = np.array(np.broadcast_to(given, (*batch, self.nq)), np.float64)
         q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
-        q = self._nearer(q, guess, free)
+        sizes = self._sizes_of_rows(q)
+        q = self._nearer(q, guess, free, sizes)
         with np.errstate(invalid="ignore"):
-            failed = ~(np.abs(self.constraint_residual(q)).max(-1) < CLOSED) | self.is_turned_over(q)
+            failed = ~self._is_closed(q, sizes) | self.is_turned_over(q)
         q = np.where(failed[..., None], np.nan, q).astype(dtype)
         if failed.any() and on_failure == "raise":
             raise AssemblyError(self._failure(guess, free, failed), q, failed)
@@ -178,7 +180,21 @@ class Assembly(Attributes):
             shorten = np.where(better, np.minimum(1.0, 4.0 * shorten), 0.25 * shorten)
         return q
 
-    def _nearer(self, q: np.ndarray, guess: np.ndarray, free: np.ndarray) -> np.ndarray:
+    def _sizes_of_rows(self, q: np.ndarray) -> np.ndarray:
+        """Return the size of the mechanism for rows in m, and 1 for rows in rad and those of couplers (..., m)."""
+        d = self.description
+        lengths = [np.linalg.norm(self.body_poses(q).translation, axis=-1).max(-1)]
+        lengths += [np.linalg.norm(points, axis=-1).max(-1) for points in (d.constraint_point_a, d.constraint_point_b)]
+        counts = {"ball": (3, 0), "hinge": (3, 2), "weld": (3, 3), "distance": (1, 0), "coupler": (0, 1)}
+        kinds = [counts[place.kind] for place in d.constraints]
+        is_length = np.concatenate([np.repeat([True, False], numbers) for numbers in kinds])
+        return np.where(is_length, np.maximum.reduce(np.broadcast_arrays(*lengths))[..., None], 1.0)
+
+    def _is_closed(self, q: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Whether the residuals of positions q are round-off (...)."""
+        return (np.abs(self.constraint_residual(q)) <= CLOSED * sizes).all(-1)
+
+    def _nearer(self, q: np.ndarray, guess: np.ndarray, free: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Move closed positions along the constraints until their distance from the guess is a minimum."""
         distance, scale = np.linalg.norm(self._displacements(guess, q), axis=-1), np.ones(q.shape[:-1])
         for _ in range(APPROACH_ITERATIONS):
@@ -190,8 +206,7 @@ class Assembly(Attributes):
                 break
             trial = self._closed_positions(self.integrate(q, scale[..., None] * step), free, RETURN_ITERATIONS)
             trial_distance = np.linalg.norm(self._displacements(guess, trial), axis=-1)
-            is_closed = np.abs(self.constraint_residual(trial)).max(-1) < CLOSED
-            better = is_moving & is_closed & (trial_distance < distance)
+            better = is_moving & self._is_closed(trial, sizes) & (trial_distance < distance)
             q = np.where(better[..., None], trial, q)
             distance = np.where(better, trial_distance, distance)
             scale = np.where(better | ~is_moving, scale, 0.25 * scale)
@@ -229,21 +244,21 @@ class Assembly(Attributes):
         """Describe why samples could not be assembled, by the first one."""
         first = tuple(np.argwhere(failed)[0])
         q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
-        residual = np.abs(self.constraint_residual(q)[first])
+        residual, sizes = np.abs(self.constraint_residual(q)[first]), self._sizes_of_rows(q)[first]
         if not np.isfinite(residual).all():
             return f"assemble: {named_samples(failed)}q_guess has numbers that are not finite; expected finite numbers"
         names = self.constraint_names_of_rows
-        worst = names[int(residual.argmax())]
+        worst = int((residual / sizes).argmax())
         held = "" if free.all() else " with these fixed joints"
-        if residual.max() < CLOSED:
+        if (residual <= CLOSED * sizes).all():
             return (
                 f"assemble: {named_samples(failed)}the axes of a hinge are opposite, or the frames of a weld are "
                 "turned by half a turn. Use a guess nearer to the closed configuration"
             )
         return (
             f"assemble: {named_samples(failed)}the constraints cannot be satisfied near the guess{held}; the largest "
-            f"residual that is left is {residual.max():.2e}, of constraint {worst!r}. Use another guess, or check the "
-            "lengths"
+            f"residual that is left is {residual[worst]:.2e}, of constraint {names[worst]!r}. Use another guess, or "
+            "check the lengths"
         )
 
 

@@ -100,7 +100,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     farthest, condition = nothing, flags[FLAG_CONDITION, k]
     for _ in range(MAX_PROJECTIONS):
         move_and_update_rows(model, constraints, q, qd, work, k)
-        error = largest_error(constraints, moves_velocities, k)
+        error = largest_error(constraints, moves_velocities, constant_like(q, epsilon(q)), k)
         flags[FLAG_ERROR, k] = select(is_moving, error, flags[FLAG_ERROR, k])
         # Two iterations that do not halve the error have reached round-off. One may not halve it, because the change of
         # the positions also changes the rates.
@@ -179,10 +179,13 @@ def store_targets_of_changes(constraints, work, k):
 
 
 @kernel
-def largest_error(constraints, includes_rates, k):
-    """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite."""
+def largest_error(constraints, includes_rates, smallest, k):
+    """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite.
+
+    `smallest` is added to all scales, in m, rad, m/s and rad/s: those of couplers at zero, and those of the rates of
+    parts at rest, are zero or round-off.
+    """
     rows = constraints.rows
-    smallest = constant_like(rows, epsilon(rows) * epsilon(rows))  # scales may be zero
     error = constant_like(rows, 0.0) * rows[0, CON_RESIDUAL, k]
     for row in range(rows.shape[0]):
         error = larger(error, abs(rows[row, CON_RESIDUAL, k]) / (rows[row, CON_SCALE, k] + smallest))
