@@ -168,10 +168,15 @@ class Model(
         ----------
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
-            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density` and the fields of `PassiveForces` and
-            `Immersion`. Each has the shape of the attribute of that name, or the batch axes in front of it. All fields
-            with batch axes must have the same batch shape. The other fields keep their values: a new mass does not
-            change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
+            `Immersion`, and the numbers of constraints: `constraint_point_a`, `constraint_point_b`,
+            `constraint_axes_a`, `constraint_axes_b`, `constraint_length`, `constraint_ratio` and `constraint_offset`.
+            The fields of constraints have an entry for each constraint; entries that a constraint does not use, such
+            as the length of a ball, are ignored.
+
+            Each field has the shape of the attribute of that name, or the batch axes in front of it. All fields with
+            batch axes must have the same batch shape. The other fields keep their values: a new mass does not change
+            the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
             `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
             lists (..., n), which also set `mass` and `cg`.

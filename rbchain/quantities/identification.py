@@ -64,7 +64,8 @@ class Identification(Attributes):
         """Compute the regressor Y of inverse dynamics: tau = Y @ inertial_parameters.
 
         The inertial forces of the rotors, armature qdd, are not included. If samples differ in their parameters,
-        tau = einsum("...ij,...j", Y, inertial_parameters).
+        tau = einsum("...ij,...j", Y, inertial_parameters). For a closed chain, tau includes the forces of the
+        constraints: tau + J^T lambda = Y @ inertial_parameters.
 
         Parameters
         ----------
@@ -166,7 +167,8 @@ class Identification(Attributes):
         """Find the smallest set of combinations of inertial parameters that inverse dynamics depends on.
 
         The method is a QR decomposition of the regressor at random states. If the column of a parameter is a linear
-        combination of the columns before it, the parameter is added to their combinations.
+        combination of the columns before it, the parameter is added to their combinations. Constraints are ignored: the
+        result is that of `open_tree()`.
 
         Parameters
         ----------

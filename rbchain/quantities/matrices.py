@@ -53,7 +53,8 @@ class Matrices(Attributes):
     def mass_matrix_inverse(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the inverse of the mass matrix, by the articulated-body algorithm.
 
-        For H^-1 times a vector, `solve_mass_matrix` is faster.
+        For H^-1 times a vector, `solve_mass_matrix` is faster. The matrix of a closed chain is that of the tree without
+        constraints.
 
         Parameters
         ----------
@@ -88,7 +89,8 @@ class Matrices(Attributes):
     def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute H^-1 tau: the accelerations of the mechanism at rest under joint forces, without gravity.
 
-        This is `forward_dynamics` without gravity, in O(nv) operations and without a matrix.
+        This is `forward_dynamics` without gravity, in O(nv) operations and without a matrix. Constraints are ignored:
+        for a closed chain, these are the accelerations of `open_tree()`.
 
         Parameters
         ----------
