@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .chain import Model
     from .kernel_model import KernelModel
 
-#: Largest residual of an initial or a saved state, relative to the sum of the absolute values whose difference it is. For
-#: an initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Residuals of positions and
-#: rates of an initial state up to this one are removed without a message.
+#: Largest residual of an initial or a saved state, relative to the sum of the absolute values whose difference it is.
+#: For an initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Residuals of positions
+#: and rates of an initial state up to this one are removed without a message.
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
 
 
