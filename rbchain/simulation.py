@@ -16,7 +16,7 @@ from .actions.events import Event
 from .actions.flatten import flatten_actions
 from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
-from .core.integration.rollout import FixedStepSettings, Outcome, Saved, Start
+from .core.integration.rollout import RECORDED_TALLIES, FixedStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from .drivers import threads
@@ -163,7 +163,10 @@ def simulate(
     q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
     rows = model.nq + model.nv + integrals
     outcome = Outcome(
-        np.zeros((samples, 4), np.int64), np.zeros(samples), np.empty((samples, rows), dtype), np.zeros(1, np.int64)
+        np.zeros((samples, RECORDED_TALLIES), np.int64),
+        np.zeros(samples),
+        np.empty((samples, rows), dtype),
+        np.zeros(1, np.int64),
     )
     not_assembled = np.zeros(samples, bool)
     if kernel_model.constraint_tables is not None:
@@ -189,7 +192,7 @@ def simulate(
         outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
     asked_states = [x[:, asked] for x in (q, qd, more)]
     q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
-    status, steps, rejections, evaluations = (outcome.tally[:, column].reshape(batch) for column in range(4))
+    status, steps, rejections, evaluations, is_stiff = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, rows)
     motion = Trajectory(
         t=times[asked],
@@ -205,6 +208,7 @@ def simulate(
         end_time=outcome.end_times.reshape(batch),
         end_q=end_states[..., : model.nq],
         end_qd=end_states[..., model.nq : model.nq + model.nv],
+        is_stiff=is_stiff == 1,
         exceptions=exceptions_of(model, actions, calls, batch),
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
     )

@@ -53,6 +53,9 @@ class Trajectory(SuggestsAttributes):
     exceptions : dict
         For each sample whose user function raised an exception: the function, the exception and the time, as text. The
         key is the index of the sample in the batch, a tuple. Contains at most the first thousand such samples.
+    is_stiff : (...) array of bool
+        Samples whose step size was limited by stability and not by the tolerances, as "rk45" detects it. The method
+        "rosenbrock" takes fewer steps for these.
     """
 
     t: np.ndarray
@@ -69,10 +72,13 @@ class Trajectory(SuggestsAttributes):
     end_q: np.ndarray = None  # type: ignore[assignment]
     end_qd: np.ndarray = None  # type: ignore[assignment]
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
+    is_stiff: np.ndarray = None  # type: ignore[assignment]
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        """Fill the end states with NaN if they are not given."""
+        """Fill the end states with NaN if they are not given; by default, no sample is stiff."""
+        if self.is_stiff is None:
+            object.__setattr__(self, "is_stiff", np.zeros(self.status.shape, bool))
         shape = self.status.shape
         for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
             if getattr(self, name) is None:
@@ -188,6 +194,7 @@ class Trajectory(SuggestsAttributes):
             self.end_q[i],
             self.end_qd[i],
             exceptions,
+            self.is_stiff[i],
             compute,
         )
 
@@ -333,7 +340,10 @@ class Trajectory(SuggestsAttributes):
 
     @property
     def message(self) -> str:
-        """One line for each status that occurred: its number of samples, its meaning, and the first failed sample."""
+        """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
+
+        A last line says how many samples were stiff.
+        """
         lines = []
         for status in Status:
             samples = np.flatnonzero(self.status.reshape(-1) == status)
@@ -341,6 +351,12 @@ class Trajectory(SuggestsAttributes):
                 first = int(samples[0])
                 details = "" if status.success else self._where_it_failed(first, status)
                 lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{details}")
+        stiff = np.count_nonzero(self.is_stiff)
+        if stiff:
+            lines.append(
+                f"{stiff} of {self.status.size}: The system is stiff: stability, and not the tolerances, limits the "
+                'step size. Use method="rosenbrock".'
+            )
         return "\n".join(lines)
 
     def _where_it_failed(self, sample: int, status: Status) -> str:

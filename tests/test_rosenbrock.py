@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration import tableaus
-from rbchain.core.integration.action_hooks import evaluate
+from rbchain.core.integration.action_hooks import evaluate, has_exact_derivatives, set_sample_forces
+from rbchain.core.integration.linearised_rate import difference_accelerations, differentiate_exactly
 from rbchain.core.integration.rollout import CONTROL_H
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
 from rbchain.core.simd.lane_memory import all_lanes
@@ -157,10 +159,7 @@ def test_a_stiff_drive_follows_a_slow_signal_in_few_steps():
 @plain
 def test_a_stiff_transient_decays():
     """A damper of 1e6 / s stops a pendulum at once; it then falls slowly."""
-    builder = rb.ModelBuilder(gravity=(0, -10, 0))
-    passive = rb.PassiveForces(damping=1e6)
-    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, (1.0, 0, 0)), passive=passive)
-    motion = builder.build().simulate([0.0], [1.0], 1.0, method="rosenbrock", rtol=1e-6, atol=1e-9)
+    motion = pendulum(damping=1e6).simulate([0.0], [1.0], 1.0, method="rosenbrock", rtol=1e-6, atol=1e-9)
     assert motion.success and motion.steps < 100
     np.testing.assert_allclose(motion.qd[-1], [-10.0 / 1e6], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(motion.q[-1], [1e-6 - 10.0 / 1e6], rtol=0, atol=1e-8)
@@ -193,6 +192,37 @@ def driven_tree():
 
 
 @plain
+def test_exact_derivatives_agree_with_differences():
+    """K, D and C of the joint forces are - M dqdd/dq, - M dqdd/dqd and M dqdd/dz."""
+    model, actions = driven_tree()
+    drives = [rb.PID("tip", 0.3, kp=50.0, kd=5.0, ki=20.0), rb.PrescribedForce("slide", 2.0)]
+    moment = rb.Wrench("wrist", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
+    bushing = rb.Bushing("ball", "wrist", stiffness=np.diag([1.0, 2, 3, 4, 5, 6]), damping=np.eye(6))
+    forces = [*actions["forces"], moment, bushing]
+    dtype = np.dtype(np.float64)
+    given, _ = flatten_actions(model, (1,), 1.0, dtype, drives, forces, [], False, False)
+    topology, parameters, _ = model.kernel_model.arrays(dtype)
+    q, qd = random_states(model, (1,), seed=5, arrays=2)
+    y = np.hstack([q, qd, [[0.2]]])
+    shape = y.shape[1], tableaus.RODAS5P.c.size
+    memory = rosenbrock_memory(topology, None, *shape, given, 1, dtype)
+    block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q, given, shape)
+    k, linear = all_lanes(q), stepper.linear
+    set_sample_forces(block, np.zeros_like(qd), 0.0, 0, 0)
+    stepper.y[:, 0] = y[0]
+    found = []
+    for differentiate in (differentiate_exactly, difference_accelerations):
+        evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
+        differentiate(block, linear, stepper.y, stepper.rates[0], 0.0, 1e-3, k)
+        found.append((linear.derivatives[..., 0].copy(), linear.by_integral[..., 0].copy()))
+    assert has_exact_derivatives(block)
+    (K, D, M), C = found[0]
+    (minus_A, minus_B, _), by_integral = found[1]
+    for exact, difference in ((K, minus_A), (D, minus_B), (C, by_integral)):
+        np.testing.assert_allclose(np.linalg.solve(M, exact), difference, rtol=0, atol=1e-8 * np.abs(difference).max())
+
+
+@plain
 def test_a_driven_tree_follows_rk45_and_its_tolerance():
     model, actions = driven_tree()
     q, qd = random_states(model, (), seed=3, arrays=2)
@@ -214,11 +244,32 @@ def test_a_driven_tree_follows_rk45_and_its_tolerance():
     np.testing.assert_allclose(single.q, reference.q, rtol=0, atol=1e-3)
 
 
+def pendulum(**passive):
+    builder = rb.ModelBuilder(gravity=(0, -10, 0))
+    inertia = rb.Inertia(1.0, (1.0, 0, 0))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=inertia, passive=rb.PassiveForces(**passive))
+    return builder.build()
+
+
+@plain
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6])
+def test_rk45_says_that_a_system_is_stiff(rtol):
+    """A damper of 1e4 / s limits the steps to 3.3e-4 s; other pendulums are not stiff."""
+    settings = {"rtol": rtol, "atol": rtol, "save_at": 3}
+    stiff = pendulum(damping=1e4).simulate([0.0], [0.0], 0.1, **settings)
+    assert stiff.success and stiff.is_stiff
+    assert stiff.message.endswith(
+        "\n1 of 1: The system is stiff: stability, and not the tolerances, limits the step size. "
+        'Use method="rosenbrock".'
+    )
+    free = pendulum(stiffness=100.0).simulate([[0.0], [np.pi / 2]], np.full((2, 1), 1e-3), 20.0, **settings)
+    assert (free.steps > 130).all() and not free.is_stiff.any()
+    assert "stiff" not in free.message
+
+
 @plain
 def test_samples_end_with_the_same_statuses_as_with_rk45():
-    builder = rb.ModelBuilder(gravity=(0, -10, 0))
-    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, (1.0, 0, 0)))
-    model = builder.build()
+    model = pendulum()
     stop = model.simulate([0.0], [0.0], 2.0, method="rosenbrock", events=[rb.Event("bob", value=-1.0)])
     reference = model.simulate([0.0], [0.0], 2.0, events=[rb.Event("bob", value=-1.0)])
     assert stop.status == rb.Status.STOPPED

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.algorithms.derivatives import DERIVATIVE_ROWS
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
@@ -69,7 +70,7 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
 def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype):
     """Allocate the memory for one call of `rosenbrock_steps`: that of the other drivers, and of a LinearisedRate."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
-    rows = n * (3 * n + integrals) + 4 * state_size + 2 * n + state_size
+    rows = n * (6 * n + integrals + DERIVATIVE_ROWS + 2) + 5 * state_size
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
         np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
@@ -229,23 +230,24 @@ def linearised_rate_in(numbers, pivots, nq, size):
     n, width = pivots.shape
     integrals, start = size - nq - n, aligned_start(numbers)
     square = n * n * width
-    by_integral = start + 3 * square
+    by_integral = start + 6 * square
     by_time = by_integral + n * integrals * width
     direction = by_time + size * width
     displacement = direction + 2 * n * width
     state = displacement + nq * width
     return LinearisedRate(
-        window(numbers, start, (n, n, width)),
-        window(numbers, start + square, (n, n, width)),
+        window(numbers, start, (3, n, n, width)),
         window(numbers, by_integral, (n, integrals, width)),
         window(numbers, by_time, (size, width)),
-        window(numbers, start + 2 * square, (n, n, width)),
+        window(numbers, start + 3 * square, (n, n, width)),
         pivots,
         window(numbers, direction, (n, width)),
         window(numbers, direction + n * width, (n, width)),
         window(numbers, displacement, (nq, width)),
         window(numbers, state, (size, width)),
         window(numbers, state + size * width, (2, size, width)),
+        window(numbers, start + 4 * square, (2, n, n, width)),
+        window(numbers, state + 3 * size * width, (n, DERIVATIVE_ROWS, width)),
     )
 
 

@@ -5,7 +5,8 @@ Each function here has two forms: one for constant joint forces only, and one fo
 contains no code for them.
 """
 
-from ..forces.signals import set_sample_signals
+from ..forces.passive import passive_force
+from ..forces.signals import evaluate_signals, set_sample_signals
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like
 from ..tree.kinematics import position_rates
@@ -20,15 +21,18 @@ from ..tree.layout import (
     ROW_DINV,
     SETTING_COMPENSATES,
     SETTING_COMPUTES,
+    SETTING_FUNCTION,
+    SETTING_HYBRID,
     replace_parameters,
     sample_entry,
 )
-from .constraint_hooks import forward_dynamics_of_block
+from .constraint_hooks import forward_dynamics_of_block, has_constraints
 from .drives import (
     DRIVE_INTEGRAL,
     DRIVE_KIND,
     KIND_PRESCRIBED_POSITION,
     KIND_PRESCRIBED_VELOCITY,
+    actuator_force,
     rate_under_actions,
     store_stiffness_and_damping,
 )
@@ -72,6 +76,46 @@ def has_free_velocity(block, i):
 
 # Whether the velocity of dof i follows from the state. Else the evaluation replaces it by that of a signal.
 moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
+
+
+@kernel
+def has_known_derivatives(block):
+    """Whether no motion is prescribed, and no user function or model of a controller acts."""
+    settings = block.loads.actions.settings
+    for setting in (SETTING_FUNCTION, SETTING_COMPENSATES, SETTING_COMPUTES, SETTING_HYBRID):
+        if settings[setting] != 0:
+            return False
+    return True
+
+
+# Whether the derivatives of all forces are known, for open trees in air with and without actions.
+_has_derivatives_in_air = choose(_has_actions, has_known_derivatives, lambda block: True)
+has_exact_derivatives = choose(
+    lambda block: has_constraints(block) or is_given(block, "model", "water"),
+    lambda block: False,
+    lambda block: _has_derivatives_in_air(block),
+)
+
+
+@kernel
+def set_time_of_actions(block, t, k):
+    """Evaluate the signals at time t."""
+    block.loads.actions.time[0, k] = t
+    evaluate_signals(block.loads.actions, k)
+
+
+@kernel
+def passive_and_actuator_force(block, i, y, k):
+    """Compute the passive force and the actuator force of dof i in state y, at the time of the last evaluation."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    return passive_force(i, block.model, y[:nq], y[nq : nq + n], k) + actuator_force(i, block, y, k)
+
+
+# Set the time of the actions; and the joint force of dof i, which depends on its own state only.
+set_time = choose(_has_actions, set_time_of_actions, lambda block, t, k: None)
+force_of_joint = choose(
+    _has_actions, passive_and_actuator_force, lambda block, i, y, k: constant_like(y, 0.0) * y[0, k]
+)
 
 # The row of the state that integrates the control error of dof i, or -1.
 integral_row = choose(

@@ -59,6 +59,7 @@ from .status import (
     TOO_MANY_STEPS,
     USER_FUNCTION_FAILED,
 )
+from .stiffness import detect_stiffness
 from .tableaus import is_rosenbrock
 
 
@@ -227,9 +228,14 @@ compute_step = choose(
 
 # The number of evaluations of the dynamics in a step.
 evaluations_of_step = choose(
-    lambda stepper, tableau: is_rosenbrock(tableau),
+    lambda block, stepper, tableau: is_rosenbrock(tableau),
     evaluations_of_rosenbrock_step,
-    lambda stepper, tableau: tableau.c.shape[0] - 1,
+    lambda block, stepper, tableau: tableau.c.shape[0] - 1,
+)
+
+# Detect whether a sample is stiff for an explicit method.
+update_stiffness = choose(
+    lambda stepper, tableau, lane: is_rosenbrock(tableau), lambda stepper, tableau, lane: None, detect_stiffness
 )
 
 
@@ -254,7 +260,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     """
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h, end = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane], batch.times[batch.times.shape[0] - 1]
-    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(stepper, tableau)
+    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau)
     theta = NO_EVENT
     if error <= 1.0 and not has_failed_call(block, lane):
         theta = check_events(
@@ -271,6 +277,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     if error <= 1.0:
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
         tally[TALLY_STEPS, lane] += 1
+        update_stiffness(stepper, tableau, lane)
         t_new = end if end - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
         if theta < NO_EVENT:
             tally[TALLY_STATUS, lane] = STOPPED

@@ -1,4 +1,4 @@
-"""The derivatives of the rate of a state, by central differences, and the matrix of a linearly implicit step.
+"""The derivatives of the rate of a state, and the matrix of a linearly implicit step.
 
 The state y consists of the positions q, the velocities qd and the integrals z of control errors. With N(q) of
 `position_rates`, its rate is
@@ -9,28 +9,47 @@ A linearly implicit step of length h solves systems (a - J) (u, w, p) = (r, s, m
 is the Jacobian of the rate, and a = 1 / (gamma h). The first and the last row are solved for u and p. One equation for
 each dof remains,
 
-    (a - B - A X + C E / a^2) w = s + A T u_0 + C p_0,
+    (a M + D + K X + C E / a^2) w = M s - K T u_0 + C p_0,
     u_0 = H r,   H = (a - dq'/dq)^-1,   p_0 = (m - u_0) / a,   X = T H N,
 
-with A = dqdd/dq, B = dqdd/dqd and C = dqdd/dz. A is a derivative on the tangent space, in the directions of the
-velocities, and T of `tangents_of_rates` computes these directions from an increment of q. E selects the dof of each
-integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints.
+with K = - M dqdd/dq, D = - M dqdd/dqd and C = M dqdd/dz. K is a derivative on the tangent space, in the directions of
+the velocities, and T of `tangents_of_rates` computes these directions from an increment of q. E selects the dof of each
+integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints. For a quaternion, dq'/dq is a skew
+matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
 
-For a quaternion, dq'/dq is a skew matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
+For open trees whose forces have known derivatives, M is the mass matrix. With the joint forces of
+`inverse_dynamics` at the accelerations qdd of the state, and the sum F(q, qd) of all other joint forces,
+
+    K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
+
+The passive force and the drive of a dof depend on its own state only. Two evaluations of all of them therefore give
+their derivatives with respect to all q, and two more those with respect to all qd. In all other cases, M is the unit
+matrix, and K, D and C are central differences of the accelerations.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives
+from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
+from ..algorithms.derivatives_of_wrenches import derivatives_of_wrenches
 from ..algorithms.lu import factorize
-from ..simd.jit import kernel, routine
+from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like, epsilon
 from ..spatial.vectors import add3, cross, rotate, scale3
 from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
-from .action_hooks import evaluate, integral_row, is_autonomous, moves_freely
+from .action_hooks import (
+    evaluate,
+    force_of_joint,
+    has_exact_derivatives,
+    integral_row,
+    is_autonomous,
+    moves_freely,
+    set_time,
+)
 
 # A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
 # rad/s, m/s). Its error is then about epsilon^(2/3).
@@ -40,13 +59,14 @@ SMALLEST_SIZE = 0.1
 class LinearisedRate(NamedTuple):
     """Working memory of a linearly implicit step. All arrays end in lanes.
 
-    * `by_q`, `by_qd` (n, n) and `by_integral` (n, integrals) are A, B and C; `by_time` (rows,) is d rate / dt.
+    * `derivatives` (3, n, n) holds K, D and M, with the indices of `algorithms.derivatives`. M is not used if it is the
+      unit matrix. `by_integral` (n, integrals) is C, and `by_time` (rows,) is d rate / dt.
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
+    * `on_bodies` (2, n, n) and `dofs` (n, DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
     """
 
-    by_q: np.ndarray
-    by_qd: np.ndarray
+    derivatives: np.ndarray
     by_integral: np.ndarray
     by_time: np.ndarray
     factors: np.ndarray
@@ -56,6 +76,8 @@ class LinearisedRate(NamedTuple):
     displacement: np.ndarray
     state: np.ndarray
     rates: np.ndarray
+    on_bodies: np.ndarray
+    dofs: np.ndarray
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------
@@ -64,7 +86,18 @@ class LinearisedRate(NamedTuple):
 @routine
 def differentiate_rate(block, linear, y, rate, t, h, k):
     """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
+    differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
+    if has_exact_derivatives(block):
+        differentiate_exactly(block, linear, y, rate, t, h, k)
+    else:
+        difference_accelerations(block, linear, y, rate, t, h, k)
+
+
+@routine
+def difference_accelerations(block, linear, y, rate, t, h, k):
+    """Compute K, D and C by central differences, with M = 1."""
     nq, n = block.q.shape[0], block.qd.shape[0]
+    minus = constant_like(y, -1.0)
     for i in range(n):
         linear.direction[i, k] = y[nq + i, k] - y[nq + i, k]
     for i in range(n):
@@ -73,16 +106,15 @@ def differentiate_rate(block, linear, y, rate, t, h, k):
         linear.direction[i, k] = linear.direction[i, k] - constant_like(y, 1.0)
         step = increment(size_of_position(i, block, y, k) + abs(h * y[nq + i, k]))
         differentiate_along(block, linear, y, t, step, nq, linear.displacement, k)
-        store_column(linear.by_q, i, nq, linear.rates, step, k)
+        store_column(linear.derivatives[BY_Q], i, nq, linear.rates, minus * step, k)
         step = increment(abs(y[nq + i, k]) + abs(h * rate[nq + i, k]))
         differentiate_by_row(block, linear, y, t, step, nq + i, k)
-        store_column(linear.by_qd, i, nq, linear.rates, step, k)
+        store_column(linear.derivatives[BY_QD], i, nq, linear.rates, minus * step, k)
     for i in range(y.shape[0] - nq - n):
         row = nq + n + i
         step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
         differentiate_by_row(block, linear, y, t, step, row, k)
         store_column(linear.by_integral, i, nq, linear.rates, step, k)
-    differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
 
 
 @kernel
@@ -153,6 +185,119 @@ def differentiate_by_time(block, linear, y, t, step, k):
         linear.by_time[j, k] = (linear.rates[0, j, k] - linear.rates[1, j, k]) / (later - earlier)
 
 
+# --- exact derivatives ------------------------------------------------------------------------------------------------
+
+
+@routine
+def differentiate_exactly(block, linear, y, rate, t, h, k):
+    """Compute K, D, C and M from the derivatives of the joint forces."""
+    nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
+    q, qd = y[:nq], y[nq : nq + n]
+    zero = constant_like(y, 0.0) * t
+    for i in range(n):
+        linear.tangent[i, k] = loads.tau[i, k]
+        for j in range(n):
+            linear.derivatives[BY_Q, i, j, k] = zero
+            linear.derivatives[BY_QD, i, j, k] = zero
+            linear.derivatives[BY_INPUT, i, j, k] = zero
+        for j in range(linear.by_integral.shape[1]):
+            linear.by_integral[i, j, k] = zero
+    inverse_dynamics_derivatives(model, q, qd, rate[nq : nq + n], loads, linear.derivatives, linear.dofs, block.work, k)
+    for i in range(n):
+        loads.tau[i, k] = linear.tangent[i, k]
+    set_time(block, t, k)
+    subtract_derivatives_on_bodies(block, linear, q, qd, k)
+    subtract_derivatives_of_joints(block, linear, y, rate, t, h, k)
+
+
+# Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
+add_derivatives_between_bodies = choose(
+    lambda block, *_: is_given(block, "loads", "actions", "between_bodies"),
+    lambda block, q, qd, derivatives, k: derivatives_between_bodies(
+        block.model,
+        q,
+        qd,
+        block.loads.actions.shared.springs,
+        block.loads.actions.shared.bushings,
+        block.loads.actions.numbers,
+        derivatives,
+        block.work,
+        k,
+    ),
+    lambda block, q, qd, derivatives, k: None,
+)
+
+
+@kernel
+def subtract_forces_on_bodies(block, linear, q, qd, k):
+    """Subtract the derivatives of wrenches, springs and bushings from K and D."""
+    n, on_bodies = block.qd.shape[0], linear.on_bodies
+    for i in range(n):
+        for j in range(n):
+            on_bodies[BY_Q, i, j, k] = constant_like(q, 0.0) * qd[i, k]
+            on_bodies[BY_QD, i, j, k] = on_bodies[BY_Q, i, j, k]
+    if block.loads.actions.shared.wrenches.shape[1] > 0:
+        derivatives_of_wrenches(block.model, block.loads.actions, on_bodies, block.work, k)
+    add_derivatives_between_bodies(block, q, qd, on_bodies, k)
+    for i in range(n):
+        for j in range(n):
+            linear.derivatives[BY_Q, i, j, k] = linear.derivatives[BY_Q, i, j, k] - on_bodies[BY_Q, i, j, k]
+            linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - on_bodies[BY_QD, i, j, k]
+
+
+# Subtract the derivatives of the forces on bodies from K and D.
+subtract_derivatives_on_bodies = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    subtract_forces_on_bodies,
+    lambda block, linear, q, qd, k: None,
+)
+
+
+@kernel
+def subtract_forces_of_joints(block, linear, y, rate, t, h, k):
+    """Subtract the derivatives of passive forces and drives from K and D, and store them in C."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    for by in range(3):
+        for side in range(2):
+            for j in range(y.shape[0]):
+                linear.state[j, k] = y[j, k]
+            for i in range(n):
+                row = row_of_joint_state(by, i, block)
+                if row >= 0:
+                    step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
+                    linear.state[row, k] = y[row, k] + (step if side == 0 else -step)
+            for i in range(n):
+                linear.rates[side, i, k] = force_of_joint(block, i, linear.state, k)
+        for i in range(n):
+            row = row_of_joint_state(by, i, block)
+            if row >= 0:
+                step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
+                slope = (linear.rates[0, i, k] - linear.rates[1, i, k]) * (constant_like(step, 0.5) / step)
+                if by == BY_INPUT:
+                    linear.by_integral[i, row - nq - n, k] = slope
+                else:
+                    linear.derivatives[by, i, i, k] = linear.derivatives[by, i, i, k] - slope
+
+
+# Subtract the derivatives of passive forces and drives from K and D, and store those by integrals in C.
+subtract_derivatives_of_joints = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    subtract_forces_of_joints,
+    lambda block, linear, y, rate, t, h, k: None,
+)
+
+
+@kernel
+def row_of_joint_state(by, i, block):
+    """Return the row of the state with the position, velocity or integral of dof i, or -1 if it has none.
+
+    Passive forces and drives do not depend on the positions of spherical and free joints.
+    """
+    if by == BY_Q:
+        return block.model.coordinate[i] if block.model.posing[i] == POSING_OWN else -1
+    return block.q.shape[0] + i if by == BY_QD else integral_row(block, i)
+
+
 # --- the matrix of a step ---------------------------------------------------------------------------------------------
 
 
@@ -161,10 +306,14 @@ def factorize_step(block, linear, y, a, k):
     """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
     nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
     one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
+    is_exact = has_exact_derivatives(block)
     for i in range(n):
         for j in range(n):
-            linear.factors[i, j, k] = -linear.by_qd[i, j, k]
-        linear.factors[i, i, k] = linear.factors[i, i, k] + a
+            linear.factors[i, j, k] = linear.derivatives[BY_QD, i, j, k]
+            if is_exact:
+                linear.factors[i, j, k] = linear.factors[i, j, k] + a * linear.derivatives[BY_INPUT, i, j, k]
+        if not is_exact:
+            linear.factors[i, i, k] = linear.factors[i, i, k] + a
         linear.direction[i, k] = zero * a
     for j in range(n):
         if not moves_freely(block, j):
@@ -190,9 +339,9 @@ def factorize_step(block, linear, y, a, k):
 
 @kernel
 def add_column(linear, j, i, x, k):
-    """Subtract x times column i of A from column j of the matrix."""
+    """Add x times column i of K to column j of the matrix."""
     for row in range(linear.factors.shape[0]):
-        linear.factors[row, j, k] = linear.factors[row, j, k] - linear.by_q[row, i, k] * x
+        linear.factors[row, j, k] = linear.factors[row, j, k] + linear.derivatives[BY_Q, row, i, k] * x
 
 
 @kernel

@@ -39,10 +39,12 @@ CONTROL_ROWS = 8
 # Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
 CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
 CLOCK_ROWS = 3
-# Rows of `Stepper.tally`; the first four are also the columns of `Outcome.tally`.
-TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS = 0, 1, 2, 3
-TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 4, 5, 6
-TALLY_ROWS = 7
+# Rows of `Stepper.tally`; the first RECORDED_TALLIES are also the columns of `Outcome.tally`.
+TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS, TALLY_IS_STIFF = 0, 1, 2, 3, 4
+RECORDED_TALLIES = 5
+TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 5, 6, 7
+TALLY_STIFF_STEPS, TALLY_SMOOTH_STEPS = 8, 9  # see `stiffness`
+TALLY_ROWS = 10
 
 
 ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
@@ -83,7 +85,8 @@ class Saved(NamedTuple):
 class Outcome(NamedTuple):
     """The status and the last valid state of each sample, and the flag with which the caller stops all lanes.
 
-    `tally` (samples, 4) holds the status and the counts of steps, rejections and evaluations. `end_times` (samples,)
+    `tally` (samples, RECORDED_TALLIES) holds the status, the counts of steps, rejections and evaluations, and 1 if the
+    sample was stiff for an explicit method. `end_times` (samples,)
     and `end_states` (samples, rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number
     other than zero to stop.
     """
@@ -239,7 +242,7 @@ def record_sample(block, stepper, batch, lane):
     """Record the status and the counts of a lane's sample, and set its states at later saved times to NaN."""
     nq, nv, m, sample = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
     integrals, saved = stepper.y.shape[0] - nq - nv, stepper.tally[TALLY_SAVED, lane]
-    for row in range(4):
+    for row in range(RECORDED_TALLIES):
         batch.outcome.tally[sample, row] = stepper.tally[row, lane]
     for j in range((sample * m + saved) * nq, (sample + 1) * m * nq):
         batch.saved.q[j] = constant_like(batch.saved.q, np.nan)
@@ -266,6 +269,9 @@ def start_sample(block, stepper, batch, sample, lane):
     stepper.tally[TALLY_STEPS, lane] = 0
     stepper.tally[TALLY_REJECTIONS, lane] = 0
     stepper.tally[TALLY_EVALUATIONS, lane] = 0
+    stepper.tally[TALLY_IS_STIFF, lane] = 0
+    stepper.tally[TALLY_STIFF_STEPS, lane] = 0
+    stepper.tally[TALLY_SMOOTH_STEPS, lane] = 0
     stepper.tally[TALLY_SAMPLE, lane] = sample
     stepper.tally[TALLY_SAVED, lane] = 1
     stepper.tally[TALLY_AFTER_REJECTION, lane] = 0

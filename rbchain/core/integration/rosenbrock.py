@@ -1,16 +1,17 @@
 """Rosenbrock methods: linearly implicit steps for stiff systems. `linearised_rate` describes the linear systems.
 
-The stages need the exact Jacobian. Central differences are accurate enough: their relative error is about
-epsilon^(2/3), 4e-11 in float64, and adds the same fraction of the terms of second order to the error of a step.
+The stages need the exact Jacobian. Where central differences replace derivatives, their relative error is about
+epsilon^(2/3), 4e-11 in float64. It adds the same fraction of the terms of second order to the error of a step.
 
 Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.7.
 """
 
+from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
 from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
-from .action_hooks import evaluate, integral_row, moves_freely
+from .action_hooks import evaluate, has_exact_derivatives, integral_row, moves_freely
 from .linearised_rate import differentiate_rate, divide_positions, factorize_step
 from .rollout import CONTROL_H, CONTROL_TIME
 from .runge_kutta import combine
@@ -56,11 +57,18 @@ def solve_stage(block, linear, y, right, a, k):
     u, w = right[:nq], right[nq : nq + n]
     divide_positions(block, linear, y, u, a, k)
     tangents_of_rates(model, y[:nq], u, linear.tangent, k)
+    is_exact = has_exact_derivatives(block)
     for i in range(n):
         total = w[i, k]
+        if is_exact:
+            total = total - total
+            for j in range(n):
+                total = total + linear.derivatives[BY_INPUT, i, j, k] * w[j, k]
         for j in range(n):
-            total = total + linear.by_q[i, j, k] * linear.tangent[j, k]
-        w[i, k] = total
+            total = total - linear.derivatives[BY_Q, i, j, k] * linear.tangent[j, k]
+        linear.direction[i, k] = total
+    for i in range(n):
+        w[i, k] = linear.direction[i, k]
     for j in range(n):
         row = integral_row(block, j)
         if row >= 0:
@@ -81,8 +89,7 @@ def solve_stage(block, linear, y, right, a, k):
 
 
 @kernel
-def evaluations_of_rosenbrock_step(stepper, tableau):
+def evaluations_of_rosenbrock_step(block, stepper, tableau):
     """Return the number of evaluations of the dynamics in a step, including those for the Jacobian."""
-    linear = stepper.linear
-    columns = linear.by_q.shape[1] + linear.by_qd.shape[1] + linear.by_integral.shape[1]
-    return tableau.c.shape[0] - 2 + 2 * columns
+    columns = 2 * stepper.linear.pivots.shape[0] + stepper.linear.by_integral.shape[1]
+    return tableau.c.shape[0] - 2 + (0 if has_exact_derivatives(block) else 2 * columns)

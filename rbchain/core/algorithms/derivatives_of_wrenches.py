@@ -1,0 +1,41 @@
+"""Derivatives of the joint forces of wrenches over time with respect to q.
+
+A wrench W acts on body b at a point. Its joint forces and their derivatives are those of `derivatives_between_bodies`
+with the world as body a. Along a displacement S of the body, a wrench in body axes turns with it, and one in world axes
+moves with its point:
+
+    dW = S x* W in body axes,   dW = (S_lin x force, 0) in world axes.
+"""
+
+from ..forces.wrenches import WRENCH_AXES, WRENCH_BODY_AXES, WRENCH_DOF, WRENCH_POINT, wrench_over_time
+from ..simd.jit import kernel
+from ..spatial.vectors import Force, add3, cross, cross_force, force_at_root, rotate
+from ..tree.kinematics import body_axes, origin_about_first_joint, place_about_first_joint
+from .derivatives_between_bodies import add_columns, motion_at
+
+
+@kernel
+def derivatives_of_wrenches(model, actions, derivatives, work, k):
+    """Add d tau / dq of all wrenches over time, at the time of the signals, to derivatives (2, n, n, lanes).
+
+    Reads R and LEVER; writes POSITION.
+    """
+    n, wrenches, numbers = model.parent.shape[0], actions.shared.wrenches, actions.numbers
+    for i in range(n):
+        place_about_first_joint(i, model, work, k)
+    for w in range(wrenches.shape[1]):
+        b, at = wrenches[WRENCH_DOF, w], wrenches[WRENCH_POINT, w]
+        point = (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
+        arm = rotate(body_axes(b, model, work, k), point)
+        tip = add3(origin_about_first_joint(b, model, work, k), arm)
+        W = force_at_root(wrench_over_time(w, b, model, actions, work, k), (-arm[0], -arm[1], -arm[2]))
+        zero = arm[0] - arm[0]
+        no_force = Force((zero, zero, zero), (zero, zero, zero))
+        i = b
+        while i != n:
+            S = motion_at(i, tip, model, work, k)
+            dW = Force(cross(S.lin, W.lin), no_force.lin)
+            if wrenches[WRENCH_AXES, w] == WRENCH_BODY_AXES:
+                dW = cross_force(S, W)
+            add_columns(i, True, (n, b), tip, S, W, dW, no_force, model, derivatives, work, k)
+            i = model.parent[i]
