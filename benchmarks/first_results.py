@@ -46,7 +46,9 @@ def commands(python, results):
 def seconds(sequence, cache, results):
     """Wall and CPU time of commands, one after the other."""
     shutil.rmtree(results, ignore_errors=True)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    # an installed package has the bytecode of its modules
+    unwanted = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     environment |= {"NUMBA_CACHE_DIR": str(cache), "RBCHAIN_QUIET": "1"}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     for command in sequence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,8 +124,15 @@ class Quantiles:
 
     def quantile(self, p: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the p-quantile of each column and its largest error, which is infinite outside of the bins."""
-        total = self.counts.sum(-1)
-        bins = (self.counts.cumsum(-1) < np.ceil(p * total)[:, None]).sum(-1)
+        return self.all_quantiles([p])[0]
+
+    def all_quantiles(self, levels: Sequence[float]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the quantiles of these levels, as `quantile` does."""
+        cumulative = self.counts.cumsum(-1)
+        return [self._in_bins((cumulative < np.ceil(p * cumulative[:, -1:])).sum(-1)) for p in levels]
+
+    def _in_bins(self, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number in the middle of a bin of each column, and its largest error."""
         bins = np.minimum(bins, self.bins - 1)
         scaled = (bins + 0.5) * self.width - HALF_RANGE
         quantiles = self._value(scaled)
@@ -225,7 +232,7 @@ class Statistics:
             if 0 in shape:
                 continue
             moments, quantiles = self.moments[name], self.quantiles[name]
-            levels = [quantiles.quantile(p) for p in self.QUANTILES]
+            levels = quantiles.all_quantiles(self.QUANTILES)
             summary[name] = {
                 "count": moments.count.reshape(shape),
                 "mean": np.where(moments.count > 0, moments.mean, np.nan).reshape(shape),
