@@ -15,6 +15,7 @@ import numpy as np
 from .arguments import FLOAT64, StateArguments, as_array, check_out, copied_to, precision_of
 from .core.simd.jit import direct_call
 from .core.simd.levels import LANE_WIDTHS
+from .core.tree.constraint_layout import MEMORY_SIZE
 from .drivers import closed_chains, dynamics, threads
 from .drivers.blocks import memory_size
 from .errors import StateError
@@ -184,8 +185,12 @@ class KernelModel(KernelArrays):
         return copied_to(out, result, [*states, *wrenches])
 
     def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
-        """Allocate working memory for a block of `width` lanes, with these many rows for the driver itself."""
-        constraints = len(self.description.constraints)
+        """Allocate working memory for a block of `width` lanes, with these many rows for the driver.
+
+        The rows that constraints need are added.
+        """
+        tables, constraints = self.constraint_tables, len(self.description.constraints)
+        rows += 0 if tables is None else int(tables.sizes[MEMORY_SIZE])
         return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
 
     @cached_property

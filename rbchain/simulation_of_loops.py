@@ -157,5 +157,6 @@ def _projected(model: KernelModel, q: np.ndarray, qd: np.ndarray, held: np.ndarr
         (model.nq + model.nv + 2,),
         ("q", "qd", "held"),
         (q, qd, held),
+        scratch=model.nv,
         given=(model.constraint_tables,),
     )

@@ -269,6 +269,29 @@ def test_a_locked_crank_keeps_the_loop_closed():
     assert_close(qdd, model.forward_dynamics(q, qd, tau + hold * np.eye(5)[1])[rest], 1e-10)
 
 
+@plain
+@pytest.mark.parametrize("count", [1, 20])
+def test_constraints_act_in_water_and_in_any_number(count):
+    """A floating body on redundant rods. In water, the memory of a driver has no room to spare."""
+    rng, builder = np.random.default_rng(20), rb.ModelBuilder(gravity=(0, 1, -9), fluid_density=1000.0 * (count == 1))
+    root = rng.normal(size=(6, 6))
+    water = rb.Immersion(5e-4, (0.1, 0, 0), added_mass=0.1 * root @ root.T)
+    builder.add_body("buoy", joint=rb.Free(), inertia=random_inertia(rng), immersion=water if count == 1 else None)
+    builder.add_body("arm", joint=rb.Revolute((0, 1, 0)), inertia=random_inertia(rng))
+    for i in range(count):
+        builder.add_constraint(rb.DistanceConstraint(f"rod{i}", "arm", "buoy", (0.5, 0, 0.1), (0.1, 0.2, 0), 0.8))
+    model = builder.build()
+    q = model.assemble([0.5, 0.3, 0.8, 0, 0, 0, 1, 0.2])
+    qd, tau = model.assemble_velocities(q, rng.normal(size=7)), rng.normal(size=7)
+    qdd, multipliers = dense_dynamics(model, q, qd, tau)
+    assert_close(model.forward_dynamics(q, qd, tau), qdd, 1e-9)
+    assert_close(model.constraint_forces(q, qd, tau), multipliers, 1e-9)
+    assert_close(model.force_balance_residual(q, qd, tau), 0.0, 1e-11, scale=np.abs(tau).max() + 10)
+    motion = model.simulate(q, qd, 0.05, rtol=1e-6, save_at=2)
+    assert motion.success
+    assert_close(model.constraint_residual(motion.q), 0.0, 1e-12, scale=1.0)
+
+
 # --- other programs ---------------------------------------------------------------------------------------------------
 
 
@@ -308,6 +331,43 @@ def test_pinocchio_computes_the_same_constrained_accelerations(kind):
     pin.initConstraintDynamics(other, data, constraints, datas)
     expected = pin.constraintDynamics(other, data, q, qd, tau, constraints, datas, settings)
     assert_close(model.forward_dynamics(q, qd, tau), expected, 1e-9)
+
+
+@plain
+@pytest.mark.parametrize("kind", ["3D", "6D"])
+def test_pinocchio_computes_the_same_accelerations_and_forces_of_a_loop_of_two_branches(kind):
+    """The ends of two branches, which both move, are joined; Pinocchio's forces are in the frame of the first one."""
+    pin = pytest.importorskip("pinocchio")
+    rng, builder, other = np.random.default_rng(19), rb.ModelBuilder(gravity=(0, 0, -9.81)), pin.Model()
+    for i, parent in enumerate([-1, 0, 1, 2, -1, 4, 5, 6]):
+        inertia, pose = random_inertia(rng), rb.Pose(rng.normal(size=3) * 0.3, random_rotation(rng))
+        above = None if parent < 0 else f"link{parent}"
+        builder.add_body(f"link{i}", parent=above, joint=rb.Revolute(), placement=pose, inertia=inertia)
+        joint = other.addJoint(parent + 1, pin.JointModelRZ(), pin.SE3(pose.rotation, pose.translation), f"link{i}")
+        own = pin.Inertia(inertia.mass, np.array(inertia.cg), np.array(inertia.inertia))
+        other.appendBodyToJoint(joint, own, pin.SE3.Identity())
+    q, qd_guess, tau = rng.normal(size=(3, 8))
+    data = other.createData()
+    pin.forwardKinematics(other, data, q)
+    place_a = pin.SE3(random_rotation(rng), rng.normal(size=3) * 0.2)
+    place_b = data.oMi[8].inverse() * data.oMi[4] * place_a
+    pose_a, pose_b = (rb.Pose(place.translation, place.rotation) for place in (place_a, place_b))
+    if kind == "3D":
+        loop = rb.BallConstraint("loop", "link3", "link7", pose_a.translation, pose_b.translation)
+    else:
+        loop = rb.WeldConstraint("loop", "link3", "link7", pose_a, pose_b)
+    builder.add_constraint(loop)
+    model = builder.build()
+    qd = model.assemble_velocities(q, qd_guess)
+    contact = pin.ContactType.CONTACT_3D if kind == "3D" else pin.ContactType.CONTACT_6D
+    joined = pin.RigidConstraintModel(contact, other, 4, place_a, 8, place_b, pin.LOCAL)
+    constraints, datas = [joined], [joined.createData()]
+    pin.initConstraintDynamics(other, data, constraints, datas)
+    settings = pin.ProximalSettings(1e-14, 1e-14, 50)
+    expected = pin.constraintDynamics(other, data, q, qd, tau, constraints, datas, settings)
+    assert_close(model.forward_dynamics(q, qd, tau), expected)
+    force = (data.oMi[4] * place_a).rotation @ datas[0].contact_force.linear  # on link3
+    assert_close(-model.constraint_forces(q, qd, tau)[:3], force)
 
 
 @plain

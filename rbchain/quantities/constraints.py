@@ -164,6 +164,7 @@ class Constraints(Attributes):
             ("q", "qd", "tau"),
             (q, qd, tau),
             wrenches,
+            scratch=6 * self.nv,
             given=(model.constraint_tables,),
         )
         return found[..., : 6 * n].reshape(*found.shape[:-1], n, 6), found[..., 6 * n :]

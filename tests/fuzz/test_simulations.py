@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import rbchain as rb
 
 from .cases import cases, ended
-from .motions import HAZARDS, check_a_hazard, check_ends, check_events, check_same, motions
-from .trees import built, trees
+from .motions import HAZARDS, check_a_hazard, check_ends, check_events, check_same, motion_under, motions
+from .trees import builder_of, built, closed, trees
 
 pytestmark = [
     pytest.mark.plain_python,
@@ -33,11 +33,42 @@ def models(draw):
 def test_every_sample_ends_with_a_status_and_does_not_change_others(model, batch, dtype, data):
     if batch and data.draw(st.booleans(), label="samples differ"):
         model = model.vary(mass=model.mass * np.random.default_rng(0).uniform(0.5, 2.0, (*batch, model.n_bodies)))
-    clean = motions(data.draw, model, batch, DURATION, steps=20, dtype=dtype)
+    clean = motions(data.draw, model, batch, DURATION, steps=20, dtype=dtype, springs=True)
     spoilt, found = check_a_hazard(data.draw, clean, batch)
     if not found.success:
         with pytest.raises(rb.SimulationError):
             spoilt._replace(settings=spoilt.settings | {"on_failure": "raise"}).simulate()
+
+
+CONSTRAINTS = ("ball", "hinge", "weld", "distance", "coupler")
+
+
+@st.composite
+def closed_chains(draw):
+    """Strategy for models of up to four bodies with constraints, and positions that satisfy these."""
+    tree = draw(trees(most=4, dry=True))
+    model, words = built(tree)
+    assume(not words)
+    q, _ = model.random_state(draw(st.integers(0, 99), label="state"))
+    kinds = draw(st.lists(st.sampled_from(CONSTRAINTS), min_size=1, max_size=2))
+    model = closed(builder_of(tree), q, kinds, tree.seed)
+    assume(model.constraint_names)
+    return model, q
+
+
+@pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.drivers")  # compiled code gives no warnings
+@cases(percent=1)
+@given(closed_chains(), st.sampled_from([(2,), (1, 3)]), st.sampled_from([np.float64, np.float32]), st.data())
+def test_every_sample_of_a_closed_chain_ends_with_a_status_and_does_not_change_others(chain, batch, dtype, data):
+    """Assembled states are simulated; where constraints depend on each other, accelerations satisfy them, too."""
+    model, q = chain
+    velocities = np.random.default_rng(0).normal(size=(*batch, model.nv))
+    state = np.broadcast_to(q, (*batch, model.nq)), model.assemble_velocities(q, velocities)
+    clean = motion_under(data.draw, model, state, [], DURATION, 20, dtype, springs=True)
+    _, found = check_a_hazard(data.draw, clean, batch)
+    moved = found.q[np.isfinite(found.q).all(-1)]
+    allowed = 1e-10 if dtype is np.float64 else 2e-3
+    assert (np.abs(model.constraint_residual(moved.astype(np.float64))) <= allowed * (1 + np.abs(moved).max())).all()
 
 
 NUMBERS = (
@@ -92,7 +123,7 @@ def with_a_number(draw, what, acting):
 @cases(percent=2, ends=("refused", "simulated"))
 @given(models(), st.sampled_from([(), (2,)]), st.sampled_from(("drives", "forces", "events")), st.data())
 def test_numbers_of_actions_are_refused_or_every_sample_ends_with_a_status(model, batch, what, data):
-    motion = motions(data.draw, model, batch, DURATION, steps=20)
+    motion = motions(data.draw, model, batch, DURATION, steps=20, springs=True)
     assume(motion.settings[what])
     try:
         changed = with_a_number(data.draw, what, motion.settings[what])

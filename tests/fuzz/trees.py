@@ -111,6 +111,34 @@ def model_and_words(builder):
     return model, [str(warning.message) for warning in caught]
 
 
+def closed(builder, q, kinds, seed):
+    """Add constraints of these kinds to a builder, which the positions q of its model satisfy; return the model."""
+    rng, model = np.random.default_rng(seed), builder.build()
+    joints = [name for name, count in zip(model.joint_names, model.description.dof_counts, strict=True) if count == 1]
+    for i, kind in enumerate(kinds):
+        b = rng.choice(model.body_names)
+        a = rng.choice([None, *(name for name in model.body_names if name != b)])
+        pose_a = rb.Pose(rng.normal(size=3), random_rotation(rng))
+        pose_b = model.frame_poses(q, b).inverse() @ (pose_a if a is None else model.frame_poses(q, a) @ pose_a)
+        pair, points = (f"{kind}{i}", a, b), (pose_a.translation, pose_b.translation)
+        if kind == "ball":
+            builder.add_constraint(rb.BallConstraint(*pair, *points))
+        elif kind == "hinge":
+            builder.add_constraint(rb.HingeConstraint(*pair, *points, pose_a.rotation[:, 0], pose_b.rotation[:, 0]))
+        elif kind == "weld":
+            builder.add_constraint(rb.WeldConstraint(*pair, pose_a, pose_b))
+        elif kind == "distance":
+            rod = pose_b @ rb.Pose(rng.normal(size=3))
+            length = np.linalg.norm(rod.translation - pose_b.translation)
+            builder.add_constraint(rb.DistanceConstraint(*pair, pose_a.translation, rod.translation, length))
+        elif len(joints) > 1:
+            joint, other = rng.choice(joints, 2, replace=False)
+            x, y = (q[model.position_index[model.joint_names.index(name)]] for name in (joint, other))
+            ratio = rng.normal()
+            builder.add_constraint(rb.CouplerConstraint(pair[0], joint, other, ratio, x - ratio * y))
+    return builder.build()
+
+
 # --- the same tree in other units -------------------------------------------------------------------------------------
 
 
