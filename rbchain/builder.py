@@ -280,13 +280,14 @@ class ModelBuilder(SuggestsAttributes):
         placement : Pose, optional
             Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
         prefix : str
-            Text in front of all names of bodies, joints, frames and constraints of the other model, such as "left/".
+            Text to put in front of all names of bodies, joints, frames and constraints of the other model, such as
+            "left/".
 
         Raises
         ------
         ModelError
-            If a name is already used, or the parent does not exist. If the samples of the other model differ, or it is
-            in another fluid. If the builder refuses an inertia, or a drive has a model of its own.
+            If a name is already used, the parent does not exist, the samples of the other model differ, it is in
+            another fluid, the builder refuses an inertia, or a drive has its own model.
 
         Examples
         --------
@@ -351,7 +352,7 @@ class ModelBuilder(SuggestsAttributes):
         Parameters
         ----------
         constraint : BallConstraint, HingeConstraint, WeldConstraint, DistanceConstraint or CouplerConstraint
-            Its bodies and joints may be added later.
+            You can add its bodies and joints later; `build` checks that they exist.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class Model(
     Editing,
     SuggestsAttributes,
 ):
-    """A serial chain or open tree of rigid bodies. Immutable; can be pickled.
+    """A serial chain, tree or closed chain of rigid bodies. Immutable; can be pickled.
 
     `ModelBuilder.build`, `rbchain.load` and `Model.serial_chain` return models. Bodies are numbered in the order in
     which they were added, parents first. A body on a fixed joint is merged into its parent body, and its name
@@ -109,6 +109,14 @@ class Model(
         Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any position and in every
         sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that use the
         inverse of the mass matrix refuse such a model. Kinematics and inverse dynamics work.
+    constraint_names : tuple
+        Names of the constraints; c is their number. An open tree has none.
+    constraint_point_a, constraint_point_b : (c, 3) arrays, m
+        Points of the constraints, in the frames of their moving bodies or of the world.
+    constraint_axes_a, constraint_axes_b : (c, 3, 3) arrays
+        Rotations from the axes of the constraints to the axes of these bodies. The z axis is the axis of a hinge.
+    constraint_length, constraint_ratio, constraint_offset : (c,) arrays, m; 1, m/rad or rad/m; rad or m
+        Length of a `DistanceConstraint`; ratio and offset of a `CouplerConstraint`. Other constraints do not use them.
     drives : tuple
         The drives in the model's file or from `ModelBuilder.add_drive`. Use them with
         `model.simulate(..., drives=model.drives)`.
@@ -169,10 +177,10 @@ class Model(
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
-            `Immersion`, and the numbers of constraints: `constraint_point_a`, `constraint_point_b`,
+            `Immersion`, and the parameters of constraints: `constraint_point_a`, `constraint_point_b`,
             `constraint_axes_a`, `constraint_axes_b`, `constraint_length`, `constraint_ratio` and `constraint_offset`.
-            The fields of constraints have an entry for each constraint; entries that a constraint does not use, such
-            as the length of a ball, are ignored.
+            The fields of constraints have one entry per constraint. Entries that a constraint does not use, such as
+            the length of a ball, are ignored.
 
             Each field has the shape of the attribute of that name, or the batch axes in front of it. All fields with
             batch axes must have the same batch shape. The other fields keep their values: a new mass does not change

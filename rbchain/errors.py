@@ -44,12 +44,12 @@ class SimulationError(RbchainError, RuntimeError):
 
 
 class AssemblyError(RbchainError, ValueError):
-    """Positions or velocities that satisfy the constraints were not found for at least one sample.
+    """No positions or velocities that satisfy the constraints were found for at least one sample.
 
     Attributes
     ----------
     q : array
-        Result of all samples; NaN for those that failed.
+        Positions or velocities of all samples; NaN for the samples that failed.
     failed : array of bool
         Which samples failed.
     """
@@ -107,7 +107,8 @@ _SENTENCES = {
     ),
     Status.STOPPED: "An event ended the simulation.",
     Status.TOO_STIFF: (
-        "The step is too long for springs, damping or friction. Reduce it, or use the method 'implicit' or 'rk45'."
+        "The step is too long for springs, damping or friction. Reduce it, or use the method 'rosenbrock' or "
+        "'implicit'."
     ),
     Status.INVALID_PARAMETERS: "The drawn parameters are invalid, so this sample was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",

@@ -66,14 +66,16 @@ def simulate(
     """Simulate the motion of a model from an initial state, in compiled code.
 
     The forces are gravity, the passive forces of the joints (`PassiveForces`), constant joint forces, drives, wrenches,
-    springs and bushings between bodies, and the forces of water on immersed bodies.
+    springs and bushings between bodies, and the forces of water on immersed bodies. Constraints are satisfied by
+    projection after each step.
 
     Parameters
     ----------
     model : Model
     q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
         Initial state of each sample. If both are float32, the simulation runs in float32. The quaternions of free and
-        spherical joints are integrated as four numbers and normalised after each step.
+        spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
+        must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
     method : "rk45", "rosenbrock", "rk4" or "implicit"
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
@@ -116,7 +118,8 @@ def simulate(
     Raises
     ------
     StateError
-        If a shape or a setting is invalid, or a user function cannot be compiled.
+        If a shape or a setting is invalid, a user function cannot be compiled, or a single initial state violates the
+        constraints. In a batch, samples that violate them get the status NOT_ASSEMBLED.
     ModelError
         If the model has `bodies_without_inertia` whose motion is not prescribed. If only some samples have such bodies,
         these samples get a status instead.

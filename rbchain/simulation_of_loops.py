@@ -1,4 +1,4 @@
-"""States of closed chains in a simulation: initial states are checked, and saved states projected."""
+"""Check the initial states of closed chains, and project saved states onto the constraints."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .chain import Model
     from .kernel_model import KernelModel
 
-#: Largest residual of an initial or a saved state, relative to the sum of the absolute values whose difference it is.
-#: For an initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Residuals of positions
-#: and rates of an initial state up to this one are removed without a message.
+#: Largest residual of an initial or a saved state, relative to the sum of the absolute values of its terms. For an
+#: initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Smaller residuals of the
+#: positions and velocities of an initial state are removed without a message.
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
 
 
@@ -31,7 +31,7 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
 
 
 def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
-    """Refuse drives that compute the forces of an open chain."""
+    """Refuse drives that compute the forces of an open tree."""
     if actions is None:
         return
     for setting, drive in (
@@ -40,7 +40,7 @@ def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
     ):
         if actions.settings[setting] == 1:
             raise StateError(
-                f"{drive} does not support closed chains, because it computes the forces of the open chain; expected "
+                f"{drive} does not support closed chains, because it computes the forces of an open tree; expected "
                 "other drives. Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
             )
 
@@ -48,7 +48,7 @@ def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
 def assembled_states(
     model: Model, q: np.ndarray, qd: np.ndarray, fixed: Sequence[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return states that satisfy the constraints, near q (..., nq) and qd (..., nv); NaN for samples without one."""
+    """Return states near q (..., nq) and qd (..., nv) that satisfy the constraints; NaN if none was found."""
     q = model.assemble(q, fixed, on_failure="nan")
     try:
         return q, model.assemble_velocities(q, qd, fixed)
@@ -59,7 +59,7 @@ def assembled_states(
 def closed_initial_states(
     model: Model, held: np.ndarray, states: list[np.ndarray]
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return initial states without the round-off of their residuals.
+    """Return initial states with residuals at the level of round-off.
 
     Parameters
     ----------
@@ -96,11 +96,11 @@ def closed_initial_states(
 
 
 def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
-    """Say which constraint an initial state violates most."""
+    """Return a message that names the constraint that an initial state violates most."""
     if model.is_turned_over(q):
         return (
-            "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are turned "
-            "by half a turn; expected a closed configuration. Use model.assemble with another guess"
+            "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are rotated "
+            "by 180 degrees; expected a closed configuration. Use model.assemble with another guess"
         )
     residual, rate = np.abs(model.constraint_residual(q)), np.abs(model.constraint_jacobian(q) @ qd)
     names = model.constraint_names_of_rows
@@ -120,10 +120,10 @@ def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
 def close_saved_states(
     model: Model, actions: Actions | None, saved: tuple[np.ndarray, np.ndarray], end_states: np.ndarray
 ) -> np.ndarray:
-    """Project saved states onto the constraints, in place: between steps, they are interpolated.
+    """Project saved states onto the constraints, in place, because states between steps are interpolated.
 
-    `saved` are q (samples, times, nq) and qd (samples, times, nv), `end_states` (samples, rows) the last states.
-    Returns which samples (samples,) have a state that could not be projected.
+    `saved` contains q (samples, times, nq) and qd (samples, times, nv); `end_states` (samples, rows) contains the last
+    states. Returns (samples,) bool: whether a state of the sample could not be projected.
     """
     nq, nv, held = model.nq, model.nv, held_dofs(actions, model.nv)
     q, qd = saved

@@ -82,7 +82,7 @@ def driver_and_settings(
             if tolerance is not None:
                 raise StateError(
                     f'{name} is {tolerance!r}, but method "{method}" has steps of fixed length and controls no error; '
-                    'expected None. Set step, or use method "rk45"'
+                    'expected None. Set step, or use method "rk45" or "rosenbrock"'
                 )
         step = finite_number("step", step, StateError, above=0.0)
         longest = (times[1:] - times[:-1]).max()

@@ -264,7 +264,7 @@ def test_an_initial_state_with_opposite_frames_is_refused():
     builder.add_constraint(rb.WeldConstraint("weld", None, "body"))
     model, q = builder.build(), np.array([1.0, 0, 0, 0])
     assert not model.constraint_residual(q).any()
-    with pytest.raises(rb.StateError, match="the frames of a weld are turned by half a turn"):
+    with pytest.raises(rb.StateError, match="the frames of a weld are rotated by 180 degrees"):
         model.simulate(q, np.zeros(3), 0.1)
     assert model.simulate(q[None], np.zeros((1, 3)), 0.1).status.tolist() == [rb.Status.NOT_ASSEMBLED]
 

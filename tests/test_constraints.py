@@ -713,7 +713,7 @@ def test_open_chains_have_no_constraints(name):
     model = rb.Model.serial_chain(2)
     with pytest.raises(rb.ModelError, match=rf"{name}: model .* has no constraints; expected a closed chain"):
         getattr(model, name)([0.1, 0.2])
-    with pytest.raises(rb.ModelError, match="has no constraints, so that all joint forces are determined"):
+    with pytest.raises(rb.ModelError, match="has no constraints, so accelerations determine all joint forces"):
         model.inverse_dynamics([0.1, 0.2], [0, 0], [0, 0], actuated=["link1"])
 
 

@@ -35,9 +35,14 @@ def constraint_fields(
     ----------
     constraints : list
     carriers : dict
-        For the name of each body, the moving body that carries it, and its pose there.
+        Of each body, by its name: the moving body that carries it, and its pose in the frame of that body.
     joints : dict
-        For the name of each joint that moves, the index of its body and its number of degrees of freedom.
+        Of each joint that moves, by its name: the index of its body and its number of degrees of freedom.
+
+    Returns
+    -------
+    dict
+        "constraints", and the fields in CONSTRAINT_FIELDS with one entry per constraint.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def constraint_fields(
 def _placed(
     constraint: Constraint, carriers: Mapping[str, Frame], joints: Mapping[str, tuple[int, int]]
 ) -> tuple[ConstraintPlace, Pose, Pose]:
-    """Return the bodies of a constraint, and its frames in those of the bodies."""
+    """Return the bodies of a constraint, and the poses of its frames in the frames of the bodies."""
     kind = KINDS[type(constraint)]
     if isinstance(constraint, CouplerConstraint):
         body_a, body_b = (_joint_body(constraint, joint, joints) for joint in (constraint.other, constraint.joint))
@@ -84,7 +89,7 @@ def _placed(
 
 
 def constraints_of(description: Description) -> list[Constraint]:
-    """Return the constraints of a description without batch axes. `constraint_fields` makes the same fields of them."""
+    """Return the constraints of a description without batch axes. This is the inverse of `constraint_fields`."""
     return [_constraint_of(description, c) for c in range(len(description.constraints))]
 
 
@@ -106,7 +111,7 @@ def _constraint_of(d: Description, c: int) -> Constraint:
 
 
 def attached_constraint(constraint: Constraint, prefix: str, parent: str | None, placement: Pose) -> Constraint:
-    """Return the constraint of a model that is added to another one: its world is fixed to `parent` at `placement`."""
+    """Return a constraint of a model whose world is fixed to body `parent` of another model, at `placement`."""
     changed: dict[str, Any] = {"name": prefix + constraint.name}
     if isinstance(constraint, CouplerConstraint):
         return replace(constraint, **changed, joint=prefix + constraint.joint, other=prefix + constraint.other)
@@ -126,9 +131,9 @@ def attached_constraint(constraint: Constraint, prefix: str, parent: str | None,
 
 
 def violation(constraint: Constraint, pose_a: Pose, pose_b: Pose) -> float:
-    """Return how much two bodies with these poses violate a constraint other than a coupler: its largest residual.
+    """Return the largest residual of a constraint between two bodies with these poses. The constraint is not a coupler.
 
-    It is infinite if the axes of a hinge are opposite, or the frames of a weld are turned by more than a right angle.
+    It is infinite if the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees.
     """
     own_a, own_b = _poses(constraint)  # type: ignore[arg-type]
     a, b = pose_a @ own_a, pose_b @ own_b
@@ -145,7 +150,7 @@ def violation(constraint: Constraint, pose_a: Pose, pose_b: Pose) -> float:
 
 
 def text_of(constraint: Constraint) -> str:
-    """Return what a constraint connects, such as "ball: left - right" or "coupler: arm = 0.5 motor + 0.1"."""
+    """Return the type and the bodies or joints, such as "ball: left - right" or "coupler: arm = 0.5 motor + 0.1"."""
     kind = KINDS[type(constraint)]
     if isinstance(constraint, CouplerConstraint):
         offset = f" {'+' if constraint.offset > 0.0 else '-'} {abs(constraint.offset):.4g}" if constraint.offset else ""
@@ -176,7 +181,7 @@ def lines_of_constraints(description: Description, rotation: np.ndarray, transla
 
 
 def _poses(constraint: BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint) -> tuple[Pose, Pose]:
-    """Return the frames of a constraint in those of its bodies; the z axis is that of a hinge."""
+    """Return the poses of the frames of a constraint in the frames of its bodies; z is the axis of a hinge."""
     if isinstance(constraint, WeldConstraint):
         return constraint.pose_a, constraint.pose_b
     if isinstance(constraint, HingeConstraint):

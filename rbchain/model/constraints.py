@@ -1,4 +1,4 @@
-"""Constraints between bodies, which close the loops of a mechanism, and couplers of joints."""
+"""Constraints between bodies, which close the loops of a mechanism, and between joints, such as gears."""
 
 from __future__ import annotations
 
@@ -25,22 +25,27 @@ class BallConstraint(SuggestsAttributes):
     body_a, body_b : str or None
         Names of the bodies, or of frames on fixed joints; None for the world.
     point_a, point_b : (3,) array, m
-        The points in the axes of their bodies, from the origins.
+        Each point in the axes of its body or frame, from its origin. World coordinates if the body is None.
+
+    Raises
+    ------
+    ModelError
+        If a name or a number is invalid, or both bodies are the same. `ModelBuilder.build` also raises it if a body
+        does not exist, or if the bodies are fixed to each other.
 
     Notes
     -----
-    The residual is point b minus point a, in world axes, m. The multipliers are the force on body b, N.
+    The residual is point b minus point a, in world axes, m. The multipliers are the force on body b, in world axes, N.
 
     Examples
     --------
-    A rod that hangs on a hinge is held at its other end too, so that its weight of 20 N is shared:
+    A hinge and a ball joint support the two ends of a rod:
 
     >>> import rbchain as rb
-    >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    >>> builder = rb.ModelBuilder()
     >>> builder.add_body("rod", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rb.Inertia.rod(1.0, mass=2.0))
     >>> builder.add_constraint(rb.BallConstraint("pin", None, "rod", (0, 0, 1), (0, 0, 1)))
-    >>> model = builder.build()
-    >>> model.constraint_residual([0.0]).tolist()
+    >>> builder.build().constraint_residual([0.0]).tolist()
     [0.0, 0.0, 0.0]
     """
 
@@ -64,12 +69,28 @@ class HingeConstraint(SuggestsAttributes):
     name, body_a, body_b, point_a, point_b
         As for `BallConstraint`.
     axis_a, axis_b : (3,) array
-        The axis of the hinge in the axes of each body, of any length.
+        The axis of the hinge in the axes of each body, of any length except 0; z by default.
+
+    Raises
+    ------
+    ModelError
+        As for `BallConstraint`.
 
     Notes
     -----
-    The residual is that of a `BallConstraint`, then the components of the unit vector along axis b on two axes of
-    body a that are normal to axis a. The multipliers are the force on body b, N, then moments, N m.
+    The residual has five rows: those of a `BallConstraint`, then the components of the unit vector along axis b on two
+    axes of body a that are normal to axis a. The multipliers are the force on body b, N, then two moments, N m.
+
+    Examples
+    --------
+    A door is 0.1 m above its hinge:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("door", joint=rb.Free(), inertia=rb.Inertia.box((1, 0.05, 2), mass=20))
+    >>> builder.add_constraint(rb.HingeConstraint("hinge", None, "door"))
+    >>> builder.build().constraint_residual([0, 0, 0.1, 0, 0, 0, 1]).tolist()
+    [0.0, 0.0, 0.1, 0.0, 0.0]
     """
 
     name: str
@@ -96,12 +117,28 @@ class WeldConstraint(SuggestsAttributes):
     name, body_a, body_b
         As for `BallConstraint`.
     pose_a, pose_b : Pose
-        The frames, in those of their bodies.
+        Pose of each frame in the frame of its body. The default is the frame of the body.
+
+    Raises
+    ------
+    ModelError
+        As for `BallConstraint`.
 
     Notes
     -----
-    The residual is that of a `BallConstraint`, then sin(angle) times the axis of the rotation between the two frames,
-    in the axes of frame a. The multipliers are the force on body b, N, then the moment, N m.
+    The residual has six rows: those of a `BallConstraint`, then sin(angle) times the axis of the rotation between the
+    two frames, in the axes of frame a. The multipliers are the force on body b, N, then the moment, N m.
+
+    Examples
+    --------
+    A plate is 0.1 m from the frame to which it is welded:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("plate", joint=rb.Free(), inertia=rb.Inertia.box((1, 1, 0.01), mass=8))
+    >>> builder.add_constraint(rb.WeldConstraint("weld", None, "plate"))
+    >>> builder.build().constraint_residual([0.1, 0, 0, 0, 0, 0, 1]).tolist()
+    [0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
     name: str
@@ -132,10 +169,26 @@ class DistanceConstraint(SuggestsAttributes):
     length : float, m
         The distance; more than 0.
 
+    Raises
+    ------
+    ModelError
+        As for `BallConstraint`.
+
     Notes
     -----
-    The residual is the distance minus `length`, m. The multiplier is the force on body b away from point a, N, so a rod
-    under tension has a negative one.
+    The residual is the distance minus `length`, m. The multiplier is the force on body b away from point a, N. It is
+    negative if the rod is under tension.
+
+    Examples
+    --------
+    A bob is 0.1 m too low for its rod of 1 m:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("bob", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.1, 0.1), mass=1))
+    >>> builder.add_constraint(rb.DistanceConstraint("rod", None, "bob", (0, 0, 0), (0, 0, 0), length=1.0))
+    >>> builder.build().constraint_residual([0, 0, -1.1, 0, 0, 0, 1]).round(12).tolist()
+    [0.1]
     """
 
     name: str
@@ -153,9 +206,9 @@ class DistanceConstraint(SuggestsAttributes):
 
 @dataclass(frozen=True, eq=False)
 class CouplerConstraint(SuggestsAttributes):
-    """Couple the position of a joint to that of another one: q = ratio q_other + offset.
+    """Couple the position of a joint to the position of another joint: q = ratio q_other + offset.
 
-    It models gears, racks and pinions, belts and the mimic joints of URDF.
+    This models gears, racks and pinions, belts and the mimic joints of URDF.
 
     Parameters
     ----------
@@ -164,9 +217,16 @@ class CouplerConstraint(SuggestsAttributes):
     joint, other : str
         Names of two joints with one degree of freedom each.
     ratio : float
-        Change of q per change of q_other; not 0. Its unit is m/rad if only `joint` is prismatic.
+        Change of q per change of q_other; not 0. The unit is m/rad if only `joint` is prismatic, and rad/m if only
+        `other` is.
     offset : float, rad or m
-        Position of `joint` where that of `other` is 0.
+        Position of `joint` if the position of `other` is 0.
+
+    Raises
+    ------
+    ModelError
+        If a name or a number is invalid, or both joints are the same. `ModelBuilder.build` also raises it if a joint
+        does not exist or has several degrees of freedom.
 
     Notes
     -----
@@ -174,7 +234,7 @@ class CouplerConstraint(SuggestsAttributes):
 
     Examples
     --------
-    A motor drives a joint by a gear with the ratio 1/2:
+    A motor drives an arm through a gear with the ratio 1/2:
 
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
@@ -217,7 +277,7 @@ def _set(constraint: object, field: str, value: Any) -> None:
 
 
 def name_of(constraint: Any) -> str:
-    """Name a constraint in a message."""
+    """Return the type and the name of a constraint, for a message."""
     return f"{type(constraint).__name__} {constraint.name!r}"
 
 

@@ -12,7 +12,7 @@ from ..errors import AssemblyError, StateError
 from .attributes import Attributes
 from .pseudo_inverses import damped_solution, product
 
-#: Positions whose residuals are below this value are closed, in rad or relative to the size of the mechanism.
+#: Positions are closed if their residuals are below this value, in rad or relative to the size of the mechanism.
 CLOSED = 1e-11
 #: Rates below this value are round-off, relative to the sum of the absolute values of their terms.
 RATE_ROUND_OFF = 1e-10
@@ -22,14 +22,14 @@ APPROACH_TOLERANCE = 1e-7
 
 
 class Assembly(Attributes):
-    """Methods of Model that find states which satisfy the constraints."""
+    """Methods of Model that find states that satisfy the constraints."""
 
     def assemble(self, q_guess: npt.ArrayLike, fixed: Sequence[str] = (), on_failure: str = "raise") -> np.ndarray:
         """Find the closed configuration nearest to a guess.
 
         Parameters
         ----------
-        q_guess : (..., nq) array
+        q_guess : (..., nq) array, rad or m
         fixed : sequence of str
             Names of joints that keep their positions.
         on_failure : "raise" or "nan"
@@ -38,25 +38,25 @@ class Assembly(Attributes):
         Returns
         -------
         (..., nq) array
-            Positions whose residuals are below 1e-11 (1e-4 in float32), in rad or relative to the distances of bodies
-            and points from the origin of the world. The distance from the guess is a local minimum.
+            Closed positions at a local minimum of the distance from the guess. Their residuals are below 1e-11 (1e-4 in
+            float32), in rad or relative to the distances of bodies and points from the origin of the world.
 
         Raises
         ------
         AssemblyError
             If a sample cannot be assembled. Its attributes are `q`, with NaN for these samples, and `failed`.
         ModelError
-            If the model has no constraints, or no joint of a name in `fixed`.
+            If the model has no constraints, or a name in `fixed` is not that of a joint.
         StateError
             As for `forward_dynamics`.
 
         Notes
         -----
-        The distance is the root of the sum of squares of the displacements of all joints, rad and m. That of a free
-        joint is the displacement of its body's origin, and the angle of the rotation.
+        The distance is the square root of the sum of the squared joint displacements, in rad and m. The displacement of
+        a free joint consists of the displacement of its body's origin and the angle of the rotation.
 
-        The iteration is Levenberg and Marquardt's, with the damping of Yamashita and Fukushima (2001), "On the rate of
-        convergence of the Levenberg-Marquardt method". It also converges for dependent rows. Steps along the
+        The method is that of Levenberg and Marquardt, with the damping of Yamashita and Fukushima (2001), "On the rate
+        of convergence of the Levenberg-Marquardt method". It also converges for dependent rows. Steps along the
         constraints then reduce the distance.
 
         Examples
@@ -94,19 +94,20 @@ class Assembly(Attributes):
         ----------
         q : (..., nq) array
             Closed positions.
-        qd_guess : (..., nv) array
+        qd_guess : (..., nv) array, rad/s or m/s
         fixed : sequence of str
             Names of joints that keep their velocities.
 
         Returns
         -------
         (..., nv) array
-            The norm of its difference from the guess is the smallest possible.
+            The velocities that satisfy J qd = 0 with the smallest norm of the difference from the guess.
 
         Raises
         ------
         AssemblyError
-            If the velocities of the fixed joints contradict the constraints.
+            If the velocities of the fixed joints contradict the constraints, or a number is not finite. Its attributes
+            are `q`, the velocities with NaN for these samples, and `failed`.
         ModelError, StateError
             As for `assemble`.
 
@@ -159,7 +160,7 @@ class Assembly(Attributes):
         return free
 
     def _closed_positions(self, q: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
-        """Close the loops by damped Newton steps of the free joints, as far as possible."""
+        """Reduce the residuals by damped Newton steps of the joints that are not fixed, as far as possible."""
         residual = self.constraint_residual(q)
         error = np.linalg.norm(residual, axis=-1)
         shorten = np.ones(error.shape)
@@ -225,7 +226,7 @@ class Assembly(Attributes):
         return found
 
     def is_turned_over(self, q: np.ndarray) -> np.ndarray:
-        """Whether the axes of a hinge are opposite, or the frames of a weld are turned by more than a right angle."""
+        """Whether the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees."""
         d = self.description
         rotations = np.asarray(self.body_poses(q).rotation)
         world = np.broadcast_to(np.eye(3), (*rotations.shape[:-3], 1, 3, 3))
@@ -241,7 +242,7 @@ class Assembly(Attributes):
         return found
 
     def _failure(self, guess: np.ndarray, free: np.ndarray, failed: np.ndarray) -> str:
-        """Describe why samples could not be assembled, by the first one."""
+        """Return the message for samples that could not be assembled. It describes the first one."""
         first = tuple(np.argwhere(failed)[0])
         q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
         residual, sizes = np.abs(self.constraint_residual(q)[first]), self._sizes_of_rows(q)[first]
@@ -253,11 +254,11 @@ class Assembly(Attributes):
         if (residual <= CLOSED * sizes).all():
             return (
                 f"assemble: {named_samples(failed)}the axes of a hinge are opposite, or the frames of a weld are "
-                "turned by half a turn. Use a guess nearer to the closed configuration"
+                "rotated by 180 degrees. Use a guess nearer to the closed configuration"
             )
         return (
             f"assemble: {named_samples(failed)}the constraints cannot be satisfied near the guess{held}; the largest "
-            f"residual that is left is {residual[worst]:.2e}, of constraint {names[worst]!r}. Use another guess, or "
+            f"remaining residual is {residual[worst]:.2e}, of constraint {names[worst]!r}. Use another guess, or "
             "check the lengths"
         )
 

@@ -32,8 +32,8 @@ class Constraints(Attributes):
         Returns
         -------
         (..., m) array, m or rad
-            The rows of each constraint in the order of `constraint_names`: 3 of a ball, 5 of a hinge, 6 of a weld, 1 of
-            a distance or a coupler.
+            The rows of each constraint, in the order of `constraint_names`: 3 of a ball, 5 of a hinge, 6 of a weld, and
+            1 of a distance or a coupler.
 
         Raises
         ------
@@ -41,6 +41,20 @@ class Constraints(Attributes):
             If the model has no constraints.
         StateError
             As for `forward_dynamics`.
+
+        Examples
+        --------
+        The tips of two rods are connected by a third rod of 1 m, but are only 0.8 m apart:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> for name, x in (("left", 0.0), ("right", 0.8)):
+        ...     joint, place = rb.Revolute(axis=(0, 1, 0)), rb.Pose((x, 0, 0))
+        ...     builder.add_body(name, joint=joint, placement=place, inertia=rb.Inertia.rod(1.0, mass=1.0))
+        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", (0, 0, 1), (0, 0, 1), length=1.0))
+        >>> model = builder.build()
+        >>> model.constraint_residual([0.0, 0.0]).round(12).tolist()
+        [-0.2]
         """
         model = self.kernel_model.closed_chain("constraint_residual")
         shape = (2, model.constraint_rows)
@@ -51,7 +65,7 @@ class Constraints(Attributes):
         return copied_to(out, found[..., 0, :], (q,))
 
     def constraint_jacobian(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Compute the Jacobian J of the residuals: J qd is their rate.
+        """Compute the Jacobian J of the residuals. J qd is the rate of change of the residuals.
 
         Parameters
         ----------
@@ -60,12 +74,24 @@ class Constraints(Attributes):
 
         Returns
         -------
-        (..., m, nv) array
+        (..., m, nv) array, m/rad, rad/m or 1
+            One row for each entry of `constraint_residual`. The columns of free and spherical joints refer to their
+            velocities, in body axes.
 
         Raises
         ------
         ModelError, StateError
             As for `constraint_residual`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> for name in ("motor", "arm"):
+        ...     builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+        >>> builder.add_constraint(rb.CouplerConstraint("gear", "arm", "motor", ratio=0.5))
+        >>> builder.build().constraint_jacobian([0.0, 0.0]).tolist()
+        [[-0.5, 1.0]]
         """
         model = self.kernel_model.closed_chain("constraint_jacobian")
         shape = (model.constraint_rows, model.nv)
@@ -86,18 +112,18 @@ class Constraints(Attributes):
         Parameters
         ----------
         q, qd, tau, wrenches, out
-            As for `forward_dynamics`.
+            As for `forward_dynamics`. The state must satisfy the constraints.
 
         Returns
         -------
         (..., m) array, N and N m
-            The multipliers act on body b. If rows depend on each other, as in an overconstrained mechanism, only
-            J^T lambda is determined; the result is then the solution of minimum norm.
+            The forces and moments on body b, in the order of `constraint_residual`. If rows depend on each other, as in
+            an overconstrained mechanism, only J^T lambda is unique. The result is then the solution of minimum norm.
 
         Raises
         ------
         ModelError
-            If the model has no constraints, or as for `forward_dynamics`.
+            If the model has no constraints; or as for `forward_dynamics`.
         StateError
             As for `forward_dynamics`.
         """
@@ -122,14 +148,14 @@ class Constraints(Attributes):
         out: np.ndarray | None,
         actuated: Sequence[str] | None,
     ) -> np.ndarray:
-        """Compute the forces of motors: `inverse_dynamics` of a closed chain.
+        """Compute the forces of actuated joints: `inverse_dynamics` of a closed chain.
 
-        Motions along the constraints, P dq, do no work against them: P^T (M qdd + h - S^T tau) = 0.
+        The constraints do no work in motions P dq that satisfy them: P^T (M qdd + h - S^T tau) = 0.
         """
         if actuated is None:
             raise ModelError(
-                f"inverse_dynamics: model {self.name!r} has constraints, so that only the forces of some joints are "
-                'determined; expected the names of the joints with motors, such as actuated=["crank"]'
+                f"inverse_dynamics: model {self.name!r} has constraints, so accelerations do not determine the forces "
+                'of all joints; expected the names of the joints with motors, such as actuated=["crank"]'
             )
         dofs = self.kernel_model.dofs_of_joints("actuated", actuated)
         total = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches)
@@ -147,7 +173,7 @@ class Constraints(Attributes):
         if failed.any():
             raise StateError(
                 f"inverse_dynamics: {named_samples(failed)}the joints {list(actuated)} cannot cause the accelerations "
-                f"qdd. With the best forces they differ by {np.nanmax(np.abs(expected - given)):.1e}; expected qdd "
+                f"qdd. The best forces leave an error of {np.nanmax(np.abs(expected - given)):.1e}; expected qdd "
                 "with J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed chain. Correct qdd, "
                 "or name more joints"
             )
@@ -156,7 +182,7 @@ class Constraints(Attributes):
     def _constraint_wrenches(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the forces of the constraints: wrenches (..., n, 6) on bodies, and joint forces (..., nv)."""
+        """Compute the forces of the constraints: wrenches (..., n, 6) on the bodies, and joint forces (..., nv)."""
         model, n = self.kernel_model.with_inertia("the forces of constraints"), self.n_bodies
         found = model.compute(
             closed_chains.constraint_wrenches,

@@ -30,7 +30,8 @@ class Dynamics(Attributes):
         Parameters
         ----------
         q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-            Positions and velocities.
+            Positions and velocities. Those of a closed chain must satisfy the constraints, which is not checked; see
+            `assemble`.
         tau : (..., nv) array, N m or N
             Joint forces. That of a screw is its moment plus pitch times force along the axis.
         wrenches : (..., n, 6) array, N and N m, optional
@@ -90,20 +91,21 @@ class Dynamics(Attributes):
         wrenches, out : arrays, optional
             As for `forward_dynamics`.
         actuated : sequence of str
-            Names of the joints with motors: required for a closed chain, and None for an open one.
+            Names of the joints with motors. Required for a closed chain; must be None for an open tree.
 
         Returns
         -------
         (..., nv) array, N m or N
-            Joint forces. Passive forces (`PassiveForces`) are not included. For a closed chain (..., number of actuated
-            degrees of freedom), in the order of `actuated`; of minimum norm if the motors are redundant.
+            Joint forces. Passive forces (`PassiveForces`) are not included. For a closed chain, the result contains
+            only the actuated degrees of freedom, in the order of `actuated`. If there are more motors than degrees of
+            freedom, the forces have the minimum norm.
 
         Raises
         ------
         StateError
             As for `forward_dynamics`; or if the actuated joints of a closed chain cannot cause the accelerations.
         ModelError
-            If `actuated` is missing for a closed chain, given for an open one, or has an unknown name.
+            If `actuated` is missing for a closed chain, given for an open tree, or contains an unknown name.
 
         References
         ----------
@@ -122,8 +124,8 @@ class Dynamics(Attributes):
             return self._forces_of_actuated_joints(q, qd, qdd, wrenches, out, actuated)
         if actuated is not None:
             raise ModelError(
-                f"actuated is {excerpt(actuated)}, but model {self.name!r} has no constraints, so that all joint "
-                "forces are determined; expected None. Remove actuated"
+                f"actuated is {excerpt(actuated)}, but model {self.name!r} has no constraints, so accelerations "
+                "determine all joint forces; expected None. Remove actuated"
             )
         return self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
 

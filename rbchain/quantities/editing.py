@@ -1,4 +1,4 @@
-"""Editing of models: lock joints and choose another root, with the maps of states."""
+"""Edit models: lock joints, choose another root, remove constraints; and convert states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Editing(Attributes):
 
         A joint that is coupled to a locked one is locked too, at the position that its CouplerConstraint requires.
         Constraints between bodies that become fixed to each other are removed if the positions satisfy them up to
-        1e-6. A loop that still moves is not checked; `assemble` tells whether it can be closed.
+        1e-6, relative to 1 plus the coordinates of the bodies. Loops that can still move are not checked; use
+        `assemble` to close them.
 
         Parameters
         ----------
@@ -49,8 +50,8 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If a joint does not exist, a position does not fit, or all joints are locked. If the positions violate a
-            constraint. If two merged bodies both have drag, a drive has a model of its own, or the samples of the model
+            If a joint does not exist, a position has the wrong shape, all joints are locked, or the positions violate a
+            constraint. If two merged bodies both have drag, a drive has its own model, or the samples of the model
             differ.
 
         Examples
@@ -71,14 +72,14 @@ class Editing(Attributes):
         Parameters
         ----------
         joints : sequence of str, or dict
-            The joints to lock, as for `lock`. Positions in a dict are not used. Joints that are coupled to them are
-            left out too.
+            The joints to lock, as for `lock`. Positions in a dict are not used. Joints that are coupled to these joints
+            are also left out.
         q, qd : (..., nq) and (..., nv) arrays
 
         Returns
         -------
         q, qd : (..., nq) and (..., nv) arrays
-            For the locked model. The velocities of the locked joints are lost.
+            State of the locked model, without the positions and velocities of the locked joints.
 
         Raises
         ------
@@ -105,7 +106,7 @@ class Editing(Attributes):
         Returns
         -------
         Model
-            The open tree, whose joints move independently: loops are cut, and coupled joints are released.
+            The open tree. Its joints move independently: loops are cut, and coupled joints are released.
 
         Examples
         --------
@@ -120,11 +121,11 @@ class Editing(Attributes):
         return type(self)(open_description(self.description))
 
     def reroot(self, body: str) -> Self:
-        """Return the same mechanism with another root: the body that the free joint connects to the world.
+        """Return the same mechanism with another root. The root is the body that the free joint connects to the world.
 
-        The root of the body must be on a free joint. The joints between the old and the new root are reversed: the
-        parent becomes the child. The coordinates of revolute, prismatic and screw joints do not change; their axes
-        point in the opposite direction.
+        The current root must be on a free joint. The joints between the old and the new root are reversed: the parent
+        becomes the child. The coordinates of revolute, prismatic and screw joints do not change; their axes point in
+        the opposite direction.
 
         Parameters
         ----------
@@ -139,16 +140,17 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If the model has no such body, or its root is not on a free joint. If passive forces, a rotor, limits or a
-            drive of this joint, or of a reversed free or spherical joint, refer to the axes of its body. If a drive has
-            a model of its own, or the samples of the model differ.
+            If the model has no such body, its root is not on a free joint, a drive has its own model, or the samples of
+            the model differ. If this free joint, or a reversed free or spherical joint, has passive forces, a rotor,
+            limits or a drive that refer to the axes of its body.
 
         Notes
         -----
-        All names of joints, frames and constraints remain, and frames keep their poses. The frame of a moving body is
-        that of its joint, and a reversed joint is at another place of its body. So each body on the path to the old
-        root gets the suffix "_body" and the frame of the reversed joint. Its old name becomes a frame on it, at the old
-        pose.
+        The names of joints, frames and constraints do not change, and frames keep their poses. The frame of a moving
+        body is the frame of its joint, and a reversed joint is at a different point of the body. If these frames
+        differ, the body gets the frame of the reversed joint, and its name gets the suffix "_body". The old name
+        becomes a frame on the body, at the old pose.
+
         RigidBodyDynamics.jl moves the default frames of bodies in the same way. A reversed universal or composite joint
         has its coordinates in reverse order, and a reversed planar joint becomes composite.
 

@@ -86,8 +86,8 @@ class Reactions(Attributes):
         q, qd, qdd, wrenches, out
             As for `inverse_dynamics`.
         tau : (..., nv) array, N m or N
-            Joint forces, including passive ones: required for a closed chain, because they determine the forces of the
-            constraints, and not used for an open one. `qdd` has to be the result of `forward_dynamics`.
+            Joint forces, including passive ones. Required for a closed chain, because the forces of the constraints
+            depend on them; `qdd` must then be `forward_dynamics(q, qd, tau, wrenches)`. Not used for an open tree.
 
         Returns
         -------

@@ -30,7 +30,8 @@ def check_settings(nominal: Nominal) -> None:
     if not simulate.is_adaptive and tolerances:
         raise StudyError(
             f"simulate.{tolerances[0]} is {getattr(simulate, tolerances[0])}, but method {simulate.method!r} has steps "
-            f"of fixed length and controls no error; remove {' and '.join(tolerances)}, or set method to 'rk45'"
+            f"of fixed length and controls no error; remove {' and '.join(tolerances)}, or set method to 'rk45' or "
+            "'rosenbrock'"
         )
     if simulate.assembly is not None:
         if not model.constraint_names:
