@@ -99,8 +99,8 @@ def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
     """Return a message that names the constraint that an initial state violates most."""
     if model.is_turned_over(q):
         return (
-            "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are rotated "
-            "by 180 degrees; expected a closed configuration. Use model.assemble with another guess"
+            "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are "
+            "rotated by 180 degrees; expected a closed configuration. Use model.assemble with another guess"
         )
     residual, rate = np.abs(model.constraint_residual(q)), np.abs(model.constraint_jacobian(q) @ qd)
     names = model.constraint_names_of_rows

@@ -63,8 +63,9 @@ def largest_errors(rate, times):
     """The errors of the crank angles of A02 per unit of rtol, if the errors of all steps add up.
 
     The upright cranks obey w' = c sin(angle). A step of length h has an error of at most rtol (1 + abs(y)) in the
-    solution of fourth order, and one that is smaller by about h w in the solution of fifth order, which continues. With
-    the sensitivities G(t, s) of the angle at t to angle and rate at s, the sum over the steps is the integral of
+    solution of fourth order. The integration continues from the solution of fifth order, whose error is smaller by a
+    factor of about h w. With the sensitivities G(t, s) of the angle at t to angle and rate at s, the sum over the steps
+    is the integral of
 
         ((1 + abs(angle)) abs(G_angle) + (1 + abs(w)) abs(G_rate)) abs(w) ds.
     """

@@ -673,7 +673,8 @@ REFUSALS = {
     "no closed configuration": (
         rb.AssemblyError,
         lambda m, q: m.vary(constraint_point_b=[[9.0, 0, 0]]).assemble(q),
-        "^assemble: the constraints cannot be satisfied near the guess; the largest remaining residual is .* of constraint 'tip'",
+        "^assemble: the constraints cannot be satisfied near the guess; the largest remaining residual is .* of "
+        "constraint 'tip'",
     ),
     "contradictory velocities": (
         rb.AssemblyError,
