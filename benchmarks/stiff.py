@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.iftomm import Problem, governor
 from benchmarks.timing import processor
 
-TOLERANCES = 10.0 ** -np.arange(2, 12)
+TOLERANCES = 10.0 ** -np.arange(3, 11)
 LIMIT = 20.0  # s; a method that takes longer is not run with smaller tolerances
 RUNS = 3
 
@@ -86,7 +86,10 @@ def methods(problem):
     def with_scipy(method):
         def run(tolerance):
             settings = {"rtol": max(tolerance, 1e-13), "atol": tolerance, "vectorized": True}
-            found = solve_ivp(rate, (0.0, problem.duration), y0, method, **settings)
+            try:
+                found = solve_ivp(rate, (0.0, problem.duration), y0, method, **settings)
+            except ValueError:  # the state of a trial step was not finite
+                return np.full(n, np.nan), 0
             return found.y[:n, -1] if found.success else np.full(n, np.nan), found.t.size
 
         return run
@@ -109,7 +112,7 @@ def main():
         wanted, _ = contest["rosenbrock"](1e-12)
         table = Table("method", "rtol = atol", "steps", "error", "CPU, s", title=name)
         for method, run in contest.items():
-            run(1e-2)  # compiles
+            run(1e-3)  # compiles
             for tolerance in TOLERANCES:
                 seconds = []
                 while len(seconds) < RUNS and sum(seconds) < LIMIT / 4:
