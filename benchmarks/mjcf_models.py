@@ -7,9 +7,8 @@ Needs the extra `test`. Install the packages with the files into a separate fold
     python -m benchmarks.mjcf_models mjcf_packages
 
 The script prints one line per file with joints. The states are random. In MuJoCo, contacts, limits and actuators are
-disabled, and also the parts that the warning of rbchain names. Equality constraints are removed
-from both. The exit code is 1 if the accelerations of a loaded file
-differ.
+disabled, and also the parts that the warning of rbchain names. Equality constraints are removed from both. The exit
+code is 1 if the accelerations of a loaded file differ.
 """
 
 import argparse

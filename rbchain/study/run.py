@@ -26,8 +26,8 @@ def chunk_size(plan: Plan, memory: float) -> int:
     at_once = int(memory / (4 * plan.bytes_per_sample()))  # one is computed, one stored, one waits; and copies
     if at_once < 1:
         raise StudyError(
-            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g} bytes, the need of one "
-            "sample"
+            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g} bytes, which one "
+            "sample needs"
         )
     return min(CHUNK, at_once, plan.description.samples)
 

@@ -493,7 +493,7 @@ def test_memory_is_bounded_by_the_chunk(arm):
     plan = swinging(arm, samples=10**9, outputs={"motion": True}).plan
     size = chunk_size(plan, 1e7)
     assert 4 * size * plan.bytes_per_sample() <= 1e7 < 8 * size * plan.bytes_per_sample()
-    with pytest.raises(rb.StudyError, match=r"memory is 10 bytes; expected at least .* bytes, the need of one sample"):
+    with pytest.raises(rb.StudyError, match=r"memory is 10 bytes; expected at least .* bytes, which one sample needs"):
         chunk_size(plan, 10)
 
 
