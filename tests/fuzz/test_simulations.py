@@ -15,7 +15,7 @@ from .trees import builder_of, built, closed, trees
 
 pytestmark = [
     pytest.mark.plain_python,
-    pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.core"),
+    pytest.mark.filterwarnings("error::RuntimeWarning", r"ignore::RuntimeWarning:rbchain\.(core|drivers)"),
 ]
 DURATION = 0.02
 
@@ -56,7 +56,6 @@ def closed_chains(draw):
     return model, q
 
 
-@pytest.mark.filterwarnings(r"ignore::RuntimeWarning:rbchain\.drivers")  # compiled code gives no warnings
 @cases(percent=1)
 @given(closed_chains(), st.sampled_from([(2,), (1, 3)]), st.sampled_from([np.float64, np.float32]), st.data())
 def test_every_sample_of_a_closed_chain_ends_with_a_status_and_does_not_change_others(chain, batch, dtype, data):
