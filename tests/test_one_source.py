@@ -110,6 +110,27 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
+# Closed chains with all kinds of constraints. `test_closed_motions.py` simulates some in plain Python, others compiled.
+CLOSED = """
+import json, sys
+import numpy as np
+from tests.closed_chains import closed_chain, closed_state
+out = {}
+for name in ("hinged arm", "welded and geared", "hung plate", "Bricard"):
+    chain = closed_chain(name)
+    model, (q, qd, tau) = chain.model, closed_state(chain, batch=(3,))
+    out |= {
+        name + " fd": model.forward_dynamics(q, qd, tau),
+        name + " forces": model.constraint_forces(q, qd, tau),
+        name + " jacobian": model.constraint_jacobian(q),
+        name + " fd float32": model.forward_dynamics(*(x.astype(np.float32) for x in (q, qd, tau))),
+        name + " residual float64": model.constraint_residual(q),
+    }
+out["residual float64"] = np.concatenate([out.pop(name).ravel() for name in list(out) if "residual" in name])
+json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
+"""
+
+
 def computed(script, **environment):
     """Run a script in a new process with these environment variables and return its results."""
     result = subprocess.run(
@@ -162,6 +183,10 @@ def test_plain_python_agrees_with_lanes_under_drives_water_and_events():
     found, expected = computed(ACTIONS, NUMBA_DISABLE_JIT="1"), computed(ACTIONS)
     assert np.array_equal(found.pop("happened"), expected.pop("happened"))
     check_alike(found, expected)
+
+
+def test_plain_python_agrees_with_lanes_in_closed_chains():
+    check_alike(computed(CLOSED, NUMBA_DISABLE_JIT="1"), computed(CLOSED))
 
 
 def test_an_invalid_lane_width_is_refused():
