@@ -12,6 +12,7 @@ PRECISIONS = (np.float64, np.float32)
 METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
     {"method": "rk4", "step": 0.1},
+    {"method": "rosenbrock", "max_steps": 2},
 )
 BETWEEN_BODIES = (rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=1.0),)
 LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
