@@ -224,7 +224,9 @@ def test_a_varied_model_cannot_be_saved(tmp_path):
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
-    with pytest.raises(rb.FileFormatError, match=r"the name ends in '\.step'; expected '\.toml' or '\.urdf'"):
+    with pytest.raises(
+        rb.FileFormatError, match=r"the name ends in '\.step'; expected '\.toml', '\.urdf' or '\.xml' \(MJCF\)"
+    ):
         rb.save(rb.Model.serial_chain(2), tmp_path / "model.step")
 
 

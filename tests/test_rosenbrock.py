@@ -10,7 +10,7 @@ from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration import tableaus
 from rbchain.core.integration.action_hooks import evaluate, has_exact_derivatives, set_sample_forces
 from rbchain.core.integration.linearised_rate import difference_accelerations, differentiate_exactly
-from rbchain.core.integration.rollout import CONTROL_H
+from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
 from rbchain.core.simd.lane_memory import all_lanes
 from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
@@ -109,10 +109,14 @@ def steps_to_end(model, q, qd, count, duration):
     topology, parameters, _ = model.kernel_model.arrays(dtype)
     shape = (model.nq + model.nv, tableau.c.size)
     memory = rosenbrock_memory(topology, None, *shape, None, 1, dtype)
+    (block_memory, step_memory, *_), linear_memory, _ = memory
+    for numbers in (block_memory, step_memory, linear_memory):
+        numbers[:] = np.nan  # new memory may hold any numbers
     block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q[None], None, shape)
     k = all_lanes(q[None])
     stepper.y[:, 0] = np.concatenate([q, qd])
-    stepper.control[CONTROL_H] = duration / count
+    stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = duration / count, 0.0
+    block.loads.tau[:] = 0.0
     for _ in range(count):
         evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
         compute_rosenbrock_step(block, stepper, tableau, k)
