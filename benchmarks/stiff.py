@@ -31,7 +31,7 @@ RUNS = 3
 
 
 def arm():
-    """A Puma 560 that falls against stiff stops, with dampers and dry friction."""
+    """A falling Puma 560 with dampers, dry friction and, in the elbow and the wrist, stiff springs."""
     robot = rb.load(Path(__file__).parents[1] / "examples" / "puma560.urdf")
     n = robot.nv
     model = robot.vary(damping=np.full(n, 20.0), friction=np.full(n, 5.0), friction_velocity=np.full(n, 1e-3))
