@@ -223,28 +223,13 @@ class Study(SuggestsAttributes):
         >>> results.q_final.shape, bool((results.status == rb.Status.DONE).all())
         ((10, 1), True)
         """
+        settings: dict[str, Any] = {"executor": executor, "workers": workers, "scheduler": scheduler}
+        settings |= {"chunk": chunk, "memory": memory}
         if progress is True:
             with bar_of(self.description) as advance:
-                return self.run(
-                    out,
-                    executor=executor,
-                    workers=workers,
-                    scheduler=scheduler,
-                    chunk=chunk,
-                    memory=memory,
-                    progress=advance,
-                )
+                return self.run(out, progress=advance, **settings)
         if out is not None:
-            run_into(
-                self,
-                out,
-                executor=executor,
-                workers=workers,
-                scheduler=scheduler,
-                chunk=chunk,
-                memory=memory,
-                progress=progress or None,
-            )
+            run_into(self, out, progress=progress or None, **settings)
             return dataset_in(Path(out))
         compute, size = _executor(executor, workers, scheduler), _chunk_size(self.plan, chunk, memory)
         store = InMemory(self.plan, size)
