@@ -7,6 +7,7 @@ from . import model as model
 from . import reference as reference
 from . import study as study
 from .actions.between_bodies import Bushing, SpringDamper
+from .actions.contacts import DryFriction, HardStops, SphereContact
 from .actions.drives import (
     PID,
     ComputedTorque,
@@ -66,10 +67,12 @@ __all__ = [
     "CouplerConstraint",
     "Current",
     "DistanceConstraint",
+    "DryFriction",
     "Event",
     "FileFormatError",
     "Fixed",
     "Free",
+    "HardStops",
     "HingeConstraint",
     "Immersion",
     "Inertia",
@@ -90,6 +93,7 @@ __all__ = [
     "Screw",
     "Signal",
     "SimulationError",
+    "SphereContact",
     "Spherical",
     "SpringDamper",
     "StateError",

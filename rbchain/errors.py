@@ -81,6 +81,7 @@ class Status(IntEnum):
     INVALID_PARAMETERS = status.INVALID_PARAMETERS
     USER_FUNCTION_FAILED = status.USER_FUNCTION_FAILED
     NOT_ASSEMBLED = status.NOT_ASSEMBLED
+    INITIAL_PENETRATION = status.INITIAL_PENETRATION
 
     @property
     def sentence(self) -> str:
@@ -115,5 +116,8 @@ _SENTENCES = {
     Status.NOT_ASSEMBLED: (
         "The constraints are not satisfied. The initial state is not closed (use Model.assemble and "
         "Model.assemble_velocities), or the drives contradict the constraints."
+    ),
+    Status.INITIAL_PENETRATION: (
+        "The initial position is beyond a hard stop, or a sphere is in the plane of its contact. Change q0."
     ),
 }

@@ -16,7 +16,7 @@ from .actions.events import Event
 from .actions.flatten import flatten_actions
 from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
-from .core.integration.rollout import RECORDED_TALLIES, FixedStepSettings, Outcome, Saved, Start
+from .core.integration.rollout import RECORDED_TALLIES, AdaptiveStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from .drivers import threads
@@ -30,8 +30,22 @@ from .simulation_of_loops import (
     held_dofs,
     refuse_controllers_of_closed_chains,
 )
-from .simulation_results import event_records, exceptions_of, set_prescribed_states, tau_and_qdd
-from .simulation_settings import DEFAULT_MAX_STEPS, driver_and_settings, times_to_save
+from .simulation_results import (
+    contact_results,
+    event_records,
+    exceptions_of,
+    new_contact_forces,
+    refuse_penetration,
+    set_prescribed_states,
+    tau_and_qdd,
+)
+from .simulation_settings import (
+    DEFAULT_MAX_STEPS,
+    IMPLICIT_METHODS,
+    driver_and_settings,
+    refuse_contacts,
+    times_to_save,
+)
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -158,9 +172,9 @@ def simulate(
     driver, settings = driver_and_settings(method, step, rtol, atol, max_steps, times, dtype)
     samples = math.prod(batch)
     actions, calls = flatten_actions(
-        model, batch, duration, dtype, drives, forces, events, method == "implicit", bool(boundscheck)
+        model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)
     )
-    _refuse_tau_of_driven_joints(model, actions, states[2])
+    _refuse_forces(model, actions, states[2], forces, method)
     kernel_model = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
@@ -176,19 +190,29 @@ def simulate(
         refuse_controllers_of_closed_chains(actions)
         states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
     start = Start(*(x.reshape(samples, x.shape[-1]) if batch else x for x in states))
-    saved = Saved(q.reshape(-1), qd.reshape(-1), more.reshape(-1))
+    saved = Saved(
+        q.reshape(-1), qd.reshape(-1), more.reshape(-1), new_contact_forces(actions, samples, times.size, dtype)
+    )
     if samples:
         width = LANE_WIDTHS[dtype.name] if batch else 1
         tables = kernel_model.constraint_tables
-        arrays = model_arrays(kernel_model, actions, dtype)
-        arguments = (*arrays, tables, settings, start, actions, times, saved, outcome)
-        sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions
-        allocate = rosenbrock_memory if driver is rosenbrock_steps else trajectory_memory
-        new_memory = partial(allocate, *sizes, width, dtype)
+        arguments = (
+            *model_arrays(kernel_model, actions, dtype),
+            tables,
+            settings,
+            start,
+            actions,
+            times,
+            saved,
+            outcome,
+        )
+        sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
+        new_memory = partial(rosenbrock_memory if driver is rosenbrock_steps else trajectory_memory, *sizes, dtype)
         effort = math.inf  # the run time of adaptive steps and of user functions is not known in advance
-        if isinstance(settings, FixedStepSettings) and not calls.functions:
+        if not isinstance(settings, AdaptiveStepSettings) and not calls.functions:
             effort = samples * model.nv * (duration / settings.step + times.size)
         threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
+        refuse_penetration(model, forces, outcome.tally[:, 0].reshape(batch), states[0])
     set_prescribed_states(model, drives, times, (q, qd), batch)
     if kernel_model.constraint_tables is not None:
         is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
@@ -212,6 +236,7 @@ def simulate(
         end_q=end_states[..., : model.nq],
         end_qd=end_states[..., model.nq : model.nq + model.nv],
         is_stiff=is_stiff == 1,
+        **contact_results(actions, forces, saved.forces, asked, batch),
         exceptions=exceptions_of(model, actions, calls, batch),
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
     )
@@ -220,8 +245,11 @@ def simulate(
     return motion
 
 
-def _refuse_tau_of_driven_joints(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
-    """Refuse constant forces of joints that have a drive."""
+def _refuse_forces(
+    model: Model, actions: Actions | None, tau: np.ndarray, forces: Sequence[Force], method: str
+) -> None:
+    """Refuse contacts if the method does not support them, and constant forces of joints that have a drive."""
+    refuse_contacts(forces, method)
     if actions is None:
         return
     both = (actions.shared.drives[drive_codes.DRIVE_KIND] != drive_codes.KIND_NONE) & (tau != 0.0).any(
@@ -244,7 +272,7 @@ def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelM
         return model.kernel_model
     kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
     held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
-    if method != "implicit":
+    if method not in IMPLICIT_METHODS:
         return model.kernel_model.with_inertia("simulate", held)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
     resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)

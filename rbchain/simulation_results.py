@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .actions.contacts import (
+    DryFriction,
+    HardStops,
+    ImpactRecord,
+    SphereContact,
+    StickingRecord,
+    is_contact,
+    label_of_contact,
+)
 from .actions.controllers import model_arrays
 from .actions.coordinates import dof_index
 from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
 from .actions.signals import as_signal
 from .actions.user_code import UserCalls
+from .actions.wrenches import Force
 from .core.integration.rollout import Saved
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_COORDINATE
 from .drivers import threads
 from .drivers.trajectories import Actions, actuator_forces, trajectory_memory
+from .errors import StateError, Status
 from .trajectory import sample_index
 
 if TYPE_CHECKING:
@@ -90,7 +101,7 @@ def tau_and_qdd(
         qdd = model.compute(driver, (n,), ("q", "qd", "tau"), states, None, given=given)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((samples * m, 2 * n), dtype)
-    flat = Saved(*(np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in states))
+    flat = Saved(*[np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals)], None)
     tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
     arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
@@ -116,6 +127,74 @@ def event_records(
         )
         for e, most in enumerate(event.max_records for event in events)
     )
+
+
+def new_contact_forces(actions: Actions | None, samples: int, times: int, dtype: np.dtype) -> np.ndarray | None:
+    """Allocate the forces (samples, times, forces, 3) of dry friction, stops and contacts; None without them."""
+    if actions is None or actions.records.contacts is None:
+        return None
+    return np.full((samples, times, actions.records.contacts.limits.size, 3), np.nan, dtype)
+
+
+def contact_results(
+    actions: Actions | None,
+    forces: Sequence[Force],
+    saved: np.ndarray | None,
+    asked: slice,
+    batch: tuple[int, ...],
+) -> dict[str, Any]:
+    """Return the attributes of a trajectory that describe dry friction, hard stops and contacts.
+
+    `saved` contains their forces at the saved times, (samples, times, forces, 3).
+    """
+    if actions is None or actions.records.contacts is None or saved is None:
+        return {}
+    records, saved = actions.records.contacts, saved[:, asked]
+    impacts: list[ImpactRecord] = []
+    sticking: list[StickingRecord] = []
+    spheres = []
+    for f, force in enumerate(filter(is_contact, forces)):
+        most = force.max_records
+        if isinstance(force, SphereContact):
+            spheres.append(f)
+        if isinstance(force, (HardStops, SphereContact)):
+            impulses = records.impulses[:, f, :most].reshape(*batch, most, 3)
+            times = records.impact_times[:, f, :most].reshape(*batch, most)
+            impulses = impulses[..., 0] if isinstance(force, HardStops) else impulses
+            impacts.append(ImpactRecord(force, records.impact_counts[:, f].reshape(batch), times, impulses))
+        if isinstance(force, (DryFriction, SphereContact)):
+            start, end = (records.sticking_times[:, f, :most, i].reshape(*batch, most) for i in range(2))
+            sticking.append(StickingRecord(force, records.sticking_counts[:, f].reshape(batch), start, end))
+    return {
+        "contact_forces": saved[:, :, spheres].reshape(*batch, saved.shape[1], len(spheres), 3),
+        "impacts": tuple(impacts),
+        "sticking": tuple(sticking),
+        "contact_residual": records.residuals.reshape(batch),
+    }
+
+
+def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray, q0: np.ndarray) -> None:
+    """Raise a StateError for a single initial state that is beyond a stop or in a plane, and name the deepest one."""
+    if status.ndim > 0 or status != Status.INITIAL_PENETRATION:
+        return
+    found = []
+    for force in forces:
+        if isinstance(force, HardStops):
+            i = dof_index(model, "HardStops", force.joint, force.dof or 0)
+            lower, upper = model.position_limits[i]
+            position = float(q0[model.kernel_model.topology[TOPOLOGY_COORDINATE, i]])
+            found.append((min(position - lower, upper - position), label_of_contact(force)))
+        elif isinstance(force, SphereContact):
+            pose, normal = model.frame_poses(q0, force.body), np.asarray(force.plane_normal, float)
+            above = pose.rotation @ np.asarray(force.point, float) + pose.translation - np.asarray(force.plane_point)
+            found.append(
+                (
+                    float(above @ normal / np.linalg.norm(normal)) - float(np.asarray(force.radius)),
+                    label_of_contact(force),
+                )
+            )
+    gap, label = min(found)
+    raise StateError(f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position")
 
 
 def exceptions_of(

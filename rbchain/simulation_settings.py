@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .actions.contacts import is_contact, label_of_contact
 from .core.integration import tableaus
-from .core.integration.rollout import AdaptiveStepSettings, FixedStepSettings, Tolerances
-from .drivers.trajectories import adaptive_steps, fixed_steps, rosenbrock_steps
+from .core.integration.rollout import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings, Tolerances
+from .drivers.trajectories import adaptive_steps, fixed_steps, moreau_steps, rosenbrock_steps
 from .errors import StateError
 from .real_arrays import finite_number, real_array, whole_number
 
 #: Squares of errors divided by a smaller atol would overflow.
 SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
 #: The methods with steps of a given length.
-FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER}
+FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER, "moreau": tableaus.EULER}
+#: The methods that use the stiffness and damping of joints.
+IMPLICIT_METHODS = ("implicit", "moreau")
+#: The methods that support DryFriction, HardStops and SphereContact.
+CONTACT_METHODS = ("moreau",)
+#: Largest residual of the velocities of contacts by default, m/s or rad/s, and largest depth that is not corrected.
+CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
+PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: The methods that choose the length of their steps, with their drivers.
 ADAPTIVE_STEP_METHODS: dict[str, tuple[Callable[..., None], tableaus.Tableau | tableaus.RosenbrockTableau]] = {
     "rk45": (adaptive_steps, tableaus.DORMAND_PRINCE),
@@ -71,15 +80,15 @@ def driver_and_settings(
     max_steps: int,
     times: np.ndarray,
     dtype: np.dtype,
-) -> tuple[Callable[..., None], FixedStepSettings | AdaptiveStepSettings]:
+) -> tuple[Callable[..., None], FixedStepSettings | ContactStepSettings | AdaptiveStepSettings]:
     """Return the driver of a method of integration, and its settings. Raises StateError if they do not fit."""
     if not isinstance(method, str) or method not in (*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS):
-        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "rk4" or "implicit"')
+        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "rk4", "implicit" or "moreau"')
     if method in FIXED_STEP_METHODS:
         if step is None:
             raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
         for name, tolerance in (("rtol", rtol), ("atol", atol)):
-            if tolerance is not None:
+            if tolerance is not None and (name, method) != ("atol", "moreau"):
                 raise StateError(
                     f'{name} is {tolerance!r}, but method "{method}" has steps of fixed length and controls no error; '
                     'expected None. Set step, or use method "rk45" or "rosenbrock"'
@@ -91,6 +100,12 @@ def driver_and_settings(
                 f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
                 f"{longest:g} s apart; expected a longer step"
             )
+        if method == "moreau":
+            default, smallest = CONTACT_TOLERANCE[dtype.name], float(np.finfo(dtype).eps)
+            tolerance = default if atol is None else finite_number("atol", atol, StateError, least=smallest)
+            return moreau_steps, ContactStepSettings(
+                FIXED_STEP_METHODS[method], step, tolerance, PENETRATION_TOLERANCE[dtype.name]
+            )
         return fixed_steps, FixedStepSettings(FIXED_STEP_METHODS[method], step)
     if step is not None:
         raise StateError(
@@ -101,6 +116,17 @@ def driver_and_settings(
     tolerances = Tolerances(*_tolerances(rtol, atol, dtype), max_steps)
     driver, tableau = ADAPTIVE_STEP_METHODS[method]
     return driver, AdaptiveStepSettings(tableau, tolerances)
+
+
+def refuse_contacts(forces: Sequence[Any], method: str) -> None:
+    """Refuse dry friction, hard stops and contacts if the method does not support them."""
+    for force in forces if isinstance(forces, (list, tuple)) else ():
+        if is_contact(force) and method not in CONTACT_METHODS:
+            supported = " or ".join(f'"{name}"' for name in CONTACT_METHODS)
+            raise StateError(
+                f'forces contains {label_of_contact(force)}, which method "{method}" does not support; expected method '
+                f"{supported}. PassiveForces has regularised friction and elastic stops for all methods"
+            )
 
 
 def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from .actions.contacts import ImpactRecord, StickingRecord
 from .actions.events import EventRecord
 from .actions.saved_wrenches import elastic_energy, wrenches_on_bodies
 from .actions.wrenches import Current, Force
@@ -56,6 +57,16 @@ class Trajectory(SuggestsAttributes):
     is_stiff : (...) array of bool
         Samples whose step size was limited by stability and not by the tolerances, as "rk45" detects it. The method
         "rosenbrock" takes fewer steps for these.
+    contact_forces : (..., times, contacts, 3) array, N
+        Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` objects in `forces`.
+        With the method "moreau", they are the mean over the step that ends at the time; at the first time, over the
+        step that starts there. An impact adds its impulse divided by the length of the step.
+    impacts : tuple of ImpactRecord
+        Impacts of each `HardStops` and `SphereContact`, in the order of `forces`.
+    sticking : tuple of StickingRecord
+        Intervals in which each `DryFriction` and `SphereContact` sticks, in the order of `forces`.
+    contact_residual : (...) array, m/s or rad/s
+        Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
     """
 
     t: np.ndarray
@@ -73,6 +84,10 @@ class Trajectory(SuggestsAttributes):
     end_qd: np.ndarray = None  # type: ignore[assignment]
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
     is_stiff: np.ndarray = None  # type: ignore[assignment]
+    contact_forces: np.ndarray = None  # type: ignore[assignment]
+    impacts: tuple[ImpactRecord, ...] = ()
+    sticking: tuple[StickingRecord, ...] = ()
+    contact_residual: np.ndarray = None  # type: ignore[assignment]
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
@@ -80,6 +95,10 @@ class Trajectory(SuggestsAttributes):
         if self.is_stiff is None:
             object.__setattr__(self, "is_stiff", np.zeros(self.status.shape, bool))
         shape = self.status.shape
+        if self.contact_forces is None:
+            object.__setattr__(self, "contact_forces", np.zeros((*self.q.shape[:-1], 0, 3), self.q.dtype))
+        if self.contact_residual is None:
+            object.__setattr__(self, "contact_residual", np.zeros(shape))
         for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full((*shape, *numbers), np.nan))
@@ -173,6 +192,7 @@ class Trajectory(SuggestsAttributes):
         known = self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
         compute = (lambda: self._tau_and_qdd[i]) if known else None
         forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
+        of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
         index = tuple(
             int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
         )
@@ -195,6 +215,10 @@ class Trajectory(SuggestsAttributes):
             self.end_qd[i],
             exceptions,
             self.is_stiff[i],
+            self.contact_forces[i],
+            tuple(ImpactRecord(of[e.force], e.count[i], e.t[i], e.impulse[i]) for e in self.impacts),
+            tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
+            self.contact_residual[i],
             compute,
         )
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.integration import drives as drive_rows
 from ..core.integration import events as event_codes
-from ..core.integration.rollout import Records
+from ..core.integration.rollout import ContactRecords, Records
 from ..core.tree import layout
 from ..drivers.trajectories import Actions
 from ..errors import StateError
@@ -18,6 +19,7 @@ from .controllers import controller_arrays, controllers_model
 from .drives import Drive, UserForces
 from .events import Event
 from .flatten_between_bodies import flatten_between_bodies, is_between_bodies
+from .flatten_contacts import flatten_contacts, new_contact_records
 from .flatten_drives import flatten_drives
 from .flatten_events import flatten_event
 from .flatten_wrenches import flatten_current, flatten_wrenches
@@ -53,7 +55,7 @@ def flatten_actions(
         Precision of the simulation.
     drives, forces, events : lists
     implicit : bool
-        Whether the method of integration is implicit, so that it needs the stiffness and damping of the joints.
+        Whether the method of integration uses the stiffness and damping of the joints.
     boundscheck : bool
         Whether user functions check the bounds of their arrays.
 
@@ -89,6 +91,7 @@ def flatten_actions(
     between_bodies: tuple[np.ndarray | None, np.ndarray | None] = None, None
     if any(is_between_bodies(force) for force in forces):
         between_bodies = flatten_between_bodies(model, forces, numbers)
+    contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_rows.DRIVE_KIND])
     codes_of_events = []
     for e, event in enumerate(events):
         codes, called = flatten_event(model, e, event, numbers, boundscheck)
@@ -104,12 +107,15 @@ def flatten_actions(
         wrenches=wrench_codes,
         springs=between_bodies[0],
         bushings=between_bodies[1],
+        contacts=contacts,
         events=np.array(codes_of_events, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
         numbers=given,
         variation=variation,
     )
-    records = _new_records(model, math.prod(batch), events, integrals, bool(functions), dtype)
+    samples = math.prod(batch)
+    contact_records = new_contact_records(contacts, forces, samples)
+    records = _new_records(model, samples, events, integrals, bool(functions), dtype, contact_records)
     actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals)
     return actions, UserCalls(functions, given, dtype)
 
@@ -127,7 +133,13 @@ def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, bounds
 
 
 def _new_records(
-    model: Model, samples: int, events: Sequence[Event], integrals: int, has_functions: bool, dtype: np.dtype
+    model: Model,
+    samples: int,
+    events: Sequence[Event],
+    integrals: int,
+    has_functions: bool,
+    dtype: np.dtype,
+    contacts: ContactRecords | None,
 ) -> Records:
     """Allocate the records of events and of failed calls of user functions."""
     most = max([1, *(event.max_records for event in events)])
@@ -138,4 +150,5 @@ def _new_records(
         np.full((samples, len(events), most, model.nq + model.nv + integrals), np.nan, dtype),
         np.zeros(calls, np.int64),
         np.zeros((calls, 1 + model.nq + model.nv)),
+        contacts,
     )

@@ -11,6 +11,7 @@ from ..core.forces import wrenches
 from ..errors import StateError
 from ..real_arrays import excerpt, real_array
 from .between_bodies import BETWEEN_BODIES
+from .contacts import CONTACTS
 from .packing import SampleNumbers, SignalTables
 from .signals import three_signals
 from .wrenches import Current, Force, Wrench
@@ -23,7 +24,7 @@ def flatten_wrenches(
     model: Model, forces: Sequence[Force], signals: SignalTables, numbers: SampleNumbers
 ) -> np.ndarray:
     """Add the signals and points of the wrenches to the arrays, and return their codes (WRENCH_ROWS, wrenches)."""
-    others = (Current, *BETWEEN_BODIES)
+    others = (Current, *BETWEEN_BODIES, *CONTACTS)
     codes = [_flat_wrench(model, force, signals, numbers) for force in forces if not isinstance(force, others)]
     return np.array(codes, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy()
 
@@ -50,7 +51,8 @@ def _flat_wrench(
 ) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
         raise StateError(
-            f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing or Current"
+            f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
+            "DryFriction, HardStops or SphereContact"
         )
     what = f"Wrench on {wrench.frame!r}"
     frame = model.kernel_model.frame(wrench.frame)

@@ -12,6 +12,7 @@ from ..core.integration.adaptive_steps import integrate_adaptive_steps
 from ..core.integration.constraint_hooks import decide_rank
 from ..core.integration.fixed_steps import integrate_fixed_steps
 from ..core.integration.linearised_rate import LinearisedRate
+from ..core.integration.moreau import integrate_moreau_steps
 from ..core.integration.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
@@ -25,6 +26,7 @@ from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import constant_like
 from ..core.tree.constraint_layout import MEMORY_SIZE, constraints_in
+from ..core.tree.contact_layout import contacts_in, contacts_size
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
     JOINT_ROWS,
@@ -87,8 +89,9 @@ def actions_memory(topology, state_size, actions, width, dtype):
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
+    contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
     return (
-        np.zeros((rows + controller + 6 * (n + 1)) * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
         np.zeros(state_size + numbers + n + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
@@ -124,6 +127,14 @@ if_between_bodies = choose(
 )
 
 
+# The Contacts of a block in the memory of the actions, or None without dry friction, stops and contacts.
+contacts_in_block = choose(
+    lambda numbers, first, width, actions, n: is_given(actions, "shared", "contacts"),
+    lambda numbers, first, width, actions, n: contacts_in(numbers, first, width, actions.shared.contacts, n),
+    lambda numbers, first, width, actions, n: None,
+)
+
+
 @kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
@@ -155,6 +166,7 @@ def lay_out_actions(memory, actions, topology):
         failed_calls,
         flat_model(topology, controller, water_of(topology, controller)),
         if_between_bodies(actions, between_bodies),
+        contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
     )
 
 
@@ -208,6 +220,24 @@ def fixed_steps(
             break
         span = (block_start, min(block_start + lane_width(start.q), last))
         integrate_fixed_steps(block, stepper, tableau, batch, settings.step, span, all_lanes(start.q))
+
+
+@driver
+def moreau_steps(
+    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
+):
+    """Integrate the samples [first, last) by Moreau's time stepping with a fixed step.
+
+    `settings` is a ContactStepSettings; the other arguments are as for `fixed_steps`.
+    """
+    shape = outcome.end_states.shape[1], settings.tableau.c.shape[0]
+    block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
+    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
+    for block_start in range(first, last, lane_width(start.q)):
+        if outcome.interrupt[0] != 0:
+            break
+        span = (block_start, min(block_start + lane_width(start.q), last))
+        integrate_moreau_steps(block, stepper, settings, batch, span, all_lanes(start.q))
 
 
 @driver

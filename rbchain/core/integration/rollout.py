@@ -50,13 +50,31 @@ TALLY_ROWS = 10
 ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
 
 
+class ContactRecords(NamedTuple):
+    """Recorded impacts and sticking of each DryFriction, HardStops and SphereContact, with m = max_records.
+
+    `impact_counts` (samples, forces), `impact_times` (samples, forces, m), s, and `impulses` (samples, forces, m, 3)
+    hold the impacts. `sticking_counts` (samples, forces) and `sticking_times` (samples, forces, m, 2) hold the
+    intervals of sticking. `limits` (forces,) are the numbers of records that each force keeps. `residuals` (samples,)
+    are the largest residuals of the solver, m/s or rad/s.
+    """
+
+    impact_counts: np.ndarray
+    impact_times: np.ndarray
+    impulses: np.ndarray
+    sticking_counts: np.ndarray
+    sticking_times: np.ndarray
+    limits: np.ndarray
+    residuals: np.ndarray
+
+
 class Records(NamedTuple):
     """Recorded events and failed calls of user functions.
 
     `counts` (samples, events), `times` (samples, events, m) and `states` (samples, events, m, rows of the state) hold
     the events, with m = max_records. `failures` (samples,) is the code of the user function that failed, or 0;
-    `failed_calls` (samples, 1 + nq + nv) holds the arguments t, q, qd of that call. The last two are empty if there is
-    no user function.
+    `failed_calls` (samples, 1 + nq + nv) holds the arguments t, q, qd of that call. Both are empty if there is no user
+    function. `contacts` is a ContactRecords, or None without dry friction, stops and contacts.
     """
 
     counts: np.ndarray
@@ -64,6 +82,7 @@ class Records(NamedTuple):
     states: np.ndarray
     failures: np.ndarray
     failed_calls: np.ndarray
+    contacts: ContactRecords | None
 
 
 class Start(NamedTuple):
@@ -75,11 +94,15 @@ class Start(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., integrals of errors)."""
+    """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., integrals of errors).
+
+    `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them.
+    """
 
     q: np.ndarray
     qd: np.ndarray
     integrals: np.ndarray
+    forces: np.ndarray | None
 
 
 class Outcome(NamedTuple):
@@ -124,6 +147,19 @@ class FixedStepSettings(NamedTuple):
 
     tableau: Tableau
     step: float
+
+
+class ContactStepSettings(NamedTuple):
+    """The maximum length of a step, s, and the tolerances of contact.
+
+    `tableau` is Euler's, for the interpolation of a step. `tolerance` is the largest residual of the velocities, m/s
+    and rad/s, `penetration` the largest depth that is not corrected, m and rad.
+    """
+
+    tableau: Tableau
+    step: float
+    tolerance: float
+    penetration: float
 
 
 class AdaptiveStepSettings(NamedTuple):

@@ -9,6 +9,7 @@ TOO_STIFF = 5
 INVALID_PARAMETERS = 6  # written by studies, not by compiled code
 USER_FUNCTION_FAILED = 7
 NOT_ASSEMBLED = 8
+INITIAL_PENETRATION = 9
 
 # Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1

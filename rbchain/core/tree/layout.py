@@ -163,8 +163,9 @@ class SharedActions(NamedTuple):
     `signals`, `drives`, `wrenches`, `springs`, `bushings` and `events` (rows, count) hold integers;
     `core.forces.signals`, `core.forces.wrenches`, `core.forces.springs`, `core.forces.bushings`,
     `core.integration.drives` and `core.integration.events` describe their rows. `springs` and `bushings` are None if
-    there are no forces between bodies, so that compiled code contains nothing for them. `tables` (m,)
-    holds the tables of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
+    there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds the elements
+    of `core.tree.contact_layout`, or is None without dry friction, stops and contacts. `tables` (m,) holds the tables
+    of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
     controllers' model, or None.
     """
 
@@ -173,6 +174,7 @@ class SharedActions(NamedTuple):
     wrenches: np.ndarray
     springs: object
     bushings: object
+    contacts: object
     events: np.ndarray
     tables: np.ndarray
     numbers: np.ndarray
@@ -193,6 +195,7 @@ class BlockActions(NamedTuple):
     * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
     * `model` is the controllers' model of the mechanism.
     * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
+    * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts.
     """
 
     shared: SharedActions
@@ -209,6 +212,7 @@ class BlockActions(NamedTuple):
     failed_calls: np.ndarray
     model: FlatModel
     between_bodies: object
+    contacts: object
 
 
 # Entries of `BlockActions.settings`.

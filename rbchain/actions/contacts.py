@@ -1,0 +1,245 @@
+"""Dry friction, hard stops and contact with planes, and their records. `flatten_contacts` turns them into arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import SupportsIndex, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import StateError
+from ..misspelt import SuggestsAttributes
+from ..real_arrays import real_array
+
+
+@dataclass(frozen=True, eq=False)
+class DryFriction(SuggestsAttributes):
+    """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
+
+    While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
+    other forces. The joint starts to slide if the balancing force would exceed `static`.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    kinetic : float or (...) array, N m or N
+        Friction of the sliding joint, at least 0. An array has one value for each sample, here and in the other
+        parameters.
+    static : float or (...) array, N m or N
+        Largest friction of the sticking joint, at least `kinetic`, which is the default.
+    kinetic_backward, static_backward : float or (...) array, N m or N
+        Friction that resists motion in the negative direction. The defaults are `kinetic` and `static`.
+    dof : int
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    max_records : int
+        rbchain records the first `max_records` intervals in which the joint sticks, and counts the rest.
+
+    Notes
+    -----
+    A joint cannot also have the regularised friction of `PassiveForces`. Only some methods of `simulate` support dry
+    friction; see there.
+
+    Examples
+    --------
+    A block of 1 kg slides with 2 m/s against a friction of 4 N. It stops after 0.5 s and 0.5 m:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> builder.add_body("block", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    >>> friction = rb.DryFriction("block", kinetic=4.0)
+    >>> motion = builder.build().simulate([[0.0]], [[2.0]], 1.0, method="moreau", step=0.01, forces=[friction])
+    >>> motion.q[0, -1].round(6).tolist(), motion.qd[0, -1].tolist()
+    ([0.5], [0.0])
+    """
+
+    joint: str
+    kinetic: npt.ArrayLike
+    static: npt.ArrayLike | None = None
+    kinetic_backward: npt.ArrayLike | None = None
+    static_backward: npt.ArrayLike | None = None
+    dof: int | None = None
+    max_records: int = 16
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> DryFriction:
+        """Return the friction of one sample of a batch."""
+        static, kinetic_backward, static_backward = (
+            None if value is None else _of_sample(value, i, batch_shape)
+            for value in (self.static, self.kinetic_backward, self.static_backward)
+        )
+        kinetic = _of_sample(self.kinetic, i, batch_shape)
+        return DryFriction(self.joint, kinetic, static, kinetic_backward, static_backward, self.dof, self.max_records)
+
+
+@dataclass(frozen=True, eq=False)
+class HardStops(SuggestsAttributes):
+    """Rigid stops of a joint at its `Model.position_limits`.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint. It needs a finite limit.
+    restitution : float or (...) array
+        Ratio of the speeds after and before an impact, from 0 to 1. An array has one value for each sample.
+    dof : int
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    max_records : int
+        rbchain records the first `max_records` impacts and counts the rest.
+
+    Notes
+    -----
+    A joint cannot also have the elastic stops of `PassiveForces`. Only some methods of `simulate` support hard stops;
+    see there.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> limits = rb.JointLimits(lower=-1.0, upper=1.0)
+    >>> builder.add_body("door", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)), limits=limits)
+    >>> stops = rb.HardStops("door", restitution=0.5)
+    >>> motion = builder.build().simulate([[0.0]], [[1.0]], 2.0, method="moreau", step=0.01, forces=[stops])
+    >>> motion.q[0, -1].round(6).tolist(), motion.qd[0, -1].round(6).tolist()
+    ([0.5], [-0.5])
+    """
+
+    joint: str
+    restitution: npt.ArrayLike = 0.0
+    dof: int | None = None
+    max_records: int = 16
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> HardStops:
+        """Return the stops of one sample of a batch."""
+        return replace(self, restitution=_of_sample(self.restitution, i, batch_shape))
+
+
+@dataclass(frozen=True, eq=False)
+class SphereContact(SuggestsAttributes):
+    """Contact of a sphere on a body, or of a point, with a fixed plane.
+
+    Parameters
+    ----------
+    body : str
+        Name of a body, or of a frame on fixed joints.
+    point : (3,) or (..., 3) array, m
+        Centre of the sphere, in the axes of the body or frame, from its origin. An array has one row for each sample,
+        here and in the other parameters.
+    radius : float or (...) array, m
+        At least 0; 0 for a point.
+    plane_point : (3,) or (..., 3) array, m
+        A point of the plane, in the world.
+    plane_normal : (3,) or (..., 3) array
+        Direction from the plane into the space in which the sphere moves, in world axes; of any length above 0.
+    friction : float or (...) array
+        Coefficient mu of Coulomb's law, at least 0: the tangential force is at most mu times the normal force.
+    restitution : float or (...) array
+        Ratio of the normal speeds after and before an impact, from 0 to 1.
+    max_records : int
+        rbchain records the first `max_records` impacts and intervals of sticking, and counts the rest.
+
+    Notes
+    -----
+    The force acts at the point of the sphere that is closest to the plane. There is no friction of rolling or
+    spinning. Only some methods of `simulate` support contact; see there.
+
+    Examples
+    --------
+    A ball falls from a height of 0.8 m and rebounds to 0.2 m:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    >>> builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    >>> floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.5)
+    >>> motion = builder.build().simulate([[0.9]], [[0.0]], 0.6, method="moreau", step=0.001, forces=[floor])
+    >>> motion.q[0, -1].round(6).tolist(), motion.impacts[0].t[0, :1].round(6).tolist()
+    ([0.3], [0.4])
+    """
+
+    body: str
+    point: npt.ArrayLike
+    radius: npt.ArrayLike
+    plane_point: npt.ArrayLike
+    plane_normal: npt.ArrayLike
+    friction: npt.ArrayLike = 0.0
+    restitution: npt.ArrayLike = 0.0
+    max_records: int = 16
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> SphereContact:
+        """Return the contact of one sample of a batch."""
+        return SphereContact(
+            self.body,
+            _of_sample(self.point, i, batch_shape, (3,)),
+            _of_sample(self.radius, i, batch_shape),
+            _of_sample(self.plane_point, i, batch_shape, (3,)),
+            _of_sample(self.plane_normal, i, batch_shape, (3,)),
+            _of_sample(self.friction, i, batch_shape),
+            _of_sample(self.restitution, i, batch_shape),
+            self.max_records,
+        )
+
+
+Contact = DryFriction | HardStops | SphereContact
+#: The classes of dry friction, hard stops and contacts.
+CONTACTS = (DryFriction, HardStops, SphereContact)
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactRecord(SuggestsAttributes):
+    """The impacts of a HardStops or a SphereContact.
+
+    Attributes
+    ----------
+    force : HardStops or SphereContact
+    count : (...) array of int
+        Number of impacts, including those that are not recorded.
+    t : (..., max_records) array, s
+        Times of the recorded impacts; NaN for unused entries.
+    impulse : (..., max_records) or (..., max_records, 3) array, N s or N m s
+        Impulse on the joint of a HardStops; on the body of a SphereContact, in world axes.
+    """
+
+    force: HardStops | SphereContact
+    count: np.ndarray
+    t: np.ndarray
+    impulse: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class StickingRecord(SuggestsAttributes):
+    """The intervals in which a DryFriction or the friction of a SphereContact sticks.
+
+    Attributes
+    ----------
+    force : DryFriction or SphereContact
+    count : (...) array of int
+        Number of intervals, including those that are not recorded.
+    start, end : (..., max_records) arrays, s
+        Recorded intervals; NaN for unused entries. The end is infinite for an interval that lasts to the end of the
+        simulation.
+    """
+
+    force: DryFriction | SphereContact
+    count: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def is_contact(force: object) -> TypeGuard[Contact]:
+    """Whether a force is dry friction, a pair of hard stops or a contact."""
+    return isinstance(force, CONTACTS)
+
+
+def label_of_contact(force: Contact) -> str:
+    """Return the class of a force, and the name of its joint or body, for messages."""
+    place = f"on {force.body!r}" if isinstance(force, SphereContact) else f"of joint {force.joint!r}"
+    return f"{type(force).__name__} {place}"
+
+
+def _of_sample(
+    value: npt.ArrayLike,
+    i: SupportsIndex | tuple[SupportsIndex, ...],
+    batch_shape: tuple[int, ...],
+    shape: tuple[int, ...] = (),
+) -> np.ndarray:
+    return np.broadcast_to(real_array("value", value, StateError), (*batch_shape, *shape))[i]

@@ -1,0 +1,230 @@
+"""Rows of dry friction, joint stops and contacts: gaps, velocities, and the velocities that impulses cause.
+
+`contact_layout` describes the elements and their rows. The response of a row is Y = M^-1 J^T, the velocity that a unit
+impulse causes. It follows from the articulated-body factors of the last dynamics by an inward sweep along the path to
+the base and an outward sweep over the tree, as for constraints (`constraint_solver`). In a closed chain, the response
+includes the impulses of the constraints, so that it satisfies the constraints. In an implicit step, the factors contain
+the stiffness and the damping of the joints.
+
+Sources: Featherstone (2008), sections 7.3 and 11.5; Mirtich (1996), "Impulse-based dynamic simulation of rigid body
+systems", chapter 4, for impulses by the articulated-body algorithm.
+"""
+
+from ..simd.jit import choose, is_given, kernel, routine
+from ..simd.lanes import constant_like, select
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import (
+    Force,
+    add3,
+    cross,
+    dot,
+    motion_at_tip,
+    power,
+    rotate,
+    scale3,
+    scale_force,
+    subtract3,
+    subtract_forces,
+    z_axis,
+)
+from ..tree.contact_layout import (
+    CONTACT_DIAGONAL,
+    CONTACT_FRICTION,
+    CONTACT_GAP,
+    CONTACT_INVERSE,
+    ELEMENT_DOF,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    ELEMENT_SIGN,
+    FRICTION,
+    SPHERE,
+    SPHERE_FRICTION,
+    SPHERE_NORMAL,
+    SPHERE_PLANE_POINT,
+    SPHERE_POINT,
+    SPHERE_RADIUS,
+    SPHERE_TANGENT_A,
+    STOP_POSITION,
+)
+from ..tree.joints import add_joint_motion, joint_force
+from ..tree.kinematics import body_axes, force_on_parent, place_dof
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    ROW_A,
+    ROW_DINV,
+    ROW_LEVER,
+    ROW_POSITION,
+    ROW_R,
+    ROW_U,
+    apply_gravity,
+    parameter,
+    remove_gravity,
+)
+from .constrained_dynamics import carry_change, store_targets_of_changes
+from .constraint_solver import respond_to_multipliers, solve_multipliers
+
+
+@kernel
+def vector_of(numbers, at, k):
+    """Return three numbers (m, lanes) from index `at` on."""
+    return (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
+
+
+@kernel
+def lowest_point(e, model, contacts, numbers, work, k):
+    """Return the vector from the joint origin of its body to the point of a sphere that is closest to the plane."""
+    i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
+    center = rotate(body_axes(i, model, work, k), vector_of(numbers, at + SPHERE_POINT, k))
+    return subtract3(center, scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k)))
+
+
+@routine
+def update_gaps(model, contacts, q, numbers, work, k):
+    """Compute the gaps of stops and contacts at the positions q (reads R and LEVER; writes POSITION)."""
+    table, rows, dof = contacts.table, contacts.rows, work.dof
+    for i in range(model.parent.shape[0]):
+        place_dof(i, model, work, k)
+    for e in range(table.shape[1]):
+        i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] == FRICTION:
+            continue
+        if table[ELEMENT_KIND, e] == SPHERE:
+            point = add3(load3(dof, i, ROW_POSITION, k), lowest_point(e, model, contacts, numbers, work, k))
+            above = subtract3(point, vector_of(numbers, at + SPHERE_PLANE_POINT, k))
+            rows[row, CONTACT_GAP, k] = dot(vector_of(numbers, at + SPHERE_NORMAL, k), above)
+        else:
+            travel = q[model.coordinate[i], k] - numbers[at + STOP_POSITION, k]
+            rows[row, CONTACT_GAP, k] = travel if table[ELEMENT_SIGN, e] > 0 else -travel
+
+
+@routine
+def update_contact_rows(model, contacts, constraints, numbers, work, k):
+    """Compute J, Y = M^-1 J^T and J Y of all rows.
+
+    Reads R, LEVER, U and DINV of the last dynamics and, for closed chains, the factors of the constraints; writes A.
+    """
+    table, rows = contacts.table, contacts.rows
+    remove_gravity(model, work, k)
+    for e in range(table.shape[1]):
+        i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] == SPHERE:
+            lever = lowest_point(e, model, contacts, numbers, work, k)
+            for direction in range(3):
+                d = vector_of(numbers, at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction, k)
+                zero = d[0] - d[0]
+                respond_to_impulse(row + direction, i, zero, Force(cross(lever, d), d), model, contacts, work, k)
+                close_response(row + direction, model, contacts, constraints, work, k)
+            rows[row, CONTACT_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
+        else:
+            zero = numbers[at, k] - numbers[at, k]
+            sign = zero + constant_like(zero, table[ELEMENT_SIGN, e])
+            no_force = Force((zero, zero, zero), (zero, zero, zero))
+            respond_to_impulse(row, i, sign, no_force, model, contacts, work, k)
+            close_response(row, model, contacts, constraints, work, k)
+    apply_gravity(model, work, k)
+    assemble_contact_matrix(model, contacts, k)
+
+
+@kernel
+def respond_to_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
+    """Compute J and the response of the open chain to a unit impulse: `motor` on a dof, and f on its body.
+
+    u = motor + S . f,  f_parent = f - U u / D,  Y = (u - U . a_parent) / D
+    """
+    n, dof, jacobian, responses = model.parent.shape[0], work.dof, contacts.jacobian, contacts.responses
+    for i in range(n):
+        jacobian[row, i, k] = motor - motor
+        responses[row, i, k] = motor - motor
+    i, at_joint, plain = dof_of_row, motor, f
+    while i < n:
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        jacobian[row, i, k] = at_joint + joint_force(model.joint[i], axis, advance, plain)
+        u = at_joint + joint_force(model.joint[i], axis, advance, f)
+        responses[row, i, k] = u
+        passed = subtract_forces(f, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
+        f, plain = force_on_parent(i, passed, model, work, k), force_on_parent(i, plain, model, work, k)
+        at_joint = motor - motor
+        i = model.parent[i]
+    for i in range(n):
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+        change = dof[i, ROW_DINV, k] * (responses[row, i, k] - power(load_force(dof, i, ROW_U, k), a))
+        responses[row, i, k] = change
+        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
+
+
+@kernel
+def remove_loop_part(row, model, contacts, constraints, work, k):
+    """Remove the part of a response that violates the constraints: Y - M^-1 J^T (J M^-1 J^T)^-1 J Y."""
+    n = model.parent.shape[0]
+    for i in range(n):
+        constraints.changes[i, k] = contacts.responses[row, i, k]
+        carry_change(i, model, constraints.changes, work, k)
+    store_targets_of_changes(constraints, work, k)
+    solve_multipliers(constraints, work, k)
+    respond_to_multipliers(model, constraints, work, k)
+    for i in range(n):
+        contacts.responses[row, i, k] = contacts.responses[row, i, k] + constraints.changes[i, k]
+
+
+# Make the response of a row that of the closed mechanism; nothing for an open chain.
+close_response = choose(
+    lambda row, model, contacts, constraints, work, k: is_given(constraints),
+    remove_loop_part,
+    lambda row, model, contacts, constraints, work, k: None,
+)
+
+
+@routine
+def assemble_contact_matrix(model, contacts, k):
+    """Compute J Y of all pairs of rows, and the reciprocals of its diagonal with which the solver scales impulses."""
+    table, matrix, rows = contacts.table, contacts.matrix, contacts.rows
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    for e in range(table.shape[1]):
+        first, count = table[ELEMENT_ROW, e], 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+        for row in range(first, first + count):
+            for other in range(row, rows.shape[0]):
+                total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
+                matrix[row, other, k] = total
+                matrix[other, row, k] = total
+            rows[row, CONTACT_DIAGONAL, k] = matrix[row, row, k]
+        for row in range(first, first + count):
+            diagonal = rows[row, CONTACT_DIAGONAL, k]
+            if row > first:  # a bound of the largest eigenvalue of the tangents
+                across = abs(matrix[first + 1, first + 2, k])
+                diagonal = max(matrix[first + 1, first + 1, k], matrix[first + 2, first + 2, k]) + across
+            acts = diagonal > zero
+            rows[row, CONTACT_INVERSE, k] = select(acts, one / select(acts, diagonal, one), zero * diagonal)
+
+
+@kernel
+def row_of_velocity(e, row, model, contacts, v, k):
+    """Compute J v for one row of element e, from velocities v (n, lanes)."""
+    i, n = contacts.table[ELEMENT_DOF, e], model.parent.shape[0]
+    total = contacts.jacobian[row, i, k] * v[i, k]
+    if contacts.table[ELEMENT_KIND, e] == SPHERE:
+        i = model.parent[i]
+        while i < n:
+            total = total + contacts.jacobian[row, i, k] * v[i, k]
+            i = model.parent[i]
+    return total
+
+
+@routine
+def update_row_velocities(model, contacts, v, column, k):
+    """Compute J v of all rows, and store it in a column of the rows."""
+    table = contacts.table
+    for e in range(table.shape[1]):
+        first, count = table[ELEMENT_ROW, e], 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+        for row in range(first, first + count):
+            contacts.rows[row, column, k] = row_of_velocity(e, row, model, contacts, v, k)
+
+
+@routine
+def add_responses(contacts, column, v, k):
+    """Add the velocities that impulses in a column of the rows cause to v (n, lanes)."""
+    rows, responses = contacts.rows, contacts.responses
+    for row in range(rows.shape[0]):
+        for i in range(v.shape[0]):
+            v[i, k] = v[i, k] + responses[row, i, k] * rows[row, column, k]

@@ -1,0 +1,277 @@
+"""Impulses of dry friction, joint stops and contacts, by projected Gauss-Seidel sweeps and Newton steps.
+
+With the velocities u = u_free + W p of the rows, W = J M^-1 J^T, find impulses p such that
+
+    friction of a dof       p = min(max(p - u / W_ii, lower), upper)
+    stop, normal direction  p = max(p - (u - bound) / W_ii, 0)
+    tangents of a contact   p = the point of the disc of radius mu p_n + upper that is nearest to p - u / w
+
+The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. A step of
+Newton's method linearises them for all rows. It is kept in the lanes in which it reduces the residual. Sweeps alone
+converge slowly if the rows are strongly coupled.
+
+Sources: Jean (1999), "The non-smooth contact dynamics method"; Alart and Curnier (1991), "A mixed formulation for
+frictional contact problems prone to Newton like solution methods".
+"""
+
+import math
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import any_lane, constant_like, epsilon, select
+from ..tree.contact_layout import (
+    CONTACT_BOUND,
+    CONTACT_FRICTION,
+    CONTACT_IMPULSE,
+    CONTACT_INVERSE,
+    CONTACT_LOWER,
+    CONTACT_NEWTON_IMPULSE,
+    CONTACT_NEWTON_VELOCITY,
+    CONTACT_PIVOT,
+    CONTACT_RIGHT,
+    CONTACT_UPPER,
+    CONTACT_VELOCITY,
+    ELEMENT_KIND,
+    ELEMENT_ROW,
+    FRICTION,
+    SPHERE,
+)
+
+# Rounds of sweeps and Newton steps before the solver gives up, and sweeps of a round.
+MAX_ROUNDS, SWEEPS = 40, 3
+# A pivot below this multiple of epsilon is round-off, because the diagonal is scaled to 1.
+DEPENDENT_ROW_FACTOR = 4096.0
+
+
+@routine
+def solve_contacts(contacts, tolerance, k):
+    """Solve for the impulses of all rows, from those in IMPULSE, and return the largest residual.
+
+    Reads VELOCITY as u_free and writes it as u.
+    """
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        add_to_velocities(row, rows[row, CONTACT_IMPULSE, k], contacts, k)
+    residual = largest_residual(contacts, k)
+    is_running = residual > constant_like(rows, tolerance)
+    for _ in range(MAX_ROUNDS):
+        if not any_lane(is_running):
+            break
+        for _ in range(SWEEPS):
+            sweep(contacts, is_running, k)
+        residual = select(is_running, largest_residual(contacts, k), residual)
+        is_running = residual > constant_like(rows, tolerance)
+        if any_lane(is_running):
+            residual = newton_step(contacts, residual, is_running, k)
+            is_running = residual > constant_like(rows, tolerance)
+    return residual
+
+
+@kernel
+def add_to_velocities(row, change, contacts, k):
+    """Add the velocities that the change of an impulse causes to those of all rows."""
+    rows, matrix = contacts.rows, contacts.matrix
+    if any_lane(change != change - change):
+        for other in range(rows.shape[0]):
+            rows[other, CONTACT_VELOCITY, k] = rows[other, CONTACT_VELOCITY, k] + matrix[row, other, k] * change
+
+
+@routine
+def sweep(contacts, is_running, k):
+    """Update the impulses row by row, in the lanes that are running."""
+    table, rows = contacts.table, contacts.rows
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
+        apply_change(row, change, contacts, is_running, k)
+        if kind == SPHERE:
+            a, b = change_of_tangents(row, rows, k)
+            apply_change(row + 1, a, contacts, is_running, k)
+            apply_change(row + 2, b, contacts, is_running, k)
+
+
+@kernel
+def apply_change(row, change, contacts, is_running, k):
+    """Change the impulse of a row in the lanes that are running."""
+    change = select(is_running, change, change - change)
+    contacts.rows[row, CONTACT_IMPULSE, k] = contacts.rows[row, CONTACT_IMPULSE, k] + change
+    add_to_velocities(row, change, contacts, k)
+
+
+@kernel
+def change_of_friction(row, rows, k):
+    """Compute the change of the impulse of a dof's friction, between its limits."""
+    p = rows[row, CONTACT_IMPULSE, k]
+    target = p - rows[row, CONTACT_VELOCITY, k] * rows[row, CONTACT_INVERSE, k]
+    return min(max(target, rows[row, CONTACT_LOWER, k]), rows[row, CONTACT_UPPER, k]) - p
+
+
+@kernel
+def change_of_normal(row, rows, k):
+    """Compute the change of the impulse of a stop or of a normal direction, which is not negative."""
+    p = rows[row, CONTACT_IMPULSE, k]
+    above = rows[row, CONTACT_VELOCITY, k] - rows[row, CONTACT_BOUND, k]
+    return max(p - above * rows[row, CONTACT_INVERSE, k], p - p) - p
+
+
+@kernel
+def friction_target(row, rows, k):
+    """Return the two tangential impulses without the limit, their norm, and the radius of the disc."""
+    inverse = rows[row + 1, CONTACT_INVERSE, k]
+    a = rows[row + 1, CONTACT_IMPULSE, k] - rows[row + 1, CONTACT_VELOCITY, k] * inverse
+    b = rows[row + 2, CONTACT_IMPULSE, k] - rows[row + 2, CONTACT_VELOCITY, k] * inverse
+    radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k] + rows[row + 1, CONTACT_UPPER, k]
+    return a, b, math.sqrt(a * a + b * b), radius
+
+
+@kernel
+def change_of_tangents(row, rows, k):
+    """Compute the changes of the tangential impulses, which are in a disc."""
+    a, b, norm, radius = friction_target(row, rows, k)
+    one = constant_like(rows, 1.0)
+    is_outside = norm > radius
+    scale = select(is_outside, radius / select(is_outside, norm, one), one)
+    return scale * a - rows[row + 1, CONTACT_IMPULSE, k], scale * b - rows[row + 2, CONTACT_IMPULSE, k]
+
+
+@routine
+def largest_residual(contacts, k):
+    """Return the largest residual of all rows, m/s or rad/s; NaN if one is not finite."""
+    table, rows = contacts.table, contacts.rows
+    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        if kind == FRICTION:
+            residual = larger_residual(residual, row, change_of_friction(row, rows, k), rows, k)
+            continue
+        residual = larger_residual(residual, row, change_of_normal(row, rows, k), rows, k)
+        acts = rows[row, CONTACT_INVERSE, k] > residual - residual
+        missing = rows[row, CONTACT_BOUND, k] - rows[row, CONTACT_VELOCITY, k]
+        residual = select(acts, residual, max(residual, missing))
+        if kind == SPHERE:
+            a, b = change_of_tangents(row, rows, k)
+            residual = larger_residual(residual, row + 1, a, rows, k)
+            residual = larger_residual(residual, row + 2, b, rows, k)
+    return residual
+
+
+@kernel
+def larger_residual(residual, row, change, rows, k):
+    """Return the larger of a residual and that of a row, whose impulse would have to change by `change`."""
+    inverse, one = rows[row, CONTACT_INVERSE, k], constant_like(rows, 1.0)
+    acts = inverse > inverse - inverse
+    found = select(acts, abs(change) / select(acts, inverse, one), change - change)
+    return select(residual >= found, residual, found + (residual - residual))
+
+
+# --- Newton steps -----------------------------------------------------------------------------------------------------
+
+
+@routine
+def newton_step(contacts, residual, is_running, k):
+    """Try a step of Newton's method, keep it in the lanes in which it reduces the residual, and return the residual."""
+    table, rows, zero = contacts.table, contacts.rows, constant_like(contacts.rows, 0.0)
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        linearise_row(kind, row, contacts, k)
+        if kind == SPHERE:
+            linearise_tangents(row, contacts, k)
+    eliminate_rows(contacts, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_NEWTON_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
+        rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
+    for row in range(rows.shape[0]):
+        apply_change(row, rows[row, CONTACT_RIGHT, k], contacts, is_running, k)
+    found = largest_residual(contacts, k)
+    is_better = is_running & (found < residual)
+    for row in range(rows.shape[0]):
+        for column, kept in (
+            (CONTACT_IMPULSE, CONTACT_NEWTON_IMPULSE),
+            (CONTACT_VELOCITY, CONTACT_NEWTON_VELOCITY),
+        ):
+            rows[row, column, k] = select(is_better, rows[row, column, k], rows[row, kept, k])
+    return select(is_better, found, residual + zero)
+
+
+@kernel
+def linearise_row(kind, row, contacts, k):
+    """Set the equation of a row for the changes x of all impulses: W x = target, or x = target at a limit."""
+    rows, linear = contacts.rows, contacts.linear
+    p, u, inverse = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_INVERSE, k]
+    zero, one = p - p, constant_like(rows, 1.0)
+    if kind == FRICTION:
+        lower, upper = rows[row, CONTACT_LOWER, k], rows[row, CONTACT_UPPER, k]
+        target = p - u * inverse
+        is_inside = (target > lower) & (target < upper)
+        right = select(is_inside, -u * inverse, min(max(target, lower), upper) - p)
+    else:
+        above = (u - rows[row, CONTACT_BOUND, k]) * inverse
+        is_inside = p - above > zero
+        right = select(is_inside, -above, -p)
+    rows[row, CONTACT_RIGHT, k] = right
+    for other in range(rows.shape[0]):
+        linear[row, other, k] = select(is_inside, contacts.matrix[row, other, k] * inverse, zero)
+    linear[row, row, k] = select(is_inside, linear[row, row, k], one)
+
+
+@kernel
+def linearise_tangents(row, contacts, k):
+    """Set the equations of the two tangents of a contact for the changes x of all impulses.
+
+    Inside of the disc W x = -u. Outside, with the unit vector d = z / |z| of z = p - u / w and the radius r,
+
+        x - mu d x_n - r / |z| (1 - d d^T) (x - W x / w) = r d - p
+    """
+    rows, linear, matrix = contacts.rows, contacts.linear, contacts.matrix
+    a, b, norm, radius = friction_target(row, rows, k)
+    zero, one = a - a, constant_like(rows, 1.0)
+    is_inside = norm <= radius
+    safe = select(norm > zero, norm, one)
+    a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, CONTACT_FRICTION, k]
+    inverse = rows[row + 1, CONTACT_INVERSE, k]
+    radius = select(is_inside, zero, radius)  # may be infinite inside
+    ratio = select(is_inside, zero, ratio)
+    for axis in range(2):
+        at = row + 1 + axis
+        d, first, second = (
+            a if axis == 0 else b,
+            one - a * a if axis == 0 else -a * b,
+            -a * b if axis == 0 else one - b * b,
+        )
+        p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
+        rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
+        for other in range(rows.shape[0]):
+            inside = matrix[at, other, k] * inverse
+            across = first * matrix[row + 1, other, k] + second * matrix[row + 2, other, k]
+            linear[at, other, k] = select(is_inside, inside, ratio * inverse * across)
+        linear[at, at, k] = linear[at, at, k] + select(is_inside, zero, one)
+        linear[at, row + 1, k] = linear[at, row + 1, k] - ratio * first
+        linear[at, row + 2, k] = linear[at, row + 2, k] - ratio * second
+        linear[at, row, k] = linear[at, row, k] - select(is_inside, zero, mu * d)
+
+
+@routine
+def eliminate_rows(contacts, k):
+    """Solve the linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
+
+    A row whose pivot is round-off depends on others, and its impulse does not change. The rows are not exchanged: a
+    step that is wrong because of a small pivot does not reduce the residual.
+    """
+    rows, linear = contacts.rows, contacts.linear
+    m, zero, one = rows.shape[0], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    round_off = constant_like(rows, DEPENDENT_ROW_FACTOR * epsilon(rows))
+    for c in range(m):
+        pivot = linear[c, c, k]
+        is_regular = abs(pivot) > round_off
+        inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
+        rows[c, CONTACT_PIVOT, k] = inverse
+        for row in range(c + 1, m):
+            factor = linear[row, c, k] * inverse
+            if any_lane(factor != zero):
+                for j in range(c + 1, m):
+                    linear[row, j, k] = linear[row, j, k] - factor * linear[c, j, k]
+                rows[row, CONTACT_RIGHT, k] = rows[row, CONTACT_RIGHT, k] - factor * rows[c, CONTACT_RIGHT, k]
+    for row in range(m - 1, -1, -1):
+        x = rows[row, CONTACT_RIGHT, k]
+        for j in range(row + 1, m):
+            x = x - linear[row, j, k] * rows[j, CONTACT_RIGHT, k]
+        rows[row, CONTACT_RIGHT, k] = x * rows[row, CONTACT_PIVOT, k]

@@ -1,0 +1,119 @@
+"""Record impacts, intervals of sticking, and the forces of dry friction, stops and contacts at the saved times."""
+
+import math
+
+from ..simd.jit import choose, is_given, kernel, routine
+from ..simd.lanes import constant_like
+from ..tree.contact_layout import (
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_RESIDUAL,
+    CONTACT_STICKS,
+    CONTACT_STUCK,
+    ELEMENT_FORCE,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    ELEMENT_SIGN,
+    FRICTION,
+    SPHERE,
+    SPHERE_NORMAL,
+    SPHERE_TANGENT_A,
+    STOP,
+)
+from .rollout import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS, TALLY_STEPS
+from .status import RUNNING, STOPPED
+
+
+@routine
+def record_step(block, stepper, batch, slot, lane):
+    """Record the impulses of an accepted step of a lane; `slot` is the number of saved times before the step."""
+    tally, contacts = stepper.tally, block.loads.actions.contacts
+    if tally[TALLY_STATUS, lane] != RUNNING and tally[TALLY_STATUS, lane] != STOPPED:
+        return
+    sample, first = tally[TALLY_SAMPLE, lane], tally[TALLY_STEPS, lane] == 1
+    records = batch.records.contacts
+    residual = float(contacts.rows[0, CONTACT_RESIDUAL, lane])
+    if not residual <= records.residuals[sample]:
+        records.residuals[sample] = residual
+    if first:
+        store_forces(block, stepper, batch, sample, 0, lane)
+    for saved in range(slot, tally[TALLY_SAVED, lane]):
+        store_forces(block, stepper, batch, sample, saved, lane)
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] != FRICTION:
+            record_impact(e, block, stepper, records, sample, lane)
+        if contacts.table[ELEMENT_KIND, e] != STOP:
+            record_sticking(e, contacts, stepper, records, sample, lane)
+
+
+# Record the impulses of an accepted step of a lane.
+record_contacts = choose(
+    lambda block, *_: is_given(block, "loads", "actions", "contacts"),
+    record_step,
+    lambda block, stepper, batch, slot, lane: None,
+)
+
+
+@kernel
+def impulse_of_element(e, block, axis, lane):
+    """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
+    contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
+    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    if contacts.table[ELEMENT_KIND, e] != SPHERE:
+        total = float(contacts.rows[row, CONTACT_IMPULSE, lane]) * contacts.table[ELEMENT_SIGN, e]
+        return total if axis == 0 else 0.0
+    total = 0.0
+    for direction in range(3):
+        column = at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction + axis
+        total += float(contacts.rows[row + direction, CONTACT_IMPULSE, lane]) * float(numbers[column, lane])
+    return total
+
+
+@kernel
+def store_forces(block, stepper, batch, sample, slot, lane):
+    """Store the mean forces of the step at a saved time."""
+    contacts, forces, h = block.loads.actions.contacts, batch.saved.forces, stepper.clock[CLOCK_STEP, lane]
+    for f in range(forces.shape[2]):
+        for axis in range(3):
+            forces[sample, slot, f, axis] = constant_like(forces, 0.0)
+    for e in range(contacts.table.shape[1]):
+        f = contacts.table[ELEMENT_FORCE, e]
+        for axis in range(3):
+            force = impulse_of_element(e, block, axis, lane) / h
+            forces[sample, slot, f, axis] += constant_like(forces, force)
+
+
+@kernel
+def record_impact(e, block, stepper, records, sample, lane):
+    """Record an impact of an element, if it has one in the step."""
+    contacts = block.loads.actions.contacts
+    row, f = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+    rows = contacts.rows
+    if not (rows[row, CONTACT_IMPACT, lane] > 0.0 and rows[row, CONTACT_IMPULSE, lane] > 0.0):
+        return
+    t = stepper.clock[CLOCK_T, lane] + float(rows[row, CONTACT_IMPACT_TIME, lane]) * stepper.clock[CLOCK_STEP, lane]
+    slot = records.impact_counts[sample, f]
+    records.impact_counts[sample, f] = slot + 1
+    if slot < records.limits[f]:
+        records.impact_times[sample, f, slot] = t
+        for axis in range(3):
+            records.impulses[sample, f, slot, axis] = impulse_of_element(e, block, axis, lane)
+
+
+@kernel
+def record_sticking(e, contacts, stepper, records, sample, lane):
+    """Record that an element has started or stopped sticking."""
+    rows, row, f = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+    sticks, stuck = rows[row, CONTACT_STICKS, lane] > 0.0, rows[row, CONTACT_STUCK, lane] > 0.0
+    rows[row, CONTACT_STUCK, lane] = rows[row, CONTACT_STICKS, lane]
+    t, h = stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
+    slot = records.sticking_counts[sample, f]
+    if sticks and not stuck:
+        records.sticking_counts[sample, f] = slot + 1
+        if slot < records.limits[f]:
+            records.sticking_times[sample, f, slot, 0] = t if stepper.tally[TALLY_STEPS, lane] == 1 else t + h
+            records.sticking_times[sample, f, slot, 1] = math.inf
+    elif stuck and not sticks and slot <= records.limits[f]:
+        records.sticking_times[sample, f, slot - 1, 1] = t

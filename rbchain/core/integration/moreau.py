@@ -1,0 +1,458 @@
+"""Time stepping for dry friction, joint stops and contacts: Moreau's midpoint scheme with fixed steps.
+
+A step from (q, v) to (q', v') of length h evaluates the dynamics once, in the middle of the step:
+
+    q_m = q + h/2 v,   v_free = v + h qdd(q_m, v),   v' = v_free + M^-1 J^T p,   q' = q + h ((1 - s) v + s v')
+
+s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. For a row with
+the gap g and the velocity u = J v at the start of the step, u' is at least
+
+    an impact at the time c h           - e (u + c d) + (1 - c) d,   d = u_free - u,   0 = g + h (c u + c^2 d / 2)
+    a gap that closes in other steps    min(-g / h, -2 g / h - u)
+
+The gap of such a step is not negative at its end, because s is chosen that way. An impact needs a speed of more than
+2 |d|. Slower contacts have no restitution, so a bouncing ball comes to rest. For constant forces, flights and impacts
+of a single contact are exact.
+
+The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
+
+Sources: Moreau (1988), "Unilateral contact and dry friction in finite freedom dynamics"; Jean (1999), "The non-smooth
+contact dynamics method"; Acary and Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*; Stewart and
+Trinkle (1996) for the bound of a closing gap.
+"""
+
+import math
+
+from ..algorithms.contact_rows import add_responses, update_contact_rows, update_gaps, update_row_velocities
+from ..algorithms.contact_solver import solve_contacts
+from ..simd.jit import choose, is_given, kernel, routine
+from ..simd.lanes import any_lane, constant_like, select
+from ..tree.contact_layout import (
+    CONTACT_BOUND,
+    CONTACT_FREE_VELOCITY,
+    CONTACT_FRICTION,
+    CONTACT_GAP,
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_IS_CLIPPED,
+    CONTACT_LOWER,
+    CONTACT_RESIDUAL,
+    CONTACT_START_VELOCITY,
+    CONTACT_STICKS,
+    CONTACT_STORED,
+    CONTACT_UPPER,
+    CONTACT_VELOCITY,
+    ELEMENT_DOF,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    FRICTION_KINETIC_BACKWARD,
+    FRICTION_KINETIC_FORWARD,
+    FRICTION_STATIC_BACKWARD,
+    FRICTION_STATIC_FORWARD,
+    SPHERE,
+    SPHERE_RESTITUTION,
+    STOP_RESTITUTION,
+)
+from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
+from .action_hooks import allow_calls, begin_events, evaluate, integral_row, moves_freely
+from .contact_records import record_contacts
+from .fixed_steps import end_block, end_sample, end_step, start_interval
+from .rollout import (
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ERROR,
+    CONTROL_H,
+    CONTROL_TIME,
+    TALLY_EVALUATIONS,
+    TALLY_SAVED,
+    TALLY_STATUS,
+    close_end_of_step,
+    save_lane,
+    start_sample,
+)
+from .status import INITIAL_PENETRATION, RUNNING
+
+# An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
+IMPACT_SPEED = 2.0
+MAX_SLIPS = 4  # times that the limits of sticking joints are replaced by those of sliding joints in a step
+MAX_CORRECTIONS = 10
+
+
+def _has_contacts(block, *_):
+    return is_given(block, "loads", "actions", "contacts")
+
+
+@routine
+def integrate_moreau_steps(block, stepper, settings, batch, span, k):
+    """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps to the saved times."""
+    first, last = span
+    times, samples, tableau = batch.times, min(stepper.y.shape[1], last - first), settings.tableau
+    for lane in range(stepper.y.shape[1]):
+        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
+        stepper.tally[TALLY_STATUS, lane] = RUNNING
+        allow_calls(block, lane < samples, lane)
+    start_contacts(block, k)
+    running = samples
+    for slot in range(1, times.shape[0]):
+        if running == 0 or batch.outcome.interrupt[0] != 0:
+            break
+        length = times[slot] - times[slot - 1]
+        steps = max(1, int(math.ceil(length / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+        start_interval(block, stepper, times[slot - 1], constant_like(stepper.y, length / steps), k)
+        if slot == 1:
+            check_start(block, stepper, settings, k)
+            running = 0
+            for lane in range(samples):
+                begin_events(block, stepper.y, times[0], lane)
+                save_lane(block, stepper.y, batch, first + lane, 0, lane)
+                if starts_inside(block, settings, lane):
+                    end_sample(block, stepper, batch, INITIAL_PENETRATION, times[0], stepper.y, lane)
+                running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+        for index in range(steps):
+            if running == 0 or batch.outcome.interrupt[0] != 0:
+                break
+            t, h = times[slot - 1] + index * (length / steps), length / steps
+            compute_midpoint(block, stepper, t, h, k)
+            finish_step(block, stepper, settings, h, k)
+            running = 0
+            for lane in range(samples):
+                if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                    slot_of_step = stepper.tally[TALLY_SAVED, lane]
+                    end_step(block, stepper, tableau, batch, index == steps - 1, lane)
+                    record_contacts(block, stepper, batch, slot_of_step, lane)
+                    running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+            for j in range(stepper.y.shape[0]):
+                stepper.y[j, k] = stepper.y_new[j, k]
+    end_block(block, stepper, batch, samples)
+
+
+@kernel
+def compute_midpoint(block, stepper, t, h, k):
+    """Set the clocks for a step from t to t + h, and compute the state in its middle, as y_new, and the rate there."""
+    y, y_new, rate, model = stepper.y, stepper.y_new, stepper.rates[0], block.model
+    nq, n, half = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.5 * h)
+    for lane in range(y.shape[1]):
+        stepper.clock[CLOCK_T, lane] = t
+        stepper.clock[CLOCK_STEP, lane] = h
+        stepper.control[CONTROL_TIME, lane] = constant_like(y, t + 0.5 * h)
+        stepper.control[CONTROL_H, lane] = constant_like(y, h)
+        stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            stepper.tally[TALLY_EVALUATIONS, lane] += 1
+    for j in range(nq + n, y.shape[0]):
+        y_new[j, k] = y[j, k] + half * rate[j, k]
+    position_rates(model, y[:nq], y[nq : nq + n], rate[:nq], k)
+    for j in range(nq):
+        y_new[j, k] = y[j, k] + half * rate[j, k]
+    for i in range(n):
+        y_new[nq + i, k] = y[nq + i, k]
+    normalize_positions(model, y_new, k)
+    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+
+
+@routine
+def finish_step(block, stepper, settings, h, k):
+    """Compute the end of the step, y_new, from the state and the rate in its middle."""
+    y, y_new, change, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+    nq, n, model, length = block.q.shape[0], block.qd.shape[0], block.model, constant_like(stepper.y, h)
+    half, one = constant_like(y, 0.5), constant_like(y, 1.0)
+    for i in range(n):  # the middle has the prescribed velocity of a dof, if there is one
+        share = one if moves_freely(block, i) else half
+        y_new[nq + i, k] = y_new[nq + i, k] + (share * length) * rates[0, nq + i, k]
+        change[nq + i, k] = y_new[nq + i, k] - y[nq + i, k]
+    for i in range(n):
+        row = integral_row(block, i)
+        if row >= 0:
+            y_new[row, k] = y[row, k] + length * rates[0, row, k]
+            rates[1, row, k] = rates[0, row, k]
+    weight, extra = solve_impulses(block, stepper, settings, length, k)
+    end = one - weight  # weights of the velocities at the start and at the end of the step
+    for i in range(n):
+        smooth = change[nq + i, k]
+        change[nq + i, k] = (weight - half) * y[nq + i, k] + end * y_new[nq + i, k] + extra * smooth
+    position_rates(model, y_new[:nq], change[nq : nq + n], change[:nq], k)
+    for j in range(nq):
+        y_new[j, k] = y_new[j, k] + length * change[j, k]
+    normalize_positions(model, y_new, k)
+    close_end_of_step(block, stepper, settings.tableau, k)
+    correct_positions(block, stepper, settings, k)
+    is_smooth = weight == half
+    position_rates(model, y[:nq], y[nq : nq + n], rates[0, :nq], k)
+    position_rates(model, y_new[:nq], y_new[nq : nq + n], rates[1, :nq], k)
+    for j in range(nq):  # the interpolation is linear in a step with an impact
+        mean = (y_new[j, k] - y[j, k]) / length
+        rates[0, j, k] = select(is_smooth, rates[0, j, k], mean)
+        rates[1, j, k] = select(is_smooth, rates[1, j, k], mean)
+    for j in range(nq, nq + n):
+        rates[0, j, k] = (y_new[j, k] - y[j, k]) / length
+        rates[1, j, k] = rates[0, j, k]
+
+
+# --- contacts ---------------------------------------------------------------------------------------------------------
+
+
+@routine
+def solve_all_impulses(block, stepper, settings, h, k):
+    """Add the impulses of all rows to the velocities at the end of a step.
+
+    Returns the weight 1 - s of the velocity at the start, and the factor of the smooth change of the velocity, with
+    which the step moves the positions.
+    """
+    contacts, model, y, y_new = block.loads.actions.contacts, block.model, stepper.y, stepper.y_new
+    nq, n, rows, numbers = block.q.shape[0], block.qd.shape[0], contacts.rows, block.loads.actions.numbers
+    update_gaps(model, contacts, y_new, numbers, block.work, k)
+    update_contact_rows(model, contacts, block.constraints, numbers, block.work, k)
+    update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_START_VELOCITY, k)
+    update_row_velocities(model, contacts, y_new[nq : nq + n], CONTACT_FREE_VELOCITY, k)
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] == FRICTION:
+            set_friction_limits(e, contacts, numbers, h, k)
+        else:
+            set_bound(e, contacts, numbers, h, k)
+    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    for _ in range(MAX_SLIPS):
+        for row in range(rows.shape[0]):
+            rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k]
+        residual = solve_contacts(contacts, settings.tolerance, k)
+        if not release_joints(contacts, numbers, h, k):
+            break
+    rows[0, CONTACT_RESIDUAL, k] = residual
+    add_responses(contacts, CONTACT_IMPULSE, y_new[nq : nq + n], k)
+    update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
+    return weights_of_step(contacts, settings, h, k)
+
+
+# Add the impulses of contacts to a step; without contacts, both velocities of a step have the same weight.
+solve_impulses = choose(
+    _has_contacts,
+    solve_all_impulses,
+    lambda block, stepper, settings, h, k: (
+        constant_like(h, 0.5) + (stepper.y[0, k] - stepper.y[0, k]),
+        stepper.y[0, k] - stepper.y[0, k],
+    ),
+)
+
+
+@kernel
+def set_friction_limits(e, contacts, numbers, h, k):
+    """Set the limits of the impulse of a dof's friction: static while it sticks, else kinetic."""
+    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    rows = contacts.rows
+    sticks = rows[row, CONTACT_STICKS, k] > constant_like(rows, 0.0)
+    forward = select(sticks, numbers[at + FRICTION_STATIC_FORWARD, k], numbers[at + FRICTION_KINETIC_FORWARD, k])
+    backward = select(sticks, numbers[at + FRICTION_STATIC_BACKWARD, k], numbers[at + FRICTION_KINETIC_BACKWARD, k])
+    rows[row, CONTACT_LOWER, k] = -h * forward
+    rows[row, CONTACT_UPPER, k] = h * backward
+
+
+@kernel
+def release_joints(contacts, numbers, h, k):
+    """Give sticking joints at their limit that of kinetic friction, and return whether any lane has such a joint."""
+    rows, zero, any_slips = contacts.rows, constant_like(contacts.rows, 0.0), False
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] == FRICTION:
+            row = contacts.table[ELEMENT_ROW, e]
+            p, sticks = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_STICKS, k]
+            is_at_limit = (p <= rows[row, CONTACT_LOWER, k]) | (p >= rows[row, CONTACT_UPPER, k])
+            slips = (sticks > zero) & is_at_limit
+            rows[row, CONTACT_STICKS, k] = select(slips, sticks - sticks, sticks)
+            if any_lane(slips):
+                set_friction_limits(e, contacts, numbers, h, k)
+                any_slips = True
+    return any_slips
+
+
+@kernel
+def set_bound(e, contacts, numbers, h, k):
+    """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
+    rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    is_sphere = contacts.table[ELEMENT_KIND, e] == SPHERE
+    restitution = numbers[at + (SPHERE_RESTITUTION if is_sphere else STOP_RESTITUTION), k]
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
+    u, free = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_FREE_VELOCITY, k]
+    d = free - u
+    # the gap was computed in the middle of the step
+    gap = max(rows[row, CONTACT_GAP, k] - half * h * u, zero + (u - u))
+    rows[row, CONTACT_GAP, k] = gap
+    rate = gap / h
+    is_impact = (-u > constant_like(rows, IMPACT_SPEED) * abs(d)) & (rate + half * (u + free) < zero)
+    root = math.sqrt(max(u * u - (rate + rate) * d, zero + (u - u)))
+    time = min((rate + rate) / select(is_impact, root - u, one), one + (u - u))
+    rebound = (one - time) * d - restitution * (u + time * d)
+    is_clipped = rebound <= zero
+    closing = min(-rate, -rate - rate - u)
+    rows[row, CONTACT_BOUND, k] = select(is_impact, max(rebound, zero + (u - u)), closing)
+    rows[row, CONTACT_IMPACT, k] = select(is_impact, one + (u - u), u - u)
+    rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, u - u)
+    rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one + (u - u), u - u)
+    if is_sphere:
+        rows[row + 1, CONTACT_UPPER, k] = u - u
+
+
+@kernel
+def update_sticking(contacts, tolerance, v, k):
+    """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero."""
+    table, rows = contacts.table, contacts.rows
+    for e in range(table.shape[1]):
+        kind, row, i = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e], table[ELEMENT_DOF, e]
+        zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+        slow = constant_like(rows, tolerance)
+        if kind == FRICTION:
+            p = rows[row, CONTACT_IMPULSE, k]
+            sticks = (p > rows[row, CONTACT_LOWER, k]) & (p < rows[row, CONTACT_UPPER, k])
+            sticks = sticks & (abs(rows[row, CONTACT_VELOCITY, k]) <= slow)
+            v[i, k] = select(sticks, p - p, v[i, k])
+            rows[row, CONTACT_STICKS, k] = select(sticks, one + (p - p), p - p)
+        elif kind == SPHERE:
+            a, b = rows[row + 1, CONTACT_IMPULSE, k], rows[row + 2, CONTACT_IMPULSE, k]
+            radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
+            speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
+            sticks = (a * a + b * b < radius * radius) & (speed <= slow) & (radius > zero)
+            rows[row, CONTACT_STICKS, k] = select(sticks, one + (a - a), a - a)
+
+
+@kernel
+def weights_of_step(contacts, settings, h, k):
+    """Compute the weight of the velocity at the start, and the factor of the smooth change of the velocity."""
+    table, rows = contacts.table, contacts.rows
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
+    depth = constant_like(rows, 0.1 * settings.penetration)
+    nothing = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    time, weight, flies = one + nothing, half + nothing, one + nothing
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] == FRICTION:
+            continue
+        row = table[ELEMENT_ROW, e]
+        u, end = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_VELOCITY, k]
+        pushes = rows[row, CONTACT_IMPULSE, k] > zero
+        collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
+        time = select(collides, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)
+        is_flight = collides & (rows[row, CONTACT_IS_CLIPPED, k] == zero)
+        flies = select(pushes & ~is_flight, nothing, flies)
+        accelerates = end > u
+        reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
+        limit = max(reach / select(accelerates, end - u, one), nothing)
+        weight = select(accelerates & ~collides, min(weight, limit), weight)
+    has_impact = time < one
+    return select(has_impact, time, weight), select(has_impact & (flies > zero), time - half, nothing)
+
+
+@routine
+def correct_contact_positions(block, stepper, settings, k):
+    """Move the positions at the end of a step out of stops and planes, without a motion of joints that stick.
+
+    Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows.
+    """
+    contacts, model, y_new = block.loads.actions.contacts, block.model, stepper.y_new
+    table, rows, numbers, moves = contacts.table, contacts.rows, block.loads.actions.numbers, contacts.changes
+    nq, n, depth = block.q.shape[0], block.qd.shape[0], constant_like(contacts.rows, settings.penetration)
+    zero = constant_like(rows, 0.0)
+    for iteration in range(MAX_CORRECTIONS):
+        for i in range(n):
+            rotate_dof(i, model, y_new, block.work, k)
+        update_gaps(model, contacts, y_new, numbers, block.work, k)
+        least = least_gap(contacts, k)
+        is_inside = least < -depth
+        if not any_lane(is_inside):
+            break
+        if iteration == 0:
+            for row in range(rows.shape[0]):
+                rows[row, CONTACT_STORED, k] = rows[row, CONTACT_IMPULSE, k]
+        for row in range(rows.shape[0]):
+            rows[row, CONTACT_IMPULSE, k] = least - least
+        for e in range(table.shape[1]):
+            set_correction(e, contacts, k)
+        solve_contacts(contacts, 0.1 * settings.penetration, k)
+        for i in range(n):
+            moves[0, i, k] = least - least
+        add_responses(contacts, CONTACT_IMPULSE, moves[0], k)
+        for e in range(table.shape[1]):
+            if table[ELEMENT_KIND, e] == FRICTION:
+                sticks = rows[table[ELEMENT_ROW, e], CONTACT_STICKS, k] > zero
+                i = table[ELEMENT_DOF, e]
+                moves[0, i, k] = select(sticks, least - least, moves[0, i, k])
+        position_rates(model, y_new[:nq], moves[0], stepper.change[:nq], k)
+        for j in range(nq):
+            y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], least - least)
+        normalize_positions(model, y_new, k)
+        for row in range(rows.shape[0]):
+            rows[row, CONTACT_IMPULSE, k] = rows[row, CONTACT_STORED, k]
+
+
+# Move the positions at the end of a step out of stops and planes.
+correct_positions = choose(_has_contacts, correct_contact_positions, lambda block, stepper, settings, k: None)
+
+
+@kernel
+def least_gap(contacts, k):
+    """Return the smallest gap of all rows."""
+    rows, table = contacts.rows, contacts.table
+    least = constant_like(rows, math.inf) + (rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k])
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            least = min(least, rows[table[ELEMENT_ROW, e], CONTACT_GAP, k])
+    return least
+
+
+@kernel
+def set_correction(e, contacts, k):
+    """Set the rows of an element for a correction of positions: gaps become positive, sticking rows do not move."""
+    rows, row, zero = contacts.rows, contacts.table[ELEMENT_ROW, e], constant_like(contacts.rows, 0.0)
+    nothing = rows[row, CONTACT_IMPULSE, k] - rows[row, CONTACT_IMPULSE, k]
+    limit = select(rows[row, CONTACT_STICKS, k] > zero, constant_like(rows, math.inf) + nothing, nothing)
+    if contacts.table[ELEMENT_KIND, e] == FRICTION:
+        rows[row, CONTACT_VELOCITY, k] = nothing
+        rows[row, CONTACT_LOWER, k] = -limit
+        rows[row, CONTACT_UPPER, k] = limit
+        return
+    rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GAP, k]
+    rows[row, CONTACT_BOUND, k] = nothing
+    if contacts.table[ELEMENT_KIND, e] == SPHERE:
+        rows[row, CONTACT_FRICTION, k] = nothing
+        rows[row + 1, CONTACT_VELOCITY, k] = nothing
+        rows[row + 2, CONTACT_VELOCITY, k] = nothing
+        rows[row + 1, CONTACT_UPPER, k] = limit
+
+
+# --- the start of a motion --------------------------------------------------------------------------------------------
+
+
+@kernel
+def check_first_gaps(block, stepper, settings, k):
+    """Compute the gaps at the start; joints with friction that do not move stick."""
+    contacts, nq = block.loads.actions.contacts, block.q.shape[0]
+    rows, zero, one = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 1.0)
+    update_gaps(block.model, contacts, stepper.y, block.loads.actions.numbers, block.work, k)
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] == FRICTION:
+            v = stepper.y[nq + contacts.table[ELEMENT_DOF, e], k]
+            rows[contacts.table[ELEMENT_ROW, e], CONTACT_STICKS, k] = select(v == zero, one + (v - v), v - v)
+
+
+# Compute the gaps at the start of a motion.
+check_start = choose(_has_contacts, check_first_gaps, lambda block, stepper, settings, k: None)
+
+# Whether the initial position of a lane is inside of a stop or of a plane.
+starts_inside = choose(
+    _has_contacts,
+    lambda block, settings, lane: (
+        least_gap(block.loads.actions.contacts, lane) < constant_like(block.q, -settings.penetration)
+    ),
+    lambda block, settings, lane: False,
+)
+
+
+@kernel
+def clear_contacts(block, k):
+    """Set the impulses of all rows to zero, from which the first step starts."""
+    rows = block.loads.actions.contacts.rows
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            rows[row, column, k] = constant_like(rows, 0.0)
+
+
+# Clear the rows of contacts before a motion.
+start_contacts = choose(_has_contacts, clear_contacts, lambda block, k: None)
