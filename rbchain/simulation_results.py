@@ -101,7 +101,8 @@ def tau_and_qdd(
         qdd = model.compute(driver, (n,), ("q", "qd", "tau"), states, None, given=given)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     found = np.empty((samples * m, 2 * n), dtype)
-    flat = Saved(*[np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals)], None)
+    rows = [np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals)]
+    flat = Saved(rows[0], rows[1], rows[2], None)
     tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
     arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
