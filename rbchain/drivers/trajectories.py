@@ -313,7 +313,7 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     the accelerations. `first` and `last` count rows of these arrays, in which the times of one sample follow each
     other.
     """
-    q, qd, integrals = states
+    q, qd, integrals, _ = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
     block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
