@@ -4,8 +4,8 @@
 
 Needs valgrind, gcc and objdump. The script links the machine code of a driver into a small C program, with the
 arguments of one call, and runs it under valgrind's callgrind. objdump identifies each instruction. The counts are per
-degree of freedom and sample of a batch of 256 and include the conversion to lanes. The script prints them next to the
-last record, `instructions.txt`. `--record` replaces the record.
+degree of freedom and sample of a batch of 256 and include the conversion to lanes; those of rk45 are per evaluation of
+the dynamics too. The script prints them next to the last record, `instructions.txt`. `--record` replaces the record.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -51,9 +52,10 @@ int main(int argc, char **argv) {{
 
 
 def cases():
-    """Yield the name, the degrees of freedom and the call of each case."""
+    """Yield the name, the degrees of freedom times evaluations per sample, and the call of each case."""
     import numpy as np
 
+    import rbchain as rb
     from tests.mechanisms import random_tree
 
     rng = np.random.default_rng(0)
@@ -66,24 +68,35 @@ def cases():
             yield "forward dynamics, n = 7, float32", n, lambda m=model, s=single: m.forward_dynamics(*s)
             yield "inverse dynamics, n = 7", n, lambda m=model, s=(q, qd, x): m.inverse_dynamics(*s)
             yield "mass matrix, n = 7", n, lambda m=model, q=q: m.mass_matrix(q)
+            arm, settings = rb.Model.serial_chain(n), {"duration": 1.0, "rtol": 1e-8, "atol": 1e-10, "save_at": 2}
+            evaluations = arm.simulate(0.3 * q, 0.3 * qd, **settings).evaluations.mean()
+            yield "rk45, n = 7", n * evaluations, partial(arm.simulate, 0.3 * q, 0.3 * qd, **settings)
 
 
 def recorded(call):
     """Return the driver that a call runs, and its arguments."""
     from rbchain.drivers import threads
 
-    found, run = [], threads.run
+    found, run, run_interruptibly = [], threads.run, threads.run_interruptibly
 
     def record(driver, spare, new_memory, arguments, samples, *rest):
         run(driver, spare, new_memory, arguments, samples, *rest)
         found.append((driver, (new_memory(), *arguments, 0, samples)))
 
-    threads.run = record
+    def record_simulation(driver, new_memory, arguments, samples, width, *rest):
+        record(driver, [], new_memory, arguments, samples, width)
+
+    threads.run, threads.run_interruptibly = record, record_simulation
     try:
         call()
     finally:
-        threads.run = run
+        threads.run, threads.run_interruptibly = run, run_interruptibly
     return found[0]
+
+
+def flat(arguments):
+    """Return the entries of tuples and of the tuples in them, one after the other, as Numba passes them."""
+    return [x for given in arguments for x in (flat(given) if isinstance(given, tuple) else [given])]
 
 
 def build(folder, driver, arguments):
@@ -96,7 +109,7 @@ def build(folder, driver, arguments):
     (folder / "driver.o").write_bytes(compiled.library._get_compiled_object())  # noqa: SLF001 - Numba has no public name
     types, arrays, passed = [], [], []
     with open(folder / "arguments", "wb") as file:
-        for i, x in enumerate(arguments):
+        for i, x in enumerate(flat(arguments)):
             if isinstance(x, np.ndarray):
                 file.write(x.tobytes())
                 arrays.append(f"void *a{i} = array(file, {x.nbytes});")
@@ -104,7 +117,7 @@ def build(folder, driver, arguments):
                 types += ["void *", "void *", *("void *" if n == f"a{i}" else "int64_t" for n in numbers)]
                 passed += ["0", "0", *map(str, numbers)]
             else:
-                types.append("void *" if x is None else "int64_t")
+                types.append("void *" if x is None else "double" if isinstance(x, float) else "int64_t")
                 passed.append("0" if x is None else str(x))
     text = MAIN.format(types=", ".join(types), arrays=" ".join(arrays), arguments=", ".join(passed))
     (folder / "main.c").write_text(text)

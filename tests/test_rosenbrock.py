@@ -195,6 +195,30 @@ def driven_tree():
     }
 
 
+def derivatives_both_ways(model, q, qd, integrals=(), time=0.0, **actions):
+    """(K, D, C) of the exact derivatives multiplied by the inverse of M, and of the differences, for one state."""
+    dtype = np.dtype(np.float64)
+    given = [actions.get(name, []) for name in ("drives", "forces", "events")]
+    flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, False, False)
+    topology, parameters, _ = model.kernel_model.arrays(dtype)
+    y = np.concatenate([q, qd, integrals])[None]
+    shape = y.shape[1], tableaus.RODAS5P.c.size
+    memory = rosenbrock_memory(topology, None, *shape, flat, 1, dtype)
+    block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q[None], flat, shape)
+    k, linear = all_lanes(q[None]), stepper.linear
+    set_sample_forces(block, np.zeros_like(qd)[None], 0.0, 0, 0)
+    stepper.y[:, 0] = y[0]
+    found = []
+    for differentiate in (differentiate_exactly, difference_accelerations):
+        evaluate(block, stepper.y, time, stepper.rates[0], k)
+        differentiate(block, linear, stepper.y, stepper.rates[0], time, 1e-3, k)
+        found.append([*linear.derivatives[:2, ..., 0].copy(), linear.by_integral[..., 0].copy()])
+        if differentiate is differentiate_exactly:
+            M = linear.derivatives[2, ..., 0].copy()
+    assert has_exact_derivatives(block)
+    return [np.linalg.solve(M, exact) for exact in found[0]], found[1]
+
+
 @plain
 def test_exact_derivatives_agree_with_differences():
     """K, D and C of the joint forces are - M dqdd/dq, - M dqdd/dqd and M dqdd/dz."""
@@ -202,28 +226,12 @@ def test_exact_derivatives_agree_with_differences():
     drives = [rb.PID("tip", 0.3, kp=50.0, kd=5.0, ki=20.0), rb.PrescribedForce("slide", 2.0)]
     moment = rb.Wrench("wrist", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
     bushing = rb.Bushing("ball", "wrist", stiffness=np.diag([1.0, 2, 3, 4, 5, 6]), damping=np.eye(6))
+    q, qd = random_states(model, (), seed=5, arrays=2)
     forces = [*actions["forces"], moment, bushing]
-    dtype = np.dtype(np.float64)
-    given, _ = flatten_actions(model, (1,), 1.0, dtype, drives, forces, [], False, False)
-    topology, parameters, _ = model.kernel_model.arrays(dtype)
-    q, qd = random_states(model, (1,), seed=5, arrays=2)
-    y = np.hstack([q, qd, [[0.2]]])
-    shape = y.shape[1], tableaus.RODAS5P.c.size
-    memory = rosenbrock_memory(topology, None, *shape, given, 1, dtype)
-    block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q, given, shape)
-    k, linear = all_lanes(q), stepper.linear
-    set_sample_forces(block, np.zeros_like(qd), 0.0, 0, 0)
-    stepper.y[:, 0] = y[0]
-    found = []
-    for differentiate in (differentiate_exactly, difference_accelerations):
-        evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
-        differentiate(block, linear, stepper.y, stepper.rates[0], 0.0, 1e-3, k)
-        found.append((linear.derivatives[..., 0].copy(), linear.by_integral[..., 0].copy()))
-    assert has_exact_derivatives(block)
-    (K, D, M), C = found[0]
-    (minus_A, minus_B, _), by_integral = found[1]
-    for exact, difference in ((K, minus_A), (D, minus_B), (C, by_integral)):
-        np.testing.assert_allclose(np.linalg.solve(M, exact), difference, rtol=0, atol=1e-8 * np.abs(difference).max())
+    for exact, difference in zip(
+        *derivatives_both_ways(model, q, qd, [0.2], drives=drives, forces=forces), strict=True
+    ):
+        np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * np.abs(difference).max())
 
 
 @plain

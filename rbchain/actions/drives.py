@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..misspelt import SuggestsAttributes
+from .derivative_check import compare_derivatives
 from .signals import SignalLike
 
 if TYPE_CHECKING:
@@ -229,13 +230,21 @@ class UserForces(SuggestsAttributes):
         float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
         `numba.njit` is used as it is.
     parameters : (m,) or (..., m) array
-        Numbers for the function, the same for all samples or different for each.
+        Numbers for the functions, the same for all samples or different for each.
+    derivatives : function(t, q, qd, parameters, out), optional
+        Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1].
+        `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For
+        free and spherical joints, derivatives with respect to q are taken along the velocities qd. The method
+        "rosenbrock" uses the derivatives; without them it computes differences, which takes more time.
 
     Notes
     -----
     If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also holds for trial
     states that are not part of the motion. With `simulate(..., boundscheck=True)`, reading or writing beyond the end of
     an array raises an IndexError.
+
+    Wrong derivatives reduce the order of the method "rosenbrock". The error estimate contains most of this error, so
+    the steps become shorter, but errors may exceed the tolerances. Compare the functions with `check_derivatives`.
 
     Examples
     --------
@@ -247,10 +256,48 @@ class UserForces(SuggestsAttributes):
     >>> motion = rod.simulate([[0.1]], [[0.0]], 1.0, drives=[rb.UserForces(spring, [0.3])], **settings)
     >>> float(motion.q[0, -1, 0].round(6))
     0.084385
+
+    A stiff spring, with its derivative:
+
+    >>> def stiffness(t, q, qd, parameters, out):
+    ...     out[0, 0, 0] = -parameters[0]
+    >>> stiff = rb.UserForces(spring, [1e6], derivatives=stiffness)
+    >>> stiff.check_derivatives(rod, [0.1], [0.0])
     """
 
     function: Callable[..., Any]
     parameters: npt.ArrayLike = ()
+    derivatives: Callable[..., Any] | None = None
+
+    def check_derivatives(self, model: Model, q: npt.ArrayLike, qd: npt.ArrayLike, t: float = 0.0) -> None:
+        """Compare the derivatives with central differences of the function in one state.
+
+        Parameters
+        ----------
+        model : Model
+        q, qd : (nq,), (nv,) arrays, rad or m, and rad/s or m/s
+        t : float, s
+
+        Raises
+        ------
+        StateError
+            If an entry deviates by more than 1e-5 of the largest derivative with respect to q, or to qd. The message
+            names the entry. Also if there are no derivatives, or if parameters differ between samples.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> def damper(t, q, qd, parameters, out):
+        ...     out[0] -= 2.0 * qd[0]
+        >>> def wrong(t, q, qd, parameters, out):
+        ...     out[1, 0, 0] = 2.0
+        >>> rod = rb.Model.serial_chain(1)
+        >>> rb.UserForces(damper, derivatives=wrong).check_derivatives(rod, [0.1], [0.0])
+        Traceback (most recent call last):
+        ...
+        rbchain.errors.StateError: derivatives of UserForces: d tau[0] / d qd[0] is 2; ...
+        """
+        compare_derivatives(self, model, q, qd, t)
 
 
 ONE_JOINT = (PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque)

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from ..chain import Model
 
 
+# The settings that hold the addresses of the functions of UserForces, and the codes of their failures.
+USER_SETTINGS = (layout.SETTING_FUNCTION, layout.SETTING_DERIVATIVES)
+USER_CODES = (layout.FAILED_USER_FORCES, layout.FAILED_USER_DERIVATIVES)
+
+
 def flatten_actions(
     model: Model,
     batch: tuple[int, ...],
@@ -83,9 +88,13 @@ def flatten_actions(
     settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
     drive_codes, integrals, user = flatten_drives(model, drives, signals, numbers, settings)
     if user is not None:
-        functions[layout.FAILED_USER_FORCES] = call = _user_forces(model, user, numbers, boundscheck)
-        settings[layout.SETTING_FUNCTION] = call.function.address
-        settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = call.first, call.count
+        calls = _user_forces(model, user, numbers, boundscheck)
+        settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = (
+            calls[0].first,
+            calls[0].count,
+        )
+        for call, setting, code in zip(calls, USER_SETTINGS, USER_CODES, strict=False):
+            settings[setting], functions[code] = call.function.address, call
     settings[layout.SETTING_CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
     between_bodies: tuple[np.ndarray | None, np.ndarray | None] = None, None
@@ -125,11 +134,19 @@ def _check_list(name: str, items: Any) -> None:
         raise StateError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
 
 
-def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> UserCall:
-    what = f"UserForces with function {name_of(drive.function)}"
+def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> list[UserCall]:
+    """Return the function of UserForces and, if it is given, that of the derivatives."""
     first, count = numbers.add_row("parameters of UserForces", drive.parameters)
-    function = user_function("UserForces", drive.function, model.nq, model.nv, count, model.nv, boundscheck)
-    return UserCall(what, function, first, count)
+    sizes = model.nq, model.nv, count
+    what = f"UserForces with function {name_of(drive.function)}"
+    calls = [
+        UserCall(what, user_function("UserForces", drive.function, *sizes, (model.nv,), boundscheck), first, count)
+    ]
+    if drive.derivatives is not None:
+        what, results = f"UserForces with derivatives {name_of(drive.derivatives)}", (2, model.nv, model.nv)
+        function = user_function("derivatives of UserForces", drive.derivatives, *sizes, results, boundscheck)
+        calls.append(UserCall(what, function, first, count))
+    return calls
 
 
 def _new_records(

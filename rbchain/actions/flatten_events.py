@@ -32,7 +32,7 @@ def flatten_event(
         codes[event_codes.EVENT_ROW] = -1
         first, count = numbers.add_row(f"event {e}: parameters", event.parameters)
         codes[event_codes.EVENT_NUMBERS], codes[event_codes.EVENT_NUMBER_COUNT] = first, count
-        function = user_function(f"event {e}", event.function, model.nq, model.nv, count, 1, boundscheck)
+        function = user_function(f"event {e}", event.function, model.nq, model.nv, count, (1,), boundscheck)
         codes[event_codes.EVENT_ADDRESS] = function.address
         return codes, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
     what = f"event of joint {event.joint!r}"

@@ -26,11 +26,11 @@ NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|-
 
 @dataclass(frozen=True, eq=False)
 class UserFunction:
-    """A compiled user function: its address, and the function to call from Python."""
+    """A compiled user function: its address, the function to call from Python, and the shape of its results."""
 
     address: int
     call: Callable[..., Any]
-    results: int
+    results: tuple[int, ...]
 
     def exception(self, t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> str:
         """Return the exception that the function raises for these arguments, such as "ValueError: too fast"."""
@@ -76,9 +76,15 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def user_function(
-    what: str, function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int, boundscheck: bool
+    what: str,
+    function: Callable[..., Any],
+    nq: int,
+    nv: int,
+    parameters: int,
+    results: tuple[int, ...],
+    boundscheck: bool,
 ) -> UserFunction:
-    """Compile a user function for flat arrays of these lengths, once in each process.
+    """Compile a user function for flat arrays of these lengths, once in each process; `out` has the shape `results`.
 
     Raises StateError, with Numba's reason, if the function cannot be compiled.
     """
@@ -97,11 +103,21 @@ def user_function(
 
 @lru_cache(maxsize=256)
 def _compiled(
-    what: str, function: Callable[..., Any], nq: int, nv: int, parameters: int, results: int, boundscheck: bool
+    what: str,
+    function: Callable[..., Any],
+    nq: int,
+    nv: int,
+    parameters: int,
+    results: tuple[int, ...],
+    boundscheck: bool,
 ) -> UserFunction:
     if numba.config.DISABLE_JIT:
-        callbacks.plain_functions[id(function)] = function
-        return UserFunction(id(function), function, results)
+
+        def enter_plain(t: float, q: np.ndarray, qd: np.ndarray, own: np.ndarray, out: np.ndarray) -> None:
+            function(t, q, qd, own, out.reshape(results))
+
+        callbacks.plain_functions[id(enter_plain)] = enter_plain
+        return UserFunction(id(enter_plain), function, results)
     compiled = _dispatcher(function, boundscheck)
     number, numbers = types.CPointer(types.float64), types.Array(types.float64, 1, "C")
 
@@ -112,10 +128,10 @@ def _compiled(
             numba.carray(q, (nq,)),
             numba.carray(qd, (nv,)),
             numba.carray(own, (parameters,)),
-            numba.carray(out, (results,)),
+            numba.carray(out, results),
         )
 
-    given = (types.float64, numbers, numbers, numbers, numbers)
+    given = (types.float64, numbers, numbers, numbers, types.Array(types.float64, len(results), "C"))
     try:
         compiled.compile(given)
         entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)

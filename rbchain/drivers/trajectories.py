@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.algorithms.derivatives import DERIVATIVE_ROWS
+from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
@@ -31,6 +31,7 @@ from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
     JOINT_ROWS,
     SETTING_COUNT,
+    SETTING_DERIVATIVES,
     Block,
     BlockActions,
     Loads,
@@ -72,7 +73,7 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
 def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype):
     """Allocate the memory for one call of `rosenbrock_steps`: that of the other drivers, and of a LinearisedRate."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
-    rows = n * (6 * n + integrals + DERIVATIVE_ROWS + 2) + 5 * state_size
+    rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + 2) + 5 * state_size
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
         np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
@@ -90,10 +91,11 @@ def actions_memory(topology, state_size, actions, width, dtype):
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
     contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
+    results = 2 * n * n if actions.settings[SETTING_DERIVATIVES] != 0 else n
     return (
         np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
-        np.zeros(state_size + numbers + n + 1),
+        np.zeros(state_size + numbers + results + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
         np.zeros((1 + state_size - actions.integrals, width)),
     )
@@ -277,7 +279,7 @@ def linearised_rate_in(numbers, pivots, nq, size):
         window(numbers, state, (size, width)),
         window(numbers, state + size * width, (2, size, width)),
         window(numbers, start + 4 * square, (2, n, n, width)),
-        window(numbers, state + 3 * size * width, (n, DERIVATIVE_ROWS, width)),
+        window(numbers, state + 3 * size * width, (n, WATER_DERIVATIVE_ROWS, width)),
     )
 
 

@@ -173,18 +173,9 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
     """
     if model.body[i] < 0:
         return f
-    v, s = load_motion(work.dof, i, ROW_V, k), actions.settings[SETTING_CURRENT]
-    if s >= 0:
-        w = (
-            actions.values[s, SIGNAL_VALUE, k],
-            actions.values[s + 1, SIGNAL_VALUE, k],
-            actions.values[s + 2, SIGNAL_VALUE, k],
-        )
-        w_rate = (
-            actions.values[s, SIGNAL_RATE, k],
-            actions.values[s + 1, SIGNAL_RATE, k],
-            actions.values[s + 2, SIGNAL_RATE, k],
-        )
+    v = load_motion(work.dof, i, ROW_V, k)
+    if actions.settings[SETTING_CURRENT] >= 0:
+        w, w_rate = velocity_of_water(actions, k), rate_of_water(actions, k)
         added, u = added_inertia(i, model, work, k), Motion(v.ang, subtract3(v.lin, w))
         zero = w[0] - w[0]
         c = Motion((zero, zero, zero), subtract3(cross(v.ang, w), w_rate))
@@ -193,6 +184,32 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
         f = subtract_forces(f, buoyancy(i, model, (-w_rate[0], -w_rate[1], -w_rate[2]), work, k))
         v = u
     return subtract_forces(f, drag(i, model, v, work, k))
+
+
+@kernel
+def velocity_of_water(actions, k):
+    """Return the velocity w of the water, m/s in world axes; zero without a current."""
+    s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
+    if s < 0:
+        return (zero, zero, zero)
+    return (
+        actions.values[s, SIGNAL_VALUE, k],
+        actions.values[s + 1, SIGNAL_VALUE, k],
+        actions.values[s + 2, SIGNAL_VALUE, k],
+    )
+
+
+@kernel
+def rate_of_water(actions, k):
+    """Return w', the rate of the velocity of the water, m/s^2 in world axes; zero without a current."""
+    s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
+    if s < 0:
+        return (zero, zero, zero)
+    return (
+        actions.values[s, SIGNAL_RATE, k],
+        actions.values[s + 1, SIGNAL_RATE, k],
+        actions.values[s + 2, SIGNAL_RATE, k],
+    )
 
 
 @kernel

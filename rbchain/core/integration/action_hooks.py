@@ -21,6 +21,7 @@ from ..tree.layout import (
     ROW_DINV,
     SETTING_COMPENSATES,
     SETTING_COMPUTES,
+    SETTING_DERIVATIVES,
     SETTING_FUNCTION,
     SETTING_HYBRID,
     replace_parameters,
@@ -33,6 +34,8 @@ from .drives import (
     KIND_PRESCRIBED_POSITION,
     KIND_PRESCRIBED_VELOCITY,
     actuator_force,
+    call_user_derivatives,
+    is_below_limit,
     rate_under_actions,
     store_stiffness_and_damping,
 )
@@ -80,21 +83,17 @@ moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 @kernel
 def has_known_derivatives(block):
-    """Whether no motion is prescribed, and no user function or model of a controller acts."""
+    """Whether no motion is prescribed, no controller has a model, and user functions have derivatives."""
     settings = block.loads.actions.settings
-    for setting in (SETTING_FUNCTION, SETTING_COMPENSATES, SETTING_COMPUTES, SETTING_HYBRID):
+    for setting in (SETTING_COMPENSATES, SETTING_COMPUTES, SETTING_HYBRID):
         if settings[setting] != 0:
             return False
-    return True
+    return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
 
-# Whether the derivatives of all forces are known, for open trees in air with and without actions.
-_has_derivatives_in_air = choose(_has_actions, has_known_derivatives, lambda block: True)
-has_exact_derivatives = choose(
-    lambda block: has_constraints(block) or is_given(block, "model", "water"),
-    lambda block: False,
-    lambda block: _has_derivatives_in_air(block),
-)
+# Whether the derivatives of all forces are known, for open trees with and without actions.
+_has_derivatives_of_forces = choose(_has_actions, has_known_derivatives, lambda block: True)
+has_exact_derivatives = choose(has_constraints, lambda block: False, lambda block: _has_derivatives_of_forces(block))
 
 
 @kernel
@@ -121,6 +120,25 @@ force_of_joint = choose(
 integral_row = choose(
     _has_actions, lambda block, i: block.loads.actions.shared.drives[DRIVE_INTEGRAL, i], lambda block, i: -1
 )
+
+
+@kernel
+def add_user_derivatives_of_lanes(block, y, derivatives, k):
+    """Add the derivatives of user forces below the limits of their drives to derivatives (2, n, n, lanes)."""
+    actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
+    if actions.settings[SETTING_DERIVATIVES] == 0:
+        return
+    for lane in range(actions.time.shape[1]):
+        call_user_derivatives(actions, nq, n, y, derivatives, lane)
+    for i in range(n):
+        factor = is_below_limit(i, block, y, k)
+        for j in range(n):
+            for by in range(2):
+                derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]
+
+
+# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
+add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
 
 
 # --- a new sample in a lane -------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..simd.lanes import constant_like, select
 from ..tree.kinematics import position_rates
 from ..tree.layout import (
     CALLS_ALLOWED,
+    FAILED_USER_DERIVATIVES,
     FAILED_USER_FORCES,
     JOINT_ACTUATOR_FORCE,
     JOINT_COMPUTED_TORQUE,
@@ -29,6 +30,7 @@ from ..tree.layout import (
     JOINT_USER_FORCE,
     SETTING_COMPENSATES,
     SETTING_COMPUTES,
+    SETTING_DERIVATIVES,
     SETTING_EXTERNAL_FORCES,
     SETTING_FUNCTION,
     SETTING_FUNCTION_COUNT,
@@ -156,29 +158,66 @@ def store_stiffness_and_damping(block, y, k):
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
     """Call the user function for joint forces with the state of one lane, and store its results."""
-    settings, memory = actions.settings, actions.call_arguments
-    first, count = settings[SETTING_FUNCTION_NUMBERS], settings[SETTING_FUNCTION_COUNT]
-    parameters = nq + n
-    out = parameters + count
     for j in range(n):
         actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
     if actions.failures[lane] != CALLS_ALLOWED:
         return
+    out = nq + n + actions.settings[SETTING_FUNCTION_COUNT]
+    if call_user_function(actions, actions.settings[SETTING_FUNCTION], nq, n, n, y, lane) != 0:
+        store_failed_call(actions, FAILED_USER_FORCES, float(actions.time[0, lane]), y, lane)
+        return
+    for j in range(n):
+        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, actions.call_arguments[out + j])
+
+
+@kernel
+def call_user_function(actions, address, nq, n, results, y, lane):
+    """Call a function of UserForces with the state of one lane. It writes `results` numbers after its arguments.
+
+    Returns 0, or 1 if the function raised an exception.
+    """
+    memory, first, count = (
+        actions.call_arguments,
+        actions.settings[SETTING_FUNCTION_NUMBERS],
+        actions.settings[SETTING_FUNCTION_COUNT],
+    )
+    parameters = nq + n
+    out = parameters + count
     for j in range(nq + n):
         memory[j] = y[j, lane]
     for j in range(count):
         memory[parameters + j] = actions.numbers[first + j, lane]
-    for j in range(n):
+    for j in range(results):
         memory[out + j] = 0.0
-    t = float(actions.time[0, lane])
-    failed = call(
-        settings[SETTING_FUNCTION], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out : out + n]
-    )
-    if failed != 0:
-        store_failed_call(actions, FAILED_USER_FORCES, t, y, lane)
+    t, end = float(actions.time[0, lane]), out + results
+    return call(address, t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out:end])
+
+
+@kernel
+def call_user_derivatives(actions, nq, n, y, derivatives, lane):
+    """Call the user function for the derivatives of its joint forces, and add them to derivatives (2, n, n, lanes)."""
+    if actions.failures[lane] != CALLS_ALLOWED:
         return
-    for j in range(n):
-        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, memory[out + j])
+    out = nq + n + actions.settings[SETTING_FUNCTION_COUNT]
+    if call_user_function(actions, actions.settings[SETTING_DERIVATIVES], nq, n, 2 * n * n, y, lane) != 0:
+        store_failed_call(actions, FAILED_USER_DERIVATIVES, float(actions.time[0, lane]), y, lane)
+        return
+    for by in range(2):
+        for i in range(n):
+            for j in range(n):
+                entry = constant_like(derivatives, actions.call_arguments[out + (by * n + i) * n + j])
+                derivatives[by, i, j, lane] = derivatives[by, i, j, lane] + entry
+
+
+@kernel
+def is_below_limit(i, block, y, k):
+    """Return 1 if the actuator force of dof i is below the limit of its drive, so that it varies with its input."""
+    actions = block.loads.actions
+    one = constant_like(y, 1.0) + constant_like(y, 0.0) * y[0, k]
+    if actions.shared.drives[DRIVE_KIND, i] == KIND_NONE:
+        return one
+    limit = actions.numbers[actions.shared.drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
+    return select(abs(actuator_force(i, block, y, k)) < limit, one, one - one)
 
 
 @kernel

@@ -17,8 +17,9 @@ the velocities, and T of `tangents_of_rates` computes these directions from an i
 integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints. For a quaternion, dq'/dq is a skew
 matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
 
-For open trees whose forces have known derivatives, M is the mass matrix. With the joint forces of
-`inverse_dynamics` at the accelerations qdd of the state, and the sum F(q, qd) of all other joint forces,
+For open trees whose forces have known derivatives, M is the mass matrix. With the joint forces tau of
+`inverse_dynamics` at the accelerations qdd of the state, including those of water, and the sum F(q, qd) of all other
+joint forces,
 
     K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
 
@@ -33,6 +34,7 @@ import numpy as np
 
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives
 from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
+from ..algorithms.derivatives_in_water import add_derivatives_of_water
 from ..algorithms.derivatives_of_wrenches import derivatives_of_wrenches
 from ..algorithms.lu import factorize
 from ..simd.jit import choose, is_given, kernel, routine
@@ -42,6 +44,7 @@ from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
 from .action_hooks import (
+    add_user_derivatives,
     evaluate,
     force_of_joint,
     has_exact_derivatives,
@@ -63,7 +66,7 @@ class LinearisedRate(NamedTuple):
       unit matrix. `by_integral` (n, integrals) is C, and `by_time` (rows,) is d rate / dt.
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
-    * `on_bodies` (2, n, n) and `dofs` (n, DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
+    * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
     """
 
     derivatives: np.ndarray
@@ -76,7 +79,7 @@ class LinearisedRate(NamedTuple):
     displacement: np.ndarray
     state: np.ndarray
     rates: np.ndarray
-    on_bodies: np.ndarray
+    of_forces: np.ndarray
     dofs: np.ndarray
 
 
@@ -206,7 +209,8 @@ def differentiate_exactly(block, linear, y, rate, t, h, k):
     for i in range(n):
         loads.tau[i, k] = linear.tangent[i, k]
     set_time(block, t, k)
-    subtract_derivatives_on_bodies(block, linear, q, qd, k)
+    add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
+    subtract_derivatives_of_forces(block, linear, y, k)
     subtract_derivatives_of_joints(block, linear, y, rate, t, h, k)
 
 
@@ -229,27 +233,29 @@ add_derivatives_between_bodies = choose(
 
 
 @kernel
-def subtract_forces_on_bodies(block, linear, q, qd, k):
-    """Subtract the derivatives of wrenches, springs and bushings from K and D."""
-    n, on_bodies = block.qd.shape[0], linear.on_bodies
+def subtract_forces_over_time(block, linear, y, k):
+    """Subtract the derivatives of user forces, wrenches, springs and bushings from K and D."""
+    nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
+    q, qd = y[:nq], y[nq : nq + n]
     for i in range(n):
         for j in range(n):
-            on_bodies[BY_Q, i, j, k] = constant_like(q, 0.0) * qd[i, k]
-            on_bodies[BY_QD, i, j, k] = on_bodies[BY_Q, i, j, k]
+            of_forces[BY_Q, i, j, k] = constant_like(q, 0.0) * qd[i, k]
+            of_forces[BY_QD, i, j, k] = of_forces[BY_Q, i, j, k]
+    add_user_derivatives(block, y, of_forces, k)
     if block.loads.actions.shared.wrenches.shape[1] > 0:
-        derivatives_of_wrenches(block.model, block.loads.actions, on_bodies, block.work, k)
-    add_derivatives_between_bodies(block, q, qd, on_bodies, k)
+        derivatives_of_wrenches(block.model, block.loads.actions, of_forces, block.work, k)
+    add_derivatives_between_bodies(block, q, qd, of_forces, k)
     for i in range(n):
         for j in range(n):
-            linear.derivatives[BY_Q, i, j, k] = linear.derivatives[BY_Q, i, j, k] - on_bodies[BY_Q, i, j, k]
-            linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - on_bodies[BY_QD, i, j, k]
+            linear.derivatives[BY_Q, i, j, k] = linear.derivatives[BY_Q, i, j, k] - of_forces[BY_Q, i, j, k]
+            linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - of_forces[BY_QD, i, j, k]
 
 
-# Subtract the derivatives of the forces on bodies from K and D.
-subtract_derivatives_on_bodies = choose(
+# Subtract the derivatives of user forces and of the forces on bodies from K and D.
+subtract_derivatives_of_forces = choose(
     lambda block, *_: is_given(block, "loads", "actions"),
-    subtract_forces_on_bodies,
-    lambda block, linear, q, qd, k: None,
+    subtract_forces_over_time,
+    lambda block, linear, y, k: None,
 )
 
 

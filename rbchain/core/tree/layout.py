@@ -225,13 +225,15 @@ SETTING_EXTERNAL_FORCES = 5  # 0 in the controllers' sweeps, which omit wrenches
 SETTING_IMPLICIT = 6  # 1 if the step is implicit in springs and damping
 SETTING_CURRENT = 7  # first of the three signals with the velocity of the water, or -1 without a current
 SETTING_HYBRID = 8  # 1 if hybrid dynamics is required: a motion is prescribed, or the step is implicit
-SETTING_COUNT = 9
+SETTING_DERIVATIVES = 9  # address of the user's function for the derivatives of its forces, or 0
+SETTING_COUNT = 10
 
 # Entries of `BlockActions.failures`.
 CALLS_ALLOWED = 0
 CALLS_STOPPED = -1  # user functions are not called for this lane, because its sample has ended
 FAILED_USER_FORCES = 1
-FAILED_FIRST_EVENT = 2  # event e has the code FAILED_FIRST_EVENT + e
+FAILED_USER_DERIVATIVES = 2
+FAILED_FIRST_EVENT = 3  # event e has the code FAILED_FIRST_EVENT + e
 
 # Rows of `BlockActions.joints` (JOINT_ROWS, n, lanes), one column for each dof.
 JOINT_ACTUATOR_FORCE = 0

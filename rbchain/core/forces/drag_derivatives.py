@@ -1,0 +1,110 @@
+"""Derivatives of the drag on a body with respect to its velocity relative to the water, for implicit integration."""
+
+import math
+
+from ..simd.jit import kernel
+from ..simd.lanes import constant_like, select
+from ..spatial.storage import load9
+from ..spatial.vectors import (
+    Force,
+    add3,
+    add_forces,
+    compose,
+    cross,
+    dot,
+    rotate,
+    rotate_back,
+    scale3,
+    subtract3,
+    z_axis,
+)
+from ..tree.layout import (
+    DIAGONAL_DRAG,
+    FULL_DRAG,
+    PARAM_DRAG_ORIGIN,
+    PARAM_DRAG_ROTATION,
+    PARAM_LINEAR_DAMPING,
+    PARAM_QUADRATIC_DAMPING,
+    PARAM_STRIP_FACTOR,
+    PARAM_STRIP_LENGTH,
+    ROW_R,
+    STRIP_DRAG,
+    parameter,
+    parameter3,
+    parameter9,
+)
+from .hydrodynamics import GAUSS_POINTS, GAUSS_WEIGHTS
+
+
+@kernel
+def drag_along(i, model, v, m, work, k):
+    """Compute the derivative of `drag` at the velocity v along a motion m, both at the joint origin (reads R)."""
+    zero, kinds, parameters = v.ang[0] - v.ang[0], model.drag[i], model.parameters
+    f = Force((zero, zero, zero), (zero, zero, zero))
+    if kinds == 0:
+        return f
+    axes = load9(work.dof, i, ROW_R, k)
+    origin = rotate(axes, parameter3(parameters, i, PARAM_DRAG_ORIGIN, k))
+    axes = compose(axes, parameter9(parameters, i, PARAM_DRAG_ROTATION, k))
+    lin, m_lin = add3(v.lin, cross(v.ang, origin)), add3(m.lin, cross(m.ang, origin))
+    if kinds & (DIAGONAL_DRAG | FULL_DRAG):
+        velocity = (*rotate_back(axes, lin), *rotate_back(axes, v.ang))
+        motion = (*rotate_back(axes, m_lin), *rotate_back(axes, m.ang))
+        f = matrix_drag_along(i, parameters, velocity, motion, k)
+        f = Force(rotate(axes, f.ang), rotate(axes, f.lin))
+    if kinds & STRIP_DRAG:
+        along = strip_drag_along(i, parameters, (lin, v.ang), (m_lin, m.ang), z_axis(axes), k)
+        f = add_forces(f, along)
+    return Force(add3(f.ang, cross(origin, f.lin)), f.lin)
+
+
+@kernel
+def matrix_drag_along(i, parameters, v, m, k):
+    """Return - (D1 + 2 D2 |v|) m for v and m (6) in the drag frame, linear before angular."""
+    return Force(
+        (
+            drag_row_along(i, parameters, 18, v, m, k),
+            drag_row_along(i, parameters, 24, v, m, k),
+            drag_row_along(i, parameters, 30, v, m, k),
+        ),
+        (
+            drag_row_along(i, parameters, 0, v, m, k),
+            drag_row_along(i, parameters, 6, v, m, k),
+            drag_row_along(i, parameters, 12, v, m, k),
+        ),
+    )
+
+
+@kernel
+def drag_row_along(i, parameters, entry, v, m, k):
+    """Return one row of `matrix_drag_along`; its parameters start at `entry` of D1 and of D2."""
+    total, two = v[0] - v[0], constant_like(v[0], 2.0)
+    for j in range(6):
+        linear = parameter(parameters, i, PARAM_LINEAR_DAMPING + entry + j, k)
+        quadratic = parameter(parameters, i, PARAM_QUADRATIC_DAMPING + entry + j, k)
+        total = total - (linear + two * quadratic * abs(v[j])) * m[j]
+    return total
+
+
+@kernel
+def strip_drag_along(i, parameters, v, m, axis, k):
+    """Compute the derivative of `strip_drag` at v along m, each the velocity of the middle and the angular velocity.
+
+    The derivative of |u| u along w is |u| w + u (u . w) / |u|.
+    """
+    (lin, omega), (m_lin, m_omega) = v, m
+    zero, one = lin[0] - lin[0], constant_like(lin[0], 1.0)
+    factor = parameter(parameters, i, PARAM_STRIP_FACTOR, k)
+    half = constant_like(zero, 0.5) * parameter(parameters, i, PARAM_STRIP_LENGTH, k)
+    f = Force((zero, zero, zero), (zero, zero, zero))
+    for j in range(4):
+        z = constant_like(zero, GAUSS_POINTS[j]) * half
+        u = add3(lin, scale3(z, cross(omega, axis)))
+        w = add3(m_lin, scale3(z, cross(m_omega, axis)))
+        u, w = subtract3(u, scale3(dot(axis, u), axis)), subtract3(w, scale3(dot(axis, w), axis))
+        speed = math.sqrt(dot(u, u))
+        along = dot(u, w) / select(speed > zero, speed, one + zero)
+        force = add3(scale3(speed, w), scale3(along, u))
+        force = scale3(-factor * constant_like(zero, GAUSS_WEIGHTS[j]) * half, force)
+        f = Force(add3(f.ang, scale3(z, cross(axis, force))), add3(f.lin, force))
+    return f

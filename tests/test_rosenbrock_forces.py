@@ -1,0 +1,275 @@
+"""The Rosenbrock method with forces of water and with user functions: exact derivatives, closed forms and rk45."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .quantities import random_states
+from .test_rosenbrock import derivatives_both_ways
+from .test_water import KINDS, immersed_tree
+
+plain = pytest.mark.plain_python
+
+
+def agree(found, wanted, error):
+    """Whether K, D and C agree, relative to the largest entry of each."""
+    for exact, difference in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(exact, difference, rtol=0, atol=error * np.abs(difference).max(initial=0.0))
+
+
+# --- water ------------------------------------------------------------------------------------------------------------
+
+CURRENT = rb.Current((rb.Signal.sines(0.3, 2.0, offset=0.4), 0.2, rb.Signal.sines(0.5, 3.0)))
+
+
+@plain
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("forces", [[], [CURRENT]], ids=["still", "current"])
+def test_exact_derivatives_in_water_agree_with_differences(kinds, forces):
+    model = immersed_tree(KINDS[kinds])
+    q, qd = random_states(model, (), seed=7, arrays=2)
+    agree(*derivatives_both_ways(model, q, qd, time=0.3, forces=forces), 1e-8)
+
+
+@plain
+@pytest.mark.parametrize("drag", [0.0, 1.0])
+def test_derivatives_in_water_are_exact_at_rest(drag):
+    """Where the derivative of the quadratic drag is zero."""
+    model = immersed_tree(KINDS["vehicle_with_arm"], drag)
+    q, qd = random_states(model, (), seed=8, arrays=2)
+    agree(*derivatives_both_ways(model, q, 0 * qd), 1e-6)
+
+
+@plain
+def test_a_vehicle_with_an_arm_in_a_current_follows_rk45_and_its_tolerance():
+    model = immersed_tree(KINDS["vehicle_with_arm"])
+    q, qd = random_states(model, (), seed=9, arrays=2)
+    settings = {"duration": 0.05, "save_at": 3, "forces": [CURRENT]}
+    reference = model.simulate(q, qd, rtol=1e-11, atol=1e-12, **settings)
+    for tolerance in (1e-4, 1e-7):
+        motion = model.simulate(q, qd, method="rosenbrock", rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=10 * tolerance)
+        np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=100 * tolerance)
+
+
+def falling_plates():
+    """Plates that fall along a slide, and each rate of change c / m of the linear drag, from 0.1 to 1e7 / s."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0), fluid_density=1.0)
+    drag = rb.Immersion(linear_damping=(0, 0, 1.0, 0, 0, 0))
+    builder.add_body("plate", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(2.0), immersion=drag)
+    rates = np.logspace(-1, 7, 11)
+    damping = np.zeros((11, 1, 6, 6))
+    damping[:, 0, 2, 2] = 2.0 * rates
+    return builder.build().vary(linear_damping=damping), rates
+
+
+def test_plates_in_lanes_reach_their_terminal_velocities():
+    """v' = - g - rate (v - w): the velocity of linear drag in a steady current, from slow to very stiff."""
+    model, rates = falling_plates()
+    current = [rb.Current((0.0, 0.0, 0.3))]
+    settings = {"method": "rosenbrock", "rtol": 1e-7, "atol": 1e-9, "save_at": 5, "forces": current}
+    motion = model.simulate(np.zeros((11, 1)), np.zeros((11, 1)), 2.0, **settings)
+    assert motion.success and (motion.steps < 200).all()
+    terminal = 0.3 - 10.0 / rates[:, None]
+    wanted = terminal * -np.expm1(-rates[:, None] * motion.t)
+    np.testing.assert_allclose(motion.qd[..., 0], wanted, rtol=0, atol=1e-6)
+
+
+# --- user functions ---------------------------------------------------------------------------------------------------
+
+
+def coupling(t, q, qd, parameters, out):
+    """Springs of third order and dampers between the joints, and a force over time."""
+    n = out.shape[0]
+    for i in range(n - 1):
+        stretch = q[q.shape[0] - 1 - i] - q[q.shape[0] - 2 - i]
+        force = parameters[0] * stretch + parameters[1] * stretch**3 + parameters[2] * (qd[n - 1 - i] - qd[n - 2 - i])
+        out[n - 1 - i] -= force
+        out[n - 2 - i] += force
+    out[0] += 0.1 * np.sin(3.0 * t) - 0.01 * q[0] * qd[n - 1]
+
+
+def derivatives_of_coupling(t, q, qd, parameters, out):
+    n = out.shape[1]
+    for i in range(n - 1):
+        stretch = q[q.shape[0] - 1 - i] - q[q.shape[0] - 2 - i]
+        stiffness = parameters[0] + 3.0 * parameters[1] * stretch**2
+        a, b = n - 1 - i, n - 2 - i
+        for by, slope in ((0, stiffness), (1, parameters[2])):
+            out[by, a, a] -= slope
+            out[by, a, b] += slope
+            out[by, b, a] += slope
+            out[by, b, b] -= slope
+    out[0, 0, 0] -= 0.01 * qd[n - 1]
+    out[1, 0, n - 1] -= 0.01 * q[0]
+
+
+def wrong_derivatives(t, q, qd, parameters, out):
+    derivatives_of_coupling(t, q, qd, parameters, out)
+    out[0, 1, 1] *= 1.3
+
+
+SPRINGS = [0.4, 0.2, 0.003]
+
+
+@plain
+def test_user_derivatives_agree_with_differences():
+    model = rb.Model.serial_chain(4)
+    q, qd = random_states(model, (), seed=2, arrays=2)
+    drives = [rb.UserForces(coupling, SPRINGS, derivatives_of_coupling)]
+    drives[0].check_derivatives(model, q, qd, t=0.2)
+    agree(*derivatives_both_ways(model, q, qd, time=0.2, drives=drives), 1e-8)
+    # a user force beyond the limit of a drive has no effect
+    for limit in (1e-4, 1e3):
+        limited = [*drives, rb.PrescribedForce(model.joint_names[1], 0.01, limit=limit)]
+        agree(*derivatives_both_ways(model, q, qd, time=0.2, drives=limited), 1e-8)
+
+
+def turning(t, q, qd, parameters, out):
+    """A moment about the body's x axis that depends on the quaternion of a spherical joint."""
+    out[0] = q[0] * q[3] + qd[1]
+
+
+def derivatives_of_turning(t, q, qd, parameters, out):
+    """The rate of the quaternion (x, y, z, w) is (x, y, z, w) (omega, 0) / 2."""
+    x, y, z, w = q[:4]
+    out[0, 0, 0] = 0.5 * (w * w - x * x)
+    out[0, 0, 1] = 0.5 * (-z * w - y * x)
+    out[0, 0, 2] = 0.5 * (y * w - z * x)
+    out[1, 0, 1] = 1.0
+
+
+@plain
+def test_user_derivatives_of_spherical_joints_are_along_the_velocities():
+    builder = rb.ModelBuilder()
+    builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(2.0, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5)))
+    model = builder.build()
+    q, qd = random_states(model, (), seed=4, arrays=2)
+    drives = [rb.UserForces(turning, derivatives=derivatives_of_turning)]
+    drives[0].check_derivatives(model, q, qd)
+    agree(*derivatives_both_ways(model, q, qd, drives=drives), 1e-8)
+
+
+@plain
+@pytest.mark.parametrize("derivatives", [None, derivatives_of_coupling], ids=["differences", "derivatives"])
+def test_user_forces_follow_rk45_and_the_tolerance(derivatives):
+    model = rb.Model.serial_chain(3)
+    q, qd = 0.3 * random_states(model, (), seed=1, arrays=2)[0], np.zeros(3)
+    settings = {"duration": 0.03, "save_at": 4}
+    reference = model.simulate(q, qd, drives=[rb.UserForces(coupling, SPRINGS)], rtol=1e-11, atol=1e-12, **settings)
+    drives = [rb.UserForces(coupling, SPRINGS, derivatives)]
+    errors = []
+    for tolerance in (1e-4, 1e-7):
+        motion = model.simulate(q, qd, drives=drives, method="rosenbrock", rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=20 * tolerance)
+        speed = np.abs(reference.qd).max()
+        np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=20 * tolerance * speed)
+        errors.append(np.abs(motion.qd - reference.qd).max())
+    assert errors[0] > 30 * errors[1]
+    start = q.astype(np.float32), qd.astype(np.float32)
+    single = model.simulate(*start, drives=drives, method="rosenbrock", rtol=1e-4, atol=1e-4, **settings)
+    assert single.success and single.q.dtype == np.float32
+    np.testing.assert_allclose(single.q, reference.q, rtol=0, atol=2e-3)
+    np.testing.assert_allclose(motion.tau, reference.tau, rtol=0, atol=1e-4)
+
+
+@plain
+def test_wrong_user_derivatives_cost_steps_and_are_reported_by_the_check():
+    model = rb.Model.serial_chain(3)
+    q, qd = 0.3 * random_states(model, (), seed=1, arrays=2)[0], np.zeros(3)
+    settings = {"duration": 0.03, "rtol": 1e-7, "atol": 1e-7}
+    reference = model.simulate(q, qd, drives=[rb.UserForces(coupling, SPRINGS)], **settings | {"rtol": 1e-11})
+    right, wrong = (
+        model.simulate(q, qd, method="rosenbrock", drives=[rb.UserForces(coupling, SPRINGS, by)], **settings)
+        for by in (derivatives_of_coupling, wrong_derivatives)
+    )
+    assert wrong.steps > 2 * right.steps
+    np.testing.assert_allclose(wrong.q[-1], reference.q[-1], rtol=0, atol=1e-6)
+    with pytest.raises(rb.StateError, match=r"d tau\[1\] / d q\[1\] is -.*; the difference of the function is -"):
+        rb.UserForces(coupling, SPRINGS, wrong_derivatives).check_derivatives(model, q, qd)
+
+
+@plain
+def test_the_derivatives_of_user_forces_are_checked():
+    model = rb.Model.serial_chain(2)
+
+    def short(t, q, out):
+        pass
+
+    for derivatives, message in (
+        (3, r"derivatives of UserForces: function is 3; expected"),
+        (short, "five parameters"),
+    ):
+        with pytest.raises(rb.StateError, match=message):
+            model.simulate([0, 0], [0, 0], 1.0, drives=[rb.UserForces(coupling, SPRINGS, derivatives)])
+    forces = rb.UserForces(coupling, SPRINGS, derivatives_of_coupling)
+    for call, message in (
+        (lambda: rb.UserForces(coupling, SPRINGS).check_derivatives(model, [0, 0], [0, 0]), "has no derivatives"),
+        (lambda: forces.check_derivatives(model, [0], [0, 0]), r"q has shape \(1,\); expected \(2,\), for one state"),
+        (
+            lambda: rb.UserForces(coupling, [SPRINGS] * 2, derivatives_of_coupling).check_derivatives(
+                model, [0, 0], [0, 0]
+            ),
+            r"parameters of UserForces have shape \(2, 3\); expected \(m,\)",
+        ),
+    ):
+        with pytest.raises(rb.StateError, match=message):
+            call()
+
+
+def fails_late(t, q, qd, parameters, out):
+    if t > 0.1:
+        raise ValueError("no derivatives there")
+    derivatives_of_coupling(t, q, qd, parameters, out)
+
+
+@plain
+def test_an_exception_in_the_derivatives_ends_the_sample():
+    model = rb.Model.serial_chain(2)
+    start = [[0.1, 0.2]] * 2, [[0.0, 0.0]] * 2
+    motion = model.simulate(
+        *start,
+        0.2,
+        drives=[rb.UserForces(coupling, SPRINGS, fails_late)],
+        method="rosenbrock",
+        save_at=[0.0, 0.05, 0.2],
+    )
+    assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
+    assert (
+        "UserForces with derivatives 'fails_late' raised ValueError: no derivatives there at t = 0.1" in motion.message
+    )
+    assert np.isfinite(motion.q[:, 1]).all() and np.isnan(motion.q[:, 2]).all()
+    # explicit methods do not call it
+    assert model.simulate(*start, 0.2, drives=[rb.UserForces(coupling, SPRINGS, fails_late)]).success
+
+
+def oscillator(t, q, qd, parameters, out):
+    out[0] = -parameters[0] * q[0] - parameters[1] * qd[0] + parameters[2] * np.cos(t)
+
+
+def derivatives_of_oscillator(t, q, qd, parameters, out):
+    out[0, 0, 0] = -parameters[0]
+    out[1, 0, 0] = -parameters[1]
+
+
+def test_stiff_oscillators_in_lanes_follow_their_closed_form():
+    """m x'' + c x' + k x = f cos t, without its transient; with derivatives, each step takes fewer evaluations."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
+    model, stiffness = builder.build().vary(mass=np.full((11, 1), 2.0)), np.logspace(2, 8, 11)
+    numbers = np.stack([stiffness, 0.1 * stiffness, stiffness], -1)
+    amplitude = stiffness / (stiffness + 0.1j * stiffness - 2.0)  # of exp(i t)
+    start = amplitude.real[:, None], (1j * amplitude).real[:, None]
+    evaluations = []
+    for derivatives in (None, derivatives_of_oscillator):
+        drives = [rb.UserForces(oscillator, numbers, derivatives)]
+        settings = {"method": "rosenbrock", "rtol": 1e-7, "atol": 1e-9, "save_at": 4, "drives": drives}
+        motion = model.simulate(*start, 3.0, **settings)
+        assert motion.success and (motion.steps < 300).all()
+        wanted = (amplitude[:, None] * np.exp(1j * motion.t)).real
+        np.testing.assert_allclose(motion.q[..., 0], wanted, rtol=0, atol=1e-6)
+        evaluations.append(motion.evaluations / (motion.steps + motion.rejections))
+    assert (evaluations[1] < evaluations[0] - 3).all()
