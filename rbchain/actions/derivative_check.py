@@ -28,9 +28,9 @@ def compare_derivatives(
     t = finite_number("t", t_given, StateError)
     q, qd = real_array("q", q_given, StateError), real_array("qd", qd_given, StateError)
     own, n = real_array("parameters of UserForces", forces.parameters, StateError), model.nv
-    for name, found, expected in (("q", q.shape, (model.nq,)), ("qd", qd.shape, (n,))):
-        if found != expected:
-            raise StateError(f"{name} has shape {found}; expected {expected}, for one state")
+    for name, shape, expected in (("q", q.shape, (model.nq,)), ("qd", qd.shape, (n,))):
+        if shape != expected:
+            raise StateError(f"{name} has shape {shape}; expected {expected}, for one state")
     if own.ndim > 1:
         raise StateError(
             f"parameters of UserForces have shape {own.shape}; expected (m,). Check the parameters of one sample"
