@@ -220,10 +220,9 @@ def test_a_single_state_agrees_with_the_batch_to_rounding(model):
         assert norm(model.forward_dynamics(q[s], qd[s], tau[s]) - batch[s]) <= bound * norm(batch[s])
 
 
-@pytest.mark.parametrize("kinds", [("revolute",), ("revolute", "screw", "prismatic")])
-def test_a_thousand_links_satisfy_newton_and_euler(kinds):
+def test_a_thousand_links_satisfy_newton_and_euler():
     """The residual of the accelerations in the equations at 40 digits is of the order of round-off."""
-    model = random_tree(11, range(-1, 999), kinds)
+    model = random_tree(11, range(-1, 999), ("revolute", "screw", "prismatic"))
     q, qd, tau = random_states(model, ())
     qdd = model.forward_dynamics(q, qd, tau)
     left = newton_euler.residual(model, q, qd, qdd, tau)
