@@ -24,6 +24,7 @@ from .drivers.trajectories import Actions, rosenbrock_memory, rosenbrock_steps, 
 from .errors import SimulationError, StateError, Status
 from .model.topology import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array
+from .simulation_of_contacts import with_modes
 from .simulation_of_loops import (
     close_saved_states,
     closed_initial_states,
@@ -175,6 +176,7 @@ def simulate(
         model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)
     )
     _refuse_forces(model, actions, states[2], forces, method)
+    actions = with_modes(model, actions, method, dtype)
     kernel_model = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, integrals))

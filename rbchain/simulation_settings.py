@@ -22,7 +22,7 @@ FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER, "moreau":
 #: The methods that use the stiffness and damping of joints.
 IMPLICIT_METHODS = ("implicit", "moreau")
 #: The methods that support DryFriction, HardStops and SphereContact.
-CONTACT_METHODS = ("moreau",)
+CONTACT_METHODS = ("moreau", "rk45", "rosenbrock")
 #: Largest residual of the velocities of contacts by default, m/s or rad/s, and largest depth that is not corrected.
 CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from .actions.contacts import ImpactRecord, StickingRecord
+from .actions.contacts import ImpactRecord, StickingRecord, is_contact
 from .actions.events import EventRecord
 from .actions.saved_wrenches import elastic_energy, wrenches_on_bodies
 from .actions.wrenches import Current, Force
@@ -60,7 +60,8 @@ class Trajectory(SuggestsAttributes):
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` objects in `forces`.
         With the method "moreau", they are the mean over the step that ends at the time; at the first time, over the
-        step that starts there. An impact adds its impulse divided by the length of the step.
+        step that starts there. An impact adds its impulse divided by the length of the step. With "rk45" and
+        "rosenbrock", they are the forces at the time, without the impulses of impacts.
     impacts : tuple of ImpactRecord
         Impacts of each `HardStops` and `SphereContact`, in the order of `forces`.
     sticking : tuple of StickingRecord
@@ -110,7 +111,15 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def qdd(self) -> np.ndarray:
-        """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2."""
+        """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2.
+
+        Raises StateError if the simulation has dry friction, hard stops or contacts.
+        """
+        if any(is_contact(force) for force in self.forces):
+            raise StateError(
+                "the accelerations of a simulation with DryFriction, HardStops or SphereContact are not known, because "
+                "they may jump at the saved times. Use differences of `qd`"
+            )
         return self._tau_and_qdd[..., self.qd.shape[-1] :]
 
     @cached_property

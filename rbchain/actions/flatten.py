@@ -125,7 +125,7 @@ def flatten_actions(
     samples = math.prod(batch)
     contact_records = new_contact_records(contacts, forces, samples)
     records = _new_records(model, samples, events, integrals, bool(functions), dtype, contact_records)
-    actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals)
+    actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None)
     return actions, UserCalls(functions, given, dtype)
 
 

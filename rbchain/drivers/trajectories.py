@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.algorithms.contact_modes import modes_in, modes_size
 from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
@@ -48,6 +49,8 @@ class Actions(NamedTuple):
     `settings` are those of `core.tree.layout.BlockActions`; each block has a copy. `controller` holds the parameters of
     the controllers' model, with as many axes as the parameters of the mechanism. `max_coefficients` is the largest
     number of coefficients of a piece of a signal, `integrals` the number of integrals of control errors in the state.
+    `modes` (1,) is the number of rows of dry friction, stops and contacts if the method computes their forces from
+    modes, else None.
     """
 
     shared: SharedActions
@@ -56,6 +59,7 @@ class Actions(NamedTuple):
     records: Records
     max_coefficients: int
     integrals: int
+    modes: object
 
 
 def trajectory_memory(topology, tables, state_size, stages, actions, width, dtype):
@@ -84,8 +88,8 @@ def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtyp
 def actions_memory(topology, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
-    Returns numbers in lanes, values of event functions, arguments of a user function, integers, and arguments of failed
-    calls.
+    Returns numbers in lanes, values of event functions, arguments of a user function, integers, arguments of failed
+    calls, and numbers for the modes of contacts or None.
     """
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
@@ -98,6 +102,7 @@ def actions_memory(topology, state_size, actions, width, dtype):
         np.zeros(state_size + numbers + results + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
         np.zeros((1 + state_size - actions.integrals, width)),
+        None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
     )
 
 
@@ -137,10 +142,18 @@ contacts_in_block = choose(
 )
 
 
+# The ContactModes of a block, or None if the method computes no forces from modes.
+modes_in_block = choose(
+    lambda memory, width, actions: is_given(actions, "modes"),
+    lambda memory, width, actions: modes_in(memory, 0, width, actions.modes[0]),
+    lambda memory, width, actions: None,
+)
+
+
 @kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
-    numbers, event_values, call_arguments, integers, failed_calls = memory
+    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
     width, count, start = event_values.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.numbers.shape[1] * width
@@ -169,6 +182,7 @@ def lay_out_actions(memory, actions, topology):
         flat_model(topology, controller, water_of(topology, controller)),
         if_between_bodies(actions, between_bodies),
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
+        modes_in_block(mode_numbers, width, actions),
     )
 
 

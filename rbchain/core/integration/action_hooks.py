@@ -28,6 +28,7 @@ from ..tree.layout import (
     sample_entry,
 )
 from .constraint_hooks import forward_dynamics_of_block, has_constraints
+from .contact_rates import has_contact_modes
 from .drives import (
     DRIVE_INTEGRAL,
     DRIVE_KIND,
@@ -93,7 +94,11 @@ def has_known_derivatives(block):
 
 # Whether the derivatives of all forces are known, for open trees with and without actions.
 _has_derivatives_of_forces = choose(_has_actions, has_known_derivatives, lambda block: True)
-has_exact_derivatives = choose(has_constraints, lambda block: False, lambda block: _has_derivatives_of_forces(block))
+has_exact_derivatives = choose(
+    lambda block: has_constraints(block) or has_contact_modes(block),
+    lambda block: False,
+    lambda block: _has_derivatives_of_forces(block),
+)
 
 
 @kernel

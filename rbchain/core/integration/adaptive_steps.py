@@ -10,6 +10,19 @@ from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, reset_quaternions
 from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
 from .constraint_hooks import decide_rank, has_open_loops, reduce_error
+from .contact_events import (
+    begin_contacts,
+    forget_bounds,
+    keep_proposed_step,
+    next_stop,
+    project_contacts,
+    proposed_step,
+    repeats_step,
+    restart_lane,
+    save_contact_forces,
+    starts_again,
+)
+from .contact_rates import has_contact_modes
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
@@ -27,6 +40,7 @@ from .rollout import (
     TALLY_EVALUATIONS,
     TALLY_REJECTIONS,
     TALLY_SAMPLE,
+    TALLY_SAVED,
     TALLY_STATUS,
     TALLY_STEPS,
     close_end_of_step,
@@ -100,6 +114,8 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
                     new_samples += 1
                 else:
                     park_lane(block, stepper, lane)
+            elif stepper.tally[TALLY_STATUS, lane] == RUNNING and restart_lane(block, stepper, lane):
+                new_samples += 1
         if new_samples > 0:
             start_new_lanes(block, stepper, tableau, batch, tolerances, k)
 
@@ -147,6 +163,7 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
         decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[CONTROL_NEW, k], k)
         evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k], rates[stage], k)
         if stage == 1:
+            begin_contacts(block, stepper, batch, tolerances, k)
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
                 rates[0, j, k] = select(is_new, rates[1, j, k], rates[0, j, k])
@@ -177,14 +194,15 @@ def hold_running_lanes(block, stepper, held):
 @routine
 def start_lane(block, stepper, tableau, batch, lane):
     """Choose the first step length of a lane with a new sample, and save its initial state."""
-    control, tally = stepper.control, stepper.tally
+    control, tally, is_first = stepper.control, stepper.tally, not starts_again(block, stepper, lane)
     control[CONTROL_NEW, lane] = constant_like(control, 0.0)
     control[CONTROL_H, lane] = constant_like(control, 0.0)
     if tally[TALLY_STATUS, lane] == IDLE:
         return
-    tally[TALLY_EVALUATIONS, lane] = 2
-    save_lane(block, stepper.y, batch, tally[TALLY_SAMPLE, lane], 0, lane)
-    begin_events(block, stepper.y, stepper.clock[CLOCK_T, lane], lane)
+    if is_first:
+        tally[TALLY_EVALUATIONS, lane] = 2
+        save_start(block, stepper, batch, lane)
+        begin_events(block, stepper.y, stepper.clock[CLOCK_T, lane], lane)
     rate, euler_length, change = (
         float(control[CONTROL_RATE_NORM, lane]),
         float(control[CONTROL_EULER_STEP, lane]),
@@ -195,19 +213,28 @@ def start_lane(block, stepper, tableau, batch, lane):
     elif not rate < math.inf:
         tally[TALLY_STATUS, lane] = NOT_FINITE
     elif change < math.inf:
-        set_step(stepper, batch, first_step(euler_length, rate, change, tableau.order), lane)
+        set_step(block, stepper, batch, first_step(euler_length, rate, change, tableau.order), lane)
     else:
-        set_step(stepper, batch, euler_length, lane)
+        set_step(block, stepper, batch, euler_length, lane)
+
+
+# Save the initial state of a lane; with modes of contacts, it has been saved before the impacts at the start.
+save_start = choose(
+    has_contact_modes,
+    lambda block, stepper, batch, lane: None,
+    lambda block, stepper, batch, lane: save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane),
+)
 
 
 @kernel
-def set_step(stepper, batch, step, lane):
+def set_step(block, stepper, batch, step, lane):
     """Set the next step length, adjusted so that the last step ends at the last saved time.
 
     A step that would end less than 1 % of its length before that time is extended to it.
     """
-    remaining = batch.times[batch.times.shape[0] - 1] - stepper.clock[CLOCK_T, lane]
+    remaining = next_stop(block, stepper, batch, lane) - stepper.clock[CLOCK_T, lane]
     stepper.clock[CLOCK_STEP, lane] = remaining if 1.01 * step >= remaining else step
+    keep_proposed_step(block, stepper, step, lane)
     stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
@@ -250,6 +277,7 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     error = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
     stepper.control[CONTROL_ERROR, k] = error + zero_if_finite(y_new, k)
     close_end_of_step(block, stepper, tableau, k)
+    project_contacts(block, stepper, tableau, k)
 
 
 @routine
@@ -259,10 +287,12 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     A step that fails or ends the motion sets the status of its sample.
     """
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
-    error, h, end = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane], batch.times[batch.times.shape[0] - 1]
+    error, h = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane]
     tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau)
     theta = NO_EVENT
     if error <= 1.0 and not has_failed_call(block, lane):
+        if repeats_step(block, stepper, tolerances, clock[CLOCK_T, lane], h, lane):
+            return
         theta = check_events(
             block, stepper, tableau, batch.records, clock[CLOCK_T, lane], h, tally[TALLY_SAMPLE, lane], lane
         )
@@ -278,11 +308,13 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
         tally[TALLY_STEPS, lane] += 1
         update_stiffness(stepper, tableau, lane)
-        t_new = end if end - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
+        stop, slot = next_stop(block, stepper, batch, lane), tally[TALLY_SAVED, lane]
+        t_new = stop if stop - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
         if theta < NO_EVENT:
             tally[TALLY_STATUS, lane] = STOPPED
             t_new = clock[CLOCK_T, lane] + theta * h
         save_passed_times(block, stepper, tableau, batch, t_new, lane)
+        save_contact_forces(block, stepper, batch, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
         clock[CLOCK_T, lane] = t_new
@@ -291,17 +323,26 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         )
         clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
         tally[TALLY_AFTER_REJECTION, lane] = 0
+        step = proposed_step(block, h * factor, lane)
     else:
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
         tally[TALLY_REJECTIONS, lane] += 1
         tally[TALLY_AFTER_REJECTION, lane] = 1
-        factor = shrinkage_of_step(error, tableau.order)
-    set_step(stepper, batch, h * factor, lane)
-    if tally[TALLY_STATUS, lane] == STOPPED:
-        return
+        step = h * shrinkage_of_step(error, tableau.order)
+        forget_bounds(block, lane)
+    set_step(block, stepper, batch, step, lane)
+    if tally[TALLY_STATUS, lane] != STOPPED:
+        check_end_of_motion(block, stepper, batch, tolerances, step, lane)
+
+
+@kernel
+def check_end_of_motion(block, stepper, batch, tolerances, step, lane):
+    """Set the status of a lane that has reached its end time, or whose next step is too short or one too many."""
+    clock, tally, end = stepper.clock, stepper.tally, batch.times[batch.times.shape[0] - 1]
+    error = float(stepper.control[CONTROL_ERROR, lane])
     if clock[CLOCK_T, lane] >= end:
         tally[TALLY_STATUS, lane] = DONE
-    elif not clock[CLOCK_STEP, lane] >= 1e-15 * end:
+    elif not step >= 1e-15 * end:
         tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
         if has_open_loops(block, lane):
             tally[TALLY_STATUS, lane] = NOT_ASSEMBLED

@@ -41,6 +41,7 @@ from ..tree.layout import (
 )
 from .callbacks import call, store_failed_call
 from .constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
+from .contact_rates import add_contact_forces
 
 # Rows of `SharedActions.drives`, one column for each degree of freedom.
 DRIVE_KIND = 0
@@ -96,6 +97,7 @@ def rate_under_actions(block, y, t, rate, k):
                 actions.values[actions.shared.drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, k]
                 - q[block.model.coordinate[i], k]
             )
+    add_contact_forces(block, y, rate, k)
 
 
 @kernel

@@ -195,7 +195,8 @@ class BlockActions(NamedTuple):
     * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
     * `model` is the controllers' model of the mechanism.
     * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
-    * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts.
+    * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
+      `algorithms.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
     """
 
     shared: SharedActions
@@ -213,6 +214,7 @@ class BlockActions(NamedTuple):
     model: FlatModel
     between_bodies: object
     contacts: object
+    modes: object
 
 
 # Entries of `BlockActions.settings`.

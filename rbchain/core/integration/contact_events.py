@@ -1,0 +1,456 @@
+"""Dry friction, stops and contacts in adaptive steps: the modes of all rows are constant within a step.
+
+A number of each row is negative if its mode has to change (MODE_WATCH):
+
+    open              its gap
+    held gap          its force
+    held friction     its limit minus the absolute value of its force
+    sliding           its velocity along the direction of sliding
+
+If a trial step ends with a negative number, the lane repeats the step with other lengths, until the first change is at
+its end (regula falsi). The step then ends there. Impacts change the velocities, and the forces of the new state decide
+the new modes, with which the lane starts again as with a new sample. Steps also end at the saved times, so that all
+saved states and forces are those at the end of a step. Positions and velocities of the held rows are projected there.
+"""
+
+import math
+
+from ..algorithms.contact_choice import choose_modes, friction_limit, tangent_force
+from ..algorithms.contact_modes import (
+    FLAG_HIGH,
+    FLAG_ITERATIONS,
+    FLAG_LOCATES,
+    FLAG_LOW,
+    FLAG_MOVES,
+    FLAG_PROPOSED,
+    FLAG_RESTARTS,
+    FLAG_ROWS,
+    FLAG_SIDE,
+    HELD,
+    MODE,
+    MODE_DIRECTION,
+    MODE_FORCE,
+    MODE_FRICTION,
+    MODE_HEADING,
+    MODE_INVERSE,
+    MODE_ROWS,
+    MODE_START_VELOCITY,
+    MODE_WATCH,
+    MODE_WATCH_HIGH,
+    MODE_WATCH_LOW,
+    MODE_WATCH_START,
+    OPEN,
+    SLIDING,
+    correct_held_rows,
+)
+from ..simd.jit import choose, kernel, routine
+from ..simd.lanes import any_lane, constant_like, select
+from ..tree.contact_layout import (
+    CONTACT_GAP,
+    CONTACT_VELOCITY,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    SPHERE,
+)
+from ..tree.kinematics import normalize_positions, position_rates
+from .action_hooks import evaluate
+from .contact_impacts import (
+    PENETRATION,
+    record_sticking,
+    set_candidates,
+    speed_at_rest,
+    store_forces_of_modes,
+    strike,
+)
+from .contact_rates import has_contact_modes, stop_held_dofs
+from .rollout import (
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ACCEPTED,
+    CONTROL_ERROR,
+    CONTROL_H,
+    CONTROL_NEW,
+    CONTROL_TIME,
+    TALLY_EVALUATIONS,
+    TALLY_REJECTIONS,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_STATUS,
+    TALLY_STEPS,
+    save_lane,
+)
+from .status import INITIAL_PENETRATION, RUNNING, TOO_MANY_STEPS
+
+# CONTROL_NEW of a lane that starts again after a change of modes.
+STARTS_AGAIN = 2.0
+# The time of a change of modes is located to this accuracy, s, or to the round-off of the time.
+TIME_TOLERANCE = 1e-12
+MAX_ITERATIONS = 100
+# Forces count as negative, or as larger than a limit, beyond this fraction of the largest force.
+FORCE_TOLERANCE = 1e-9
+# Residuals of held rows up to this one are round-off: a projection is not needed. m, rad, m/s or rad/s.
+PROJECTED = 1e-13
+MAX_PROJECTIONS = 4
+EVALUATIONS_OF_START = 4
+
+
+# --- the start of a lane ----------------------------------------------------------------------------------------------
+
+
+@routine
+def begin_modes(block, stepper, batch, tolerances, k):
+    """Compute the impacts and choose the modes of all new lanes in their states `y_new`, and the rates there.
+
+    Reads the rate that has just been evaluated; writes rates[1].
+    """
+    actions, y, time = block.loads.actions, stepper.y_new, stepper.control[CONTROL_TIME, k]
+    for lane in range(y.shape[1]):
+        if is_starting(stepper, lane):
+            if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
+                begin_sample(block, stepper, batch, lane)
+            strike(block, stepper, batch, y, tolerances, lane)
+    evaluate(block, y, time, stepper.rates[1], k)
+    for lane in range(y.shape[1]):
+        if is_starting(stepper, lane):
+            set_candidates(block, tolerances, lane)
+            choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
+            nq, n = block.q.shape[0], block.qd.shape[0]
+            stop_held_dofs(actions.contacts, actions.modes, y[nq : nq + n], lane)
+    evaluate(block, y, time, stepper.rates[1], k)
+    for lane in range(y.shape[1]):
+        if is_starting(stepper, lane):
+            sample = stepper.tally[TALLY_SAMPLE, lane]
+            record_sticking(block, batch, sample, stepper.clock[CLOCK_T, lane], lane)
+            update_watches(block, lane)
+            keep_start(block, lane)
+            if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
+                store_forces_of_modes(block, batch, sample, 0, lane)
+
+
+# Compute the impacts and choose the modes of all new lanes.
+begin_contacts = choose(has_contact_modes, begin_modes, lambda block, stepper, batch, tolerances, k: None)
+
+
+@kernel
+def is_starting(stepper, lane):
+    """Whether a lane has a sample that starts, or starts again."""
+    return stepper.control[CONTROL_NEW, lane] > 0.0 and stepper.tally[TALLY_STATUS, lane] == RUNNING
+
+
+@kernel
+def begin_sample(block, stepper, batch, lane):
+    """Reset the modes of a lane with a new sample, save its initial state and check its gaps."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    for row in range(modes.rows.shape[0]):
+        for column in range(MODE_ROWS):
+            modes.rows[row, column, lane] = constant_like(modes.rows, 0.0)
+    for flag in range(FLAG_ROWS):
+        modes.flags[flag, lane] = constant_like(modes.flags, 0.0)
+    save_lane(block, stepper.y_new, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
+    for e in range(contacts.table.shape[1]):
+        has_gap, row = contacts.table[ELEMENT_KIND, e] != FRICTION, contacts.table[ELEMENT_ROW, e]
+        if has_gap and contacts.rows[row, CONTACT_GAP, lane] < -PENETRATION:
+            stepper.tally[TALLY_STATUS, lane] = INITIAL_PENETRATION
+
+
+# Whether a lane starts again after a change of modes, so that its initial state has been saved before.
+starts_again = choose(
+    has_contact_modes,
+    lambda block, stepper, lane: stepper.control[CONTROL_NEW, lane] == STARTS_AGAIN,
+    lambda block, stepper, lane: False,
+)
+
+
+@kernel
+def start_lane_again(block, stepper, lane):
+    """Let a lane start again if its step has ended with a change of modes, and return whether it does."""
+    flags = block.loads.actions.modes.flags
+    if not flags[FLAG_RESTARTS, lane] > 0.0:
+        return False
+    flags[FLAG_RESTARTS, lane] = constant_like(flags, 0.0)
+    stepper.control[CONTROL_NEW, lane] = constant_like(flags, STARTS_AGAIN)
+    stepper.control[CONTROL_TIME, lane] = constant_like(flags, stepper.clock[CLOCK_T, lane])
+    stepper.tally[TALLY_EVALUATIONS, lane] += EVALUATIONS_OF_START
+    return True
+
+
+# Let a lane start again if its step has ended with a change of modes.
+restart_lane = choose(has_contact_modes, start_lane_again, lambda block, stepper, lane: False)
+
+
+# --- the end of a step ------------------------------------------------------------------------------------------------
+
+
+@routine
+def project_held_rows(block, stepper, tableau, k):
+    """Project the end of a step onto the held rows, and compute the rate there, in lanes with an accepted error."""
+    actions, control, y, change = block.loads.actions, stepper.control, stepper.y_new, stepper.change
+    contacts, modes, model, final = actions.contacts, actions.modes, block.model, tableau.c.shape[0] - 1
+    nq, n, h, error = block.q.shape[0], block.qd.shape[0], control[CONTROL_H, k], control[CONTROL_ERROR, k]
+    zero, one = constant_like(y, 0.0), constant_like(y, 1.0)
+    steps = (error <= one) & (h > zero)
+    for _ in range(MAX_PROJECTIONS):
+        moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > constant_like(y, PROJECTED))
+        modes.flags[FLAG_MOVES, k] = select(moves, one + zero * h, zero * h)
+        if not any_lane(moves):
+            break
+        correct_held_rows(contacts, modes, CONTACT_GAP, contacts.changes[0], k)
+        correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], k)
+        position_rates(model, y[:nq], contacts.changes[0], change[:nq], k)
+        for j in range(nq):
+            y[j, k] = y[j, k] + select(moves, change[j, k], zero * h)
+        for i in range(n):
+            y[nq + i, k] = y[nq + i, k] + select(moves, contacts.changes[1, i, k], zero * h)
+        normalize_positions(model, y, k)
+        stop_held_dofs(contacts, modes, y[nq : nq + n], k)
+        evaluate(block, y, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
+        for lane in range(y.shape[1]):
+            stepper.tally[TALLY_EVALUATIONS, lane] += int(modes.flags[FLAG_MOVES, lane] > zero)
+
+
+# Project the end of a step onto the closed contacts and stops and the friction that sticks.
+project_contacts = choose(has_contact_modes, project_held_rows, lambda block, stepper, tableau, k: None)
+
+
+@kernel
+def largest_residual_of_held_rows(contacts, modes, k):
+    """Return the largest absolute gap or velocity of all held rows. Gaps of rows without one are zero."""
+    rows, zero = modes.rows, constant_like(modes.rows, 0.0)
+    largest = zero * rows[0, MODE_INVERSE, k]
+    for row in range(rows.shape[0]):
+        residual = max(abs(contacts.rows[row, CONTACT_GAP, k]), abs(contacts.rows[row, CONTACT_VELOCITY, k]))
+        largest = select(rows[row, MODE_INVERSE, k] != zero, max(largest, residual), largest)
+    return largest
+
+
+@kernel
+def update_watches(block, lane):
+    """Compute MODE_WATCH of all rows from the last evaluation."""
+    actions = block.loads.actions
+    contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
+    rows, table, forces = modes.rows, contacts.table, 0.0
+    for row in range(rows.shape[0]):
+        forces = max(forces, abs(rows[row, MODE_FORCE, lane]))
+        rows[row, MODE_WATCH, lane] = 1.0
+    slack = FORCE_TOLERANCE * forces
+    for e in range(table.shape[1]):
+        row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
+        p, u, mode = rows[row, MODE_FORCE, lane], contacts.rows[row, CONTACT_VELOCITY, lane], rows[row, MODE, lane]
+        if kind == FRICTION:
+            limit = friction_limit(p, at, numbers, lane)
+            slides = mode == SLIDING
+            rows[row, MODE_WATCH, lane] = u * rows[row, MODE_DIRECTION, lane] if slides else limit + slack - abs(p)
+            continue
+        rows[row, MODE_WATCH, lane] = contacts.rows[row, CONTACT_GAP, lane] if mode == OPEN else p + slack
+        if kind == SPHERE and rows[row + 1, MODE, lane] == HELD:
+            limit = rows[row, MODE_FRICTION, lane] * p
+            rows[row + 1, MODE_WATCH, lane] = limit + slack - tangent_force(row, modes, lane)
+        elif kind == SPHERE and rows[row + 1, MODE, lane] == SLIDING:
+            along = contacts.rows[row + 1, CONTACT_VELOCITY, lane] * rows[row + 1, MODE_DIRECTION, lane]
+            across = contacts.rows[row + 2, CONTACT_VELOCITY, lane] * rows[row + 2, MODE_DIRECTION, lane]
+            rows[row + 1, MODE_WATCH, lane] = along + across
+
+
+@kernel
+def has_to_change(row, contacts, modes, rest, lane):
+    """Whether the mode of a row has to change: MODE_WATCH is negative, and not only by round-off."""
+    watch = modes.rows[row, MODE_WATCH, lane]
+    if modes.rows[row, MODE, lane] == OPEN:
+        approaches = contacts.rows[row, CONTACT_VELOCITY, lane] < -1e-3 * rest
+        return (watch < 0.0 and approaches) or watch < -PENETRATION
+    if modes.rows[row, MODE, lane] == SLIDING:
+        return watch < -1e-3 * rest
+    return watch < 0.0
+
+
+@kernel
+def keep_start(block, lane):
+    """Keep the numbers of the end of a step as those of the start of the next one, and turn directions of sliding."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    for row in range(modes.rows.shape[0]):
+        modes.rows[row, MODE_WATCH_START, lane] = modes.rows[row, MODE_WATCH, lane]
+        modes.rows[row, MODE_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+        if modes.rows[row, MODE, lane] == SLIDING:
+            modes.rows[row, MODE_DIRECTION, lane] = modes.rows[row, MODE_HEADING, lane]
+
+
+@routine
+def inspect_step(block, stepper, tolerances, t, h, lane):
+    """Compare the end of a step of a lane with its modes, and return whether the lane repeats it with another length.
+
+    Sets FLAG_RESTARTS if the step ends with a change of modes.
+    """
+    contacts, modes, rest = block.loads.actions.contacts, block.loads.actions.modes, speed_at_rest(tolerances)
+    flags = modes.flags
+    update_watches(block, lane)
+    changes = False
+    for row in range(modes.rows.shape[0]):
+        changes = changes or has_to_change(row, contacts, modes, rest, lane)
+    locates = flags[FLAG_LOCATES, lane] > 0.0
+    if not changes and not locates:
+        shorter = h * fraction_of_dip(contacts, modes, h, lane) if flags[FLAG_ITERATIONS, lane] == 0.0 else h
+        flags[FLAG_ITERATIONS, lane] = 0.0
+        if shorter < h:
+            flags[FLAG_ITERATIONS, lane] = 1.0
+            repeat_step(stepper, modes, tolerances, shorter, lane)
+            return True
+        keep_start(block, lane)
+        return False
+    if not locates:
+        flags[FLAG_LOCATES, lane] = 1.0
+        flags[FLAG_LOW, lane] = 0.0
+        flags[FLAG_ITERATIONS, lane] = 0.0
+        flags[FLAG_SIDE, lane] = 0.0
+        for row in range(modes.rows.shape[0]):
+            modes.rows[row, MODE_WATCH_LOW, lane] = modes.rows[row, MODE_WATCH_START, lane]
+    flags[FLAG_ITERATIONS, lane] += 1.0
+    flags[FLAG_HIGH if changes else FLAG_LOW, lane] = h
+    for row in range(modes.rows.shape[0]):
+        watch = modes.rows[row, MODE_WATCH, lane]
+        if changes:
+            modes.rows[row, MODE_WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
+        else:
+            modes.rows[row, MODE_WATCH_LOW, lane] = watch
+    tolerance = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * (t + h))
+    length = next_length(contacts, modes, changes, tolerance, lane)
+    if changes and (length >= h or flags[FLAG_ITERATIONS, lane] > MAX_ITERATIONS):
+        flags[FLAG_LOCATES, lane] = 0.0
+        flags[FLAG_ITERATIONS, lane] = 0.0
+        flags[FLAG_RESTARTS, lane] = 1.0
+        return False
+    repeat_step(stepper, modes, tolerances, length, lane)
+    return True
+
+
+# Whether a lane repeats a step with another length, because a mode changes in it.
+repeats_step = choose(has_contact_modes, inspect_step, lambda block, stepper, tolerances, t, h, lane: False)
+
+
+@kernel
+def repeat_step(stepper, modes, tolerances, length, lane):
+    """Let a lane repeat its step with another length, unless that is one step too many."""
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+    stepper.clock[CLOCK_STEP, lane] = length
+    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, length)
+    stepper.tally[TALLY_REJECTIONS, lane] += 1
+    if stepper.tally[TALLY_STEPS, lane] + stepper.tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
+        stepper.tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
+    modes.flags[FLAG_PROPOSED, lane] = constant_like(modes.flags, 0.0)
+
+
+@kernel
+def next_length(contacts, modes, changes, tolerance, lane):
+    """Return the next length of a step between the bounds, or the upper bound if the first change is close to it.
+
+    Regula falsi (Illinois), aimed a little beyond the change; every eighth iteration is a bisection.
+    """
+    flags, side = modes.flags, 1.0 if changes else -1.0
+    first, low, high = first_change(modes, lane), float(flags[FLAG_LOW, lane]), float(flags[FLAG_HIGH, lane])
+    if changes and (high - first <= tolerance or high - low <= tolerance):
+        return high
+    if flags[FLAG_SIDE, lane] == side:
+        other = MODE_WATCH_LOW if changes else MODE_WATCH_HIGH
+        for row in range(modes.rows.shape[0]):
+            if modes.rows[row, MODE_WATCH_HIGH, lane] < 0.0:
+                modes.rows[row, other, lane] = 0.5 * modes.rows[row, other, lane]
+        first = first_change(modes, lane)
+    flags[FLAG_SIDE, lane] = side
+    length = first + 0.5 * tolerance
+    if not low < length < high or flags[FLAG_ITERATIONS, lane] % 8.0 == 7.0:
+        return 0.5 * (low + high)
+    return length
+
+
+@kernel
+def first_change(modes, lane):
+    """Return the length of a step at whose end the first mode changes, by linear interpolation between the bounds."""
+    low, high = float(modes.flags[FLAG_LOW, lane]), float(modes.flags[FLAG_HIGH, lane])
+    first = high
+    for row in range(modes.rows.shape[0]):
+        a, b = float(modes.rows[row, MODE_WATCH_LOW, lane]), float(modes.rows[row, MODE_WATCH_HIGH, lane])
+        if b < 0.0:
+            length = low + (high - low) * (a / (a - b)) if a > 0.0 else 0.5 * (low + high)
+            first = min(first, length)
+    return first
+
+
+@kernel
+def fraction_of_dip(contacts, modes, h, lane):
+    """Return the fraction of a step at which a gap is negative that is open at both ends; 1 if there is none.
+
+    Gaps are interpolated by cubic polynomials; the fraction is that of the smallest gap.
+    """
+    first = 1.0
+    for row in range(modes.rows.shape[0]):
+        if modes.rows[row, MODE, lane] != OPEN:
+            continue
+        g, end = float(modes.rows[row, MODE_WATCH_START, lane]), float(modes.rows[row, MODE_WATCH, lane])
+        u = h * float(modes.rows[row, MODE_START_VELOCITY, lane])
+        v = h * float(contacts.rows[row, CONTACT_VELOCITY, lane])
+        if u < 0.0 < v:
+            quadratic, cubic = 3.0 * (end - g) - 2.0 * u - v, u + v - 2.0 * (end - g)
+            root = math.sqrt(max(quadratic * quadratic - 3.0 * u * cubic, 0.0))
+            s = -u / (quadratic + root) if quadratic + root > 0.0 else 1.0
+            if 0.0 < s < 1.0 and g + s * (u + s * (quadratic + s * cubic)) < 0.0:
+                first = min(first, s)
+    return first
+
+
+# --- saved times ------------------------------------------------------------------------------------------------------
+
+# The time at which the next step of a lane has to end at the latest, s.
+next_stop = choose(
+    has_contact_modes,
+    lambda block, stepper, batch, lane: batch.times[min(stepper.tally[TALLY_SAVED, lane], batch.times.shape[0] - 1)],
+    lambda block, stepper, batch, lane: batch.times[batch.times.shape[0] - 1],
+)
+
+
+@kernel
+def recall_proposed_step(block, step, lane):
+    """Return the length of the next step; that before a saved time shortened the last one, if it is longer."""
+    flags = block.loads.actions.modes.flags
+    proposed = float(flags[FLAG_PROPOSED, lane])
+    flags[FLAG_PROPOSED, lane] = constant_like(flags, 0.0)
+    return max(step, proposed)
+
+
+# The length of the next step, from that which the error of the last one allows.
+proposed_step = choose(has_contact_modes, recall_proposed_step, lambda block, step, lane: step)
+
+
+@kernel
+def store_proposed_step(block, stepper, step, lane):
+    """Keep the length of a step that a saved time has shortened."""
+    flags = block.loads.actions.modes.flags
+    is_shortened = stepper.clock[CLOCK_STEP, lane] < step
+    flags[FLAG_PROPOSED, lane] = constant_like(flags, step if is_shortened else 0.0)
+
+
+# Keep the length of a step that a saved time has shortened.
+keep_proposed_step = choose(has_contact_modes, store_proposed_step, lambda block, stepper, step, lane: None)
+
+
+@kernel
+def clear_bounds(block, lane):
+    """Forget the bounds between which the length of a step is iterated."""
+    flags = block.loads.actions.modes.flags
+    for flag in (FLAG_LOCATES, FLAG_ITERATIONS, FLAG_PROPOSED):
+        flags[flag, lane] = constant_like(flags, 0.0)
+
+
+# Forget the bounds between which the length of a step is iterated, because its error was too large.
+forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None)
+
+
+@kernel
+def store_saved_forces(block, stepper, batch, slot, lane):
+    """Store the forces at the end of a step for the times that were saved in it; `slot` was the next one before it."""
+    for saved in range(slot, stepper.tally[TALLY_SAVED, lane]):
+        store_forces_of_modes(block, batch, stepper.tally[TALLY_SAMPLE, lane], saved, lane)
+
+
+# Store the forces at the end of a step.
+save_contact_forces = choose(has_contact_modes, store_saved_forces, lambda block, stepper, batch, slot, lane: None)

@@ -1,0 +1,211 @@
+"""Impacts and new modes of dry friction, stops and contacts, in one lane at the end of a step or at the start.
+
+An impact changes the velocities in an instant, by impulses that `contact_solver` computes: Newton's law of restitution
+for normal directions and Coulomb's law for tangents. Friction of joints has no impulse. A flight after a bounce that
+would not be higher than `atol` has no restitution, so a bouncing ball comes to rest after a finite number of impacts.
+
+Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapter 8; Acary and Brogliato
+(2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
+"""
+
+import math
+
+from ..algorithms.contact_choice import close_row, open_row
+from ..algorithms.contact_modes import (
+    HELD,
+    MODE,
+    MODE_ACCELERATION,
+    MODE_CAN_CHANGE,
+    MODE_DIRECTION,
+    MODE_FORCE,
+    MODE_STUCK,
+    SLIDING,
+)
+from ..algorithms.contact_rows import add_responses, update_row_velocities
+from ..algorithms.contact_solver import solve_contacts
+from ..simd.jit import kernel, routine
+from ..simd.lanes import constant_like
+from ..tree.contact_layout import (
+    CONTACT_BOUND,
+    CONTACT_GAP,
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_LOWER,
+    CONTACT_START_VELOCITY,
+    CONTACT_UPPER,
+    CONTACT_VELOCITY,
+    ELEMENT_FORCE,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    SPHERE,
+    SPHERE_RESTITUTION,
+    STOP,
+    STOP_RESTITUTION,
+)
+from .contact_records import impulse_of_element, record_impact
+from .rollout import TALLY_SAMPLE
+
+# A gap up to this one is closed, m or rad.
+CLOSED_GAP = 1e-10
+# A gap below this one is a penetration, m or rad.
+PENETRATION = 1e-9
+# The bound of the velocity of a row without a contact.
+NO_BOUND = -1e30
+# Energy that impulses may add because of round-off, relative to the sum of the absolute values of all terms.
+ENERGY_ROUND_OFF = 1e-12
+MAX_REDUCTIONS = 8
+
+
+@kernel
+def speed_at_rest(tolerances):
+    """Return the largest speed of a row that counts as rest, m/s or rad/s."""
+    return 10.0 * tolerances.atol
+
+
+@kernel
+def restitution_of(e, block, lane):
+    """Return the coefficient of restitution of a stop or a contact."""
+    actions = block.loads.actions
+    table = actions.contacts.table
+    column = SPHERE_RESTITUTION if table[ELEMENT_KIND, e] == SPHERE else STOP_RESTITUTION
+    return actions.numbers[table[ELEMENT_NUMBERS, e] + column, lane]
+
+
+@routine
+def strike(block, stepper, batch, y, tolerances, lane):
+    """Change the velocities in the state y of a lane by the impacts of closed gaps, if there are any, and record them.
+
+    Reads the rows, their responses and their accelerations in this state.
+    """
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, rest = contacts.table, contacts.rows, speed_at_rest(tolerances)
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    has_impact = False
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        is_closed = table[ELEMENT_KIND, e] != FRICTION and rows[row, CONTACT_GAP, lane] <= CLOSED_GAP
+        rows[row, CONTACT_IMPACT, lane] = 0.0
+        rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
+        if is_closed and rows[row, CONTACT_VELOCITY, lane] < -rest:
+            rows[row, CONTACT_IMPACT, lane] = 1.0
+            has_impact = True
+    if not has_impact:
+        return
+    fastest = 0.0
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane]
+        fastest = max(fastest, abs(rows[row, CONTACT_VELOCITY, lane]))
+    factor = 1.0
+    for reduction in range(MAX_REDUCTIONS + 1):
+        for e in range(table.shape[1]):
+            set_bounds_of_impact(e, factor, block, tolerances, lane)
+        residual = solve_contacts(contacts, 1e-14 * fastest, lane)
+        records = batch.records.contacts
+        sample = stepper.tally[TALLY_SAMPLE, lane]
+        if not residual <= records.residuals[sample]:
+            records.residuals[sample] = residual
+        if not adds_energy(contacts, lane):
+            break
+        factor = 0.5 * factor if reduction < MAX_REDUCTIONS - 1 else 0.0
+    add_responses(contacts, CONTACT_IMPULSE, y[nq : nq + n], lane)
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            record_impact(e, block, stepper, records, sample, lane)
+    update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
+    for row in range(modes.rows.shape[0]):
+        rows[row, CONTACT_IMPULSE, lane] = 0.0
+
+
+@kernel
+def set_bounds_of_impact(e, factor, block, tolerances, lane):
+    """Set the velocity, the bounds and the start of the solver for an element; `factor` reduces all restitutions."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, row = contacts.table, contacts.rows, contacts.table[ELEMENT_ROW, e]
+    for r in range(row, row + (3 if table[ELEMENT_KIND, e] == SPHERE else 1)):
+        rows[r, CONTACT_VELOCITY, lane] = rows[r, CONTACT_START_VELOCITY, lane]
+        for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
+            rows[r, column, lane] = 0.0
+    if table[ELEMENT_KIND, e] == FRICTION:
+        return
+    u = rows[row, CONTACT_START_VELOCITY, lane]
+    if rows[row, CONTACT_GAP, lane] > CLOSED_GAP:
+        rows[row, CONTACT_BOUND, lane] = NO_BOUND
+        return
+    rebound = -restitution_of(e, block, lane) * factor * min(u, 0.0)
+    pull = -modes.rows[row, MODE_ACCELERATION, lane]
+    rests = rebound <= speed_at_rest(tolerances) or rebound * rebound <= 2.0 * tolerances.atol * pull
+    rows[row, CONTACT_BOUND, lane] = 0.0 if rests else rebound
+
+
+@kernel
+def adds_energy(contacts, lane):
+    """Whether the impulses add energy: the sum of p (u + u') / 2 is positive. This is possible with friction."""
+    rows, total, size = contacts.rows, 0.0, 0.0
+    for row in range(rows.shape[0]):
+        u, v = rows[row, CONTACT_START_VELOCITY, lane], rows[row, CONTACT_VELOCITY, lane]
+        total += rows[row, CONTACT_IMPULSE, lane] * (u + v)
+        size += rows[row, CONTACT_IMPULSE, lane] * (abs(u) + abs(v))
+    return total > ENERGY_ROUND_OFF * abs(size)
+
+
+@kernel
+def set_candidates(block, tolerances, lane):
+    """Set the modes that follow from gaps and velocities, and mark the rows whose modes follow from forces."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, rest = contacts.table, modes.rows, speed_at_rest(tolerances)
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        u = contacts.rows[row, CONTACT_VELOCITY, lane]
+        if table[ELEMENT_KIND, e] == FRICTION:
+            at_rest = abs(u) <= rest
+            rows[row, MODE, lane] = HELD if at_rest else SLIDING
+            rows[row, MODE_DIRECTION, lane] = 1.0 if u > 0.0 else -1.0
+            rows[row, MODE_CAN_CHANGE, lane] = 1.0 if at_rest else 0.0
+            continue
+        is_closed = contacts.rows[row, CONTACT_GAP, lane] <= CLOSED_GAP and u <= rest
+        rows[row, MODE_CAN_CHANGE, lane] = 1.0 if is_closed else 0.0
+        if is_closed:
+            close_row(e, contacts, modes, rest, lane)
+        else:
+            open_row(e, contacts, modes, lane)
+
+
+@kernel
+def record_sticking(block, batch, sample, t, lane):
+    """Record the elements that start or stop sticking at time t."""
+    contacts, modes, records = block.loads.actions.contacts, block.loads.actions.modes, batch.records.contacts
+    for e in range(contacts.table.shape[1]):
+        kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+        if kind == STOP:
+            continue
+        sticks = modes.rows[row + (1 if kind == SPHERE else 0), MODE, lane] == HELD
+        stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
+        modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
+        slot = records.sticking_counts[sample, f]
+        if sticks and not stuck:
+            records.sticking_counts[sample, f] = slot + 1
+            if slot < records.limits[f]:
+                records.sticking_times[sample, f, slot, 0] = t
+                records.sticking_times[sample, f, slot, 1] = math.inf
+        elif stuck and not sticks and slot <= records.limits[f]:
+            records.sticking_times[sample, f, slot - 1, 1] = t
+
+
+@kernel
+def store_forces_of_modes(block, batch, sample, slot, lane):
+    """Store the forces of the last evaluation at a saved time."""
+    contacts, modes, forces = block.loads.actions.contacts, block.loads.actions.modes, batch.saved.forces
+    for row in range(modes.rows.shape[0]):
+        contacts.rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
+    for f in range(forces.shape[2]):
+        for axis in range(3):
+            forces[sample, slot, f, axis] = constant_like(forces, 0.0)
+    for e in range(contacts.table.shape[1]):
+        f = contacts.table[ELEMENT_FORCE, e]
+        for axis in range(3):
+            forces[sample, slot, f, axis] += constant_like(forces, impulse_of_element(e, block, axis, lane))
+    for row in range(modes.rows.shape[0]):
+        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0

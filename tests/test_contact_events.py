@@ -1,0 +1,313 @@
+"""Dry friction, stops and contacts in methods with adaptive steps, which locate impacts and changes of the modes."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+pytestmark = pytest.mark.plain_python
+G = 10.0
+
+
+def block(angle=0.0, mass=2.0, stiffness=0.0, **limits):
+    """A block on an incline that falls along x, and the normal force."""
+    builder = rb.ModelBuilder(gravity=(G * math.sin(angle), 0, -G * math.cos(angle)))
+    builder.add_body(
+        "block",
+        joint=rb.Prismatic((1, 0, 0)),
+        inertia=rb.Inertia(mass=mass),
+        passive=rb.PassiveForces(stiffness=stiffness),
+        limits=rb.JointLimits(**limits) if limits else None,
+    )
+    return builder.build(), mass * G * math.cos(angle)
+
+
+def ball(restitution, **given):
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=restitution, **given)
+    return builder.build(), floor
+
+
+def rod_in_the_plane(restitution=0.0, friction=0.0):
+    """A rod that moves in the plane y = 0, with a sphere at each end, above a floor."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("x", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=0.1))
+    builder.add_body("z", parent="x", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=0.1))
+    inertia = rb.Inertia(mass=1.0, inertia=(0.01, 0.1, 0.1))
+    builder.add_body("rod", parent="z", joint=rb.Revolute((0, 1, 0)), inertia=inertia)
+    ends = [
+        rb.SphereContact("rod", (x, 0, 0), 0.05, (0, 0, 0), (0, 0, 1), friction, restitution, max_records=100)
+        for x in (-0.5, 0.5)
+    ]
+    return builder.build(), ends
+
+
+def energy_of(model, motion):
+    return sum(model.energy(motion.q, motion.qd))
+
+
+# --- dry friction -----------------------------------------------------------------------------------------------------
+
+
+def test_block_sticks_on_an_incline_without_drift_for_1000_s():
+    model, normal = block(angle=0.3)
+    friction = rb.DryFriction("block", (math.tan(0.3) + 1e-6) * normal)
+    motion = model.simulate([0.25], [0.0], 1000.0, forces=[friction], save_at=11)
+    assert motion.success
+    assert (motion.q == 0.25).all() and (motion.qd == 0.0).all()
+    assert motion.sticking[0].count == 1
+    assert motion.sticking[0].start[0] == 0.0 and motion.sticking[0].end[0] == np.inf
+
+
+def test_block_slides_with_the_exact_acceleration():
+    model, normal = block(angle=0.3)
+    friction = rb.DryFriction("block", (math.tan(0.3) - 1e-6) * normal)
+    motion = model.simulate([0.0], [0.0], 2.0, forces=[friction], save_at=5)
+    a = 1e-6 * G * math.cos(0.3)
+    np.testing.assert_allclose(motion.q[:, 0], 0.5 * a * motion.t**2, rtol=1e-7)
+    assert motion.sticking[0].count == 0
+
+
+def test_sliding_block_stops_at_the_exact_position():
+    model, normal = block()
+    motion = model.simulate([0.0], [3.0], 2.0, forces=[rb.DryFriction("block", 0.4 * normal)], save_at=5)
+    np.testing.assert_allclose(motion.q[-1], 9.0 / (2 * 0.4 * G), rtol=1e-12)
+    np.testing.assert_allclose(motion.sticking[0].start[0], 3.0 / (0.4 * G), rtol=1e-11)
+    assert (motion.qd[motion.t > 0.75] == 0.0).all()
+
+
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
+def test_oscillator_with_coulomb_friction_stops_at_the_exact_position(method):
+    """The centre of each half oscillation is at +- F / k, until a turning point is within F / k of zero."""
+    model, _ = block(mass=1.0, stiffness=4.0)
+    motion = model.simulate([1.0], [0.0], 8.0, method=method, forces=[rb.DryFriction("block", 0.5)], save_at=9)
+    offset, x, halves = 0.5 / 4.0, 1.0, 0
+    while abs(x) > offset:
+        x, halves = -(x - 2 * offset * np.sign(x)), halves + 1
+    np.testing.assert_allclose(motion.q[-1], x, rtol=0, atol=2e-8)
+    np.testing.assert_allclose(motion.sticking[0].start[0], halves * np.pi / 2.0, atol=2e-8)
+    assert motion.qd[-1, 0] == 0.0 and motion.sticking[0].count == 1
+
+
+def test_static_friction_that_differs_between_the_directions():
+    """A rising force moves the block when it reaches the static friction of its direction."""
+    model, _ = block(mass=1.0)
+    friction = rb.DryFriction("block", 1.0, 2.0, kinetic_backward=2.0, static_backward=3.0)
+    force = [rb.PrescribedForce("block", rb.Signal.polynomial([[0.0, 1.0], [0.0, -1.0]]))]
+    start = np.zeros((2, 1))
+    motion = model.simulate(start, start, 4.0, forces=[friction], drives=force, save_at=5)
+    np.testing.assert_allclose(motion.sticking[0].end[:, 0], [2.0, 3.0], rtol=1e-8)
+    t = motion.t[-1] - motion.sticking[0].end[:, 0]  # the resultant force is 1 N at first, and rises
+    np.testing.assert_allclose(motion.qd[:, -1, 0], [1, -1] * (t + t**2 / 2), rtol=1e-8)
+
+
+# --- impacts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 0.8])
+def test_bouncing_ball_and_its_rest(restitution):
+    """Zeno: infinitely many bounces end at the time t_1 (1 + e) / (1 - e)."""
+    model, floor = ball(restitution, max_records=100)
+    drop, first = 0.8, math.sqrt(2 * 0.8 / G)
+    motion = model.simulate([0.1 + drop], [0.0], 5.0, forces=[floor], save_at=51)
+    count = int(motion.impacts[0].count)
+    speeds = math.sqrt(2 * drop * G) * restitution ** np.arange(count)
+    times = first + np.concatenate([[0.0], np.cumsum(2 * speeds[1:] / G)])
+    assert motion.success and count < 70
+    np.testing.assert_allclose(motion.impacts[0].t[:count], times, rtol=0, atol=1e-8)
+    expected = np.zeros((count, 3))
+    expected[:, 2] = speeds + np.append(speeds[1:], 0.0)
+    np.testing.assert_allclose(motion.impacts[0].impulse[:count], expected, rtol=1e-6, atol=1e-8)
+    assert motion.q.min() > 0.1 - 1e-9 and abs(motion.q[-1, 0] - 0.1) < 1e-9 and abs(motion.qd[-1, 0]) < 1e-12
+    np.testing.assert_allclose(motion.contact_forces[-1, 0], [0, 0, G], atol=1e-9)
+    assert (np.diff(energy_of(model, motion)) < 1e-9).all()
+    assert motion.contact_residual < 1e-12
+
+
+def test_elastic_ball_keeps_its_energy():
+    model, floor = ball(1.0, max_records=100)
+    motion = model.simulate([0.9], [0.0], 4.0, forces=[floor], save_at=21)
+    assert motion.impacts[0].count == 5
+    np.testing.assert_allclose(energy_of(model, motion), energy_of(model, motion)[0], rtol=1e-11)
+
+
+def test_hard_stops_on_both_sides():
+    """Without friction, the speed is e^k v after k impacts."""
+    model, _ = block(lower=-0.5, upper=1.0)
+    stops = rb.HardStops("block", 0.5)
+    motion = model.simulate([0.0], [2.0], 4.0, forces=[stops], save_at=41)
+    np.testing.assert_allclose(motion.impacts[0].t[:2], [0.5, 2.0], rtol=1e-11)
+    np.testing.assert_allclose(motion.impacts[0].impulse[:2], [-2 * 3.0, 2 * 1.5], rtol=1e-11)
+    assert motion.impacts[0].count == 2 and motion.q.max() <= 1.0 + 1e-10 and motion.q.min() >= -0.5 - 1e-10
+
+
+def test_cradle():
+    """Newton's cradle with gaps: the last block takes over the velocity of the first one.
+
+    The joint of a block measures its distance from the block before it.
+    """
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("first", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    distance = rb.JointLimits(lower=1.0, upper=5.0)
+    builder.add_body(
+        "second", parent="first", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), limits=distance
+    )
+    builder.add_body(
+        "third", parent="second", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), limits=distance
+    )
+    model = builder.build()
+    stops = [rb.HardStops(name, 1.0) for name in ("second", "third")]
+    motion = model.simulate([0.0, 2.0, 2.0], [1.0, -1.0, 0.0], 3.0, forces=stops, save_at=4)
+    velocities = np.cumsum(motion.qd[-1])
+    np.testing.assert_allclose(velocities, [0.0, 0.0, 1.0], atol=1e-10)
+    np.testing.assert_allclose([record.t[0] for record in motion.impacts], [1.0, 2.0], rtol=1e-11)
+
+
+def test_rocking_rod_comes_to_rest():
+    model, ends = rod_in_the_plane(restitution=0.0, friction=0.5)
+    motion = model.simulate([0.0, 0.5, 0.3], [0.0, 0.0, 0.0], 2.0, forces=ends, save_at=41)
+    energy = energy_of(model, motion)
+    assert motion.success and (np.diff(energy) < 1e-8).all()
+    np.testing.assert_allclose(motion.q[-1, 1:], [0.05, 0.0], atol=1e-9)
+    np.testing.assert_allclose(motion.qd[-1], 0.0, atol=1e-10)
+    np.testing.assert_allclose(motion.contact_forces[-1, :, 2], 1.1 * G / 2, rtol=1e-7)
+    for x, end in ((-0.5, 0), (0.5, 1)):
+        height = motion.q[:, 1] - x * np.sin(motion.q[:, 2]) - 0.05
+        assert height.min() > -1e-8, end
+
+
+def test_box_slides_on_four_points_and_stops():
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(mass=2.0, inertia=(0.1, 0.1, 0.1)))
+    model = builder.build()
+    corners = [
+        rb.SphereContact("box", (x, y, -0.1), 0.0, (0, 0, 0), (0, 0, 1), friction=0.3)
+        for x in (0.2, -0.2)
+        for y in (0.2, -0.2)
+    ]
+    velocity = np.array([1.0, 0.5, 0.0])
+    speed = np.linalg.norm(velocity)
+    motion = model.simulate([0, 0, 0.1, 0, 0, 0, 1], [*velocity, 0, 0, 0], 1.0, forces=corners, save_at=6)
+    np.testing.assert_allclose(motion.q[-1, :2], speed / (2 * 0.3 * G) * velocity[:2], rtol=1e-9)
+    np.testing.assert_allclose([record.start[0] for record in motion.sticking], speed / (0.3 * G), rtol=1e-10)
+    np.testing.assert_allclose(
+        motion.contact_forces[1].sum(0), [*(-0.3 * 2 * G * velocity[:2] / speed), 2 * G], rtol=1e-8
+    )
+    np.testing.assert_allclose(motion.contact_forces[-1].sum(0), [0, 0, 2 * G], atol=1e-7)
+
+
+def test_chain_falls_on_the_floor():
+    model = rb.Model.serial_chain(3, length=0.3, gravity=(0, -G, 0))
+    floor = [
+        rb.SphereContact(
+            name, (0.3, 0, 0), 0.02, (0, -0.2, 0), (0, 1, 0), friction=0.4, restitution=0.2, max_records=99
+        )
+        for name in model.body_names
+    ]
+    motion = model.simulate(np.zeros(3), np.zeros(3), 1.0, forces=floor, save_at=21, rtol=1e-6, atol=1e-8)
+    assert motion.success, motion.message
+    assert (np.diff(energy_of(model, motion)) < 1e-6).all()
+    points = [model.frame_poses(motion.q, name) for name in model.body_names]
+    heights = [pose.translation[:, 1] + 0.3 * pose.rotation[:, 1, 0] - 0.02 + 0.2 for pose in points]
+    assert np.min(heights) > -1e-8
+    assert sum(int(record.count) for record in motion.impacts) > 3
+
+
+# --- together with other features -------------------------------------------------------------------------------------
+
+
+def test_samples_of_a_batch_agree_with_single_samples():
+    model, _ = block(mass=1.0, stiffness=4.0, lower=-0.6, upper=2.0)
+    kinetic, restitution, start = np.array([0.3, 0.5, 0.0]), np.array([0.5, 0.0, 1.0]), np.array([1.0, 1.5, 0.2])
+
+    def forces(i):
+        return [rb.DryFriction("block", kinetic[i], 1.5 * kinetic[i]), rb.HardStops("block", restitution[i])]
+
+    together = model.simulate(start[:, None], np.zeros((3, 1)), 3.0, forces=forces(slice(None)), save_at=7)
+    for i in range(3):
+        alone = model.simulate(start[i : i + 1], [0.0], 3.0, forces=forces(i), save_at=7)
+        np.testing.assert_array_equal(together.q[i], alone.q)
+        np.testing.assert_array_equal(together.impacts[0].t[i], alone.impacts[0].t)
+        np.testing.assert_array_equal(together.sticking[0].start[i], alone.sticking[0].start)
+        assert together.steps[i] == alone.steps
+
+
+def test_events_and_saved_times_do_not_change_the_motion():
+    model, floor = ball(0.8)
+    top = rb.Event("ball", value=0.0, quantity="velocity", direction=-1, stop=False)
+    bottom = rb.Event("ball", value=0.0, quantity="velocity", direction=1, stop=False)
+    low = rb.Event("ball", value=0.3, direction=-1, stop=False)
+    motion = model.simulate([0.9], [0.0], 1.5, forces=[floor], events=[top, bottom, low], save_at=[0.7, 1.5])
+    other = model.simulate([0.9], [0.0], 1.5, forces=[floor])
+    np.testing.assert_allclose(motion.q[-1], other.q[-1], rtol=1e-9)
+    impacts = motion.impacts[0].t[:2]
+    np.testing.assert_allclose(motion.events[1].t[:2], impacts, atol=1e-9)
+    np.testing.assert_allclose(motion.events[0].t[:1], impacts.mean(), atol=1e-9)
+    np.testing.assert_allclose(motion.events[2].t[0], math.sqrt(2 * 0.6 / G), rtol=1e-10)
+
+
+def test_a_terminal_event_ends_a_motion_with_contacts():
+    model, floor = ball(0.5)
+    stop = rb.Event("ball", value=0.2, direction=1)
+    motion = model.simulate([0.9], [0.0], 1.5, forces=[floor], events=[stop], save_at=16)
+    assert motion.status == rb.Status.STOPPED
+    np.testing.assert_allclose(motion.end_time, 0.4 + (2 - math.sqrt(4 - 2 * G * 0.1)) / G, rtol=1e-10)
+
+
+def test_a_pid_drive_presses_on_a_stop():
+    model, _ = block(mass=1.0, lower=-1.0, upper=0.5)
+    drive = rb.PID("block", 1.0, kp=20.0, kd=4.0)
+    motion = model.simulate([0.0], [0.0], 5.0, drives=[drive], forces=[rb.HardStops("block")], save_at=6)
+    np.testing.assert_allclose(motion.q[-1], 0.5, atol=1e-10)
+    assert motion.qd[-1, 0] == 0.0
+    np.testing.assert_allclose(motion.tau[-1], 10.0, rtol=1e-9)
+
+
+def test_moreau_converges_to_the_same_motion():
+    model, ends = rod_in_the_plane(restitution=0.4, friction=0.3)
+    start = [0.0, 0.4, 0.4], [0.5, 0.0, 0.0]
+    exact = model.simulate(*start, 0.5, forces=ends)
+    errors = []
+    for step in (4e-3, 5e-4):
+        motion = model.simulate(*start, 0.5, method="moreau", step=step, forces=ends)
+        errors.append(np.abs(motion.q[-1] - exact.q[-1]).max())
+    assert errors[1] < 0.5 * errors[0] and errors[1] < 2e-3, errors
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_unsupported_settings_are_refused():
+    model, _ = block()
+    friction = rb.DryFriction("block", 1.0)
+    single = np.zeros(1, np.float32)
+    with pytest.raises(rb.StateError, match="needs float64"):
+        model.simulate(single, single, 1.0, forces=[friction])
+    builder = rb.ModelBuilder()
+    builder.add_body("a", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    builder.add_body("b", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    with pytest.raises(rb.StateError, match="drives that prescribe a motion"):
+        drive = rb.PrescribedPosition("a", 0.0)
+        builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("b", 1.0)], drives=[drive])
+    builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", 2.0))
+    with pytest.raises(rb.StateError, match="closed chains"):
+        builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("a", 1.0)])
+
+
+def test_initial_penetration_is_refused():
+    model, floor = ball(0.5)
+    with pytest.raises(rb.StateError, match=r"has a gap of -0\.01"):
+        model.simulate([0.09], [0.0], 1.0, forces=[floor])
+    motion = model.simulate([[0.09], [0.2]], np.zeros((2, 1)), 0.1, forces=[floor])
+    assert motion.status.tolist() == [rb.Status.INITIAL_PENETRATION, rb.Status.DONE]
+
+
+def test_accelerations_are_not_known():
+    model, floor = ball(0.5)
+    motion = model.simulate([0.2], [0.0], 0.1, forces=[floor])
+    with pytest.raises(rb.StateError, match="accelerations"):
+        _ = motion.qdd
+    assert motion.tau.shape == (2, 1)
