@@ -1,16 +1,19 @@
-"""Measure error against CPU time for stiff systems: "rosenbrock", "rk45", and SciPy's Radau and BDF, on one core.
+"""Measure error against CPU time for stiff systems on one core, next to SciPy's Radau and BDF and to MuJoCo.
 
-    taskset -c 0 python benchmarks/stiff.py [--problems A05 arm cable]
+    taskset -c 0 python benchmarks/stiff.py [--problems A05 arm cable cable_in_air] [--fewest 3] [--most 10]
 
-SciPy integrates the same right-hand side: `forward_dynamics` with the passive forces and the forces between bodies. It
-computes Jacobians by differences of one vectorised call. The error is the largest deviation of a position from a
-reference at the end, in rad or m. The reference is "rosenbrock" with a tolerance of 1e-12. CPU times are the minimum of
-the runs in a warm process.
+SciPy integrates the same right-hand side: compiled `forward_dynamics` with the passive forces, drag and forces between
+bodies. It computes Jacobians by differences of one vectorised call. MuJoCo integrates the cable in air, whose springs
+and dampers it has too, by its implicit methods with fixed steps. The error is the largest deviation of a position from
+a reference at the end, in rad or m. The reference is "rosenbrock" with a tolerance of 1e-12. All methods run in turns
+with the same tolerance 10^-fewest ... 10^-most. CPU times are medians in a warm process. The second table contains
+multiples of the time of "rosenbrock" at the same error, interpolated between tolerances.
 """
 
 import argparse
 import platform
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -25,25 +28,28 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.iftomm import Problem, governor
 from benchmarks.timing import processor
 
-TOLERANCES = 10.0 ** -np.arange(3, 11)
 LIMIT = 20.0  # s; a method that takes longer is not run with smaller tolerances
-RUNS = 3
+RUNS = 5
+ERRORS = 10.0 ** -np.arange(3, 10)
 
 
 def arm():
-    """A falling Puma 560 with dampers, dry friction and, in the elbow and the wrist, stiff springs."""
+    """A falling Puma 560 with dampers, dry friction and stiff elastic stops, on which the arm comes to rest."""
     robot = rb.load(Path(__file__).parents[1] / "examples" / "puma560.urdf")
-    n = robot.nv
-    model = robot.vary(damping=np.full(n, 20.0), friction=np.full(n, 5.0), friction_velocity=np.full(n, 1e-3))
-    model = model.vary(stiffness=np.r_[0.0, 0.0, np.full(n - 2, 1e6)])
-    return Problem(model, np.zeros(n), np.zeros(n), 1.0, None)
+    each = np.ones(robot.nv)
+    model = robot.vary(damping=5.0 * each, friction=5.0 * each, friction_velocity=1e-3 * each)
+    stops = {"lower_limit": -0.4 * each, "upper_limit": 0.4 * each}
+    model = model.vary(**stops, limit_stiffness=1e6 * each, limit_damping=0.5 * each)
+    return Problem(model, np.zeros(robot.nv), np.zeros(robot.nv), 1.0, None)
 
 
-def cable(links=50):
-    """A hanging cable of 10 m with stiff bending and damping in the joints, which starts horizontally."""
-    length, mass = 10.0 / links, 20.0 / links
-    builder = rb.ModelBuilder(name="cable", gravity=(0, -9.81, 0))
+def cable(links=50, density=1000.0):
+    """A cable of 10 m in water with stiff bending, damping in the joints and drag, which starts horizontally."""
+    length, mass, radius = 10.0 / links, 60.0 / links, 0.02
+    builder = rb.ModelBuilder(name="cable", gravity=(0, -9.81, 0), fluid_density=density)
     rod = rb.Inertia(mass, (length / 2, 0, 0), np.array([1e-6, 1.0, 1.0]) * mass * length**2 / 12)
+    axis, center = (1, 0, 0), (length / 2, 0, 0)
+    drag = rb.Immersion.cylinder(radius, length, axis=axis, center=center, drag=1.1) if density else None
     for i in range(links):
         builder.add_body(
             f"link{i}",
@@ -52,8 +58,14 @@ def cable(links=50):
             placement=rb.Pose((length if i else 0.0, 0, 0)),
             inertia=rod,
             passive=rb.PassiveForces(stiffness=100.0 / length if i else 0.0, damping=1.0 / length if i else 0.0),
+            **({"immersion": drag} if density else {}),
         )
     return Problem(builder.build(), np.zeros(links), np.zeros(links), 1.0, None)
+
+
+def cable_in_air():
+    """The cable in air."""
+    return cable(density=0.0)
 
 
 def right_hand_side(problem):
@@ -72,7 +84,7 @@ def right_hand_side(problem):
 
 
 def methods(problem):
-    """Return each method as a function of the tolerance, which returns the positions at the end."""
+    """Return each method as a function of the tolerance, which returns the positions at the end and the steps."""
     y0, rate, n = np.r_[problem.q, problem.qd], right_hand_side(problem), problem.model.nv
 
     def with_rbchain(method):
@@ -98,33 +110,100 @@ def methods(problem):
     return ours | {f"SciPy {name}": with_scipy(name) for name in ("Radau", "BDF")}
 
 
+def methods_of_mujoco(problem):
+    """Return the implicit methods of MuJoCo: a tolerance of 1e-k means a step of 10^(-k / 2) s."""
+    import mujoco
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "cable.xml")
+        rb.save(problem.model, file)
+        model = mujoco.MjModel.from_xml_path(str(file))
+
+    def with_mujoco(integrator):
+        def run(tolerance):
+            steps = round(problem.duration / tolerance**0.5)
+            model.opt.integrator, model.opt.timestep = integrator, problem.duration / steps
+            state = mujoco.MjData(model)
+            mujoco.mj_step(model, state, nstep=steps)
+            return state.qpos.copy(), steps
+
+        return run
+
+    kinds = mujoco.mjtIntegrator
+    integrators = {"MuJoCo implicit": kinds.mjINT_IMPLICIT, "MuJoCo implicitfast": kinds.mjINT_IMPLICITFAST}
+    return {name: with_mujoco(integrator) for name, integrator in integrators.items()}
+
+
+def measured(contest, tolerances, wanted):
+    """Run all methods in turns; return {method: [(tolerance, steps, error, median CPU time in s)]}."""
+    results, running = {name: [] for name in contest}, dict(contest)
+    for run in contest.values():
+        run(tolerances[0])  # compiles
+    for tolerance in tolerances:
+        seconds, found = {name: [] for name in running}, {}
+        for _ in range(RUNS):
+            for name, run in running.items():
+                if sum(seconds[name]) < LIMIT / 4:
+                    started = time.process_time()
+                    found[name] = run(tolerance)
+                    seconds[name].append(time.process_time() - started)
+        for name in list(running):
+            q, steps = found[name]
+            results[name].append((tolerance, steps, np.abs(q - wanted).max(), np.median(seconds[name])))
+            if np.median(seconds[name]) > LIMIT:
+                del running[name]
+    return results
+
+
+def time_at(error, rows):
+    """Interpolate the CPU time of a method at this error; NaN if all its errors are larger.
+
+    A method whose errors are all smaller counts with its fastest run.
+    """
+    points = sorted((np.log(e), np.log(seconds)) for _, _, e, seconds in rows if np.isfinite(e) and e > 0.0)
+    if not points:
+        return np.nan
+    errors, times = np.array(points).T
+    best = np.minimum.accumulate(times)  # a smaller error in less time is a better way to the larger error
+    return float(np.exp(np.interp(np.log(error), errors, best, left=np.nan)))
+
+
+def tables(name, results):
+    """Return the table of all runs, and that of the multiples at equal errors."""
+    runs = Table("method", "rtol = atol", "steps", "error", "CPU, s", title=name)
+    for method, rows in results.items():
+        for tolerance, steps, error, seconds in rows:
+            runs.add_row(method, f"{tolerance:.0e}", str(steps), f"{error:.1e}", f"{seconds:.4f}")
+        runs.add_section()
+    multiples = Table("error", *(f"{error:.0e}" for error in ERRORS), title=f"{name}: multiples of rosenbrock's time")
+    ours = [time_at(error, results["rosenbrock"]) for error in ERRORS]
+    multiples.add_row("rosenbrock, s", *("" if np.isnan(t) else f"{t:.4f}" for t in ours))
+    for method, rows in results.items():
+        if method != "rosenbrock":
+            ratios = [time_at(error, rows) / t for error, t in zip(ERRORS, ours, strict=True)]
+            multiples.add_row(method, *("" if np.isnan(ratio) else f"{ratio:.1f}" for ratio in ratios))
+    return runs, multiples
+
+
 def main():
-    """Print a table for each problem."""
-    problems = {"A05": governor, "arm": arm, "cable": cable}
+    """Print two tables for each problem."""
+    problems = {"A05": governor, "arm": arm, "cable": cable, "cable_in_air": cable_in_air}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="+", choices=problems, default=list(problems))
+    parser.add_argument("--fewest", type=int, default=3)
+    parser.add_argument("--most", type=int, default=10)
+    given = parser.parse_args()
     rb.set_num_threads(1)
     console = Console(width=130)
     console.print(f"{processor()}, Python {platform.python_version()}")
-    for name in parser.parse_args().problems:
+    for name in given.problems:
         problem = problems[name]()
         contest = methods(problem)
+        if name == "cable_in_air":
+            contest |= methods_of_mujoco(problem)
         wanted, _ = contest["rosenbrock"](1e-12)
-        table = Table("method", "rtol = atol", "steps", "error", "CPU, s", title=name)
-        for method, run in contest.items():
-            run(1e-3)  # compiles
-            for tolerance in TOLERANCES:
-                seconds = []
-                while len(seconds) < RUNS and sum(seconds) < LIMIT / 4:
-                    started = time.process_time()
-                    found, steps = run(tolerance)
-                    seconds.append(time.process_time() - started)
-                error = np.abs(found - wanted).max()
-                table.add_row(method, f"{tolerance:.0e}", str(steps), f"{error:.1e}", f"{min(seconds):.4f}")
-                if min(seconds) > LIMIT:
-                    break
-            table.add_section()
-        console.print(table)
+        for table in tables(name, measured(contest, 10.0 ** -np.arange(given.fewest, given.most + 1), wanted)):
+            console.print(table)
 
 
 if __name__ == "__main__":

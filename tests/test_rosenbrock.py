@@ -211,7 +211,8 @@ def derivatives_both_ways(model, q, qd, integrals=(), time=0.0, **actions):
     found = []
     for differentiate in (differentiate_exactly, difference_accelerations):
         evaluate(block, stepper.y, time, stepper.rates[0], k)
-        differentiate(block, linear, stepper.y, stepper.rates[0], time, 1e-3, k)
+        length = () if differentiate is differentiate_exactly else (1e-3,)
+        differentiate(block, linear, stepper.y, stepper.rates[0], time, *length, k)
         found.append([*linear.derivatives[:2, ..., 0].copy(), linear.by_integral[..., 0].copy()])
         if differentiate is differentiate_exactly:
             M = linear.derivatives[2, ..., 0].copy()

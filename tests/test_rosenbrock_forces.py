@@ -77,6 +77,35 @@ def test_plates_in_lanes_reach_their_terminal_velocities():
     np.testing.assert_allclose(motion.qd[..., 0], wanted, rtol=0, atol=1e-6)
 
 
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+
+@plain
+@pytest.mark.parametrize("q", [[0.3, -0.2, 0.1], [0.9, -0.8, 0.6]], ids=["free", "in the stops"])
+@pytest.mark.parametrize("speed", [-0.1, 0.03])
+def test_derivatives_of_passive_forces_and_drives_are_exact(q, speed):
+    """Negative stiffness of cubic springs, the Stribeck effect, stops, and a PID drive below and at its limit."""
+    each = np.ones(3)
+    model = rb.Model.serial_chain(3).vary(
+        stiffness=0.3 * each,
+        cubic_stiffness=-0.5 * each,
+        damping=0.01 * each,
+        friction=0.02 * each,
+        static_friction=0.05 * each,
+        stribeck_velocity=0.2 * each,
+        friction_velocity=0.1 * each,
+        friction_asymmetry=0.01 * each,
+        lower_limit=-0.5 * each,
+        upper_limit=0.5 * each,
+        limit_stiffness=20.0 * each,
+        limit_damping=3.0 * each,
+    )
+    first, last = model.joint_names[0], model.joint_names[2]
+    drives = [rb.PID(first, 0.1, kp=0.3, kd=0.02, ki=0.1), rb.PID(last, 0.1, kp=5.0, kd=0.2, ki=1.0, limit=0.01)]
+    found = derivatives_both_ways(model, np.array(q), speed * np.array([1.0, -0.5, 0.7]), [0.2, 0.1], drives=drives)
+    agree(*found, 1e-7)
+
+
 # --- user functions ---------------------------------------------------------------------------------------------------
 
 

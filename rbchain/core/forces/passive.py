@@ -88,6 +88,24 @@ def passive_stiffness_and_damping(i, model, q, qd, k):
 
 
 @kernel
+def exact_passive_stiffness_and_damping(i, model, q, qd, k):
+    """Compute - d force / d q and - d force / d qd of dof i, including negative terms."""
+    stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
+    kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
+    if kinds & PASSIVE_SPRING:
+        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
+        cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
+        stiffness = stiffness + min(parameter(parameters, i, PARAM_STIFFNESS, k) + cubic, v - v)
+    if kinds & PASSIVE_STRIBECK:
+        v0, s = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), stribeck_share(i, parameters, v, k)
+        rate = parameter(parameters, i, PARAM_STRIBECK_RATE, k)
+        slope = constant_like(v, -2.0) * v * rate * rate * s * s  # ds / dv
+        slope = parameter(parameters, i, PARAM_BREAKAWAY, k) * slope
+        damping = damping + slope * v / math.sqrt(v * v + v0 * v0)
+    return stiffness, damping
+
+
+@kernel
 def sliding_friction(i, kinds, parameters, v, k):
     """Compute the magnitude of the dry friction of dof i, F = f + (fs - f) s(v) + a sgn(v) >= 0, N m or N.
 

@@ -5,7 +5,6 @@ Each function here has two forms: one for constant joint forces only, and one fo
 contains no code for them.
 """
 
-from ..forces.passive import passive_force
 from ..forces.signals import evaluate_signals, set_sample_signals
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like
@@ -34,7 +33,6 @@ from .drives import (
     DRIVE_KIND,
     KIND_PRESCRIBED_POSITION,
     KIND_PRESCRIBED_VELOCITY,
-    actuator_force,
     call_user_derivatives,
     is_below_limit,
     rate_under_actions,
@@ -108,18 +106,8 @@ def set_time_of_actions(block, t, k):
     evaluate_signals(block.loads.actions, k)
 
 
-@kernel
-def passive_and_actuator_force(block, i, y, k):
-    """Compute the passive force and the actuator force of dof i in state y, at the time of the last evaluation."""
-    nq, n = block.q.shape[0], block.qd.shape[0]
-    return passive_force(i, block.model, y[:nq], y[nq : nq + n], k) + actuator_force(i, block, y, k)
-
-
-# Set the time of the actions; and the joint force of dof i, which depends on its own state only.
+# Set the time of the actions.
 set_time = choose(_has_actions, set_time_of_actions, lambda block, t, k: None)
-force_of_joint = choose(
-    _has_actions, passive_and_actuator_force, lambda block, i, y, k: constant_like(y, 0.0) * y[0, k]
-)
 
 # The row of the state that integrates the control error of dof i, or -1.
 integral_row = choose(

@@ -6,7 +6,11 @@ without passive joint forces, wrenches and drag.
 """
 
 from ..algorithms.hybrid import hybrid_dynamics
-from ..forces.passive import passive_force, passive_stiffness_and_damping
+from ..forces.passive import (
+    exact_passive_stiffness_and_damping,
+    passive_force,
+    passive_stiffness_and_damping,
+)
 from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
 from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
@@ -307,6 +311,24 @@ def actuator_force(i, block, y, k):
         force = force + joints[JOINT_GRAVITY_FORCE, i, k]
     limit = actions.numbers[gains + GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
+
+
+@kernel
+def derivatives_of_joint_force(i, block, y, k):
+    """Return the derivatives of the force of dof i with respect to its position, its velocity and its integral.
+
+    The force is that of passive forces, PrescribedForce and PID. A PID force at its limit is constant.
+    """
+    nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
+    stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + n], k)
+    if actions.shared.drives[DRIVE_KIND, i] != KIND_PID:
+        return -stiffness, -damping, stiffness - stiffness
+    gains, factor = actions.shared.drives[DRIVE_GAINS, i], is_below_limit(i, block, y, k)
+    return (
+        -(stiffness + factor * actions.numbers[gains + GAIN_KP, k]),
+        -(damping + factor * actions.numbers[gains + GAIN_KD, k]),
+        factor * actions.numbers[gains + GAIN_KI, k],
+    )
 
 
 @kernel

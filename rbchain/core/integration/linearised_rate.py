@@ -23,9 +23,8 @@ joint forces,
 
     K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
 
-The passive force and the drive of a dof depend on its own state only. Two evaluations of all of them therefore give
-their derivatives with respect to all q, and two more those with respect to all qd. In all other cases, M is the unit
-matrix, and K, D and C are central differences of the accelerations.
+The passive force and the drive of a dof depend on its own state only. In all other cases, M is the unit matrix, and K,
+D and C are central differences of the accelerations.
 """
 
 from typing import NamedTuple
@@ -46,13 +45,13 @@ from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
 from .action_hooks import (
     add_user_derivatives,
     evaluate,
-    force_of_joint,
     has_exact_derivatives,
     integral_row,
     is_autonomous,
     moves_freely,
     set_time,
 )
+from .drives import derivatives_of_joint_force
 
 # A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
 # rad/s, m/s). Its error is then about epsilon^(2/3).
@@ -91,7 +90,7 @@ def differentiate_rate(block, linear, y, rate, t, h, k):
     """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
     differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
     if has_exact_derivatives(block):
-        differentiate_exactly(block, linear, y, rate, t, h, k)
+        differentiate_exactly(block, linear, y, rate, t, k)
     else:
         difference_accelerations(block, linear, y, rate, t, h, k)
 
@@ -192,7 +191,7 @@ def differentiate_by_time(block, linear, y, t, step, k):
 
 
 @routine
-def differentiate_exactly(block, linear, y, rate, t, h, k):
+def differentiate_exactly(block, linear, y, rate, t, k):
     """Compute K, D, C and M from the derivatives of the joint forces."""
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
@@ -211,7 +210,7 @@ def differentiate_exactly(block, linear, y, rate, t, h, k):
     set_time(block, t, k)
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_forces(block, linear, y, k)
-    subtract_derivatives_of_joints(block, linear, y, rate, t, h, k)
+    subtract_derivatives_of_joints(block, linear, y, k)
 
 
 # Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
@@ -260,48 +259,26 @@ subtract_derivatives_of_forces = choose(
 
 
 @kernel
-def subtract_forces_of_joints(block, linear, y, rate, t, h, k):
+def subtract_forces_of_joints(block, linear, y, k):
     """Subtract the derivatives of passive forces and drives from K and D, and store them in C."""
     nq, n = block.q.shape[0], block.qd.shape[0]
-    for by in range(3):
-        for side in range(2):
-            for j in range(y.shape[0]):
-                linear.state[j, k] = y[j, k]
-            for i in range(n):
-                row = row_of_joint_state(by, i, block)
-                if row >= 0:
-                    step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
-                    linear.state[row, k] = y[row, k] + (step if side == 0 else -step)
-            for i in range(n):
-                linear.rates[side, i, k] = force_of_joint(block, i, linear.state, k)
-        for i in range(n):
-            row = row_of_joint_state(by, i, block)
-            if row >= 0:
-                step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
-                slope = (linear.rates[0, i, k] - linear.rates[1, i, k]) * (constant_like(step, 0.5) / step)
-                if by == BY_INPUT:
-                    linear.by_integral[i, row - nq - n, k] = slope
-                else:
-                    linear.derivatives[by, i, i, k] = linear.derivatives[by, i, i, k] - slope
+    for i in range(n):
+        by_q, by_qd, by_integral = derivatives_of_joint_force(i, block, y, k)
+        # Passive forces and drives do not depend on the positions of spherical and free joints.
+        if block.model.posing[i] == POSING_OWN:
+            linear.derivatives[BY_Q, i, i, k] = linear.derivatives[BY_Q, i, i, k] - by_q
+        linear.derivatives[BY_QD, i, i, k] = linear.derivatives[BY_QD, i, i, k] - by_qd
+        row = integral_row(block, i)
+        if row >= 0:
+            linear.by_integral[i, row - nq - n, k] = by_integral
 
 
 # Subtract the derivatives of passive forces and drives from K and D, and store those by integrals in C.
 subtract_derivatives_of_joints = choose(
     lambda block, *_: is_given(block, "loads", "actions"),
     subtract_forces_of_joints,
-    lambda block, linear, y, rate, t, h, k: None,
+    lambda block, linear, y, k: None,
 )
-
-
-@kernel
-def row_of_joint_state(by, i, block):
-    """Return the row of the state with the position, velocity or integral of dof i, or -1 if it has none.
-
-    Passive forces and drives do not depend on the positions of spherical and free joints.
-    """
-    if by == BY_Q:
-        return block.model.coordinate[i] if block.model.posing[i] == POSING_OWN else -1
-    return block.q.shape[0] + i if by == BY_QD else integral_row(block, i)
 
 
 # --- the matrix of a step ---------------------------------------------------------------------------------------------
