@@ -1,7 +1,7 @@
 """Simulate 10,000 arms with uncertain dry friction, which come to rest at different positions.
 
-The joints stick as soon as friction carries the weight: the velocities are then exactly zero. Regularised friction needs
-a velocity to resist a force. The same arms with regularised friction therefore creep towards the vertical.
+The joints stick as soon as friction carries the weight: the velocities are then exactly zero. Regularised friction
+needs a velocity to resist a force. The same arms with regularised friction therefore creep towards the vertical.
 Writes resting_arms.png. Pass another number of arms as an argument.
 """
 
