@@ -14,6 +14,11 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk4", "step": 0.1},
     {"method": "rosenbrock", "max_steps": 2},
 )
+CONTACT_METHODS: tuple[dict[str, Any], ...] = (
+    {"method": "rk45", "max_steps": 2},
+    {"method": "rosenbrock", "max_steps": 2},
+    {"method": "moreau", "step": 0.1},
+)
 BETWEEN_BODIES = (rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=1.0),)
 LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
 
@@ -69,6 +74,9 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
         return _simulate(model, q, qd)
     _call_quantities(model, q, qd)
     _simulate(model, q, qd)
+    for method in CONTACT_METHODS if q.dtype == np.float64 else CONTACT_METHODS[-1:]:  # only "moreau" has float32
+        motion = model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
+        _ = motion.tau
 
 
 def _call_dynamics(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
