@@ -24,6 +24,7 @@ from .actions.events import Event, EventRecord
 from .actions.signals import as_signal
 from .actions.user_code import UserCalls
 from .actions.wrenches import Force
+from .core.integration.drives import DRIVE_KIND, PRESCRIBED_KINDS
 from .core.integration.rollout import Saved
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_COORDINATE
@@ -109,6 +110,9 @@ def tau_and_qdd(
     memory = partial(trajectory_memory, model.topology, model.constraint_tables, size, 1, actions, width, dtype)
     threads.run(actuator_forces, [], memory, arguments, samples * m, width)
     found[np.isnan(flat.q).any(-1)] = np.nan
+    if actions.shared.contacts is not None:  # their forces at the saved times are not known
+        found[:, n:] = np.nan
+        found[:, np.flatnonzero(np.isin(actions.shared.drives[DRIVE_KIND], PRESCRIBED_KINDS))] = np.nan
     return found.reshape(*batch, m, 2 * n)
 
 

@@ -106,20 +106,20 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """Actuator forces at the saved times, (..., times, nv), N m or N; also those that prescribed motions need."""
+        """Actuator forces at the saved times, (..., times, nv), N m or N; also those that prescribed motions need.
+
+        The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts.
+        """
         return self._tau_and_qdd[..., : self.qd.shape[-1]]
 
     @cached_property
     def qdd(self) -> np.ndarray:
         """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2.
 
-        Raises StateError if the simulation has dry friction, hard stops or contacts.
+        Raises StateError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
+        impacts.
         """
-        if any(is_contact(force) for force in self.forces):
-            raise StateError(
-                "the accelerations of a simulation with DryFriction, HardStops or SphereContact are not known, because "
-                "they may jump at the saved times. Use differences of `qd`"
-            )
+        self._refuse_contacts("qdd")
         return self._tau_and_qdd[..., self.qd.shape[-1] :]
 
     @cached_property
@@ -127,7 +127,8 @@ class Trajectory(SuggestsAttributes):
         """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
         They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation.
-        Raises StateError if the simulation has drag or a current, because the trajectory does not contain these forces.
+        Raises StateError if the simulation has drag, a current, dry friction, hard stops or contacts, because the
+        trajectory does not contain these forces.
 
         Examples
         --------
@@ -144,6 +145,7 @@ class Trajectory(SuggestsAttributes):
         (True, -30.0)
         """
         model = self.model
+        self._refuse_contacts("reactions")
         if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
             raise StateError(
                 "reactions are not available in water with drag or a current; expected a model without drag, and no "
@@ -153,6 +155,14 @@ class Trajectory(SuggestsAttributes):
         if self.forces:
             wrenches = wrenches_on_bodies(model, self.forces, self.q, self.qd, self.t).astype(self.q.dtype)
         return model.joint_reactions(self.q, self.qd, self.qdd, wrenches, tau=self.joint_forces)
+
+    def _refuse_contacts(self, what: str) -> None:
+        """Refuse a quantity that needs the forces of contacts at each time."""
+        if any(is_contact(force) for force in self.forces):
+            raise StateError(
+                f"{what} is not available with DryFriction, HardStops or SphereContact, because accelerations jump in "
+                "impacts; expected a simulation without them. Use qd and contact_forces"
+            )
 
     @property
     def joint_forces(self) -> np.ndarray | None:

@@ -38,8 +38,11 @@ from ..tree.contact_layout import (
 
 # Rounds of sweeps and Newton steps before the solver gives up, and sweeps of a round.
 MAX_ROUNDS, SWEEPS = 40, 3
-# A pivot below this multiple of epsilon is round-off, because the diagonal is scaled to 1.
-DEPENDENT_ROW_FACTOR = 4096.0
+# Residuals above this multiple of the tolerance are reduced by a Newton step, if sweeps were necessary at all.
+GOAL = 1e-3
+# Added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon: impulses of
+# dependent rows then change as little as possible.
+PROXIMAL = 16.0
 
 
 @routine
@@ -59,10 +62,10 @@ def solve_contacts(contacts, tolerance, k):
         for _ in range(SWEEPS):
             sweep(contacts, is_running, k)
         residual = select(is_running, largest_residual(contacts, k), residual)
-        is_running = residual > constant_like(rows, tolerance)
+        is_running = is_running & (residual > constant_like(rows, GOAL * tolerance))
         if any_lane(is_running):
             residual = newton_step(contacts, residual, is_running, k)
-            is_running = residual > constant_like(rows, tolerance)
+        is_running = residual > constant_like(rows, tolerance)
     return residual
 
 
@@ -181,6 +184,7 @@ def newton_step(contacts, residual, is_running, k):
         rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
     for row in range(rows.shape[0]):
         apply_change(row, rows[row, CONTACT_RIGHT, k], contacts, is_running, k)
+    sweep(contacts, is_running, k)
     found = largest_residual(contacts, k)
     is_better = is_running & (found < residual)
     for row in range(rows.shape[0]):
@@ -210,7 +214,8 @@ def linearise_row(kind, row, contacts, k):
     rows[row, CONTACT_RIGHT, k] = right
     for other in range(rows.shape[0]):
         linear[row, other, k] = select(is_inside, contacts.matrix[row, other, k] * inverse, zero)
-    linear[row, row, k] = select(is_inside, linear[row, row, k], one)
+    proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
+    linear[row, row, k] = select(is_inside, linear[row, row, k] + proximal, one)
 
 
 @kernel
@@ -243,7 +248,8 @@ def linearise_tangents(row, contacts, k):
             inside = matrix[at, other, k] * inverse
             across = first * matrix[row + 1, other, k] + second * matrix[row + 2, other, k]
             linear[at, other, k] = select(is_inside, inside, ratio * inverse * across)
-        linear[at, at, k] = linear[at, at, k] + select(is_inside, zero, one)
+        proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
+        linear[at, at, k] = linear[at, at, k] + select(is_inside, proximal + zero, one)
         linear[at, row + 1, k] = linear[at, row + 1, k] - ratio * first
         linear[at, row + 2, k] = linear[at, row + 2, k] - ratio * second
         linear[at, row, k] = linear[at, row, k] - select(is_inside, zero, mu * d)
@@ -253,15 +259,13 @@ def linearise_tangents(row, contacts, k):
 def eliminate_rows(contacts, k):
     """Solve the linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
 
-    A row whose pivot is round-off depends on others, and its impulse does not change. The rows are not exchanged: a
-    step that is wrong because of a small pivot does not reduce the residual.
+    The rows are not exchanged. A step that is wrong because of a small pivot does not reduce the residual.
     """
     rows, linear = contacts.rows, contacts.linear
     m, zero, one = rows.shape[0], constant_like(rows, 0.0), constant_like(rows, 1.0)
-    round_off = constant_like(rows, DEPENDENT_ROW_FACTOR * epsilon(rows))
     for c in range(m):
         pivot = linear[c, c, k]
-        is_regular = abs(pivot) > round_off
+        is_regular = abs(pivot) > zero
         inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
         rows[c, CONTACT_PIVOT, k] = inverse
         for row in range(c + 1, m):
