@@ -173,7 +173,7 @@ def test_restitution_of_one_conserves_the_energy():
 
 @plain
 def test_impulses_do_not_increase_the_kinetic_energy():
-    """One very short step with an impact of a chain that moves without forces."""
+    """One very short step with an impact of a linkage that moves without forces."""
     rng, steps = np.random.default_rng(1), []
     for case in range(6):
         model = linkage(4, case)

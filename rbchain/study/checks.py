@@ -12,6 +12,7 @@ from ..actions.drives import ONE_JOINT
 from ..actions.flatten import flatten_actions
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
+from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts
 from .nominal import Nominal
 from .places import call_at
 
@@ -49,13 +50,14 @@ def check_actions(nominal: Nominal) -> None:
     simulate = nominal.simulation
 
     def flattened(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
-        implicit = simulate.method == "implicit"
+        implicit = simulate.method in IMPLICIT_METHODS
         return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
     for kind, actions in {"drives": nominal.drives, "forces": nominal.forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
             call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
         call_at(kind, flattened, **{kind: actions})
+    call_at("forces", refuse_contacts, nominal.forces, simulate.method)
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 
 

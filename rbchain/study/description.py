@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
 
 from ..actions.between_bodies import Bushing, SpringDamper
+from ..actions.contacts import DryFriction, HardStops, SphereContact
 from ..actions.events import Event
 from ..actions.tables import DRIVES, action_of
 from ..actions.wrenches import Current, Wrench
@@ -34,7 +35,9 @@ from .places import message_of
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
-FORCES = {"Wrench": Wrench, "Current": Current, "SpringDamper": SpringDamper, "Bushing": Bushing}
+FORCES = {
+    force.__name__: force for force in (Wrench, Current, SpringDamper, Bushing, DryFriction, HardStops, SphereContact)
+}
 
 #: One name, or several.
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
@@ -308,9 +311,9 @@ class Simulation(Described):
     Parameters
     ----------
     duration : float, s
-    method : "rk45", "rosenbrock", "rk4" or "implicit"
+    method : "rk45", "rosenbrock", "rk4", "implicit" or "moreau"
     step : float, s
-        Step of "rk4" and "implicit". "rk45" and "rosenbrock" choose their own steps.
+        Step of "rk4", "implicit" and "moreau". "rk45" and "rosenbrock" choose their own steps.
     rtol, atol : float
         Tolerances of "rk45" and "rosenbrock".
     max_steps : int
@@ -334,7 +337,7 @@ class Simulation(Described):
     """
 
     duration: Annotated[float, Field(gt=0.0)]
-    method: Literal["rk45", "rosenbrock", "rk4", "implicit"] = "rk45"
+    method: Literal["rk45", "rosenbrock", "rk4", "implicit", "moreau"] = "rk45"
     step: Annotated[float, Field(gt=0.0)] | None = None
     rtol: float = 1e-8
     atol: float = 1e-10

@@ -11,6 +11,7 @@ from ..chain import Model
 from ..errors import RbchainError, StudyError
 from ..model.parameters import COLUMNS, WATER_COLUMNS
 from ..real_arrays import FLOAT64
+from ..simulation_settings import IMPLICIT_METHODS
 from .description import Dispersion
 from .nominal import Nominal
 from .parameter_table import BUSHING, DRIVE, PARAMETERS, SPRING, WRENCH
@@ -128,7 +129,9 @@ def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) ->
     simulate = nominal.simulation
     settings = (1,), simulate.duration, FLOAT64
     tables = [
-        flatten_actions(nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method == "implicit")[0]
+        flatten_actions(
+            nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method in IMPLICIT_METHODS
+        )[0]
         for c in (samples, nominal_samples)
     ]
     return [] if _same(*tables) else ["drives and wrenches"]

@@ -17,6 +17,7 @@ from ..actions.flatten import flatten_actions
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64, excerpt
+from ..simulation_settings import IMPLICIT_METHODS
 from ..trajectory import Trajectory
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
@@ -164,7 +165,12 @@ class Plan:
             samples.build()
             actions = samples.drives, samples.forces, self.nominal.events
             flatten_actions(
-                self.nominal.model, (len(values),), simulate.duration, FLOAT64, *actions, simulate.method == "implicit"
+                self.nominal.model,
+                (len(values),),
+                simulate.duration,
+                FLOAT64,
+                *actions,
+                simulate.method in IMPLICIT_METHODS,
             )
         except (ModelError, StateError):
             if len(values) == 1:

@@ -17,8 +17,8 @@ of a single contact are exact.
 The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
 
 Sources: Moreau (1988), "Unilateral contact and dry friction in finite freedom dynamics"; Jean (1999), "The non-smooth
-contact dynamics method"; Acary and Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*; Stewart and
-Trinkle (1996) for the bound of a closing gap.
+contact dynamics method"; Acary and Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*. The bound of a
+closing gap follows Stewart and Trinkle (1996).
 """
 
 import math
@@ -330,12 +330,12 @@ def weights_of_step(contacts, settings, h, k):
         pushes = rows[row, CONTACT_IMPULSE, k] > zero
         collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
         time = select(collides, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)
-        is_flight = collides & (rows[row, CONTACT_IS_CLIPPED, k] == zero)
-        flies = select(pushes & ~is_flight, nothing, flies)
+        rests = (rows[row, CONTACT_IMPACT, k] <= zero) | (rows[row, CONTACT_IS_CLIPPED, k] > zero)
+        flies = select(pushes & rests, nothing, flies)
         accelerates = end > u
         reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
         limit = max(reach / select(accelerates, end - u, one), nothing)
-        weight = select(accelerates & ~collides, min(weight, limit), weight)
+        weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
     has_impact = time < one
     return select(has_impact, time, weight), select(has_impact & (flies > zero), time - half, nothing)
 
