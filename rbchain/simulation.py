@@ -92,7 +92,7 @@ def simulate(
         spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
         must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
-    method : "rk45", "rosenbrock", "rk4" or "implicit"
+    method : "rk45", "rosenbrock", "rk4", "implicit" or "moreau"
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
@@ -100,20 +100,24 @@ def simulate(
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
         forces, including drag. MuJoCo's "implicitfast" treats damping the same way.
+        "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops` and `SphereContact`, with steps of `step`. It
+        is implicit in the same forces as "implicit". Impacts and friction are of first order in the step.
     tau : float or (..., nv) array, N m or N
         Constant joint forces; zero for joints that have a drive.
     drives : list
         Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
-    forces : list of Wrench, SpringDamper and Bushing, and at most one Current
-        Wrenches on bodies, forces between bodies, and the velocity of the water.
+    forces : list
+        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, and at most one `Current`.
     events : list of Event
         Events to record, or to stop at.
     step : float, s
-        Longest step of "rk4" and "implicit". Steps between two saved times are of equal length.
+        Longest step of "rk4", "implicit" and "moreau". Steps between two saved times are of equal length.
     rtol, atol : float
         Tolerances of "rk45" and "rosenbrock". The root mean square over the state of error / (atol + rtol abs(y)) is at
-        most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32.
+        most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32. For "moreau", `atol` is the
+        tolerance of the velocities of contacts and joints with friction, 1e-10 m/s and rad/s by default, or 1e-5 in
+        float32.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
         and the end.

@@ -1,4 +1,4 @@
-"""JointLimits: ranges of position, velocity and effort that are stored but not enforced."""
+"""JointLimits: ranges of position, velocity and effort, which `HardStops` may enforce."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from .pose import numbers
 class JointLimits(SuggestsAttributes):
     """Limits of a joint, as in robot description files.
 
-    rbchain stores them for planners, viewers and files but does not enforce them. Use the stops of `PassiveForces` to
-    limit the motion.
+    rbchain stores them for planners, viewers and files. `HardStops` enforces the range of the position in a simulation.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ of a single contact are exact.
 The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
 
 Sources: Moreau (1988), "Unilateral contact and dry friction in finite freedom dynamics"; Jean (1999), "The non-smooth
-contact dynamics method"; Acary and Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*. The bound of a
-closing gap follows Stewart and Trinkle (1996).
+contact dynamics method"; Acary and Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*. The bound of
+a closing gap follows Stewart and Trinkle (1996).
 """
 
 import math
