@@ -55,17 +55,18 @@ def solve_contacts(contacts, tolerance, k):
     for row in range(rows.shape[0]):
         add_to_velocities(row, rows[row, CONTACT_IMPULSE, k], contacts, k)
     residual = largest_residual(contacts, k)
-    is_running = residual > constant_like(rows, tolerance)
+    least, goal = constant_like(rows, tolerance), constant_like(rows, GOAL * tolerance)
     for _ in range(MAX_ROUNDS):
-        if not any_lane(is_running):
+        # numbers, because routines take no masks: above zero in the lanes that are running
+        running = select(residual > least, residual, residual - residual)
+        if not any_lane(running > running - running):
             break
         for _ in range(SWEEPS):
-            sweep(contacts, is_running, k)
-        residual = select(is_running, largest_residual(contacts, k), residual)
-        is_running = is_running & (residual > constant_like(rows, GOAL * tolerance))
-        if any_lane(is_running):
-            residual = newton_step(contacts, residual, is_running, k)
-        is_running = residual > constant_like(rows, tolerance)
+            sweep(contacts, running, k)
+        residual = select(running > running - running, largest_residual(contacts, k), residual)
+        running = select(residual > goal, running, residual - residual)
+        if any_lane(running > running - running):
+            residual = newton_step(contacts, residual, running, k)
     return residual
 
 
@@ -79,23 +80,23 @@ def add_to_velocities(row, change, contacts, k):
 
 
 @routine
-def sweep(contacts, is_running, k):
-    """Update the impulses row by row, in the lanes that are running."""
+def sweep(contacts, running, k):
+    """Update the impulses row by row, in the lanes in which `running` is positive."""
     table, rows = contacts.table, contacts.rows
     for e in range(table.shape[1]):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
-        apply_change(row, change, contacts, is_running, k)
+        apply_change(row, change, contacts, running, k)
         if kind == SPHERE:
             a, b = change_of_tangents(row, rows, k)
-            apply_change(row + 1, a, contacts, is_running, k)
-            apply_change(row + 2, b, contacts, is_running, k)
+            apply_change(row + 1, a, contacts, running, k)
+            apply_change(row + 2, b, contacts, running, k)
 
 
 @kernel
-def apply_change(row, change, contacts, is_running, k):
-    """Change the impulse of a row in the lanes that are running."""
-    change = select(is_running, change, change - change)
+def apply_change(row, change, contacts, running, k):
+    """Change the impulse of a row in the lanes in which `running` is positive."""
+    change = select(running > running - running, change, change - change)
     contacts.rows[row, CONTACT_IMPULSE, k] = contacts.rows[row, CONTACT_IMPULSE, k] + change
     add_to_velocities(row, change, contacts, k)
 
@@ -170,7 +171,7 @@ def larger_residual(residual, row, change, rows, k):
 
 
 @routine
-def newton_step(contacts, residual, is_running, k):
+def newton_step(contacts, residual, running, k):
     """Try a step of Newton's method, keep it in the lanes in which it reduces the residual, and return the residual."""
     table, rows, zero = contacts.table, contacts.rows, constant_like(contacts.rows, 0.0)
     for e in range(table.shape[1]):
@@ -183,16 +184,14 @@ def newton_step(contacts, residual, is_running, k):
         rows[row, CONTACT_NEWTON_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
     for row in range(rows.shape[0]):
-        apply_change(row, rows[row, CONTACT_RIGHT, k], contacts, is_running, k)
-    sweep(contacts, is_running, k)
+        apply_change(row, rows[row, CONTACT_RIGHT, k], contacts, running, k)
+    sweep(contacts, running, k)
     found = largest_residual(contacts, k)
-    is_better = is_running & (found < residual)
+    is_better = (running > running - running) & (found < residual)
     for row in range(rows.shape[0]):
-        for column, kept in (
-            (CONTACT_IMPULSE, CONTACT_NEWTON_IMPULSE),
-            (CONTACT_VELOCITY, CONTACT_NEWTON_VELOCITY),
-        ):
-            rows[row, column, k] = select(is_better, rows[row, column, k], rows[row, kept, k])
+        p, u = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k]
+        rows[row, CONTACT_IMPULSE, k] = select(is_better, p, rows[row, CONTACT_NEWTON_IMPULSE, k])
+        rows[row, CONTACT_VELOCITY, k] = select(is_better, u, rows[row, CONTACT_NEWTON_VELOCITY, k])
     return select(is_better, found, residual + zero)
 
 
@@ -212,10 +211,10 @@ def linearise_row(kind, row, contacts, k):
         is_inside = p - above > zero
         right = select(is_inside, -above, -p)
     rows[row, CONTACT_RIGHT, k] = right
+    proximal, scale = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows))), select(is_inside, inverse, zero)
     for other in range(rows.shape[0]):
-        linear[row, other, k] = select(is_inside, contacts.matrix[row, other, k] * inverse, zero)
-    proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
-    linear[row, row, k] = select(is_inside, linear[row, row, k] + proximal, one)
+        linear[row, other, k] = contacts.matrix[row, other, k] * scale
+    linear[row, row, k] = linear[row, row, k] + select(is_inside, proximal + zero, one)
 
 
 @kernel
@@ -234,7 +233,7 @@ def linearise_tangents(row, contacts, k):
     a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, CONTACT_FRICTION, k]
     inverse = rows[row + 1, CONTACT_INVERSE, k]
     radius = select(is_inside, zero, radius)  # may be infinite inside
-    ratio = select(is_inside, zero, ratio)
+    ratio, scale = select(is_inside, zero, ratio), select(is_inside, inverse, zero)
     for axis in range(2):
         at = row + 1 + axis
         d, first, second = (
@@ -245,9 +244,8 @@ def linearise_tangents(row, contacts, k):
         p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
         rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
         for other in range(rows.shape[0]):
-            inside = matrix[at, other, k] * inverse
             across = first * matrix[row + 1, other, k] + second * matrix[row + 2, other, k]
-            linear[at, other, k] = select(is_inside, inside, ratio * inverse * across)
+            linear[at, other, k] = matrix[at, other, k] * scale + ratio * inverse * across
         proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
         linear[at, at, k] = linear[at, at, k] + select(is_inside, proximal + zero, one)
         linear[at, row + 1, k] = linear[at, row + 1, k] - ratio * first
