@@ -439,3 +439,47 @@ def test_plain_python_single_states_and_float32_agree_with_lanes():
     np.testing.assert_array_equal(expected["impacts float32"], expected["impacts float64"])
     np.testing.assert_allclose(expected["q float32"], expected["q float64"], rtol=0, atol=1e-4)
     assert np.sum(expected["impacts float64"]) > 3
+
+
+STUDY = """
+samples = 3
+[model]
+serial_chain = {n = 1, gravity = [0, -10, 0]}
+[simulate]
+duration = 0.3
+method = "moreau"
+step = 0.01
+qd = 5.0
+[[forces]]
+kind = "DryFriction"
+joint = "link1"
+kinetic = 0.01
+[[forces]]
+kind = "SphereContact"
+body = "link1"
+point = [0.25, 0, 0]
+radius = 0.01
+plane_point = [0, -0.1, 0]
+plane_normal = [0, 1, 0]
+[[vary]]
+parameter = "mass"
+how = "multiply"
+distribution = {kind = "uniform", low = 0.5, high = 1.5}
+"""
+
+
+@plain
+def test_a_study_in_a_file_has_friction_and_contact(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    study = rb.Study.read(path)
+    results = study.run()
+    _, model, motion = study.sample(1)
+    assert [type(force) for force in motion.forces] == [rb.DryFriction, rb.SphereContact]
+    again = model.simulate([0.0], [5.0], 0.3, method="moreau", step=0.01, forces=list(motion.forces))
+    np.testing.assert_allclose(results.q_final[1], again.q[-1], rtol=0, atol=1e-12)
+    path.write_text(STUDY.replace('"moreau"', '"rk4"'), encoding="utf-8")
+    with pytest.raises(
+        rb.StudyError, match="forces contains DryFriction of joint 'link1', which method \"rk4\" does not"
+    ):
+        rb.Study.read(path).run()
