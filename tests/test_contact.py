@@ -437,7 +437,8 @@ def test_plain_python_single_states_and_float32_agree_with_lanes():
     check_alike(found, expected)
     np.testing.assert_allclose(expected["single q"], expected["q float64"][0], rtol=0, atol=1e-11)
     np.testing.assert_array_equal(expected["impacts float32"], expected["impacts float64"])
-    np.testing.assert_allclose(expected["q float32"], expected["q float64"], rtol=0, atol=1e-4)
+    # the impulses of 60 steps have errors of 1e-5 m/s each
+    np.testing.assert_allclose(expected["q float32"], expected["q float64"], rtol=0, atol=1e-3)
     assert np.sum(expected["impacts float64"]) > 3
 
 
