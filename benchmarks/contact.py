@@ -86,7 +86,7 @@ def main():
     for case in CASES:
         model, forces = case.rbchain()
         engine = case.mujoco()
-        q = np.random.default_rng(0).uniform(0.0, 0.1, (BATCH, model.nv))
+        q = np.random.default_rng(0).uniform(-0.05, 0.0, (BATCH, model.nv))
         qd = np.zeros_like(q)
         sims = mujoco.batch.Batch(engine, BATCH, 1, persistent=True)
 

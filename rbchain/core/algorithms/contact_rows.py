@@ -184,10 +184,18 @@ def assemble_contact_matrix(model, contacts, k):
     for e in range(table.shape[1]):
         first, count = table[ELEMENT_ROW, e], 3 if table[ELEMENT_KIND, e] == SPHERE else 1
         for row in range(first, first + count):
-            for other in range(row, rows.shape[0]):
-                total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
-                matrix[row, other, k] = total
-                matrix[other, row, k] = total
+            for d in range(e, table.shape[1]):
+                start, end = (
+                    table[ELEMENT_ROW, d],
+                    table[ELEMENT_ROW, d] + (3 if table[ELEMENT_KIND, d] == SPHERE else 1),
+                )
+                for other in range(max(row, start), end):
+                    if table[ELEMENT_KIND, d] == SPHERE:
+                        total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
+                    else:  # the product in the other order has one term
+                        total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
+                    matrix[row, other, k] = total
+                    matrix[other, row, k] = total
             rows[row, CONTACT_DIAGONAL, k] = matrix[row, row, k]
         for row in range(first, first + count):
             diagonal = rows[row, CONTACT_DIAGONAL, k]

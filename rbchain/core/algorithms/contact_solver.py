@@ -20,6 +20,7 @@ from ..simd.jit import kernel, routine
 from ..simd.lanes import any_lane, constant_like, epsilon, select
 from ..tree.contact_layout import (
     CONTACT_BOUND,
+    CONTACT_COUPLES,
     CONTACT_FRICTION,
     CONTACT_IMPULSE,
     CONTACT_INVERSE,
@@ -36,7 +37,7 @@ from ..tree.contact_layout import (
     SPHERE,
 )
 
-# Rounds of sweeps and Newton steps before the solver gives up, and sweeps of a round.
+# Rounds of sweeps and Newton steps before the solver gives up, and sweeps of the first round; each has one more.
 MAX_ROUNDS, SWEEPS = 40, 3
 # Residuals above this multiple of the tolerance are reduced by a Newton step, if sweeps were necessary at all.
 GOAL = 1e-3
@@ -56,12 +57,12 @@ def solve_contacts(contacts, tolerance, k):
         add_to_velocities(row, rows[row, CONTACT_IMPULSE, k], contacts, k)
     residual = largest_residual(contacts, k)
     least, goal = constant_like(rows, tolerance), constant_like(rows, GOAL * tolerance)
-    for _ in range(MAX_ROUNDS):
+    for round_ in range(MAX_ROUNDS):
         # numbers, because routines take no masks: above zero in the lanes that are running
         running = select(residual > least, residual, residual - residual)
         if not any_lane(running > running - running):
             break
-        for _ in range(SWEEPS):
+        for _ in range(SWEEPS + round_):
             sweep(contacts, running, k)
         residual = select(running > running - running, largest_residual(contacts, k), residual)
         running = select(residual > goal, running, residual - residual)
@@ -215,6 +216,7 @@ def linearise_row(kind, row, contacts, k):
     for other in range(rows.shape[0]):
         linear[row, other, k] = contacts.matrix[row, other, k] * scale
     linear[row, row, k] = linear[row, row, k] + select(is_inside, proximal + zero, one)
+    rows[row, CONTACT_COUPLES, k] = select(is_inside, one + zero, zero)
 
 
 @kernel
@@ -251,6 +253,7 @@ def linearise_tangents(row, contacts, k):
         linear[at, row + 1, k] = linear[at, row + 1, k] - ratio * first
         linear[at, row + 2, k] = linear[at, row + 2, k] - ratio * second
         linear[at, row, k] = linear[at, row, k] - select(is_inside, zero, mu * d)
+        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, ratio)
 
 
 @routine
@@ -266,11 +269,13 @@ def eliminate_rows(contacts, k):
         is_regular = abs(pivot) > zero
         inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
         rows[c, CONTACT_PIVOT, k] = inverse
+        couples = any_lane(rows[c, CONTACT_COUPLES, k] != zero)  # else the rest of the row is zero
         for row in range(c + 1, m):
             factor = linear[row, c, k] * inverse
             if any_lane(factor != zero):
-                for j in range(c + 1, m):
-                    linear[row, j, k] = linear[row, j, k] - factor * linear[c, j, k]
+                if couples:
+                    for j in range(c + 1, m):
+                        linear[row, j, k] = linear[row, j, k] - factor * linear[c, j, k]
                 rows[row, CONTACT_RIGHT, k] = rows[row, CONTACT_RIGHT, k] - factor * rows[c, CONTACT_RIGHT, k]
     for row in range(m - 1, -1, -1):
         x = rows[row, CONTACT_RIGHT, k]

@@ -62,7 +62,8 @@ CONTACT_IS_CLIPPED = 18  # 1 if the rebound ends within the step, else 0
 CONTACT_STORED = 19  # p, while the solver computes corrections of positions
 CONTACT_STUCK = 20  # CONTACT_STICKS at the start of the step
 CONTACT_RESIDUAL = 21  # of the solver, in the first row
-CONTACT_ROWS = 22
+CONTACT_COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
+CONTACT_ROWS = 23
 
 
 class Contacts(NamedTuple):
