@@ -45,6 +45,7 @@ from ..tree.contact_layout import (
     SPHERE_POINT,
     SPHERE_RADIUS,
     SPHERE_TANGENT_A,
+    STOP,
     STOP_POSITION,
 )
 from ..tree.joints import add_joint_motion, joint_force
@@ -116,6 +117,8 @@ def update_contact_rows(model, contacts, constraints, numbers, work, k):
                 respond_to_impulse(row + direction, i, zero, Force(cross(lever, d), d), model, contacts, work, k)
                 close_response(row + direction, model, contacts, constraints, work, k)
             rows[row, CONTACT_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
+        elif is_upper_stop_after_lower(e, table):
+            copy_opposite_response(row, model, contacts, k)
         else:
             zero = numbers[at, k] - numbers[at, k]
             sign = zero + constant_like(zero, table[ELEMENT_SIGN, e])
@@ -124,6 +127,22 @@ def update_contact_rows(model, contacts, constraints, numbers, work, k):
             close_response(row, model, contacts, constraints, work, k)
     apply_gravity(model, work, k)
     assemble_contact_matrix(model, contacts, k)
+
+
+@kernel
+def is_upper_stop_after_lower(e, table):
+    """Whether element e is the upper stop of a dof whose lower stop is the element before."""
+    if e == 0 or table[ELEMENT_KIND, e] != STOP or table[ELEMENT_KIND, e - 1] != STOP:
+        return False
+    return table[ELEMENT_DOF, e] == table[ELEMENT_DOF, e - 1] and table[ELEMENT_SIGN, e] != table[ELEMENT_SIGN, e - 1]
+
+
+@kernel
+def copy_opposite_response(row, model, contacts, k):
+    """Set J and the response of a row to the opposite of those of the row before."""
+    for i in range(model.parent.shape[0]):
+        contacts.jacobian[row, i, k] = -contacts.jacobian[row - 1, i, k]
+        contacts.responses[row, i, k] = -contacts.responses[row - 1, i, k]
 
 
 @kernel
