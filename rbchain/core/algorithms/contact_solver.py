@@ -38,7 +38,7 @@ from ..tree.contact_layout import (
 )
 
 # Rounds of sweeps and Newton steps before the solver gives up, and sweeps of the first round; each has one more.
-MAX_ROUNDS, SWEEPS = 24, 3
+MAX_ROUNDS, SWEEPS = 40, 3
 # Residuals above this multiple of the tolerance are reduced by a Newton step, if sweeps were necessary at all.
 GOAL = 1e-3
 # Added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon: impulses of
