@@ -484,3 +484,34 @@ def test_a_study_in_a_file_has_friction_and_contact(tmp_path):
         rb.StudyError, match="forces contains DryFriction of joint 'link1', which method \"rk4\" does not"
     ):
         rb.Study.read(path).run()
+
+
+def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_they_do_not_penetrate_it():
+    """Gravity and the links are in the plane; each link has a sphere in its middle."""
+    links, length, radius = 20, 0.1, 0.02
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    for i in range(links):
+        builder.add_body(
+            f"link{i}",
+            parent=f"link{i - 1}" if i else None,
+            joint=rb.Revolute((0, 1, 0)) if i else rb.Free(),
+            placement=rb.Pose((length, 0, 0) if i else (0, 0, 0)),
+            inertia=rb.Inertia(0.1, cg=(length / 2, 0, 0), inertia=(1e-5, 1e-4, 1e-4)),
+        )
+    model, center = builder.build(), np.array([length / 2, 0, 0])
+    start = np.zeros((1, model.nq))
+    start[0, 2], start[0, 6], start[0, 7:] = 0.5, 1.0, 0.1 * np.sin(np.arange(links - 1))
+    floor = [
+        rb.SphereContact(f"link{i}", center, radius, (0, 0, 0), (0, 0, 1), friction=0.3, max_records=1)
+        for i in range(links)
+    ]
+    settings = {"method": "moreau", "step": 2e-4, "forces": floor, "save_at": 101}
+    motion = model.simulate(start, np.zeros((1, model.nv)), 0.8, **settings)
+    assert motion.success
+    energy = sum(model.energy(motion.q, motion.qd))[0]
+    assert np.diff(energy).max() < 1e-8 * energy[0]
+    assert energy[-1] < 0.2 * energy[0]
+    poses = [model.frame_poses(motion.q, f"link{i}") for i in range(links)]
+    heights = [(pose.translation + pose.rotation @ center)[..., 2] for pose in poses]
+    assert np.min(heights) - radius > -1e-6
+    assert sum(int(record.count[0]) for record in motion.impacts) >= links
