@@ -54,7 +54,8 @@ MODE_STUCK = 12  # 1 while an interval of sticking is recorded
 MODE_WATCH = 13  # a number that is negative if the mode has to change; see `core.integration.contact_events`
 MODE_WATCH_LOW, MODE_WATCH_HIGH = 14, 15  # the same at the bounds between which the length of a step is iterated
 MODE_WATCH_START, MODE_START_VELOCITY = 16, 17  # MODE_WATCH and u at the start of the step
-MODE_ROWS = 18
+MODE_VELOCITY_LOW, MODE_VELOCITY_HIGH = 18, 19  # u at the bounds
+MODE_ROWS = 20
 
 # --- rows of `ContactModes.flags` ---
 FLAG_RESTARTS = 0  # 1 if an impact or a change of modes ends the step

@@ -35,6 +35,8 @@ from ..algorithms.contact_modes import (
     MODE_INVERSE,
     MODE_ROWS,
     MODE_START_VELOCITY,
+    MODE_VELOCITY_HIGH,
+    MODE_VELOCITY_LOW,
     MODE_WATCH,
     MODE_WATCH_HIGH,
     MODE_WATCH_LOW,
@@ -88,6 +90,7 @@ STARTS_AGAIN = 2.0
 # The time of a change of modes is located to this accuracy, s, or to the round-off of the time.
 TIME_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
+ROOT_ITERATIONS = 12  # of Newton's method for a cubic polynomial
 # Forces count as negative, or as larger than a limit, beyond this fraction of the largest force.
 FORCE_TOLERANCE = 1e-9
 # Residuals of held rows up to this one are round-off: a projection is not needed. m, rad, m/s or rad/s.
@@ -305,10 +308,13 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
         flags[FLAG_SIDE, lane] = 0.0
         for row in range(modes.rows.shape[0]):
             modes.rows[row, MODE_WATCH_LOW, lane] = modes.rows[row, MODE_WATCH_START, lane]
+            modes.rows[row, MODE_VELOCITY_LOW, lane] = modes.rows[row, MODE_START_VELOCITY, lane]
     flags[FLAG_ITERATIONS, lane] += 1.0
     flags[FLAG_HIGH if changes else FLAG_LOW, lane] = h
     for row in range(modes.rows.shape[0]):
         watch = modes.rows[row, MODE_WATCH, lane]
+        u = contacts.rows[row, CONTACT_VELOCITY, lane]
+        modes.rows[row, MODE_VELOCITY_HIGH if changes else MODE_VELOCITY_LOW, lane] = u
         if changes:
             modes.rows[row, MODE_WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
         else:
@@ -344,7 +350,8 @@ def repeat_step(stepper, modes, tolerances, length, lane):
 def next_length(contacts, modes, changes, tolerance, lane):
     """Return the next length of a step between the bounds, or the upper bound if the first change is close to it.
 
-    Regula falsi (Illinois), aimed a little beyond the change; every eighth iteration is a bisection.
+    The change is interpolated between the bounds, and the length is a little beyond it. Numbers that are interpolated
+    linearly are halved at a bound that does not move (regula falsi, Illinois). Every eighth iteration is a bisection.
     """
     flags, side = modes.flags, 1.0 if changes else -1.0
     first, low, high = first_change(modes, lane), float(flags[FLAG_LOW, lane]), float(flags[FLAG_HIGH, lane])
@@ -353,7 +360,7 @@ def next_length(contacts, modes, changes, tolerance, lane):
     if flags[FLAG_SIDE, lane] == side:
         other = MODE_WATCH_LOW if changes else MODE_WATCH_HIGH
         for row in range(modes.rows.shape[0]):
-            if modes.rows[row, MODE_WATCH_HIGH, lane] < 0.0:
+            if modes.rows[row, MODE, lane] != OPEN and modes.rows[row, MODE_WATCH_HIGH, lane] < 0.0:
                 modes.rows[row, other, lane] = 0.5 * modes.rows[row, other, lane]
         first = first_change(modes, lane)
     flags[FLAG_SIDE, lane] = side
@@ -365,15 +372,50 @@ def next_length(contacts, modes, changes, tolerance, lane):
 
 @kernel
 def first_change(modes, lane):
-    """Return the length of a step at whose end the first mode changes, by linear interpolation between the bounds."""
+    """Return the length of a step at whose end the first mode changes, by interpolation between the bounds.
+
+    Gaps are interpolated by cubic polynomials, all other numbers linearly.
+    """
     low, high = float(modes.flags[FLAG_LOW, lane]), float(modes.flags[FLAG_HIGH, lane])
     first = high
     for row in range(modes.rows.shape[0]):
         a, b = float(modes.rows[row, MODE_WATCH_LOW, lane]), float(modes.rows[row, MODE_WATCH_HIGH, lane])
         if b < 0.0:
-            length = low + (high - low) * (a / (a - b)) if a > 0.0 else 0.5 * (low + high)
-            first = min(first, length)
+            fraction = a / (a - b) if a > 0.0 else 0.5
+            if modes.rows[row, MODE, lane] == OPEN:
+                u = (high - low) * float(modes.rows[row, MODE_VELOCITY_LOW, lane])
+                v = (high - low) * float(modes.rows[row, MODE_VELOCITY_HIGH, lane])
+                fraction = root_of_gap(a, b, u, v, fraction)
+            first = min(first, low + (high - low) * fraction)
     return first
+
+
+@kernel
+def root_of_gap(start, end, u, v, fraction):
+    """Return the fraction of a step after which its cubic polynomial is zero, by Newton's method between bounds.
+
+    `start` and `end` are the gaps at both ends, u and v their derivatives. A gap that is zero at first and opens is
+    divided by the fraction. Returns the given fraction if the gap does not open.
+    """
+    quadratic, cubic = 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
+    is_zero_at_start = start <= 0.0
+    if is_zero_at_start and u <= 0.0:
+        return fraction
+    low, high, s = 0.0, 1.0, 0.5
+    for _ in range(ROOT_ITERATIONS):
+        if is_zero_at_start:
+            f, slope = u + s * (quadratic + s * cubic), quadratic + 2.0 * s * cubic
+        else:
+            f = start + s * (u + s * (quadratic + s * cubic))
+            slope = u + s * (2.0 * quadratic + 3.0 * s * cubic)
+        if f > 0.0:
+            low = s
+        else:
+            high = s
+        s = s - f / slope if slope < 0.0 else low
+        if not low < s < high:
+            s = 0.5 * (low + high)
+    return s
 
 
 @kernel

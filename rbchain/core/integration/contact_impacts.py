@@ -1,8 +1,9 @@
 """Impacts and new modes of dry friction, stops and contacts, in one lane at the end of a step or at the start.
 
 An impact changes the velocities in an instant, by impulses that `contact_solver` computes: Newton's law of restitution
-for normal directions and Coulomb's law for tangents. Friction of joints has no impulse. A flight after a bounce that
-would not be higher than `atol` has no restitution, so a bouncing ball comes to rest after a finite number of impacts.
+for normal directions and Coulomb's law for tangents. Friction of joints has no impulse. An impact has no restitution if
+the flight after it would not be higher than `atol`, with the largest acceleration of the closed gaps. A bouncing ball
+therefore comes to rest after a finite number of impacts.
 
 Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapter 8; Acary and Brogliato
 (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
@@ -135,9 +136,20 @@ def set_bounds_of_impact(e, factor, block, tolerances, lane):
         rows[row, CONTACT_BOUND, lane] = NO_BOUND
         return
     rebound = -restitution_of(e, block, lane) * factor * min(u, 0.0)
-    pull = -modes.rows[row, MODE_ACCELERATION, lane]
-    rests = rebound <= speed_at_rest(tolerances) or rebound * rebound <= 2.0 * tolerances.atol * pull
+    pull = 2.0 * tolerances.atol * largest_acceleration(contacts, modes, lane)
+    rests = rebound <= speed_at_rest(tolerances) or rebound * rebound <= pull
     rows[row, CONTACT_BOUND, lane] = 0.0 if rests else rebound
+
+
+@kernel
+def largest_acceleration(contacts, modes, lane):
+    """Return the largest acceleration of a closed gap without contact forces."""
+    largest = 0.0
+    for e in range(contacts.table.shape[1]):
+        row = contacts.table[ELEMENT_ROW, e]
+        if contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= CLOSED_GAP:
+            largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
+    return largest
 
 
 @kernel
