@@ -59,6 +59,7 @@ from ..tree.contact_layout import (
 from ..tree.kinematics import normalize_positions, position_rates
 from .action_hooks import evaluate
 from .contact_impacts import (
+    CLOSED_GAP,
     PENETRATION,
     record_sticking,
     set_candidates,
@@ -435,7 +436,7 @@ def fraction_of_dip(contacts, modes, h, lane):
             quadratic, cubic = 3.0 * (end - g) - 2.0 * u - v, u + v - 2.0 * (end - g)
             root = math.sqrt(max(quadratic * quadratic - 3.0 * u * cubic, 0.0))
             s = -u / (quadratic + root) if quadratic + root > 0.0 else 1.0
-            if 0.0 < s < 1.0 and g + s * (u + s * (quadratic + s * cubic)) < 0.0:
+            if 0.0 < s < 1.0 and g + s * (u + s * (quadratic + s * cubic)) < -CLOSED_GAP:
                 first = min(first, s)
     return first
 
