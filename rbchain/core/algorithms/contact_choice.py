@@ -38,6 +38,7 @@ from .contact_modes import (
 )
 
 MAX_SWEEPS, SWEEP_TOLERANCE = 2000, 1e-15
+MAX_TURNS, TURN_TOLERANCE = 50, 1e-9
 # Relative tolerance of the signs of forces and accelerations.
 SIGN_TOLERANCE = 1e-10
 
@@ -100,9 +101,7 @@ def relax_row(e, contacts, modes, numbers, lane):
 @kernel
 def relax_tangents(row, contacts, modes, lane):
     """Update the forces of the tangents of a contact that may stick, and return the change of w."""
-    rows, W = modes.rows, contacts.matrix
-    a, b, c = W[row + 1, row + 1, lane], W[row + 2, row + 2, lane], W[row + 1, row + 2, lane]
-    largest = 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
+    rows, largest = modes.rows, largest_eigenvalue(row, contacts, lane)
     if not largest > 0.0:
         return 0.0
     p = rows[row + 1, MODE_FORCE, lane] - motion_of_row(row + 1, contacts, modes, lane) / largest
@@ -122,9 +121,10 @@ def choose_modes(contacts, modes, numbers, rest, lane):
 
     Starts from modes in which all of these rows are held. Velocities of tangents below `rest` count as zero.
     """
-    if correct_modes(contacts, modes, numbers, rest, lane):
-        return
-    guess_modes(contacts, modes, numbers, rest, lane)
+    if not correct_modes(contacts, modes, numbers, rest, lane):
+        guess_modes(contacts, modes, numbers, rest, lane)
+        correct_modes(contacts, modes, numbers, rest, lane)
+    align_directions(contacts, modes, numbers, lane)
     correct_modes(contacts, modes, numbers, rest, lane)
 
 
@@ -136,6 +136,47 @@ def correct_modes(contacts, modes, numbers, rest, lane):
         if not change_worst_mode(contacts, modes, numbers, rest, lane):
             return True
     return False
+
+
+@kernel
+def align_directions(contacts, modes, numbers, lane):
+    """Turn the directions of contacts that start to slide to those of their accelerations, which depend on them."""
+    for _ in range(MAX_TURNS):
+        change = 0.0
+        for e in range(contacts.table.shape[1]):
+            row = contacts.table[ELEMENT_ROW, e]
+            is_sphere = contacts.table[ELEMENT_KIND, e] == SPHERE
+            if is_sphere and modes.rows[row + 1, MODE, lane] == SLIDING:
+                change = max(change, turn_direction(row, contacts, modes, lane))
+        if change <= TURN_TOLERANCE:
+            break
+        solve_forces(contacts, modes, numbers, lane)
+
+
+@kernel
+def turn_direction(row, contacts, modes, lane):
+    """Turn the direction of a contact that starts to slide towards its acceleration, and return the change."""
+    rows, largest = modes.rows, largest_eigenvalue(row, contacts, lane)
+    size = rows[row, MODE_FRICTION, lane] * rows[row, MODE_FORCE, lane]
+    if not (rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and largest > 0.0 and size > 0.0):
+        return 0.0
+    a = size * rows[row + 1, MODE_DIRECTION, lane] + motion_of_row(row + 1, contacts, modes, lane) / largest
+    b = size * rows[row + 2, MODE_DIRECTION, lane] + motion_of_row(row + 2, contacts, modes, lane) / largest
+    norm = math.sqrt(a * a + b * b)
+    if not norm > 0.0:
+        return 0.0
+    change = abs(a / norm - rows[row + 1, MODE_DIRECTION, lane]) + abs(b / norm - rows[row + 2, MODE_DIRECTION, lane])
+    rows[row + 1, MODE_DIRECTION, lane] = a / norm
+    rows[row + 2, MODE_DIRECTION, lane] = b / norm
+    return change
+
+
+@kernel
+def largest_eigenvalue(row, contacts, lane):
+    """Return the largest eigenvalue of W of the tangents of a contact."""
+    W = contacts.matrix
+    a, b, c = W[row + 1, row + 1, lane], W[row + 2, row + 2, lane], W[row + 1, row + 2, lane]
+    return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
 
 
 @kernel
@@ -250,11 +291,8 @@ def change_worst_mode(contacts, modes, numbers, rest, lane):
         close_row(element, contacts, modes, rest, lane)
     elif rows[row, MODE_FORCE, lane] < -SIGN_TOLERANCE * forces:
         open_row(element, contacts, modes, lane)
-    elif rows[row + 1, MODE, lane] == HELD:
-        start_sliding_of_contact(row, modes, lane)
     else:
-        rows[row + 1, MODE, lane] = HELD
-        rows[row + 2, MODE, lane] = HELD
+        start_sliding_of_contact(row, modes, lane)
     return True
 
 
@@ -278,9 +316,4 @@ def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lan
         return -p / forces if forces > 0.0 else 0.0
     if rows[row + 1, MODE, lane] == HELD:
         return (tangent_force(row, modes, lane) - rows[row, MODE_FRICTION, lane] * p) / forces if forces > 0.0 else 0.0
-    if rows[row + 1, MODE, lane] == SLIDING and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and accelerations > 0.0:
-        along = 0.0
-        for tangent in range(row + 1, row + 3):
-            along += motion_of_row(tangent, contacts, modes, lane) * rows[tangent, MODE_DIRECTION, lane]
-        return -along / accelerations
     return 0.0

@@ -44,7 +44,9 @@ from ..algorithms.contact_modes import (
     OPEN,
     SLIDING,
     correct_held_rows,
+    solve_forces,
 )
+from ..algorithms.contact_rows import update_row_velocities
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import any_lane, constant_like, select
 from ..tree.contact_layout import (
@@ -84,7 +86,7 @@ from .rollout import (
     TALLY_STEPS,
     save_lane,
 )
-from .status import INITIAL_PENETRATION, RUNNING, TOO_MANY_STEPS
+from .status import INITIAL_PENETRATION, RUNNING, STEP_UNDERFLOW, TOO_MANY_STEPS
 
 # CONTROL_NEW of a lane that starts again after a change of modes.
 STARTS_AGAIN = 2.0
@@ -97,6 +99,7 @@ FORCE_TOLERANCE = 1e-9
 # Residuals of held rows up to this one are round-off: a projection is not needed. m, rad, m/s or rad/s.
 PROJECTED = 1e-13
 MAX_PROJECTIONS = 4
+LARGEST_PENETRATION = 1e-8  # at the end of a step, m or rad
 EVALUATIONS_OF_START = 4
 
 
@@ -119,6 +122,7 @@ def begin_modes(block, stepper, batch, tolerances, k):
     for lane in range(y.shape[1]):
         if is_starting(stepper, lane):
             set_candidates(block, tolerances, lane)
+            stop_candidates(block, y, lane)
             choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
             nq, n = block.q.shape[0], block.qd.shape[0]
             stop_held_dofs(actions.contacts, actions.modes, y[nq : nq + n], lane)
@@ -131,6 +135,18 @@ def begin_modes(block, stepper, batch, tolerances, k):
             keep_start(block, lane)
             if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
                 store_forces_of_modes(block, batch, sample, 0, lane)
+
+
+@kernel
+def stop_candidates(block, y, lane):
+    """Change the velocities of the rows whose modes follow from forces to zero. They are small."""
+    actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
+    contacts, modes = actions.contacts, actions.modes
+    solve_forces(contacts, modes, actions.numbers, lane)
+    correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], lane)
+    for i in range(n):
+        y[nq + i, lane] = y[nq + i, lane] + contacts.changes[1, i, lane]
+    update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
 
 
 # Compute the impacts and choose the modes of all new lanes.
@@ -301,7 +317,7 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
             repeat_step(stepper, modes, tolerances, shorter, lane)
             return True
         keep_start(block, lane)
-        return False
+        return is_penetration(contacts, stepper, lane)
     if not locates:
         flags[FLAG_LOCATES, lane] = 1.0
         flags[FLAG_LOW, lane] = 0.0
@@ -326,13 +342,26 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
         flags[FLAG_LOCATES, lane] = 0.0
         flags[FLAG_ITERATIONS, lane] = 0.0
         flags[FLAG_RESTARTS, lane] = 1.0
-        return False
+        return is_penetration(contacts, stepper, lane)
     repeat_step(stepper, modes, tolerances, length, lane)
     return True
 
 
 # Whether a lane repeats a step with another length, because a mode changes in it.
 repeats_step = choose(has_contact_modes, inspect_step, lambda block, stepper, tolerances, t, h, lane: False)
+
+
+@kernel
+def is_penetration(contacts, stepper, lane):
+    """Whether a step ends in a penetration, because no step length was found that avoids it; ends the sample then."""
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] != FRICTION:
+            gap = float(contacts.rows[contacts.table[ELEMENT_ROW, e], CONTACT_GAP, lane])
+            if not gap >= -LARGEST_PENETRATION:
+                stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+                stepper.tally[TALLY_STATUS, lane] = STEP_UNDERFLOW
+                return True
+    return False
 
 
 @kernel
