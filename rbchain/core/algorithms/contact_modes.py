@@ -288,6 +288,14 @@ def correct_held_rows(contacts, modes, column, changes, k):
         value = contacts.rows[row, column, k]
         rows[row, MODE_RIGHT, k] = select(rows[row, MODE_INVERSE, k] != zero, -value, zero * value)
     solve_held_rows(modes, k)
+    for row in range(rows.shape[0]):  # the matrix contains the friction that the normal forces cause
+        mu = rows[row, MODE_FRICTION, k]
+        if any_lane(mu > zero):
+            slides = rows[row + 1, MODE, k] == constant_like(rows, SLIDING)
+            for tangent in range(row + 1, row + 3):
+                p = rows[tangent, MODE_RIGHT, k]
+                friction = -mu * rows[row, MODE_RIGHT, k] * rows[tangent, MODE_HEADING, k]
+                rows[tangent, MODE_RIGHT, k] = select(slides, friction, p)
     for i in range(changes.shape[0]):
         total = zero * rows[0, MODE_RIGHT, k]
         for row in range(rows.shape[0]):
