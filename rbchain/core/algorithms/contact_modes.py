@@ -72,7 +72,7 @@ REGULARISATION = 1e-8
 # A row whose diagonal entry is a smaller fraction of the largest one of its element is not moved by any force.
 IMMOBILE = 1e-12
 # The direction of sliding does not turn further if the speed is below this one, m/s.
-SLOWEST_TURN = 1e-7
+SLOWEST_TURN = 1e-11
 
 
 class ContactModes(NamedTuple):
