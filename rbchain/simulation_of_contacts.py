@@ -34,5 +34,5 @@ def with_modes(model: Model, actions: Actions | None, method: str, dtype: np.dty
     kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
     if np.isin(kinds, drive_codes.PRESCRIBED_KINDS).any():
         raise StateError(f'{what} does not support drives that prescribe a motion. Use method "moreau"')
-    elements: np.ndarray = actions.shared.contacts
-    return actions._replace(modes=np.array([sum(ROWS_OF_KIND[kind] for kind in elements[ELEMENT_KIND].tolist())]))
+    kinds_of_elements = np.asarray(actions.shared.contacts)[ELEMENT_KIND].tolist()
+    return actions._replace(modes=np.array([sum(ROWS_OF_KIND[kind] for kind in kinds_of_elements)]))
