@@ -56,8 +56,8 @@ add_contact_forces = choose(has_contact_modes, add_forces_of_modes, lambda block
 def store_acceleration(e, block, qdd, k):
     """Store the acceleration of the rows of an element, from qdd and the accelerations of the frames in A.
 
-    The lowest point of a sphere has the acceleration of its centre, plus that of a vector of constant length along the
-    normal that turns with the body: the derivative of v_c - omega x r n for a constant normal n.
+    The lowest point of a sphere has the velocity v_c - omega x r n. The normal n is constant, so its derivative is
+    a_c - alpha x r n.
     """
     actions, model, dof = block.loads.actions, block.model, block.work.dof
     table, rows, numbers = actions.contacts.table, actions.modes.rows, actions.numbers
