@@ -57,8 +57,9 @@ def relax(contacts, modes, numbers, lane):
     """Solve for MODE_FORCE by projected Gauss-Seidel sweeps, with limits of the forces of the held rows.
 
     Forces of gaps are not negative, and those of friction are between the static limits or in a disc. The motion
-    w = a + W p of a row is zero unless its force is at a limit. Returns the last change of w. Source: Jourdan, Alart and Jean (1998), "A Gauss-Seidel like algorithm to solve frictional contact
-    problems".
+    w = a + W p of a row is zero unless its force is at a limit. Returns the last change of w.
+
+    Source: Jourdan, Alart and Jean (1998), "A Gauss-Seidel like algorithm to solve frictional contact problems".
     """
     rows, table = modes.rows, contacts.table
     scale, change = 0.0, 0.0
