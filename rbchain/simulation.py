@@ -96,7 +96,7 @@ def simulate(
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
-        "rk45" and "rosenbrock" locate impacts and changes between sticking and sliding.
+        It locates impacts and changes between sticking and sliding, as "rk45" does.
         "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
