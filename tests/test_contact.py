@@ -286,6 +286,25 @@ def test_drives_and_events_work_together_with_stops():
 
 
 @plain
+def test_a_contact_holds_while_a_drive_prescribes_the_position_of_another_joint():
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    inertia = rb.Inertia(1.0, cg=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02))
+    for name, parent, place in (("upper", None, (0, 0, 0.5)), ("lower", "upper", (0.4, 0, 0))):
+        builder.add_body(name, parent=parent, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose(place), inertia=inertia)
+    model, wave = builder.build(), rb.Signal.sines(0.3, 2.0)
+    floor = rb.SphereContact("lower", (0.4, 0, 0), 0.02, (0, 0, 0.2), (0, 0, 1), friction=0.5)
+    settings = {"method": "moreau", "step": 0.01, "drives": [rb.PrescribedPosition("upper", wave)], "save_at": 7}
+    motion = model.simulate([[0.0, 0.0]], [[0.6, 0.0]], 0.6, forces=[floor], **settings)
+    np.testing.assert_allclose(motion.q[0, :, 0], wave(motion.t), rtol=0, atol=1e-14)
+    pose = model.frame_poses(motion.q[0], "lower")
+    gaps = (pose.translation + pose.rotation @ [0.4, 0, 0])[:, 2] - 0.22
+    assert gaps.min() > -1e-6
+    assert np.abs(gaps[-3:]).max() < 1e-3
+    assert motion.contact_forces[0, -1, 0, 2] > 1.0
+    assert np.isnan(motion.tau[0, -1, 0])
+
+
+@plain
 def test_samples_have_their_own_numbers():
     mu, e = np.array([0.0, 2.0, 4.0]), np.array([1.0, 0.5, 0.0])
     model = slider(limits=rb.JointLimits(upper=1.0))

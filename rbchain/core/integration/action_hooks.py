@@ -36,6 +36,7 @@ from .drives import (
     call_user_derivatives,
     is_below_limit,
     rate_under_actions,
+    set_prescribed_state,
     store_stiffness_and_damping,
 )
 from .events import NO_EVENT, find_events, store_event_values
@@ -132,6 +133,22 @@ def add_user_derivatives_of_lanes(block, y, derivatives, k):
 
 # Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
 add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
+
+
+@kernel
+def set_states_of_drives(block, y, t, k):
+    """Set the prescribed positions and velocities of the state y at time t."""
+    actions, nq, n, is_prescribed = block.loads.actions, block.q.shape[0], block.qd.shape[0], False
+    for i in range(n):
+        is_prescribed = is_prescribed or not has_free_velocity(block, i)
+    if is_prescribed:
+        set_time_of_actions(block, t, k)
+        for i in range(n):
+            set_prescribed_state(i, block.model, actions, y[:nq], y[nq : nq + n], k)
+
+
+# Set the prescribed positions and velocities of a state at time t.
+set_prescribed_states = choose(_has_actions, set_states_of_drives, lambda block, y, t, k: None)
 
 
 # --- a new sample in a lane -------------------------------------------------------------------------------------------

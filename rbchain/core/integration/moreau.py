@@ -57,7 +57,7 @@ from ..tree.contact_layout import (
     STOP_RESTITUTION,
 )
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
-from .action_hooks import allow_calls, begin_events, evaluate, integral_row, moves_freely
+from .action_hooks import allow_calls, begin_events, evaluate, integral_row, moves_freely, set_prescribed_states
 from .contact_records import record_contacts
 from .fixed_steps import end_block, end_sample, end_step, start_interval
 from .rollout import (
@@ -177,6 +177,8 @@ def finish_step(block, stepper, settings, h, k):
     for j in range(nq):
         y_new[j, k] = y_new[j, k] + length * change[j, k]
     normalize_positions(model, y_new, k)
+    stepper.control[CONTROL_TIME, k] = stepper.control[CONTROL_TIME, k] - half * length  # the start of the step
+    set_prescribed_states(block, y_new, stepper.control[CONTROL_TIME, k] + length, k)
     close_end_of_step(block, stepper, settings.tableau, k)
     correct_positions(block, stepper, settings, k)
     is_smooth = weight == half
