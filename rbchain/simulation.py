@@ -244,6 +244,7 @@ def simulate(
         end_qd=end_states[..., model.nq : model.nq + model.nv],
         is_stiff=is_stiff == 1,
         **contact_results(actions, forces, saved.forces, asked, batch),
+        contact_tolerance=getattr(settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, calls, batch),
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -68,6 +69,8 @@ class Trajectory(SuggestsAttributes):
         Intervals in which each `DryFriction` and `SphereContact` sticks, in the order of `forces`.
     contact_residual : (...) array, m/s or rad/s
         Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
+    contact_tolerance : float, m/s or rad/s
+        Tolerance of these equations in the method "moreau"; infinite for other methods.
     """
 
     t: np.ndarray
@@ -89,6 +92,7 @@ class Trajectory(SuggestsAttributes):
     impacts: tuple[ImpactRecord, ...] = ()
     sticking: tuple[StickingRecord, ...] = ()
     contact_residual: np.ndarray = None  # type: ignore[assignment]
+    contact_tolerance: float = math.inf
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
@@ -238,6 +242,7 @@ class Trajectory(SuggestsAttributes):
             tuple(ImpactRecord(of[e.force], e.count[i], e.t[i], e.impulse[i]) for e in self.impacts),
             tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
             self.contact_residual[i],
+            self.contact_tolerance,
             compute,
         )
 
@@ -385,7 +390,7 @@ class Trajectory(SuggestsAttributes):
     def message(self) -> str:
         """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
-        A last line says how many samples were stiff.
+        Further lines say how many samples were stiff, and in how many the impulses of contacts missed their tolerance.
         """
         lines = []
         for status in Status:
@@ -399,6 +404,13 @@ class Trajectory(SuggestsAttributes):
             lines.append(
                 f"{stiff} of {self.status.size}: The system is stiff: stability, and not the tolerances, limits the "
                 'step size. Use method="rosenbrock".'
+            )
+        missed = np.count_nonzero(self.contact_residual > self.contact_tolerance)
+        if missed:
+            lines.append(
+                f"{missed} of {self.status.size}: The impulses of friction and contacts missed their tolerance, "
+                f"{self.contact_tolerance:g}. The largest residual is {np.nanmax(self.contact_residual):.1e} m/s or "
+                "rad/s. Use a shorter step, or a larger atol if this residual is acceptable."
             )
         return "\n".join(lines)
 

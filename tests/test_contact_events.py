@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import rbchain as rb
 
@@ -295,6 +296,31 @@ def test_unsupported_settings_are_refused():
     builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", 2.0))
     with pytest.raises(rb.StateError, match="closed chains"):
         builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("a", 1.0)])
+
+
+def test_a_rod_that_slides_near_jamming_follows_newton_and_euler():
+    """A rod in space whose tip slides on a floor with mu = 1.2; friction almost stops it by itself (Painleve)."""
+    mu, inertia, duration = 1.2, 1.0 / 12, 5.5e-3
+
+    def rates(_, y):
+        """For x, z, angle, and their rates, with the tip at (rx, rz) from the centre and the normal force N."""
+        angle, w = y[2], y[5]
+        rx, rz = 0.5 * math.cos(angle), -0.5 * math.sin(angle)
+        along = mu * np.sign(y[3] + w * rz)
+        N = (G + w * w * rz) / (1 + rx * (rx + along * rz) / inertia)
+        return [*y[3:], -along * N, N - G, -(along * rz + rx) * N / inertia]
+
+    settings = {"rtol": 1e-10, "atol": 1e-12, "t_eval": np.linspace(0, duration, 4)}
+    exact = solve_ivp(rates, (0, duration), [0, 0.5 * math.sin(1), 1, 1, 0, 0], **settings).y
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("rod", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(inertia, inertia, inertia)))
+    tip = rb.SphereContact("rod", (0.5, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), friction=mu)
+    q0 = [0, 0, 0.5 * math.sin(1), 0, math.sin(0.5), 0, math.cos(0.5)]
+    qd0 = [math.cos(1), 0, math.sin(1), 0, 0, 0]  # 1 m/s along x, in the axes of the rod
+    motion = builder.build().simulate(q0, qd0, duration, save_at=4, forces=[tip])
+    assert motion.success
+    np.testing.assert_allclose(motion.q[:, [0, 2]], exact[:2].T, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(motion.qd[:, 4], exact[5], rtol=0, atol=1e-6)
 
 
 def test_initial_penetration_is_refused():

@@ -16,6 +16,7 @@ from ..spatial.storage import load3, load9, load_force, load_motion, store_spati
 from ..spatial.vectors import (
     Force,
     add3,
+    add_motions,
     cross,
     dot,
     motion_at_tip,
@@ -28,6 +29,7 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.contact_layout import (
+    CONTACT_BIAS,
     CONTACT_DIAGONAL,
     CONTACT_FRICTION,
     CONTACT_GAP,
@@ -48,7 +50,7 @@ from ..tree.contact_layout import (
     STOP,
     STOP_POSITION,
 )
-from ..tree.joints import add_joint_motion, joint_force
+from ..tree.joints import add_joint_motion, joint_bias, joint_force
 from ..tree.kinematics import body_axes, force_on_parent, place_dof
 from ..tree.layout import (
     PARAM_ADVANCE,
@@ -58,6 +60,7 @@ from ..tree.layout import (
     ROW_POSITION,
     ROW_R,
     ROW_U,
+    ROW_V,
     apply_gravity,
     parameter,
     remove_gravity,
@@ -97,6 +100,36 @@ def update_gaps(model, contacts, q, numbers, work, k):
         else:
             travel = q[model.coordinate[i], k] - numbers[at + STOP_POSITION, k]
             rows[row, CONTACT_GAP, k] = travel if table[ELEMENT_SIGN, e] > 0 else -travel
+
+
+@routine
+def update_biases(model, contacts, qd, numbers, work, k):
+    """Compute d u / dt of all rows without accelerations of the joints. Reads R, LEVER and V; writes A.
+
+    The lowest point of a sphere has the velocity v_c - omega x r n. The normal n is constant, so its derivative is
+    a_c - alpha x r n.
+    """
+    table, rows, dof = contacts.table, contacts.rows, work.dof
+    remove_gravity(model, work, k)
+    for i in range(model.parent.shape[0]):
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+        c = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
+        store_spatial(dof, i, ROW_A, k, add_motions(a, c))
+    apply_gravity(model, work, k)
+    for e in range(table.shape[1]):
+        i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] != SPHERE:
+            rows[row, CONTACT_BIAS, k] = qd[0, k] - qd[0, k]
+            continue
+        below = scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k))
+        center = add3(lowest_point(e, model, contacts, numbers, work, k), below)
+        v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+        of_center = add3(motion_at_tip(a, center).lin, cross(v.ang, motion_at_tip(v, center).lin))
+        bias = subtract3(of_center, cross(a.ang, below))
+        for direction in range(3):
+            d = vector_of(numbers, at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction, k)
+            rows[row + direction, CONTACT_BIAS, k] = dot(d, bias)
 
 
 @routine

@@ -1,11 +1,14 @@
 """Time stepping for dry friction, joint stops and contacts: Moreau's midpoint scheme with fixed steps.
 
-A step from (q, v) to (q', v') of length h evaluates the dynamics once, in the middle of the step:
+A step from (q, v) to (q', v') of length h evaluates the dynamics in the middle of the step:
 
-    q_m = q + h/2 v,   v_free = v + h qdd(q_m, v),   v' = v_free + M^-1 J^T p,   q' = q + h ((1 - s) v + s v')
+    q_m = q + h/2 v,   v_m = v + h/2 qdd(q_m, v) + w/2,   v_free = v + h qdd(q_m, v_m)
+    v' = v_free + M^-1 J^T p,   q' = q + h ((1 - s) v + s v')
 
-s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. For a row with
-the gap g and the velocity u = J v at the start of the step, u' is at least
+w is the change of the velocity by the impulses of the previous step, without those of impacts. s is 1/2 in steps
+without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is that of the middle.
+The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with b = dJ/dt v_m.
+For a row with the gap g, u' is at least
 
     an impact at the time c h           - e (u + c d) + (1 - c) d,   d = u_free - u,   0 = g + h (c u + c^2 d / 2)
     a gap that closes in other steps    min(-g / h, -2 g / h - u)
@@ -23,11 +26,18 @@ a closing gap follows Stewart and Trinkle (1996).
 
 import math
 
-from ..algorithms.contact_rows import add_responses, update_contact_rows, update_gaps, update_row_velocities
+from ..algorithms.contact_rows import (
+    add_responses,
+    update_biases,
+    update_contact_rows,
+    update_gaps,
+    update_row_velocities,
+)
 from ..algorithms.contact_solver import solve_contacts
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import any_lane, constant_like, select
 from ..tree.contact_layout import (
+    CONTACT_BIAS,
     CONTACT_BOUND,
     CONTACT_FREE_VELOCITY,
     CONTACT_FRICTION,
@@ -141,7 +151,7 @@ def compute_midpoint(block, stepper, t, h, k):
         stepper.control[CONTROL_H, lane] = constant_like(y, h)
         stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-            stepper.tally[TALLY_EVALUATIONS, lane] += 1
+            stepper.tally[TALLY_EVALUATIONS, lane] += 2
     for j in range(nq + n, y.shape[0]):
         y_new[j, k] = y[j, k] + half * rate[j, k]
     position_rates(model, y[:nq], y[nq : nq + n], rate[:nq], k)
@@ -151,6 +161,12 @@ def compute_midpoint(block, stepper, t, h, k):
         y_new[nq + i, k] = y[nq + i, k]
     normalize_positions(model, y_new, k)
     evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    for i in range(n):
+        if moves_freely(block, i):
+            y_new[nq + i, k] = y_new[nq + i, k] + half * rate[nq + i, k]
+    predict_impulses(block, y_new[nq : nq + n], k)
+    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    compute_biases(block, y_new[nq : nq + n], k)
 
 
 @routine
@@ -160,8 +176,8 @@ def finish_step(block, stepper, settings, h, k):
     nq, n, model, length = block.q.shape[0], block.qd.shape[0], block.model, constant_like(stepper.y, h)
     half, one = constant_like(y, 0.5), constant_like(y, 1.0)
     for i in range(n):  # the middle has the prescribed velocity of a dof, if there is one
-        share = one if moves_freely(block, i) else half
-        y_new[nq + i, k] = y_new[nq + i, k] + (share * length) * rates[0, nq + i, k]
+        at, share = (y[nq + i, k], one) if moves_freely(block, i) else (y_new[nq + i, k], half)
+        y_new[nq + i, k] = at + (share * length) * rates[0, nq + i, k]
         change[nq + i, k] = y_new[nq + i, k] - y[nq + i, k]
     for i in range(n):
         row = integral_row(block, i)
@@ -172,10 +188,10 @@ def finish_step(block, stepper, settings, h, k):
     end = one - weight  # weights of the velocities at the start and at the end of the step
     for i in range(n):
         smooth = change[nq + i, k]
-        change[nq + i, k] = (weight - half) * y[nq + i, k] + end * y_new[nq + i, k] + extra * smooth
+        change[nq + i, k] = weight * y[nq + i, k] + end * y_new[nq + i, k] + extra * smooth
     position_rates(model, y_new[:nq], change[nq : nq + n], change[:nq], k)
     for j in range(nq):
-        y_new[j, k] = y_new[j, k] + length * change[j, k]
+        y_new[j, k] = y[j, k] + length * change[j, k]
     normalize_positions(model, y_new, k)
     stepper.control[CONTROL_TIME, k] = stepper.control[CONTROL_TIME, k] - half * length  # the start of the step
     set_prescribed_states(block, y_new, stepper.control[CONTROL_TIME, k] + length, k)
@@ -196,6 +212,36 @@ def finish_step(block, stepper, settings, h, k):
 # --- contacts ---------------------------------------------------------------------------------------------------------
 
 
+@kernel
+def add_half_of_last_impulses(block, v, k):
+    """Add half the change that the impulses of the last step would cause again to v, without those of impacts."""
+    contacts, half = block.loads.actions.contacts, constant_like(v, 0.5)
+    table, rows = contacts.table, contacts.rows
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        collides = rows[row, CONTACT_IMPACT, k] > constant_like(rows, 0.0)
+        for r in range(row, row + (3 if table[ELEMENT_KIND, e] == SPHERE else 1)):
+            p = rows[r, CONTACT_IMPULSE, k]
+            acts = ~collides & (p != p - p)
+            for i in range(v.shape[0]):
+                v[i, k] = v[i, k] + select(acts, half * (contacts.responses[r, i, k] * p), p - p)
+
+
+# Predict the change of the velocity by impulses up to the middle of a step.
+predict_impulses = choose(_has_contacts, add_half_of_last_impulses, lambda block, v, k: None)
+
+
+@kernel
+def compute_biases_of_rows(block, qd, k):
+    """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step."""
+    actions = block.loads.actions
+    update_biases(block.model, actions.contacts, qd, actions.numbers, block.work, k)
+
+
+# Compute d u / dt of all rows without accelerations of the joints.
+compute_biases = choose(_has_contacts, compute_biases_of_rows, lambda block, qd, k: None)
+
+
 @routine
 def solve_all_impulses(block, stepper, settings, h, k):
     """Add the impulses of all rows to the velocities at the end of a step.
@@ -209,6 +255,11 @@ def solve_all_impulses(block, stepper, settings, h, k):
     update_contact_rows(model, contacts, block.constraints, numbers, block.work, k)
     update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_START_VELOCITY, k)
     update_row_velocities(model, contacts, y_new[nq : nq + n], CONTACT_FREE_VELOCITY, k)
+    half = constant_like(rows, 0.5) * h
+    for row in range(rows.shape[0]):
+        turn = half * rows[row, CONTACT_BIAS, k]
+        rows[row, CONTACT_START_VELOCITY, k] = rows[row, CONTACT_START_VELOCITY, k] - turn
+        rows[row, CONTACT_FREE_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] + turn
     for e in range(contacts.table.shape[1]):
         if contacts.table[ELEMENT_KIND, e] == FRICTION:
             set_friction_limits(e, contacts, numbers, h, k)
@@ -328,7 +379,8 @@ def weights_of_step(contacts, settings, h, k):
         if table[ELEMENT_KIND, e] == FRICTION:
             continue
         row = table[ELEMENT_ROW, e]
-        u, end = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_VELOCITY, k]
+        turn = half * h * rows[row, CONTACT_BIAS, k]  # the positions move with J v and J v' of the middle
+        u, end = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_VELOCITY, k] - turn
         pushes = rows[row, CONTACT_IMPULSE, k] > zero
         collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
         time = select(collides, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)

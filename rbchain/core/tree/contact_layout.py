@@ -63,7 +63,8 @@ CONTACT_STORED = 19  # p, while the solver computes corrections of positions
 CONTACT_STUCK = 20  # CONTACT_STICKS at the start of the step
 CONTACT_RESIDUAL = 21  # of the solver, in the first row
 CONTACT_COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
-CONTACT_ROWS = 23
+CONTACT_BIAS = 23  # d u / dt without accelerations of the joints
+CONTACT_ROWS = 24
 
 
 class Contacts(NamedTuple):
