@@ -36,7 +36,7 @@ class QuickFiles:
 
 def pytest_addoption(parser):
     """`--fuzz N`: how many random cases the tests in `fuzz` run."""
-    parser.addoption("--fuzz", type=int, default=cases.DEFAULT, metavar="N", help="random cases in all (default: 2000)")
+    parser.addoption("--fuzz", type=int, default=cases.DEFAULT, metavar="N", help="random cases in all (default: 1000)")
     parser.addoption(plain_python.OPTION, metavar="FILE", help="where a run without a compiler writes its results")
 
 
@@ -84,5 +84,5 @@ def model(request):
 
 @pytest.fixture(params=[*range(CHUNKS), pytest.param("quick", marks=QUICK)])
 def trees(request):
-    """A thousand random trees, a hundred in turn, and the first few of them in plain Python."""
+    """Two hundred random trees in chunks, and the first few of them in plain Python."""
     return trees_with_states(0, QUICK_TREES) if request.param == "quick" else trees_with_states(request.param)

@@ -73,8 +73,8 @@ def random_parents(seed, n):
     return [-1, *(int(rng.integers(-1, i)) for i in range(1, n))]
 
 
-# A thousand random trees, in chunks for one test each.
-CHUNKS, TREES_PER_CHUNK = 10, 100
+# Random trees, in chunks for one test each.
+CHUNKS, TREES_PER_CHUNK = 4, 50
 
 
 @cache

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.plain_python
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("batch", [(), (2, 3), (3, 0)])
 def test_a_quantity_has_the_shape_of_the_batch_and_the_precision_of_the_state(quantity, dtype, batch):
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state = random_state(model, batch)
     found = computed(model, quantity, state if dtype is np.float64 else single(state))
     assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
@@ -41,7 +41,7 @@ def test_a_quantity_has_the_shape_of_the_batch_and_the_precision_of_the_state(qu
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_one_argument_in_float64_makes_the_result_float64(quantity):
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state = single(random_state(model, (3,)))
     for argument in ARGUMENTS[quantity].split():
         if getattr(getattr(state, argument), "dtype", None) == np.float32:
@@ -53,7 +53,7 @@ def test_one_argument_in_float64_makes_the_result_float64(quantity):
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_shared_arguments_broadcast_over_the_samples(quantity):
     """All arguments but the last have no batch axes, then all but the first."""
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state = random_state(model, (6,))
     arrays = [name for name in ARGUMENTS[quantity].split() if isinstance(getattr(state, name), np.ndarray)]
     for own in {arrays[0], arrays[-1]}:
@@ -119,7 +119,7 @@ def built(model, values):
 @pytest.fixture(scope="module")
 def varied_and_built():
     """Return a model whose samples differ in all fields, and a model of each sample from the builder."""
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     values = varied(model, 4)
     return model.vary(**values), [built(model, {name: v[c] for name, v in values.items()}) for c in range(4)]
 
@@ -147,7 +147,7 @@ def test_each_sample_of_a_varied_model_equals_a_model_built_with_its_parameters(
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 @pytest.mark.parametrize("batch", [(2, 3), (1,), (0,)])
 def test_a_quantity_of_a_varied_model_has_the_shape_of_the_models_batch(quantity, batch):
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     values = {name: v[: np.prod(batch)].reshape(*batch, *v.shape[1:]) for name, v in varied(model, 6).items()}
     shared = random_state(model, ())
     found = computed(model.vary(**values), quantity, shared)
@@ -175,7 +175,7 @@ def disturbed(model, state, size, copies):
     return many, map_state(lambda x: off(np.concatenate([x] * copies)), state)
 
 
-@pytest.mark.parametrize("name", ["every_joint_tree", "arm7"])
+@pytest.mark.parametrize("name", ["small_floating_tree", "arm7"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
     """The error allowed is nv times the effect of one rounding error in the model and one in the state."""
@@ -195,7 +195,7 @@ def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):
 
 def test_power_accepts_wrenches_of_any_type_and_layout():
     """Wrenches may be objects, or float64 beside velocities in float32."""
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state = random_state(model, (3,))
     q, qd, tau, wrenches = (getattr(single(state), name) for name in ("q", "qd", "tau", "wrenches"))
     expected = model.power(q, qd, tau, wrenches)
@@ -211,7 +211,7 @@ def test_power_accepts_wrenches_of_any_type_and_layout():
 @pytest.mark.parametrize("quantity", ["gravity_forces", "center_of_mass", "solve_mass_matrix", "bias_forces"])
 def test_float32_in_any_container_gives_float32(quantity):
     """Velocities or accelerations that are not given are zeros in the precision of the given arguments."""
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state = single(random_state(model, (3,)))
     (expected,) = computed(model, quantity, state)
     (found,) = computed(model, quantity, map_state(lambda x: pandas.DataFrame(x) if x.ndim == 2 else x, state))

@@ -26,7 +26,7 @@ DRIVES = {
 
 def position_at_rest(model, drive):
     zero = np.zeros((len(MASSES), 1))
-    motion = model.simulate(zero, zero, 10.0, drives=[drive], method="rk4", step=0.05)
+    motion = model.simulate(zero, zero, 8.0, drives=[drive], method="rk4", step=0.08)
     assert motion.success
     return motion.q[:, -1, 0]
 

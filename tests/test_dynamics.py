@@ -41,11 +41,11 @@ def inverse_condition(H, h, qdd, tau):
 @pytest.mark.parametrize("loaded", [False, True])
 def test_forward_and_inverse_dynamics_agree_with_extended_precision(name, loaded):
     model = mechanism(name)
-    q, qd, tau = random_states(model, (10,))
-    wrenches = random_wrenches(model, (10,)) if loaded else None
+    q, qd, tau = random_states(model, (4,))
+    wrenches = random_wrenches(model, (4,)) if loaded else None
     qdd = model.forward_dynamics(q, qd, tau, wrenches)
     torques = model.inverse_dynamics(q, qd, tau, wrenches)
-    for s in range(10):
+    for s in range(4):
         wrench = wrenches[s] if loaded else None
         H = np.array(newton_euler.mass_matrix(model, q[s]), float)
         h = newton_euler.bias_forces(model, q[s], qd[s], wrench)
@@ -220,10 +220,9 @@ def test_a_single_state_agrees_with_the_batch_to_rounding(model):
         assert norm(model.forward_dynamics(q[s], qd[s], tau[s]) - batch[s]) <= bound * norm(batch[s])
 
 
-@pytest.mark.parametrize("kinds", [("revolute",), ("revolute", "screw", "prismatic")])
-def test_a_thousand_links_satisfy_newton_and_euler(kinds):
+def test_a_thousand_links_satisfy_newton_and_euler():
     """The residual of the accelerations in the equations at 40 digits is of the order of round-off."""
-    model = random_tree(11, range(-1, 999), kinds)
+    model = random_tree(11, range(-1, 999), ("revolute", "screw", "prismatic"))
     q, qd, tau = random_states(model, ())
     qdd = model.forward_dynamics(q, qd, tau)
     left = newton_euler.residual(model, q, qd, qdd, tau)

@@ -29,7 +29,7 @@ def parts_of(out, quantity, count):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_out_holds_the_result_to_the_last_bit(quantity, dtype):
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state = random_state(model, BATCH)
     state = state if dtype is np.float64 else single(state)
     expected = computed(model, quantity, state)
@@ -44,7 +44,7 @@ def test_out_holds_the_result_to_the_last_bit(quantity, dtype):
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_an_unsuitable_out_is_refused(quantity):
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
     fixed = np.zeros(shape)
     fixed.flags.writeable = False
@@ -63,7 +63,7 @@ def test_an_unsuitable_out_is_refused(quantity):
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_an_out_that_shares_memory_with_an_argument_is_refused(quantity):
     """Results are written before the arguments of other samples are read."""
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     state, shape = random_state(model, BATCH), (*BATCH, *out_shape(model, quantity))
     for argument in arrays_of(quantity):
         given = getattr(state, argument)
@@ -79,7 +79,7 @@ def test_an_out_that_shares_memory_with_an_argument_is_refused(quantity):
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_masked_and_complex_arguments_are_refused_by_name(quantity):
     """NumPy would drop the mask and the imaginary part."""
-    model = mechanism("every_joint_tree")
+    model = mechanism("small_floating_tree")
     for batch in ((), BATCH):
         state = random_state(model, batch)
         for argument in arrays_of(quantity):

@@ -1,4 +1,4 @@
-"""Every quantity agrees with Pinocchio, satisfies identities on a thousand random trees, and keeps its bits."""
+"""Every quantity agrees with Pinocchio, satisfies identities on 200 random trees, and keeps its bits."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchio(model):
             assert norm(model.solve_mass_matrix(q, tau) - expected @ tau) <= allowed * norm(tau)
 
 
-# --- among each other, on a thousand random trees ---------------------------------------------------------------------
+# --- among each other, on 200 random trees ----------------------------------------------------------------------------
 
 
 def test_forward_dynamics_of_inverse_dynamics_returns_the_accelerations(trees):

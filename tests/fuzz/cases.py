@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, settings
 
 #: Cases of all tests together, unless `--fuzz N` says otherwise.
-DEFAULT = 2000
+DEFAULT = 1000
 SUPPRESSED = [
     HealthCheck.too_slow,  # a case may build a model, simulate it, and run a study
     HealthCheck.data_too_large,  # a case of a file draws its whole text

@@ -36,7 +36,7 @@ def test_arguments_that_are_no_real_arrays_are_refused_by_name(call, data):
     check_refusal(call, data.draw(arguments_of(call)), data)
 
 
-@cases(percent=5, ends=("refused", "written"))
+@cases(percent=10, ends=("refused", "written"))
 @given(ANY_CALL, st.data())
 def test_out_holds_the_result_or_is_refused(call, data):
     check_out(call, data)

@@ -23,7 +23,7 @@ def test_memory_layout_and_type_change_no_bit(call, data):
     check_layouts(call, data)
 
 
-@cases(percent=3, ends=("refused", "written"))
+@cases(percent=6, ends=("refused", "written"))
 @given(calls(QUANTITIES, [(), (1,), *SEVERAL]), st.data())
 def test_out_holds_the_result_or_is_refused(call, data):
     check_out(call, data)

@@ -14,7 +14,7 @@ from rbchain.cli import output
 from rbchain.study import open_dataset
 from rbchain.study.plan import Plan
 
-FLIPS_PER_FILE = 4
+FLIPS_PER_FILE = 1
 HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}
 STUDY = {
     "samples": 12,
@@ -101,7 +101,7 @@ def check_repaired(folder, name, whole, computed, lost=None):
     assert results.identical(whole[2])
 
 
-def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, computed, capsys):
+def test_a_flipped_bit_in_any_file_is_reported_and_repaired_or_harmless(folder, whole, computed, capsys):
     rng, names = np.random.default_rng(0), sorted(whole[1])
     harmless = 0
     for name in names:
@@ -120,7 +120,7 @@ def test_every_flipped_bit_is_reported_and_repaired_or_harmless(folder, whole, c
                 with pytest.raises(ValueError, match="checksum"):
                     xarray.open_zarr(folder / "results.zarr", consolidated=False).load()
             check_repaired(folder, name, whole, computed)
-    assert len(names) * FLIPS_PER_FILE - harmless > 190
+    assert len(names) * FLIPS_PER_FILE - harmless > 45
 
 
 def same_json(first, second):
@@ -140,16 +140,15 @@ def test_xarray_reads_fill_values_for_a_missing_chunk(folder, whole):
         assert np.isnan(lost).all() if lost.dtype.kind == "f" else (lost == -1).all()
 
 
-def test_every_truncated_or_missing_file_is_named_and_repaired(folder, whole, computed, capsys):
+def test_truncated_and_missing_files_are_named_and_repaired(folder, whole, computed, capsys):
     rng = np.random.default_rng(1)
-    for name, content in sorted(whole[1].items()):
-        for kept in (content[: rng.choice(len(content))], None):
-            if kept is None:
-                (folder / name).unlink()
-            else:
-                (folder / name).write_bytes(kept)
-            check_named(folder, name, capsys)
-            check_repaired(folder, name, whole, computed)
+    for i, (name, content) in enumerate(sorted(whole[1].items())):
+        if i % 2 == 0:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(content[: rng.choice(len(content))])
+        check_named(folder, name, capsys)
+        check_repaired(folder, name, whole, computed)
 
 
 @pytest.mark.parametrize(
