@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-import numpy as np
 import numpy.typing as npt
 
-from ..errors import StateError
 from ..misspelt import SuggestsAttributes
 from ..model.pose import Pose
-from ..real_arrays import real_array
+from .packing import value_of_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +70,11 @@ class SpringDamper(SuggestsAttributes):
         return SpringDamper(
             self.body_a,
             self.body_b,
-            _of_sample(self.point_a, i, batch_shape, (3,)),
-            _of_sample(self.point_b, i, batch_shape, (3,)),
-            _of_sample(self.stiffness, i, batch_shape),
-            _of_sample(self.damping, i, batch_shape),
-            _of_sample(self.rest_length, i, batch_shape),
+            value_of_sample(self.point_a, i, batch_shape, (3,)),
+            value_of_sample(self.point_b, i, batch_shape, (3,)),
+            value_of_sample(self.stiffness, i, batch_shape),
+            value_of_sample(self.damping, i, batch_shape),
+            value_of_sample(self.rest_length, i, batch_shape),
             self.tension_only,
         )
 
@@ -143,12 +141,15 @@ class Bushing(SuggestsAttributes):
             None
             if pose is None
             else Pose.computed(
-                _of_sample(pose.translation, i, batch_shape, (3,)), _of_sample(pose.rotation, i, batch_shape, (3, 3))
+                value_of_sample(pose.translation, i, batch_shape, (3,)),
+                value_of_sample(pose.rotation, i, batch_shape, (3, 3)),
             )
             for pose in (self.pose_a, self.pose_b)
         ]
-        damping = None if self.damping is None else _of_sample(self.damping, i, batch_shape, (6, 6))
-        return Bushing(self.body_a, self.body_b, _of_sample(self.stiffness, i, batch_shape, (6, 6)), damping, *poses)
+        damping = None if self.damping is None else value_of_sample(self.damping, i, batch_shape, (6, 6))
+        return Bushing(
+            self.body_a, self.body_b, value_of_sample(self.stiffness, i, batch_shape, (6, 6)), damping, *poses
+        )
 
 
 #: The classes of forces between bodies.
@@ -158,12 +159,3 @@ BETWEEN_BODIES = (SpringDamper, Bushing)
 def label_of(force: SpringDamper | Bushing) -> str:
     """Return the name of a force in a study: the names of its bodies, such as "slider-rod1", or "world"."""
     return "-".join("world" if body is None else str(body) for body in (force.body_a, force.body_b))
-
-
-def _of_sample(
-    value: npt.ArrayLike,
-    i: SupportsIndex | tuple[SupportsIndex, ...],
-    batch_shape: tuple[int, ...],
-    shape: tuple[int, ...] = (),
-) -> np.ndarray:
-    return np.broadcast_to(real_array("value", value, StateError), (*batch_shape, *shape))[i]

@@ -8,9 +8,8 @@ from typing import SupportsIndex, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import StateError
 from ..misspelt import SuggestsAttributes
-from ..real_arrays import real_array
+from .packing import value_of_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +64,10 @@ class DryFriction(SuggestsAttributes):
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> DryFriction:
         """Return the friction of one sample of a batch."""
         static, kinetic_backward, static_backward = (
-            None if value is None else _of_sample(value, i, batch_shape)
+            None if value is None else value_of_sample(value, i, batch_shape)
             for value in (self.static, self.kinetic_backward, self.static_backward)
         )
-        kinetic = _of_sample(self.kinetic, i, batch_shape)
+        kinetic = value_of_sample(self.kinetic, i, batch_shape)
         return DryFriction(self.joint, kinetic, static, kinetic_backward, static_backward, self.dof, self.max_records)
 
 
@@ -111,7 +110,7 @@ class HardStops(SuggestsAttributes):
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> HardStops:
         """Return the stops of one sample of a batch."""
-        return replace(self, restitution=_of_sample(self.restitution, i, batch_shape))
+        return replace(self, restitution=value_of_sample(self.restitution, i, batch_shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +168,12 @@ class SphereContact(SuggestsAttributes):
         """Return the contact of one sample of a batch."""
         return SphereContact(
             self.body,
-            _of_sample(self.point, i, batch_shape, (3,)),
-            _of_sample(self.radius, i, batch_shape),
-            _of_sample(self.plane_point, i, batch_shape, (3,)),
-            _of_sample(self.plane_normal, i, batch_shape, (3,)),
-            _of_sample(self.friction, i, batch_shape),
-            _of_sample(self.restitution, i, batch_shape),
+            value_of_sample(self.point, i, batch_shape, (3,)),
+            value_of_sample(self.radius, i, batch_shape),
+            value_of_sample(self.plane_point, i, batch_shape, (3,)),
+            value_of_sample(self.plane_normal, i, batch_shape, (3,)),
+            value_of_sample(self.friction, i, batch_shape),
+            value_of_sample(self.restitution, i, batch_shape),
             self.max_records,
         )
 
@@ -234,12 +233,3 @@ def label_of_contact(force: Contact) -> str:
     """Return the class of a force, and the name of its joint or body, for messages."""
     place = f"on {force.body!r}" if isinstance(force, SphereContact) else f"of joint {force.joint!r}"
     return f"{type(force).__name__} {place}"
-
-
-def _of_sample(
-    value: npt.ArrayLike,
-    i: SupportsIndex | tuple[SupportsIndex, ...],
-    batch_shape: tuple[int, ...],
-    shape: tuple[int, ...] = (),
-) -> np.ndarray:
-    return np.broadcast_to(real_array("value", value, StateError), (*batch_shape, *shape))[i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,16 @@ def or_one_each(batch: tuple[int, ...]) -> str:
     if not batch:
         return ", because q0 and qd0 are a single state, of batch shape ()"
     return f", or an array of shape {batch} with one for each sample"
+
+
+def value_of_sample(
+    value: npt.ArrayLike,
+    i: SupportsIndex | tuple[SupportsIndex, ...],
+    batch_shape: tuple[int, ...],
+    shape: tuple[int, ...] = (),
+) -> np.ndarray:
+    """Return the value of an action, an array of `shape`, for one sample of a batch."""
+    return np.broadcast_to(real_array("value", value, StateError), (*batch_shape, *shape))[i]
 
 
 class SampleNumbers:

@@ -21,6 +21,7 @@ from ..tree.contact_layout import (
     FRICTION_STATIC_BACKWARD,
     FRICTION_STATIC_FORWARD,
     SPHERE,
+    rows_of_element,
 )
 from .contact_modes import (
     HELD,
@@ -243,8 +244,8 @@ def start_sliding_of_contact(row, modes, lane):
 @kernel
 def open_row(e, contacts, modes, lane):
     """Open a stop or a contact."""
-    row, kind = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_KIND, e]
-    for r in range(row, row + (3 if kind == SPHERE else 1)):
+    row = contacts.table[ELEMENT_ROW, e]
+    for r in range(row, row + rows_of_element(e, contacts.table)):
         modes.rows[r, MODE, lane] = OPEN
 
 

@@ -33,7 +33,9 @@ from ..tree.contact_layout import (
     FRICTION_KINETIC_FORWARD,
     SPHERE,
     SPHERE_FRICTION,
+    rows_of_element,
 )
+from .contact_rows import add_responses
 
 OPEN, HELD, SLIDING = 0.0, 1.0, 2.0
 
@@ -126,7 +128,7 @@ def solve_forces(contacts, modes, numbers, k):
     solve_held_rows(modes, k)
     for row in range(rows.shape[0]):
         rows[row, MODE_FORCE, k] = rows[row, MODE_FORCE, k] + rows[row, MODE_RIGHT, k]
-    add_friction_of_contacts(contacts, modes, k)
+    add_friction_of_contacts(contacts, modes, MODE_FORCE, k)
 
 
 @kernel
@@ -140,7 +142,7 @@ def prepare_element(e, contacts, modes, numbers, k):
         largest = max(largest, contacts.matrix[row + 1, row + 1, k])
         largest = max(largest, contacts.matrix[row + 2, row + 2, k])
     rows[row, MODE_HEADING, k] = rows[row, MODE_DIRECTION, k]
-    for r in range(row, row + (3 if kind == SPHERE else 1)):
+    for r in range(row, row + rows_of_element(e, table)):
         rows[r, MODE_FORCE, k] = zero * largest
         rows[r, MODE_FRICTION, k] = zero * largest
         rows[r, MODE_SCALE, k] = largest
@@ -267,17 +269,17 @@ def substitute(modes, k):
 
 
 @kernel
-def add_friction_of_contacts(contacts, modes, k):
-    """Set the forces of the tangents of sliding contacts to - mu p_n times their heading."""
+def add_friction_of_contacts(contacts, modes, column, k):
+    """Set the forces of the tangents of sliding contacts, in a column of the rows, to - mu p_n times their heading."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] == SPHERE:
             row = table[ELEMENT_ROW, e]
             slides = rows[row + 1, MODE, k] == constant_like(rows, SLIDING)
-            size = rows[row, MODE_FRICTION, k] * rows[row, MODE_FORCE, k]
+            size = rows[row, MODE_FRICTION, k] * rows[row, column, k]
             for tangent in range(row + 1, row + 3):
-                p = rows[tangent, MODE_FORCE, k]
-                rows[tangent, MODE_FORCE, k] = select(slides, -size * rows[tangent, MODE_HEADING, k], p)
+                p = rows[tangent, column, k]
+                rows[tangent, column, k] = select(slides, -size * rows[tangent, MODE_HEADING, k], p)
 
 
 @kernel
@@ -288,16 +290,7 @@ def correct_held_rows(contacts, modes, column, changes, k):
         value = contacts.rows[row, column, k]
         rows[row, MODE_RIGHT, k] = select(rows[row, MODE_INVERSE, k] != zero, -value, zero * value)
     solve_held_rows(modes, k)
-    for row in range(rows.shape[0]):  # the matrix contains the friction that the normal forces cause
-        mu = rows[row, MODE_FRICTION, k]
-        if any_lane(mu > zero):
-            slides = rows[row + 1, MODE, k] == constant_like(rows, SLIDING)
-            for tangent in range(row + 1, row + 3):
-                p = rows[tangent, MODE_RIGHT, k]
-                friction = -mu * rows[row, MODE_RIGHT, k] * rows[tangent, MODE_HEADING, k]
-                rows[tangent, MODE_RIGHT, k] = select(slides, friction, p)
+    add_friction_of_contacts(contacts, modes, MODE_RIGHT, k)  # which the matrix of the held rows contains
     for i in range(changes.shape[0]):
-        total = zero * rows[0, MODE_RIGHT, k]
-        for row in range(rows.shape[0]):
-            total = total + contacts.responses[row, i, k] * rows[row, MODE_RIGHT, k]
-        changes[i, k] = total
+        changes[i, k] = zero * rows[0, MODE_RIGHT, k]
+    add_responses(contacts.responses, rows, MODE_RIGHT, changes, k)

@@ -49,6 +49,7 @@ from ..tree.contact_layout import (
     SPHERE_TANGENT_A,
     STOP,
     STOP_POSITION,
+    rows_of_element,
 )
 from ..tree.joints import add_joint_motion, joint_bias, joint_force
 from ..tree.kinematics import body_axes, force_on_parent, place_dof
@@ -76,11 +77,31 @@ def vector_of(numbers, at, k):
 
 
 @kernel
+def direction_of_contact(at, direction, numbers, k):
+    """Return the normal (0) or a tangent (1, 2) of a contact whose numbers start at index `at`."""
+    return vector_of(numbers, at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction, k)
+
+
+@kernel
 def lowest_point(e, model, contacts, numbers, work, k):
     """Return the vector from the joint origin of its body to the point of a sphere that is closest to the plane."""
     i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
     center = rotate(body_axes(i, model, work, k), vector_of(numbers, at + SPHERE_POINT, k))
     return subtract3(center, scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k)))
+
+
+@kernel
+def acceleration_of_lowest_point(e, model, contacts, numbers, work, k):
+    """Return d u / dt of the lowest point of a sphere, from the velocities in V and the accelerations in A.
+
+    The point has the velocity v_c - omega x r n. The normal n is constant, so its derivative is a_c - alpha x r n.
+    """
+    i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
+    below = scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k))
+    center = add3(lowest_point(e, model, contacts, numbers, work, k), below)
+    v, a = load_motion(work.dof, i, ROW_V, k), load_motion(work.dof, i, ROW_A, k)
+    of_center = add3(motion_at_tip(a, center).lin, cross(v.ang, motion_at_tip(v, center).lin))
+    return subtract3(of_center, cross(a.ang, below))
 
 
 @routine
@@ -104,11 +125,7 @@ def update_gaps(model, contacts, q, numbers, work, k):
 
 @routine
 def update_biases(model, contacts, qd, numbers, work, k):
-    """Compute d u / dt of all rows without accelerations of the joints. Reads R, LEVER and V; writes A.
-
-    The lowest point of a sphere has the velocity v_c - omega x r n. The normal n is constant, so its derivative is
-    a_c - alpha x r n.
-    """
+    """Compute d u / dt of all rows without accelerations of the joints. Reads R, LEVER and V; writes A."""
     table, rows, dof = contacts.table, contacts.rows, work.dof
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):
@@ -118,18 +135,13 @@ def update_biases(model, contacts, qd, numbers, work, k):
         store_spatial(dof, i, ROW_A, k, add_motions(a, c))
     apply_gravity(model, work, k)
     for e in range(table.shape[1]):
-        i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+        at, row = table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
         if table[ELEMENT_KIND, e] != SPHERE:
             rows[row, CONTACT_BIAS, k] = qd[0, k] - qd[0, k]
             continue
-        below = scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k))
-        center = add3(lowest_point(e, model, contacts, numbers, work, k), below)
-        v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
-        of_center = add3(motion_at_tip(a, center).lin, cross(v.ang, motion_at_tip(v, center).lin))
-        bias = subtract3(of_center, cross(a.ang, below))
+        bias = acceleration_of_lowest_point(e, model, contacts, numbers, work, k)
         for direction in range(3):
-            d = vector_of(numbers, at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction, k)
-            rows[row + direction, CONTACT_BIAS, k] = dot(d, bias)
+            rows[row + direction, CONTACT_BIAS, k] = dot(direction_of_contact(at, direction, numbers, k), bias)
 
 
 @routine
@@ -145,7 +157,7 @@ def update_contact_rows(model, contacts, constraints, numbers, work, k):
         if table[ELEMENT_KIND, e] == SPHERE:
             lever = lowest_point(e, model, contacts, numbers, work, k)
             for direction in range(3):
-                d = vector_of(numbers, at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction, k)
+                d = direction_of_contact(at, direction, numbers, k)
                 zero = d[0] - d[0]
                 respond_to_impulse(row + direction, i, zero, Force(cross(lever, d), d), model, contacts, work, k)
                 close_response(row + direction, model, contacts, constraints, work, k)
@@ -234,14 +246,11 @@ def assemble_contact_matrix(model, contacts, k):
     table, matrix, rows = contacts.table, contacts.matrix, contacts.rows
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     for e in range(table.shape[1]):
-        first, count = table[ELEMENT_ROW, e], 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+        first, count = table[ELEMENT_ROW, e], rows_of_element(e, table)
         for row in range(first, first + count):
             for d in range(e, table.shape[1]):
-                start, end = (
-                    table[ELEMENT_ROW, d],
-                    table[ELEMENT_ROW, d] + (3 if table[ELEMENT_KIND, d] == SPHERE else 1),
-                )
-                for other in range(max(row, start), end):
+                start = table[ELEMENT_ROW, d]
+                for other in range(max(row, start), start + rows_of_element(d, table)):
                     if table[ELEMENT_KIND, d] == SPHERE:
                         total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
                     else:  # the product in the other order has one term
@@ -276,15 +285,17 @@ def update_row_velocities(model, contacts, v, column, k):
     """Compute J v of all rows, and store it in a column of the rows."""
     table = contacts.table
     for e in range(table.shape[1]):
-        first, count = table[ELEMENT_ROW, e], 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+        first, count = table[ELEMENT_ROW, e], rows_of_element(e, table)
         for row in range(first, first + count):
             contacts.rows[row, column, k] = row_of_velocity(e, row, model, contacts, v, k)
 
 
 @routine
-def add_responses(contacts, column, v, k):
-    """Add the velocities that impulses in a column of the rows cause to v (n, lanes)."""
-    rows, responses = contacts.rows, contacts.responses
+def add_responses(responses, rows, column, v, k):
+    """Add the velocities that impulses in a column of `rows` (m, columns, lanes) cause to v (n, lanes).
+
+    With forces instead of impulses, add the accelerations that they cause.
+    """
     for row in range(rows.shape[0]):
         for i in range(v.shape[0]):
             v[i, k] = v[i, k] + responses[row, i, k] * rows[row, column, k]

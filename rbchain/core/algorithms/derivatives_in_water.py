@@ -26,7 +26,8 @@ from ..forces.added_mass import (
     unit_motion,
 )
 from ..forces.drag_derivatives import drag_along
-from ..forces.hydrodynamics import gravity_of_base, is_in_water, rate_of_water, subtract_drag, velocity_of_water
+from ..forces.hydrodynamics import gravity_of_base, is_in_water, motion_of_water, subtract_drag
+from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
 from ..simd.jit import choose, kernel
 from ..spatial.inertias import Rigid, add_rigids, momentum, rigid_at_root, rigid_times
 from ..spatial.storage import (
@@ -103,13 +104,13 @@ def derivatives_of_water_forces(model, loads, derivatives, scratch, work, k):
 @kernel
 def field_of_water(model, actions, work, k):
     """Return f = g - w', m/s^2."""
-    return subtract3(gravity_of_base(model, work, k), rate_of_water(actions, k))
+    return subtract3(gravity_of_base(model, work, k), motion_of_water(actions, SIGNAL_RATE, k))
 
 
 @kernel
 def store_relative_axis_rates(i, model, actions, scratch, work, k):
     """Store P' and P'' of dof i from velocities and accelerations relative to the water."""
-    dof, first, w = work.dof, model.first[i], velocity_of_water(actions, k)
+    dof, first, w = work.dof, model.first[i], motion_of_water(actions, SIGNAL_VALUE, k)
     p, r, S = model.parent[first], load3(dof, first, ROW_LEVER, k), axis_motion(i, model, work, k)
     v, a = load_motion(dof, p, ROW_V, k), load_motion(dof, p, ROW_A, k)
     u = motion_at_tip(Motion(v.ang, subtract3(v.lin, w)), r)
@@ -125,7 +126,7 @@ def start_response_of_water(i, model, actions, scratch, work, k):
     """Store N, the displaced mass and the force of the body of dof i (reads R, V and COMPOSITE)."""
     v, w, A = (
         load_motion(work.dof, i, ROW_V, k),
-        velocity_of_water(actions, k),
+        motion_of_water(actions, SIGNAL_VALUE, k),
         load_inertia(work.dof, i, ROW_COMPOSITE, k),
     )
     u, zero = Motion(v.ang, subtract3(v.lin, w)), v.ang[0] - v.ang[0]
@@ -184,7 +185,7 @@ def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work,
 def relative_axis_rate(i, S, model, actions, work, k):
     """Return u x S of dof i: the rate of its axis, relative to the water."""
     v = load_motion(work.dof, i, ROW_V, k)
-    return cross_motion(Motion(v.ang, subtract3(v.lin, velocity_of_water(actions, k))), S)
+    return cross_motion(Motion(v.ang, subtract3(v.lin, motion_of_water(actions, SIGNAL_VALUE, k))), S)
 
 
 @kernel

@@ -175,7 +175,7 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
         return f
     v = load_motion(work.dof, i, ROW_V, k)
     if actions.settings[SETTING_CURRENT] >= 0:
-        w, w_rate = velocity_of_water(actions, k), rate_of_water(actions, k)
+        w, w_rate = motion_of_water(actions, SIGNAL_VALUE, k), motion_of_water(actions, SIGNAL_RATE, k)
         added, u = added_inertia(i, model, work, k), Motion(v.ang, subtract3(v.lin, w))
         zero = w[0] - w[0]
         c = Motion((zero, zero, zero), subtract3(cross(v.ang, w), w_rate))
@@ -187,29 +187,15 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
 
 
 @kernel
-def velocity_of_water(actions, k):
-    """Return the velocity w of the water, m/s in world axes; zero without a current."""
+def motion_of_water(actions, order, k):
+    """Return the velocity of the water (order SIGNAL_VALUE), m/s, or its rate (SIGNAL_RATE), m/s^2, in world axes.
+
+    Both are zero without a current.
+    """
     s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
     if s < 0:
         return (zero, zero, zero)
-    return (
-        actions.values[s, SIGNAL_VALUE, k],
-        actions.values[s + 1, SIGNAL_VALUE, k],
-        actions.values[s + 2, SIGNAL_VALUE, k],
-    )
-
-
-@kernel
-def rate_of_water(actions, k):
-    """Return w', the rate of the velocity of the water, m/s^2 in world axes; zero without a current."""
-    s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
-    if s < 0:
-        return (zero, zero, zero)
-    return (
-        actions.values[s, SIGNAL_RATE, k],
-        actions.values[s + 1, SIGNAL_RATE, k],
-        actions.values[s + 2, SIGNAL_RATE, k],
-    )
+    return (actions.values[s, order, k], actions.values[s + 1, order, k], actions.values[s + 2, order, k])
 
 
 @kernel

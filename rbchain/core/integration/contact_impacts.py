@@ -9,8 +9,6 @@ Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contac
 (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
 """
 
-import math
-
 from ..algorithms.contact_choice import close_row, open_row
 from ..algorithms.contact_modes import (
     HELD,
@@ -25,7 +23,6 @@ from ..algorithms.contact_modes import (
 from ..algorithms.contact_rows import add_responses, update_row_velocities
 from ..algorithms.contact_solver import solve_contacts
 from ..simd.jit import kernel, routine
-from ..simd.lanes import constant_like
 from ..tree.contact_layout import (
     CONTACT_BOUND,
     CONTACT_GAP,
@@ -45,8 +42,9 @@ from ..tree.contact_layout import (
     SPHERE_RESTITUTION,
     STOP,
     STOP_RESTITUTION,
+    rows_of_element,
 )
-from .contact_records import impulse_of_element, record_impact
+from .contact_records import record_impact, record_interval, store_forces
 from .rollout import TALLY_SAMPLE
 
 # A gap up to this one is closed, m or rad.
@@ -111,7 +109,7 @@ def strike(block, stepper, batch, y, tolerances, lane):
         if not adds_energy(contacts, lane):
             break
         factor = 0.5 * factor if reduction < MAX_REDUCTIONS - 1 else 0.0
-    add_responses(contacts, CONTACT_IMPULSE, y[nq : nq + n], lane)
+    add_responses(contacts.responses, rows, CONTACT_IMPULSE, y[nq : nq + n], lane)
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] != FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
@@ -125,7 +123,7 @@ def set_bounds_of_impact(e, factor, block, tolerances, lane):
     """Set the velocity, the bounds and the start of the solver for an element; `factor` reduces all restitutions."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, row = contacts.table, contacts.rows, contacts.table[ELEMENT_ROW, e]
-    for r in range(row, row + (3 if table[ELEMENT_KIND, e] == SPHERE else 1)):
+    for r in range(row, row + rows_of_element(e, table)):
         rows[r, CONTACT_VELOCITY, lane] = rows[r, CONTACT_START_VELOCITY, lane]
         for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
             rows[r, column, lane] = 0.0
@@ -196,28 +194,15 @@ def record_sticking(block, batch, sample, t, lane):
         sticks = modes.rows[row + (1 if kind == SPHERE else 0), MODE, lane] == HELD
         stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
         modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
-        slot = records.sticking_counts[sample, f]
-        if sticks and not stuck:
-            records.sticking_counts[sample, f] = slot + 1
-            if slot < records.limits[f]:
-                records.sticking_times[sample, f, slot, 0] = t
-                records.sticking_times[sample, f, slot, 1] = math.inf
-        elif stuck and not sticks and slot <= records.limits[f]:
-            records.sticking_times[sample, f, slot - 1, 1] = t
+        record_interval(sticks, stuck, t, t, records, sample, f)
 
 
 @kernel
 def store_forces_of_modes(block, batch, sample, slot, lane):
     """Store the forces of the last evaluation at a saved time."""
-    contacts, modes, forces = block.loads.actions.contacts, block.loads.actions.modes, batch.saved.forces
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
         contacts.rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
-    for f in range(forces.shape[2]):
-        for axis in range(3):
-            forces[sample, slot, f, axis] = constant_like(forces, 0.0)
-    for e in range(contacts.table.shape[1]):
-        f = contacts.table[ELEMENT_FORCE, e]
-        for axis in range(3):
-            forces[sample, slot, f, axis] += constant_like(forces, impulse_of_element(e, block, axis, lane))
+    store_forces(block, batch, sample, slot, 1.0, lane)
     for row in range(modes.rows.shape[0]):
         contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0

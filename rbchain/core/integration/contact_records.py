@@ -38,9 +38,9 @@ def record_step(block, stepper, batch, slot, lane):
     if not residual <= records.residuals[sample]:
         records.residuals[sample] = residual
     if first:
-        store_forces(block, stepper, batch, sample, 0, lane)
+        store_forces(block, batch, sample, 0, stepper.clock[CLOCK_STEP, lane], lane)
     for saved in range(slot, tally[TALLY_SAVED, lane]):
-        store_forces(block, stepper, batch, sample, saved, lane)
+        store_forces(block, batch, sample, saved, stepper.clock[CLOCK_STEP, lane], lane)
     for e in range(contacts.table.shape[1]):
         if contacts.table[ELEMENT_KIND, e] != FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
@@ -72,9 +72,9 @@ def impulse_of_element(e, block, axis, lane):
 
 
 @kernel
-def store_forces(block, stepper, batch, sample, slot, lane):
-    """Store the mean forces of the step at a saved time."""
-    contacts, forces, h = block.loads.actions.contacts, batch.saved.forces, stepper.clock[CLOCK_STEP, lane]
+def store_forces(block, batch, sample, slot, h, lane):
+    """Store the forces of all elements at a saved time: their impulses in IMPULSE, divided by the time h."""
+    contacts, forces = block.loads.actions.contacts, batch.saved.forces
     for f in range(forces.shape[2]):
         for axis in range(3):
             forces[sample, slot, f, axis] = constant_like(forces, 0.0)
@@ -109,11 +109,18 @@ def record_sticking(e, contacts, stepper, records, sample, lane):
     sticks, stuck = rows[row, CONTACT_STICKS, lane] > 0.0, rows[row, CONTACT_STUCK, lane] > 0.0
     rows[row, CONTACT_STUCK, lane] = rows[row, CONTACT_STICKS, lane]
     t, h = stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
+    start = t if stepper.tally[TALLY_STEPS, lane] == 1 else t + h
+    record_interval(sticks, stuck, start, t, records, sample, f)
+
+
+@kernel
+def record_interval(sticks, stuck, start, end, records, sample, f):
+    """Record the time at which force f starts or stops sticking, if it has done so."""
     slot = records.sticking_counts[sample, f]
     if sticks and not stuck:
         records.sticking_counts[sample, f] = slot + 1
         if slot < records.limits[f]:
-            records.sticking_times[sample, f, slot, 0] = t if stepper.tally[TALLY_STEPS, lane] == 1 else t + h
+            records.sticking_times[sample, f, slot, 0] = start
             records.sticking_times[sample, f, slot, 1] = math.inf
     elif stuck and not sticks and slot <= records.limits[f]:
-        records.sticking_times[sample, f, slot - 1, 1] = t
+        records.sticking_times[sample, f, slot - 1, 1] = end

@@ -65,6 +65,7 @@ from ..tree.contact_layout import (
     SPHERE,
     SPHERE_RESTITUTION,
     STOP_RESTITUTION,
+    rows_of_element,
 )
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
 from .action_hooks import allow_calls, begin_events, evaluate, integral_row, moves_freely, set_prescribed_states
@@ -220,7 +221,7 @@ def add_half_of_last_impulses(block, v, k):
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
         collides = rows[row, CONTACT_IMPACT, k] > constant_like(rows, 0.0)
-        for r in range(row, row + (3 if table[ELEMENT_KIND, e] == SPHERE else 1)):
+        for r in range(row, row + rows_of_element(e, table)):
             p = rows[r, CONTACT_IMPULSE, k]
             acts = ~collides & (p != p - p)
             for i in range(v.shape[0]):
@@ -273,7 +274,7 @@ def solve_all_impulses(block, stepper, settings, h, k):
         if not release_joints(contacts, numbers, h, k):
             break
     rows[0, CONTACT_RESIDUAL, k] = residual
-    add_responses(contacts, CONTACT_IMPULSE, y_new[nq : nq + n], k)
+    add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
     update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
     return weights_of_step(contacts, settings, h, k)
 
@@ -422,7 +423,7 @@ def correct_contact_positions(block, stepper, settings, k):
         solve_contacts(contacts, 0.1 * settings.penetration, k)
         for i in range(n):
             moves[0, i, k] = least - least
-        add_responses(contacts, CONTACT_IMPULSE, moves[0], k)
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, moves[0], k)
         for e in range(table.shape[1]):
             if table[ELEMENT_KIND, e] == FRICTION:
                 sticks = rows[table[ELEMENT_ROW, e], CONTACT_STICKS, k] > zero

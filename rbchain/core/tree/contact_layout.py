@@ -87,11 +87,17 @@ class Contacts(NamedTuple):
 
 
 @kernel
+def rows_of_element(e, table):
+    """Return the number of rows of element e."""
+    return 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+
+
+@kernel
 def row_count(table):
     """Return the number of rows of all elements."""
     count = 0
     for e in range(table.shape[1]):
-        count += 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+        count += rows_of_element(e, table)
     return count
 
 
