@@ -8,6 +8,7 @@ import numba
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 from numba.extending import overload as numba_overload
+from numba.extending import register_jitable
 
 from .levels import COMPILE_ONLY, PLAIN_NUMBA
 
@@ -42,6 +43,14 @@ def overload(function, **options):
     constant of the type, or a call by address.
     """
     return numba_overload(function, jit_options=KERNEL | options)
+
+
+def plain_or_compiled(function):
+    """Declare that compiled code compiles this function, which Python calls as a plain function, also with arrays.
+
+    It is compiled without fused operations, so that compiled and plain results have the same bits.
+    """
+    return register_jitable(**KERNEL | {"fastmath": False})(function)
 
 
 def choose(condition, if_true, if_false):
