@@ -6,6 +6,7 @@ import base64
 import html
 import io
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,18 @@ import numpy as np
 from ..errors import Status
 from .opening import open_finished
 from .outcomes import NOT_RUN, has_failed
-from .pictures import draw_bands, draw_distribution, draw_influences, measures_of
+from .pictures import (
+    SHOWN_LEVELS,
+    WIDTH,
+    draw_bands,
+    draw_convergence,
+    draw_distribution,
+    draw_influences,
+    influences_on,
+    measures_of,
+    units_along,
+    with_unit,
+)
 from .stored_results import StoredResults
 
 if TYPE_CHECKING:
@@ -23,16 +35,21 @@ if TYPE_CHECKING:
 
 FAILURES_SHOWN = 20
 DPI = 110
+DISTRIBUTION_WIDTH = 0.6 * WIDTH  # the convergence is beside it
 
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>$title</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ccc }
-table { border-collapse: collapse; font-size: 0.9rem }
-td, th { padding: 0.2rem 0.8rem; border-bottom: 1px solid #e5e5e5 }
-th { text-align: left } td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-img { max-width: 100% } pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 0.8rem }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 66rem; margin: 1.5rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #ccc }
+p { margin: 0.5rem 0 } table { border-collapse: collapse; font-size: 0.9rem } .wide { overflow-x: auto }
+td, th { padding: 0.2rem 0.6rem; border-bottom: 1px solid #e5e5e5; vertical-align: top; text-align: left }
+thead th { vertical-align: bottom } tr > th:first-child { min-width: 10rem } td { white-space: nowrap }
+.number { text-align: right; font-variant-numeric: tabular-nums }
+small { display: block; color: #666; font-size: 0.75rem; font-weight: normal } .note { color: #555; font-size: 0.85rem }
+img { max-width: 100% } .beside { display: flex } .beside img { min-width: 0; object-fit: contain }
+details { margin-top: 1.5rem } summary { cursor: pointer; font-weight: bold }
+pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 0.8rem }
 </style></head><body>
 <h1>$title</h1>
 <p>$summary</p>
@@ -44,32 +61,29 @@ $sections
 def write_report(folder: str | Path) -> Path:
     """Write `report.html` and `report/*.png` into a folder of results; returns the path of the page.
 
-    The report shows the distributions of all measures, each measure against the parameters that explain most of its
-    variance, quantile bands over time if the motion was stored, and the failed samples.
+    The report begins with a table of the measures: quantiles and mean with their 95 % confidence intervals, and the
+    parameters that explain most of the variance. For each measure it shows the distribution, its convergence with the
+    number of samples, and its dependence on these parameters. Quantile bands over time follow if the motion was stored,
+    then the failed samples and the dispersions. The statistics of other outputs and the description of the study are
+    folded.
     """
     folder = Path(folder)
     results, samples = open_finished(folder)
     statistics = json.loads(results.attrs.get("statistics", "null"))
-    pictures = {}
-    sections = [_failures(results), _dispersions(results)]
-    for name in measures_of(results):
-        pictures[f"distribution of {name}"] = draw_distribution(results, name, statistics)
-        pictures[f"influences on {name}"] = draw_influences(results, name)
-    for name in ("q", "qd"):
-        if name in results and statistics:
-            pictures[f"{name} over time"] = draw_bands(results, name, statistics)
-    if statistics:
-        sections.insert(0, _table(results, statistics))
     (folder / "report").mkdir(exist_ok=True)
-    figures = ((title, figure) for title, figure in pictures.items() if figure is not None)
-    for number, (title, figure) in enumerate(figures, 1):
-        png = _png(figure)
-        name = "".join(c if c.isalnum() else "_" for c in title)
-        (folder / "report" / f"{number}_{name}.png").write_bytes(png)
-        code = base64.b64encode(png).decode()
-        caption = html.escape(title)
-        sections.append(f'<h2>{caption}</h2><img alt="{caption}" src="data:image/png;base64,{code}">')
-    sections.append(_provenance(results))
+    for old in (folder / "report").glob("[0-9]*_*.png"):
+        old.unlink()
+    pictures = _Pictures(folder / "report")
+    influences = {name: influences_on(results, name) for name in measures_of(results)}
+    sections = [_measures(results, statistics, influences)] if statistics and influences else []
+    for name, of_measure in influences.items():
+        sections.append(_measure(results, name, statistics, of_measure, pictures))
+    if statistics:
+        sections += [_bands(results, name, statistics, pictures) for name in ("q", "qd") if name in results]
+    sections += [_failures(results), _dispersions(results)]
+    if statistics:
+        sections.append(_other_statistics(results, statistics, "" if influences else " open"))
+    sections.append(_description(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
     partial = folder / "report.html.partial"
@@ -79,6 +93,24 @@ def write_report(folder: str | Path) -> Path:
     )
     partial.replace(page)
     return page
+
+
+class _Pictures:
+    """Writes figures as numbered files, and returns their elements for the page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+
+    def element(self, title: str, figure: Figure | None) -> str:
+        """Return the `img` element of a figure; nothing if there is none."""
+        if figure is None:
+            return ""
+        self.count += 1
+        png = _png(figure)
+        name = "".join(c if c.isalnum() else "_" for c in title)
+        (self.folder / f"{self.count}_{name}.png").write_bytes(png)
+        code = base64.b64encode(png).decode()
+        return f'<img alt="{html.escape(title)}" src="data:image/png;base64,{code}">'
 
 
 def _png(figure: Figure) -> bytes:
@@ -103,25 +135,106 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
     )
 
 
-def _table(results: StoredResults, statistics: dict[str, Any]) -> str:
-    """Return the table of statistics of the measures and the final state."""
+def _number(value: float | None, interval: Sequence[float | None] = ()) -> str:
+    """Return the cell of a number, with its confidence interval below it."""
+    known = "" if value is None else f"{value:.5g}"
+    ends = [] if value is None else ["unknown" if end is None else f"{end:.4g}" for end in interval]
+    return f'<td class="number">{known}{f"<small>{ends[0]} to {ends[1]}</small>" if ends else ""}</td>'
+
+
+def _table(head: Iterable[str], rows: Iterable[str], words: Sequence[str] = ()) -> str:
+    """Return a table. The columns in `words` contain text; the others contain numbers."""
+    cells = "".join(f"<th{'' if x in words else ' class=number'}>{html.escape(x)}</th>" for x in head)
+    return f'<div class="wide"><table><thead><tr>{cells}</tr></thead>{"".join(rows)}</table></div>'
+
+
+def _levels() -> list[str]:
+    return ["median" if level == 0.5 else f"{level:.0%}".replace("%", " %") for level in SHOWN_LEVELS]
+
+
+def _measures(
+    results: StoredResults, statistics: dict[str, Any], influences: dict[str, list[tuple[int, float]]]
+) -> str:
+    """Return the table of the measures."""
     rows = []
-    levels = statistics["levels"]
+    described = {of["name"]: of for of in json.loads(results.attrs["study"])["measures"]}
+    for name, of_measure in influences.items():
+        found, unit = statistics["of"][name], html.escape(results[name].attrs.get("units", ""))
+        at = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
+        intervals = found.get("quantile_intervals")  # results of earlier versions have none
+        cells = [_number(found["quantiles"][i], intervals[i] if intervals else ()) for i in at]
+        cells += [_number(found["mean"], found.get("mean_interval", ())), _number(_deviation(found["variance"]))]
+        reasons = "<br>".join(
+            f"{html.escape(str(results['parameter'].values[c]))} {share:.0%}" for c, share in of_measure[:2]
+        )
+        title = f"{html.escape(name)}<small>{html.escape(_meaning(described[name]))}</small>"
+        rows.append(f"<tr><th>{title}</th>{''.join(cells)}<td>{unit}</td><td>{reasons}</td></tr>")
+    words = ("measure", "unit", "explains most of the variance")
+    head = (words[0], *_levels(), "mean", "std", *words[1:])
+    note = "Small numbers: 95 % confidence intervals, for quantiles from order statistics."
+    return f'{_table(head, rows, words)}<p class="note">{note}</p>'
+
+
+def _meaning(measure: dict[str, Any]) -> str:
+    """Describe a measure: its quantity, its owner, and the reduction over time."""
+    owner = measure.get("frame") or measure.get("joint")
+    return f"{measure['quantity'].replace('_', ' ')}{f' of {owner}' if owner else ''}, {measure['over']}"
+
+
+def _deviation(variance: float | None) -> float | None:
+    return None if variance is None else variance**0.5
+
+
+def _measure(
+    results: StoredResults,
+    name: str,
+    statistics: dict[str, Any] | None,
+    influences: Sequence[tuple[int, float]],
+    pictures: _Pictures,
+) -> str:
+    """Return the section of one measure: distribution, convergence and influences."""
+    distribution = draw_distribution(results, name, statistics, DISTRIBUTION_WIDTH)
+    if distribution is None:
+        return f"<h2>{html.escape(name)}</h2><p>No sample has a finite value.</p>"
+    beside = pictures.element(f"distribution of {name}", distribution)
+    convergence = draw_convergence(results, name, WIDTH - DISTRIBUTION_WIDTH)
+    beside += pictures.element(f"convergence of {name}", convergence)
+    notes = ["Left: distribution. Right: 5 %, median and 95 % of the first samples, with 95 % confidence intervals."]
+    below = pictures.element(f"influences on {name}", draw_influences(results, name, influences))
+    if below:
+        notes.append("Below: dependence on the parameters. Darker cells contain more samples. Line: mean.")
+    note = " ".join(notes if convergence else notes[1:])
+    return f'<h2>{html.escape(name)}</h2><div class="beside">{beside}</div>{below}<p class="note">{note}</p>'
+
+
+def _bands(results: StoredResults, name: str, statistics: dict[str, Any], pictures: _Pictures) -> str:
+    title = f"{name} over time"
+    return f"<h2>{title}</h2>{pictures.element(title, draw_bands(results, name, statistics))}"
+
+
+def _other_statistics(results: StoredResults, statistics: dict[str, Any], state: str) -> str:
+    """Return the folded table of the statistics of drawn numbers, final states and extremes."""
+    rows = []
+    levels = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
     for name, of_one in statistics["of"].items():
-        variable = results[name]
-        if "time" in variable.dims:
+        dims = results[name].dims
+        if len(dims) != 2:
             continue
-        labels = results[variable.dims[1]].values if len(variable.dims) > 1 else [""]
-        columns = {key: np.array(v, dtype=object).reshape(-1, len(labels)) for key, v in of_one.items()}
-        for i, label in enumerate(labels):
-            deviation = columns["variance"][0][i]
-            numbers = [columns["mean"][0][i], None if deviation is None else deviation**0.5, columns["min"][0][i]]
-            numbers += [columns["quantiles"][levels.index(p)][i] for p in (0.05, 0.5, 0.95)] + [columns["max"][0][i]]
-            cells = "".join(f'<td class="number">{"" if x is None else f"{x:.5g}"}</td>' for x in numbers)
-            title = html.escape(f"{name} {label}".strip())
-            rows.append(f"<tr><th>{title}</th>{cells}<td>{html.escape(variable.attrs.get('units', ''))}</td></tr>")
-    head = "".join(f"<th>{x}</th>" for x in ("output", "mean", "std", "min", "5 %", "median", "95 %", "max", "unit"))
-    return f"<h2>Statistics</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
+        columns = {
+            key: np.array(values, dtype=object).reshape(-1, np.shape(values)[-1]) for key, values in of_one.items()
+        }
+        units = units_along(results, dims[1]) if f"{dims[1]}_units" in results else [results[name].attrs["units"]]
+        for i, label in enumerate(results[dims[1]].values):
+            numbers = [columns["mean"][0][i], _deviation(columns["variance"][0][i]), columns["min"][0][i]]
+            numbers += [columns["quantiles"][level][i] for level in levels] + [columns["max"][0][i]]
+            title = html.escape(str(label) if name == "parameters" else f"{name} {label}")
+            cells = "".join(map(_number, numbers))
+            rows.append(f"<tr><th>{title}</th>{cells}<td>{html.escape(units[i % len(units)])}</td></tr>")
+    if not rows:
+        return ""
+    words = ("output", "unit")
+    table = _table((words[0], "mean", "std", "min", *_levels(), "max", words[1]), rows, words)
+    return f"<details{state}><summary>Statistics of drawn numbers and states</summary>{table}</details>"
 
 
 def _failures(results: StoredResults) -> str:
@@ -132,7 +245,10 @@ def _failures(results: StoredResults) -> str:
         return "<h2>Failures</h2><p>No sample failed.</p>"
     codes, counts = np.unique(status[failed], return_counts=True)
     kinds = "".join(f"<li>{n:,}: {html.escape(sentence(int(c)))}</li>" for c, n in zip(codes, counts, strict=True))
-    names: Any = results["parameter"].values if "parameter" in results else []
+    names: list[str] = []
+    if "parameter" in results:
+        units = units_along(results, "parameter")
+        names = [with_unit(str(name), unit) for name, unit in zip(results["parameter"].values, units, strict=True)]
     shown = failed[:FAILURES_SHOWN]
     head = "".join(f"<th>{html.escape(str(x))}</th>" for x in ("sample", "status", "end time (s)", *names))
     drawn, ends = results["parameters"][shown].values, results["end_time"][shown].values
@@ -143,7 +259,8 @@ def _failures(results: StoredResults) -> str:
         for k, end, values in zip(shown, ends, drawn, strict=True)
     )
     more = f"<p>First {len(shown)} of {failed.size:,} failed samples, with their drawn numbers:</p>"
-    return f"<h2>Failures</h2><ul>{kinds}</ul>{more}<table><tr>{head}</tr>{rows}</table>"
+    table = f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+    return f"<h2>Failures</h2><ul>{kinds}</ul>{more}{table}"
 
 
 def _dispersions(results: StoredResults) -> str:
@@ -160,7 +277,20 @@ def sentence(status: int) -> str:
     return Status(status).sentence if status in set(Status) else f"The status {status} is unknown."
 
 
-def _provenance(results: StoredResults) -> str:
-    """Return the section with the description of the study, and the versions that computed the results."""
-    origin = {key: json.loads(results.attrs[key]) for key in ("provenance", "study")}
-    return f"<h2>Provenance</h2><pre>{html.escape(json.dumps(origin, indent=1))}</pre>"
+def _description(results: StoredResults) -> str:
+    """Return the folded sections with the description of the study, and the versions that computed the results."""
+    import tomli_w
+
+    titles = {"study": "Description of the study", "provenance": "Provenance of the results"}
+    return "\n".join(
+        f"<details><summary>{title} (TOML)</summary><pre>"
+        f"{html.escape(tomli_w.dumps(_without_empty(json.loads(results.attrs[key]))))}</pre></details>"
+        for key, title in titles.items()
+    )
+
+
+def _without_empty(value: Any) -> Any:
+    """Return a JSON value without null, which TOML does not have, and without empty strings and lists."""
+    if isinstance(value, dict):
+        return {key: _without_empty(item) for key, item in value.items() if item not in (None, "", [], {})}
+    return [_without_empty(item) for item in value if item is not None] if isinstance(value, list) else value

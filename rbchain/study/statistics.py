@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from .description import StopWhen
+from .order_statistics import CONFIDENCE, ranks_around_quantile
 from .outcomes import has_failed
 from .plan import Plan
 
@@ -142,6 +143,27 @@ class Quantiles:
         constant = np.where(self.repeats > 0, 0.0, np.nan)
         return np.where(self.varies, quantiles, self.value), np.where(self.varies, error, constant)
 
+    def interval(self, column: int, p: float) -> tuple[float, float]:
+        """Return the confidence interval of the p-quantile of the distribution of a column.
+
+        It contains the quantile with a probability of at least CONFIDENCE. Its ends are the edges of the bins of two
+        order statistics. They are infinite if there are too few numbers.
+        """
+        varies = self.varies[column]
+        cumulative = self.counts[column].cumsum() if varies else self.repeats[column : column + 1]
+        count = int(cumulative[-1])
+        low, high = ranks_around_quantile(count, p)
+        if not varies:
+            value = float(self.value[column])
+            return (value if low > 0 else -np.inf), (value if high <= count else np.inf)
+        bins = np.searchsorted(cumulative, [low, high]) + np.array([0, 1])
+        edges = self.middle[column] + self.spread[column] * np.sinh(bins * self.width - HALF_RANGE)
+        edges += np.array([-4, 4]) * np.finfo(float).eps * np.abs(edges)  # round-off
+        return (
+            float(edges[0]) if low > 0 and bins[0] > 0 else -np.inf,
+            float(edges[1]) if high <= count and bins[1] < self.bins else np.inf,
+        )
+
     def histogram(self, column: int, bins: int = 60) -> tuple[np.ndarray, np.ndarray]:
         """Return counts of a column in `bins` bins of equal width, and their edges. Outliers are in the outer bins."""
         if not self.varies[column]:
@@ -225,7 +247,11 @@ class Statistics:
         return self.failures / max(self.count, 1), *proportion_interval(self.failures, self.count, confidence)
 
     def summary(self) -> dict[str, dict[str, np.ndarray]]:
-        """Return the statistics of each output as arrays, by name."""
+        """Return the statistics of each output as arrays, by name.
+
+        Outputs of one number also have a histogram, and confidence intervals of the mean and of the quantiles. Samples
+        of a design other than "random" are not independent, and their intervals are approximate.
+        """
         summary = {}
         for variable in self.variables:
             name, shape = variable.name, self.shapes[variable.name]
@@ -244,7 +270,13 @@ class Statistics:
             }
             if shape == ():
                 counts, edges = quantiles.histogram(0)
-                summary[name] |= {"histogram": counts.astype(np.int64), "histogram_edges": edges}
+                half = moments.half_width(CONFIDENCE)
+                summary[name] |= {
+                    "mean_interval": np.concatenate([moments.mean - half, moments.mean + half]),
+                    "quantile_intervals": np.array([quantiles.interval(0, p) for p in self.QUANTILES]),
+                    "histogram": counts.astype(np.int64),
+                    "histogram_edges": edges,
+                }
         return summary
 
     def as_json(self) -> dict[str, Any]:

@@ -1,14 +1,20 @@
 """The report and the command line of studies."""
 
+import html
+import json
 import re
+import tomllib
 
 import numpy as np
 import pytest
+import xarray
 
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.pictures import explained
+from rbchain.study.description import checked
+from rbchain.study.pictures import draw_convergence, draw_influences, explained
+from rbchain.study.report import write_report
 
 STUDY = """
 name = "two <links>"
@@ -98,9 +104,10 @@ def test_the_command_line_runs_a_study(folder, capsys):
     pictures = sorted(path.name for path in (folder / "out" / "report").iterdir())
     assert pictures == [
         "1_distribution_of_height.png",
-        "2_influences_on_height.png",
-        "3_q_over_time.png",
-        "4_qd_over_time.png",
+        "2_convergence_of_height.png",
+        "3_influences_on_height.png",
+        "4_q_over_time.png",
+        "5_qd_over_time.png",
     ]
     assert cli.main(["study", "report", str(folder / "nowhere")]) == output.EXIT_REFUSED
 
@@ -137,13 +144,99 @@ def small_study(**more):
 
 def test_results_are_plotted():
     results = small_study(outputs={"motion": True}).run()
-    assert [a.get_ylabel() for a in results.rbchain.plot().axes] == ["q link1"]
+    assert [a.get_ylabel() for a in results.rbchain.plot().axes] == ["q link1 (rad)"]
     with pytest.raises(rb.StudyError, match=r"name is 'speed'; expected one of \['q', 'qd'\]"):
         results.rbchain.plot("speed")
     results = small_study(measures=[{"name": "push", "quantity": "kinetic_energy", "over": "max"}]).run()
     assert results.rbchain.plot("push").axes[0].get_ylabel() == "samples"
     (axes,) = results.rbchain.plot("push", influences=True).axes
-    assert axes.get_xlabel() == "q[link1]"
+    assert axes.get_xlabel() == "q[link1] (rad)"
+
+
+def test_the_report_begins_with_the_measures_and_shows_units(tmp_path):
+    study = small_study(
+        outputs={"motion": True},
+        measures=[
+            {"name": "second", "quantity": "velocity", "joint": "link1", "over": "peak"},
+            {"name": "first", "quantity": "distance", "frame": "link1", "target": [0.1, 0.0, 0.0]},
+        ],
+    )
+    results = study.run(tmp_path)
+    page = write_report(tmp_path).read_text()
+    order = ("<h1>", ">second<", ">first<", "distribution of second", "influences on second", "distribution of first")
+    order += ("q over time", "Failures", "Dispersions", "<details>", ">q[link1]<", "Description of the study")
+    places = [page.index(text) for text in order]
+    assert places == sorted(places)
+    assert "velocity of link1, peak" in page
+    # each number of the first row with its unit
+    row = re.search(r"<tr><th>second.*?</tr>", page)[0]
+    quantile = json.loads(results.attrs["statistics"])["of"]["second"]["quantiles"][3]
+    assert f">{quantile:.5g}<small>" in row
+    assert "<td>rad/s</td><td>q[link1]" in row
+    for name, unit in (("q[link1]", "rad"), ("q_final link1", "rad"), ("qd_final link1", "rad/s")):
+        assert re.search(rf"<tr><th>{re.escape(name)}</th>.*?<td>{unit}</td></tr>", page)
+    assert "<details open>" not in page
+
+
+def test_the_report_of_a_study_without_measures_shows_the_states(tmp_path):
+    small_study().run(tmp_path)
+    page = write_report(tmp_path).read_text()
+    assert "<details open><summary>Statistics" in page
+
+
+def test_the_description_in_the_report_is_toml(tmp_path):
+    study = small_study(measures=[{"name": "angle", "quantity": "position", "joint": "link1"}])
+    study.run(tmp_path)
+    page = write_report(tmp_path).read_text()
+    text = re.search(r"Description of the study \(TOML\).*?<pre>(.*?)</pre>", page, re.DOTALL)[1]
+    shown = tomllib.loads(html.unescape(text))
+    keys = ("samples", "simulate", "vary", "measures", "design")
+    again = checked({"model": study.description.model} | {key: shown[key] for key in keys})
+    assert again == study.description
+
+
+def test_the_report_removes_pictures_of_an_earlier_report(tmp_path):
+    small_study(measures=[{"name": "angle", "quantity": "position", "joint": "link1"}]).run(tmp_path)
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "9_distribution_of_speed.png").write_bytes(b"")
+    (tmp_path / "report" / "notes.txt").write_text("mine")
+    write_report(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
+        "1_distribution_of_angle.png",
+        "2_convergence_of_angle.png",
+        "3_influences_on_angle.png",
+        "notes.txt",
+    ]
+
+
+def made_up_results(samples):
+    """A measure y = x + e of a parameter x."""
+    rng = np.random.default_rng(0)
+    x, e = rng.normal(size=(2, samples))
+    variables = {"y": ("sample", x + e, {"units": "m"}), "parameters": (("sample", "parameter"), x[:, None])}
+    return xarray.Dataset(variables, {"parameter": ["x"], "parameter_units": ("parameter", ["kg"])})
+
+
+def test_a_density_counts_every_sample():
+    results = made_up_results(5000)
+    (axes,) = draw_influences(results, "y").axes
+    (image,) = axes.images
+    assert np.ma.sum(image.get_array()) == 5000
+    assert not [line for line in axes.lines if line.get_marker() == "."]
+    assert axes.get_xlabel() == "x (kg)"
+    (axes,) = draw_influences(made_up_results(500), "y").axes
+    assert not axes.images
+    assert axes.lines[0].get_xdata().size == 500
+
+
+def test_the_convergence_ends_at_the_quantiles_of_all_samples():
+    results = made_up_results(4000)
+    (axes,) = draw_convergence(results, "y").axes
+    ordered = np.sort(results.y.values)
+    for line, level in zip(axes.lines, (0.05, 0.5, 0.95), strict=True):
+        assert line.get_xdata()[-1] == 4000
+        assert line.get_ydata()[-1] == ordered[int(np.ceil(level * 4000)) - 1]
+    assert draw_convergence(made_up_results(30), "y") is None
 
 
 def test_plotted_motions_are_those_of_the_samples():

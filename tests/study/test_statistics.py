@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rbchain.study.order_statistics import ranks_around_quantile
 from rbchain.study.statistics import BLOCK, Moments, Quantiles, Statistics, proportion_interval
 
 EPS = np.finfo(float).eps
@@ -138,3 +139,46 @@ def test_the_interval_of_the_failure_rate_agrees_with_wilson():
     statistics = streamed(np.zeros(2000), 300, status)
     assert statistics.failures == 20
     assert statistics.failure_rate() == (0.01, *proportion_interval(20, 2000))
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_the_ranks_around_a_quantile_agree_with_the_binomial_distribution(confidence):
+    for count in (*range(1, 60), 999, 10_000, 10**8):
+        for level in Statistics.QUANTILES:
+            below = stats.binom(count, level)
+            low, high = ranks_around_quantile(count, level, confidence)
+            assert (low, high) == (below.ppf((1 - confidence) / 2), below.ppf((1 + confidence) / 2) + 1)
+            assert below.cdf(high - 1) - below.cdf(low - 1) >= confidence
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95])
+def test_intervals_contain_quantiles_as_often_as_they_should(level):
+    """1000 studies of 200 samples. The share of hits is within four standard deviations of 95 %, or above."""
+    values = np.random.default_rng(7).exponential(size=(1000, 200))
+    exact = -np.log(1.0 - level)
+    hits = 0
+    for of_study in values:
+        low, high = streamed(of_study, 200).quantiles["x"].interval(0, level)
+        assert low < np.quantile(of_study, level) < high
+        hits += low <= exact <= high
+    assert hits / 1000 > 0.95 - 4 * (0.95 * 0.05 / 1000) ** 0.5
+
+
+def test_intervals_of_quantiles_contain_the_order_statistics_closely():
+    values = np.random.default_rng(8).normal(size=5000)
+    summary = streamed(values, 999).summary()["x"]
+    ordered = np.sort(values)
+    for level, (low, high) in zip(Statistics.QUANTILES, summary["quantile_intervals"], strict=True):
+        ranks = ranks_around_quantile(5000, level)
+        exact = ordered[ranks[0] - 1], ordered[ranks[1] - 1]
+        assert low <= exact[0] <= low + 0.02
+        assert high - 0.02 <= exact[1] <= high
+
+
+def test_intervals_of_too_few_or_constant_numbers():
+    assert streamed(np.full(500, 7.5), 100).quantiles["x"].interval(0, 0.5) == (7.5, 7.5)
+    low, high = streamed(np.array([1.0, 2.0, 4.0]), 3).quantiles["x"].interval(0, 0.5)
+    assert (low, high) == (-np.inf, np.inf)
+    of_none = streamed(np.full(9, np.nan), 9).as_json()["of"]["x"]
+    assert of_none["quantile_intervals"] == [[None, None]] * len(Statistics.QUANTILES)
+    assert of_none["mean_interval"] == [None, None]
