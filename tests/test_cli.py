@@ -8,10 +8,13 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from rich.console import Console
 
 import rbchain as rb
 from rbchain import cli
+from rbchain.cli.output import table_of_numbers
 from rbchain.core.simd.levels import LANE_WIDTHS
+from rbchain.simulation_settings import ADAPTIVE_STEP_METHODS, FIXED_STEP_METHODS
 
 from .conftest import HANG_LIMIT
 
@@ -168,6 +171,55 @@ def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
     with np.load(out) as saved:
         np.testing.assert_array_equal(saved["steps"], [100, 100])
         np.testing.assert_array_equal(saved["evaluations"], [401, 401])
+
+
+METHODS = {
+    "rk45": ("--rtol", 1e-4, "--atol", 1e-6, "--max-steps", 50),
+    "rosenbrock": ("--rtol", 1e-4, "--atol", 1e-6, "--max-steps", 50),
+    "rk4": ("--step", 0.01),
+    "implicit": ("--step", 0.01),
+    "moreau": ("--step", 0.01, "--atol", 1e-8),
+}
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", METHODS)
+def test_simulate_passes_the_settings_of_each_method(run, arm, tmp_path, method):
+    out = tmp_path / "x.npz"
+    options = ("--batch", 1, "--duration", 0.02, "--samples", 2, "--method", method, *METHODS[method], "--out", out)
+    assert run("simulate", arm(), *options)[0] == DONE
+    names, values = METHODS[method][::2], METHODS[method][1::2]
+    settings = {name.strip("-").replace("-", "_"): value for name, value in zip(names, values, strict=True)}
+    with np.load(out) as saved:
+        again = rb.load(arm()).simulate(saved["q"][:, 0], saved["qd"][:, 0], 0.02, save_at=2, method=method, **settings)
+        np.testing.assert_array_equal(saved["q"], again.q)
+        np.testing.assert_array_equal(saved["steps"], again.steps)
+
+
+def test_simulate_offers_every_method(run):
+    listed = re.search(r"--method \{(.*?)\}", run("simulate", "--help")[1])[1].split(",")
+    assert set(listed) == set(METHODS) == {*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS}
+
+
+@pytest.mark.parametrize("method", ["rk4", "implicit", "moreau"])
+def test_a_number_of_steps_for_a_fixed_step_method_is_refused(run, arm, method):
+    options = ("--batch", 2, "--duration", 0.01, "--method", method, "--step", 0.01, "--max-steps", 5)
+    assert_refused(run("simulate", arm(), *options), "--max-steps is 5", f"--method {method}; remove --max-steps")
+    assert_refused(run("simulate", arm(), *options[:-4]), "--step is missing", f"--method {method}")
+
+
+def test_no_number_of_a_table_is_cut_off_in_80_columns(capsys):
+    numbers = [f"{sign * 1.72413e-05 * 10**k:.5g}" for k, sign in enumerate((-1, 1, -1, -1, -1))]
+    table = table_of_numbers("title", ("measure", *"abcde", "unit"), texts=("measure", "unit"))
+    table.add_row("peak reaction force at the shoulder", *numbers, "N m s/rad")
+    Console(width=80).print(table)
+    output = capsys.readouterr().out
+    assert max(map(len, output.splitlines())) <= 80
+    assert "…" not in output
+    for text in (*numbers, "reaction", "shoulder", "N m"):
+        assert text in output
+    Console(width=40).print(table)  # the digits of a number continue in the next line
+    assert "…" not in capsys.readouterr().out
 
 
 def test_the_energy_drift_of_a_mechanism_at_rest_is_zero(run, arm):
@@ -449,7 +501,7 @@ def test_help_of_a_command_shows_its_own_examples_and_exit_codes(run, command):
     assert "exit code" in output
 
 
-@pytest.mark.parametrize("option", ["--batch", "--duration", "--spread", "--seed", "--out"])
+@pytest.mark.parametrize("option", ["--batch", "--duration", "--spread", "--seed", "--out", "--max-steps"])
 def test_help_names_every_option(run, option):
     assert option in run("simulate", "--help")[1]
 

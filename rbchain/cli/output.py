@@ -1,10 +1,14 @@
-"""Parts that all commands share: exit codes, the end of the help texts, and the check of output files."""
+"""Parts that all commands share: exit codes, help texts, tables of numbers, and the check of output files."""
 
 import argparse
 import math
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = (
@@ -21,6 +25,20 @@ def help_texts(description: str, *examples: str) -> dict[str, Any]:
         "epilog": "\n".join([*lines, "", EXIT_CODES]),
         "formatter_class": argparse.RawDescriptionHelpFormatter,
     }
+
+
+def table_of_numbers(title: str, columns: Sequence[str], texts: Sequence[str] = ()) -> Table:
+    """Return an empty table in which texts wrap before numbers do.
+
+    Five numbers with exponents, such as -1.7241e-05, fit into 80 columns. Nothing is cut off in narrower terminals.
+    """
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for name in columns:
+        if name in texts:
+            table.add_column(name, overflow="fold")
+        else:
+            table.add_column(name, justify="right", no_wrap=True, overflow="fold")
+    return table
 
 
 def check_state_options(options: argparse.Namespace) -> None:

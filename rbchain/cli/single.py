@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 SAMPLES_PER_PIECE = 1000
+ADAPTIVE_STEPS, FIXED_STEPS = ("rk45", "rosenbrock"), ("rk4", "implicit", "moreau")
 
 
 def add_single(commands: Any) -> None:
@@ -60,11 +61,23 @@ def add_single(commands: Any) -> None:
     )
     simulate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     simulate.add_argument(
-        "--method", choices=("rk45", "rosenbrock", "rk4"), default="rk45", help="integrator (default: rk45)"
+        "--method",
+        choices=(*ADAPTIVE_STEPS, *FIXED_STEPS),
+        default="rk45",
+        help="integrator: rk45 and rosenbrock (for stiff systems) choose their steps; rk4, implicit and moreau have "
+        "steps of a fixed length (default: rk45)",
     )
-    simulate.add_argument("--step", type=float, help="step of rk4 in s; required for rk4")
+    simulate.add_argument("--step", type=float, help="step of rk4, implicit and moreau in s; these methods require it")
     simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45 and rosenbrock (default: 1e-8)")
-    simulate.add_argument("--atol", type=float, help="absolute tolerance of rk45 and rosenbrock (default: 1e-10)")
+    simulate.add_argument(
+        "--atol",
+        type=float,
+        help="absolute tolerance of rk45 and rosenbrock, or largest residual of the contacts of moreau in m/s or rad/s "
+        "(default: 1e-10)",
+    )
+    simulate.add_argument(
+        "--max-steps", type=int, help="largest number of steps of a sample of rk45 and rosenbrock (default: 10 million)"
+    )
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and step counts")
     simulate.set_defaults(command=_simulate)
@@ -107,7 +120,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
             work.advance(len(q0[piece]))
     seconds = time.perf_counter() - started
-    of_samples = ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd")
+    of_samples = ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff")
     arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_samples}
     motion = Trajectory(t=pieces[0].t, model=model, **arrays)
     if out:
@@ -115,10 +128,9 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     console.print(_report(model, motion, seconds))
     if out:
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
-    if motion.success:
-        return EXIT_OK
-    console.print(motion.message, markup=False)
-    return EXIT_SOME_FAILED
+    if not motion.success or motion.is_stiff.any():
+        console.print(motion.message, markup=False)
+    return EXIT_OK if motion.success else EXIT_SOME_FAILED
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -127,17 +139,24 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     if options.samples < 2:
         raise ValueError(f"--samples is {options.samples}; expected a whole number of at least 2")
     settings = {"method": options.method, "save_at": options.samples, "rtol": options.rtol, "atol": options.atol}
-    if options.method == "rk4":
+    if options.method in FIXED_STEPS:
         if options.step is None or not 0.0 < options.step < np.inf:
             found = "missing" if options.step is None else options.step
-            raise ValueError(f"--step is {found}; --method rk4 needs a number of seconds above 0, such as --step 1e-3")
+            raise ValueError(
+                f"--step is {found}; --method {options.method} needs a number of seconds above 0, such as --step 1e-3"
+            )
+        if options.max_steps is not None:
+            raise ValueError(
+                f"--max-steps is {options.max_steps}, but --step determines the number of steps of --method "
+                f"{options.method}; remove --max-steps"
+            )
         return settings | {"step": options.step}
     if options.step is not None:
         raise ValueError(
             f"--step is {options.step}, but --method {options.method} chooses its own steps; remove --step, or add "
             "--method rk4"
         )
-    return settings
+    return settings if options.max_steps is None else settings | {"max_steps": options.max_steps}
 
 
 def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:

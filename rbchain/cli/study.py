@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, table_of_numbers, writable
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -210,9 +210,8 @@ def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
 def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     """Print the statistics of the measures, and the failure rate."""
     statistics = json.loads(results.attrs["statistics"])
-    table = Table(title=escape(results.attrs["title"]))
-    for column in ("measure", "mean", "std", "5 %", "median", "95 %", "unit"):
-        table.add_column(column, justify="left" if column in ("measure", "unit") else "right")
+    columns = ("measure", "mean", "std", "5 %", "median", "95 %", "unit")
+    table = table_of_numbers(escape(results.attrs["title"]), columns, texts=("measure", "unit"))
     levels = statistics["levels"]
     for name, measured in statistics["of"].items():
         if results[name].dims != ("sample",) or measured["mean"] is None:
@@ -259,9 +258,10 @@ def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
     """Simulate one sample; print its drawn numbers and its status."""
     out = writable(options.out)
     drawn, _, motion = study.sample(options.number)
-    table = Table(title=f"sample {options.number} of {escape(study.description.name)}", show_header=False)
-    for name, value in drawn.items():
-        table.add_row(escape(name), f"{value:.8g}")
+    title = f"sample {options.number} of {escape(study.description.name)}"
+    table = table_of_numbers(title, ("drawn number", "value", "unit"), texts=("drawn number", "unit"))
+    for (name, value), unit in zip(drawn.items(), study.plan.units, strict=True):
+        table.add_row(escape(name), f"{value:.8g}", escape(unit))
     console.print(table)
     console.print(motion.message, markup=False)
     if out:
@@ -278,10 +278,9 @@ def _sensitivity(options: argparse.Namespace, study: Study, console: Console) ->
     folder = _study_folder(options) / f"sensitivity-{options.method}"
     with _warnings_on_stderr():
         indices = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
-    table = Table(title=f"{escape(str(measure))}: {options.method}, {indices.attrs['motions']:,} motions")
     names = [str(name) for name in indices]
-    for column in ("parameter", *names):
-        table.add_column(column, justify="left" if column == "parameter" else "right")
+    title = f"{escape(str(measure))}: {options.method}, {indices.attrs['motions']:,} motions"
+    table = table_of_numbers(title, ("parameter", *names), texts=("parameter",))
     order = np.argsort(-np.abs(indices["ST" if options.method == "sobol" else "mu_star"].values))
     for i in order:
         table.add_row(escape(str(indices.parameter.values[i])), *(f"{float(indices[name][i]):.4g}" for name in names))
