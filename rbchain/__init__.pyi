@@ -35,6 +35,7 @@ from .errors import (
 )
 from .io import load, save
 from .io.meshes import inertia_of_mesh
+from .io.motions import load_motion
 from .model.constraints import (
     BallConstraint,
     CouplerConstraint,
@@ -110,6 +111,7 @@ __all__ = [
     "get_num_threads",
     "inertia_of_mesh",
     "load",
+    "load_motion",
     "save",
     "set_num_threads",
 ]

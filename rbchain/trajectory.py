@@ -195,6 +195,11 @@ class Trajectory(SuggestsAttributes):
             "_compute_tau_and_qdd": None,
         }
 
+    @property
+    def _knows_tau_and_qdd(self) -> bool:
+        """Whether actuator forces and accelerations are known or can be computed."""
+        return self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
+
     @cached_property
     def _tau_and_qdd(self) -> np.ndarray:
         """Actuator forces and accelerations, (..., times, 2 nv), computed for all samples when first read."""
@@ -212,8 +217,7 @@ class Trajectory(SuggestsAttributes):
         status, steps, rejections, evaluations = (
             x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
         )
-        known = self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
-        compute = (lambda: self._tau_and_qdd[i]) if known else None
+        compute = (lambda: self._tau_and_qdd[i]) if self._knows_tau_and_qdd else None
         forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
         of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
         index = tuple(
@@ -358,6 +362,33 @@ class Trajectory(SuggestsAttributes):
         from .view.film import film
 
         return film(self, path, sample, show, fps, speed, size)
+
+    def save(self, path: str | Path) -> None:
+        """Write the motion to a file that `rbchain.load_motion` reads.
+
+        The file contains the model, the forces, the records of events and contacts, and all other attributes of the
+        trajectory, bit for bit. It also contains `tau` and `qdd`, which are computed if they have not been read before.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in `.npz`. An existing file is replaced. `numpy.load` can read the arrays of the file too.
+
+        Raises
+        ------
+        StateError
+            If the trajectory has no model.
+        FileFormatError
+            If the name does not end in `.npz`.
+
+        Notes
+        -----
+        The file does not contain the drives and events of the simulation, nor their functions. The actuator forces and
+        accelerations at the saved times, and the records of the events, replace them.
+        """
+        from .io.motions import save_motion
+
+        save_motion(self, path, self._tau_and_qdd if self._knows_tau_and_qdd else None)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return the motion as an xarray.Dataset, with names and units of the coordinates (extra `study`)."""

@@ -15,9 +15,9 @@ from ..real_arrays import excerpt
 if TYPE_CHECKING:
     from ..chain import Model
     from ..model.joint import AnyJoint
-    from . import dh, meshes, mjcf, native, urdf  # noqa: F401
+    from . import dh, meshes, mjcf, motions, native, urdf  # noqa: F401
 
-MODULES = ("dh", "meshes", "mjcf", "native", "urdf")
+MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
 
 
 def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:

@@ -102,17 +102,29 @@ def load_toml(path: Path, with_drives: bool = True) -> Model:
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # these include numbers with too many digits and deep nesting
+        text = path.read_text(encoding="utf-8")
+    except ValueError as error:
         raise FileFormatError(f"{path}: the file is not valid TOML: {error}") from None
+    return model_of_toml(text, str(path), path.parent, with_drives)
+
+
+def model_of_toml(text: str, source: str, folder: Path = Path(), with_drives: bool = True) -> Model:
+    """Return the model in a text of rbchain's format. Errors begin with `source`; files are relative to `folder`.
+
+    Raises FileFormatError if the text does not follow the format, and ModelError if the mechanism is invalid.
+    """
+    try:
+        given = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # these include numbers with too many digits and deep nesting
+        raise FileFormatError(f"{source}: the file is not valid TOML: {error}") from None
     if given.get("format") != FORMAT:
         found = f"format is {given['format']!r}" if "format" in given else "the key format is missing"
         hint = ". This is the file of a study; read it with Study.read" if "simulate" in given else ""
-        raise FileFormatError(f'{path}: {found}; expected the line: format = "{FORMAT}"{hint}')
+        raise FileFormatError(f'{source}: {found}; expected the line: format = "{FORMAT}"{hint}')
     try:
-        return _model(given if with_drives else {**given, "drive": []}, path.parent)
+        return _model(given if with_drives else {**given, "drive": []}, folder)
     except (FileFormatError, ModelError) as error:
-        raise type(error)(f"{path}: {error}") from None
+        raise type(error)(f"{source}: {error}") from None
 
 
 def _model(given: Mapping[str, Any], folder: Path) -> Model:

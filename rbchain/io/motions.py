@@ -1,0 +1,245 @@
+"""Files of motions: NumPy archives (.npz) with the arrays of a `Trajectory`, its model and its forces.
+
+The entry `contents` is a JSON document in UTF-8. It names the format, contains the model in rbchain's TOML format, and
+describes all attributes of the trajectory. The other entries are the arrays that the document names. The entry `sha256`
+is the SHA-256 of all of them. The file contains no pickled objects, so reading it executes no code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ..actions.contacts import ImpactRecord, StickingRecord
+from ..actions.events import EventRecord
+from ..actions.signals import Signal, as_signal
+from ..actions.wrenches import Force
+from ..chain import Model
+from ..errors import FileFormatError, RbchainError, StateError
+from ..model.description import VARIABLE_FIELDS, Description
+from ..model.pose import Pose
+from ..real_arrays import excerpt
+from ..trajectory import Trajectory
+from .native import model_of_toml
+from .write_native import toml_of
+
+FORMAT = "rbchain motion 1"
+CONTENTS, DIGEST = "contents", "sha256"
+#: The classes of the objects in a trajectory.
+CLASSES = {kind.__name__: kind for kind in (*get_args(Force), EventRecord, ImpactRecord, StickingRecord, Signal, Pose)}
+#: Fields of a trajectory that the file describes in another way than the other fields.
+SPECIAL = ("model", "exceptions", "_compute_tau_and_qdd")
+
+
+def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | None) -> None:
+    """Write a trajectory: see `Trajectory.save`. `tau_and_qdd` are its actuator forces and accelerations, if known."""
+    path = _checked_path(path)
+    if not isinstance(motion.model, Model):
+        raise StateError("this trajectory has no model; only trajectories returned by simulate() can be saved")
+    writer = _Writer(motion)
+    names = [field.name for field in dataclasses.fields(Trajectory) if field.name not in SPECIAL]
+    contents = {
+        "format": FORMAT,
+        "model": writer.model(motion.model),
+        "fields": {name: writer.encoded(name, getattr(motion, name)) for name in names},
+        "exceptions": [[list(index), text] for index, text in motion.exceptions.items()],
+        "tau_and_qdd": writer.encoded("tau_and_qdd", tau_and_qdd),
+    }
+    entries = {CONTENTS: np.frombuffer(json.dumps(contents).encode(), np.uint8), **writer.arrays}
+    entries[DIGEST] = np.frombuffer(_digest(entries), np.uint8)
+    partial = path.with_name(f"{path.name}.partial")
+    with partial.open("wb") as file:
+        np.savez(file, **entries)  # type: ignore[arg-type]
+    os.replace(partial, path)
+
+
+def load_motion(path: str | Path) -> Trajectory:
+    """Read a trajectory that `Trajectory.save` has written.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in `.npz`.
+
+    Returns
+    -------
+    Trajectory
+        The saved one, bit for bit, with its model and forces. See `Trajectory.save` for what is not stored.
+
+    Raises
+    ------
+    FileFormatError
+        If the file was not written by `Trajectory.save`, is damaged, or has a format of another version of rbchain.
+    FileNotFoundError
+        If the file does not exist.
+
+    Examples
+    --------
+    >>> import rbchain as rb, numpy as np, tempfile, pathlib
+    >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((3, 2)), np.zeros((3, 2)), 0.1, save_at=5)
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "swing.npz"
+    >>> motion.save(file)
+    >>> again = rb.load_motion(file)
+    >>> np.array_equal(again.q, motion.q), again.model.body_names
+    (True, ('link1', 'link2'))
+    """
+    path = _checked_path(path)
+    try:
+        with path.open("rb") as file:  # NumPy would not close a damaged file
+            archive = np.load(file, allow_pickle=False)
+            entries = {name: archive[name] for name in getattr(archive, "files", ())}  # of an .npy file: none
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # zipfile and NumPy raise errors of a dozen classes for damaged files
+        raise FileFormatError(f"{path}: the file is damaged or no NumPy archive: {error}") from None
+    contents = _contents_of(path, entries)
+    try:
+        return _Reader(entries).motion(contents)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RbchainError) as error:
+        raise FileFormatError(f"{path}: the contents do not describe a motion: {error}") from None
+
+
+def _checked_path(path: str | Path) -> Path:
+    path = Path(path)
+    if path.suffix.lower() != ".npz":
+        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.npz'")
+    return path
+
+
+def _contents_of(path: Path, entries: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the JSON document of a file with these entries, once its format and its digest are checked."""
+    missing = [name for name in (CONTENTS, DIGEST) if name not in entries]
+    if missing:
+        raise FileFormatError(
+            f"{path}: the file has no entry {missing[0]!r}, but {excerpt(list(entries))}; expected a file that "
+            "Trajectory.save has written"
+        )
+    try:
+        contents = json.loads(entries[CONTENTS].tobytes())
+        found = contents["format"]
+    except (ValueError, KeyError, TypeError):
+        raise FileFormatError(f"{path}: the entry {CONTENTS!r} does not name its format; the file is damaged") from None
+    if found != FORMAT:
+        raise FileFormatError(
+            f"{path}: the format is {found!r}; expected {FORMAT!r}. Read the file with the version of rbchain that "
+            "wrote it"
+        )
+    if entries[DIGEST].tobytes() != _digest({name: x for name, x in entries.items() if name != DIGEST}):
+        raise FileFormatError(f"{path}: the checksum does not match the contents; the file is damaged or was changed")
+    return contents
+
+
+def _digest(entries: Mapping[str, np.ndarray]) -> bytes:
+    """Return the SHA-256 of the names, types, shapes and values of arrays."""
+    digest = hashlib.sha256()
+    for name in sorted(entries):
+        array = np.ascontiguousarray(entries[name])
+        digest.update(f"{name} {array.dtype.str} {entries[name].shape} ".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.digest()
+
+
+class _Writer:
+    """Converts the attributes of a trajectory to JSON. `arrays` collects the arrays that the JSON names."""
+
+    def __init__(self, motion: Trajectory) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.forces = motion.forces
+
+    def model(self, model: Model) -> dict[str, Any]:
+        """Describe a model: its nominal model as TOML, and the fields that differ from it as arrays."""
+        nominal = model.nominal
+        changed = {}
+        for name in VARIABLE_FIELDS:
+            own, other = getattr(model.description, name), getattr(nominal.description, name)
+            if own.shape != other.shape or own.tobytes() != other.tobytes():
+                changed[name] = self.encoded(f"model.{name}", own)
+        return {"toml": toml_of(nominal), "varies": nominal is not model, "fields": changed}
+
+    def encoded(self, place: str, value: Any) -> Any:
+        """Return a value as JSON. `place` names its array, and the value in error messages."""
+        if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biuf":
+            self.arrays[place] = np.asarray(value)
+            return {"array": place}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, tuple | list):
+            return [self.encoded(f"{place}.{i}", item) for i, item in enumerate(value)]
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"table": {key: self.encoded(f"{place}.{key}", item) for key, item in value.items()}}
+        if hasattr(value, "c") and hasattr(value, "x"):  # a piecewise polynomial of SciPy
+            value = as_signal(place, value)
+        if type(value) not in CLASSES.values():
+            raise StateError(
+                f"{place} is {excerpt(value)}, which a file of a motion cannot contain; expected numbers, text, or an "
+                f"object of a class of {', '.join(CLASSES)}"
+            )
+        of_forces = [i for i, force in enumerate(self.forces) if force is value]
+        if of_forces and not place.startswith("forces."):
+            return {"force": of_forces[0]}
+        names = [field.name for field in dataclasses.fields(value)]
+        fields = {name: self.encoded(f"{place}.{name}", getattr(value, name)) for name in names}
+        return {"kind": type(value).__name__, "fields": fields}
+
+
+class _Reader:
+    """Makes the trajectory that a JSON document and the arrays of a file describe."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self.arrays = arrays
+        self.forces: tuple[Any, ...] = ()
+
+    def motion(self, contents: Mapping[str, Any]) -> Trajectory:
+        """Return the trajectory."""
+        given = dict(contents["fields"])
+        self.forces = self.decoded(given.pop("forces"))
+        fields = {name: self.decoded(value) for name, value in given.items()}
+        tau_and_qdd = self.decoded(contents["tau_and_qdd"])
+        motion = Trajectory(
+            **fields,
+            forces=self.forces,
+            model=self.model(contents["model"]),
+            exceptions={tuple(index): text for index, text in contents["exceptions"]},
+            _compute_tau_and_qdd=None if tau_and_qdd is None else lambda: tau_and_qdd,
+        )
+        model, states = motion.model, (*motion.status.shape, motion.t.size)
+        if motion.q.shape != (*states, model.nq) or motion.qd.shape != (*states, model.nv):
+            raise ValueError(
+                f"q and qd have shapes {motion.q.shape} and {motion.qd.shape}; expected {(*states, model.nq)} and "
+                f"{(*states, model.nv)}"
+            )
+        return motion
+
+    def model(self, given: Mapping[str, Any]) -> Model:
+        """Return the model."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an inertia; the warning appeared when the model was made
+            nominal = model_of_toml(given["toml"], "the model")
+        if not given["varies"]:
+            return nominal
+        fields = {name: self.decoded(value) for name, value in given["fields"].items()}
+        nominal.vary(**fields)  # checks them
+        description: Description = dataclasses.replace(nominal.description, **fields, nominal=nominal.description)
+        return Model(description)
+
+    def decoded(self, given: Any) -> Any:
+        """Return the value that `_Writer.encoded` has described."""
+        if isinstance(given, list):
+            return tuple(self.decoded(item) for item in given)
+        if not isinstance(given, dict):
+            return given
+        if "array" in given:
+            return self.arrays[given["array"]][()]
+        if "table" in given:
+            return {key: self.decoded(item) for key, item in given["table"].items()}
+        if "force" in given:
+            return self.forces[given["force"]]
+        return CLASSES[given["kind"]](**{name: self.decoded(item) for name, item in given["fields"].items()})
