@@ -31,6 +31,7 @@ from .simulation_of_loops import (
     held_dofs,
     refuse_controllers_of_closed_chains,
 )
+from .simulation_of_sensitivities import checked_names, sensitivities_of, sensitivity_rows, with_sensitivities
 from .simulation_results import (
     contact_results,
     event_records,
@@ -75,6 +76,8 @@ def simulate(
     atol: float | None = None,
     save_at: npt.ArrayLike | None = None,
     max_steps: int = DEFAULT_MAX_STEPS,
+    sensitivities: Sequence[str] = (),
+    control_sensitivity_errors: bool = True,
     on_failure: str = "status",
     boundscheck: bool = False,
 ) -> Trajectory:
@@ -124,6 +127,15 @@ def simulate(
         and the end.
     max_steps : int
         Largest number of steps of "rk45" and "rosenbrock" for one sample, accepted and rejected.
+    sensitivities : sequence of str
+        Derivatives of the motion to compute, in `Trajectory.sensitivities`, for the methods "rk45" and "rk4": by the
+        initial state ("q", "qd"), the constant joint forces ("tau"), the fields "mass", "cg", "inertia",
+        "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping", "friction" and
+        "static_friction" of the model, and the gains "kp", "ki" and "kd" of `PID`. They need open trees, and forces
+        with known derivatives.
+    control_sensitivity_errors : bool
+        Whether the steps of "rk45" also satisfy the tolerances for the sensitivities. If False, they are those without
+        sensitivities.
     on_failure : "status" or "raise"
         "status": if a sample fails, set its status in the trajectory; other samples are unaffected, bit for bit.
         "raise": raise a SimulationError with the trajectory's message; its attribute `trajectory` is the trajectory.
@@ -167,6 +179,9 @@ def simulate(
         raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
     if not isinstance(boundscheck, bool | np.bool):
         raise StateError(f"boundscheck is {boundscheck!r}; expected True or False")
+    names = checked_names(sensitivities)
+    if not isinstance(control_sensitivity_errors, bool | np.bool):
+        raise StateError(f"control_sensitivity_errors is {control_sensitivity_errors!r}; expected True or False")
     q0, qd0, tau = (
         real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
     )
@@ -178,14 +193,17 @@ def simulate(
     driver, settings = driver_and_settings(method, step, rtol, atol, max_steps, times, dtype)
     samples = math.prod(batch)
     actions, calls = flatten_actions(
-        model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)
+        *(model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)),
+        always=bool(names),
     )
     _refuse_forces(model, actions, states[2], forces, method)
     actions = with_modes(model, actions, method, dtype)
+    actions = with_sensitivities(model, actions, names, method, control_sensitivity_errors)
     kernel_model = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
-    q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, integrals))
-    rows = model.nq + model.nv + integrals
+    more_rows = integrals + sensitivity_rows(model, actions)
+    q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, more_rows))
+    rows = model.nq + model.nv + more_rows
     outcome = Outcome(
         np.zeros((samples, RECORDED_TALLIES), np.int64),
         np.zeros(samples),
@@ -224,8 +242,10 @@ def simulate(
     if kernel_model.constraint_tables is not None:
         is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
         outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
-    asked_states = [x[:, asked] for x in (q, qd, more)]
-    q, qd, _ = (x.reshape(*batch, times[asked].size, x.shape[-1]) for x in asked_states)
+    asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals])]
+    q, qd, _, found = (
+        x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states, more[:, asked, integrals:])
+    )
     status, steps, rejections, evaluations, is_stiff = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, rows)
     motion = Trajectory(
@@ -246,6 +266,7 @@ def simulate(
         **contact_results(actions, forces, saved.forces, asked, batch),
         contact_tolerance=getattr(settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, calls, batch),
+        sensitivities=sensitivities_of(model, actions, names, found),
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
     )
     if on_failure == "raise" and not motion.success:

@@ -101,7 +101,7 @@ def tau_and_qdd(
         driver, given = model.forward_dynamics_driver
         qdd = model.compute(driver, (n,), ("q", "qd", "tau"), states, None, given=given)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
-    actions = actions._replace(modes=None)  # the forces of contacts are not computed again
+    actions = actions._replace(modes=None, sensitivities=None)  # the forces of contacts are not computed again
     found = np.empty((samples * m, 2 * n), dtype)
     rows = [np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals)]
     flat = Saved(rows[0], rows[1], rows[2], None)

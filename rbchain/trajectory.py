@@ -71,6 +71,12 @@ class Trajectory(SuggestsAttributes):
         Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
     contact_tolerance : float, m/s or rad/s
         Tolerance of these equations in the method "moreau"; infinite for other methods.
+    sensitivities : dict
+        Derivatives of the states at the saved times, {name: (..., times, 2 nv, ...) array}, for the names in the
+        argument `sensitivities` of `simulate`. The rows are the positions on the tangent space, in the directions of
+        the velocities as in `Model.difference`, then the velocities. The last axes are those of the field: (nv,) for
+        "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
+        "inertia". NaN after the end of a sample that ended early.
     """
 
     t: np.ndarray
@@ -93,6 +99,7 @@ class Trajectory(SuggestsAttributes):
     sticking: tuple[StickingRecord, ...] = ()
     contact_residual: np.ndarray = None  # type: ignore[assignment]
     contact_tolerance: float = math.inf
+    sensitivities: dict[str, np.ndarray] = field(default_factory=dict)
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
@@ -247,6 +254,7 @@ class Trajectory(SuggestsAttributes):
             tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
             self.contact_residual[i],
             self.contact_tolerance,
+            {name: x[i] for name, x in self.sensitivities.items()},
             compute,
         )
 

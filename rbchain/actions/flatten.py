@@ -46,6 +46,7 @@ def flatten_actions(
     events: Sequence[Event] = (),
     implicit: bool = False,
     boundscheck: bool = False,
+    always: bool = False,
 ) -> tuple[Actions | None, UserCalls]:
     """Flatten the actions on a batch of samples of a model.
 
@@ -63,11 +64,13 @@ def flatten_actions(
         Whether the method of integration uses the stiffness and damping of the joints.
     boundscheck : bool
         Whether user functions check the bounds of their arrays.
+    always : bool
+        Whether to return Actions even if only constant joint forces act.
 
     Returns
     -------
     actions : Actions or None
-        None if only constant joint forces act.
+        None if only constant joint forces act, unless `always` is True.
     calls : UserCalls
         The user functions among the actions.
 
@@ -79,7 +82,7 @@ def flatten_actions(
     _check_list("drives", drives)
     _check_list("forces", forces)
     _check_list("events", events)
-    if not (drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
+    if not (always or drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
         return None, UserCalls({}, np.zeros((1, 0)), dtype)
     numbers = SampleNumbers(batch)
     functions: dict[int, UserCall] = {}
@@ -125,7 +128,7 @@ def flatten_actions(
     samples = math.prod(batch)
     contact_records = new_contact_records(contacts, forces, samples)
     records = _new_records(model, samples, events, integrals, bool(functions), dtype, contact_records)
-    actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None)
+    actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
     return actions, UserCalls(functions, given, dtype)
 
 

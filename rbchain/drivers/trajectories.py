@@ -23,6 +23,7 @@ from ..core.integration.rollout import (
     Records,
     Stepper,
 )
+from ..core.integration.sensitivities import Sensitivities
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import constant_like
@@ -50,7 +51,7 @@ class Actions(NamedTuple):
     the controllers' model, with as many axes as the parameters of the mechanism. `max_coefficients` is the largest
     number of coefficients of a piece of a signal, `integrals` the number of integrals of control errors in the state.
     `modes` (1,) is the number of rows of dry friction, stops and contacts if the method computes their forces from
-    modes, else None.
+    modes, else None. `sensitivities` is a SensitivitySettings, or None.
     """
 
     shared: SharedActions
@@ -60,6 +61,7 @@ class Actions(NamedTuple):
     max_coefficients: int
     integrals: int
     modes: object
+    sensitivities: object
 
 
 def trajectory_memory(topology, tables, state_size, stages, actions, width, dtype):
@@ -77,19 +79,23 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
 def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype):
     """Allocate the memory for one call of `rosenbrock_steps`: that of the other drivers, and of a LinearisedRate."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
-    rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + 2) + 5 * state_size
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
-        np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
-        np.zeros((n, width), np.int64),
+        *linearised_rate_memory(n, integrals, state_size, width, dtype),
     )
+
+
+def linearised_rate_memory(n, integrals, state_size, width, dtype):
+    """Allocate the memory that `linearised_rate_in` divides among the fields of a LinearisedRate."""
+    rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + 2) + 5 * state_size
+    return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
 
 
 def actions_memory(topology, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
     Returns numbers in lanes, values of event functions, arguments of a user function, integers, arguments of failed
-    calls, and numbers for the modes of contacts or None.
+    calls, and numbers for the modes of contacts and for the derivatives of sensitivities, or None.
     """
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
@@ -101,8 +107,11 @@ def actions_memory(topology, state_size, actions, width, dtype):
         np.zeros((actions.shared.events.shape[1], width)),
         np.zeros(state_size + numbers + results + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
-        np.zeros((1 + state_size - actions.integrals, width)),
+        np.zeros((actions.records.failed_calls.shape[1], width)),
         None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
+        None
+        if actions.sensitivities is None
+        else linearised_rate_memory(n, actions.integrals, 2 * n + actions.integrals, width, dtype),
     )
 
 
@@ -151,9 +160,47 @@ modes_in_block = choose(
 
 
 @kernel
+def linearised_rate_in(numbers, pivots, nq, size):
+    """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
+    n, width = pivots.shape
+    integrals, start = size - nq - n, aligned_start(numbers)
+    square = n * n * width
+    by_integral = start + 6 * square
+    by_time = by_integral + n * integrals * width
+    direction = by_time + size * width
+    displacement = direction + 2 * n * width
+    state = displacement + nq * width
+    return LinearisedRate(
+        window(numbers, start, (3, n, n, width)),
+        window(numbers, by_integral, (n, integrals, width)),
+        window(numbers, by_time, (size, width)),
+        window(numbers, start + 3 * square, (n, n, width)),
+        pivots,
+        window(numbers, direction, (n, width)),
+        window(numbers, direction + n * width, (n, width)),
+        window(numbers, displacement, (nq, width)),
+        window(numbers, state, (size, width)),
+        window(numbers, state + size * width, (2, size, width)),
+        window(numbers, start + 4 * square, (2, n, n, width)),
+        window(numbers, state + 3 * size * width, (n, WATER_DERIVATIVE_ROWS, width)),
+    )
+
+
+# The Sensitivities of a block, or None. Their LinearisedRate has no scratch memory for differences, which need all rows
+# of the state.
+sensitivities_in_block = choose(
+    lambda memory, actions, n: is_given(actions, "sensitivities"),
+    lambda memory, actions, n: Sensitivities(
+        actions.sensitivities, linearised_rate_in(memory[0], memory[1], n, 2 * n + actions.integrals)
+    ),
+    lambda memory, actions, n: None,
+)
+
+
+@kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
-    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers = memory
+    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, sensitivity_memory = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
     width, count, start = event_values.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.numbers.shape[1] * width
@@ -183,6 +230,7 @@ def lay_out_actions(memory, actions, topology):
         if_between_bodies(actions, between_bodies),
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
         modes_in_block(mode_numbers, width, actions),
+        sensitivities_in_block(sensitivity_memory, actions, n),
     )
 
 
@@ -268,33 +316,6 @@ def adaptive_steps(
     block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
-
-
-@kernel
-def linearised_rate_in(numbers, pivots, nq, size):
-    """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
-    n, width = pivots.shape
-    integrals, start = size - nq - n, aligned_start(numbers)
-    square = n * n * width
-    by_integral = start + 6 * square
-    by_time = by_integral + n * integrals * width
-    direction = by_time + size * width
-    displacement = direction + 2 * n * width
-    state = displacement + nq * width
-    return LinearisedRate(
-        window(numbers, start, (3, n, n, width)),
-        window(numbers, by_integral, (n, integrals, width)),
-        window(numbers, by_time, (size, width)),
-        window(numbers, start + 3 * square, (n, n, width)),
-        pivots,
-        window(numbers, direction, (n, width)),
-        window(numbers, direction + n * width, (n, width)),
-        window(numbers, displacement, (nq, width)),
-        window(numbers, state, (size, width)),
-        window(numbers, state + size * width, (2, size, width)),
-        window(numbers, start + 4 * square, (2, n, n, width)),
-        window(numbers, state + 3 * size * width, (n, WATER_DERIVATIVE_ROWS, width)),
-    )
 
 
 @kernel

@@ -8,7 +8,7 @@ import math
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, reset_quaternions
-from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
+from .action_hooks import allow_calls, begin_events, check_events, has_failed_call, record_failed_call
 from .constraint_hooks import decide_rank, has_open_loops, reduce_error
 from .contact_events import (
     begin_contacts,
@@ -58,10 +58,10 @@ from .runge_kutta import (
     euler_step,
     first_step,
     growth_of_step,
-    norm,
     shrinkage_of_step,
     zero_if_finite,
 )
+from .sensitivities import error_norm, evaluate_with_sensitivities
 from .status import (
     DONE,
     IDLE,
@@ -151,7 +151,6 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     step size".
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
-    rtol, atol = tolerances.rtol, tolerances.atol
     is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
     hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
     control[CONTROL_EULER_STEP, k] = constant_like(y, 0.0)
@@ -161,21 +160,22 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
         for j in range(y.shape[0]):
             y_new[j, k] = y[j, k] + control[CONTROL_EULER_STEP, k] * rates[1, j, k]
         decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[CONTROL_NEW, k], k)
-        evaluate(block, y_new, control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k], rates[stage], k)
+        t = control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k]
+        evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
         if stage == 1:
             begin_contacts(block, stepper, batch, tolerances, k)
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
                 rates[0, j, k] = select(is_new, rates[1, j, k], rates[0, j, k])
-            control[CONTROL_STATE_NORM, k] = norm(y, y, y, atol, rtol, k)
-            control[CONTROL_RATE_NORM, k] = norm(rates[1], y, y, atol, rtol, k)
+            control[CONTROL_STATE_NORM, k] = error_norm(block, y, y, y, tolerances, k)
+            control[CONTROL_RATE_NORM, k] = error_norm(block, rates[1], y, y, tolerances, k)
             for lane in range(y.shape[1]):
                 control[CONTROL_EULER_STEP, lane] = constant_like(
                     y, euler_step(float(control[CONTROL_STATE_NORM, lane]), float(control[CONTROL_RATE_NORM, lane]))
                 )
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
-    control[CONTROL_ERROR, k] = norm(change, y, y, atol, rtol, k)
+    control[CONTROL_ERROR, k] = error_norm(block, change, y, y, tolerances, k)
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
         if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
@@ -274,7 +274,7 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
         stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
     compute_step(block, stepper, tableau, k)
     reduce_error(block, y_new, change, k)
-    error = norm(change, y, y_new, tolerances.atol, tolerances.rtol, k)
+    error = error_norm(block, change, y, y_new, tolerances, k)
     stepper.control[CONTROL_ERROR, k] = error + zero_if_finite(y_new, k)
     close_end_of_step(block, stepper, tableau, k)
     project_contacts(block, stepper, tableau, k)

@@ -35,7 +35,6 @@ from .rollout import (
     TALLY_STEPS,
     close_end_of_step,
     compute_stages,
-    evaluate,
     record_sample,
     save_end,
     save_lane,
@@ -43,6 +42,7 @@ from .rollout import (
     start_sample,
 )
 from .runge_kutta import zero_if_finite
+from .sensitivities import evaluate_with_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
@@ -118,7 +118,7 @@ def start_interval(block, stepper, t, h, k):
     set_step_length(block, h, k)
     time = stepper.control[CONTROL_TIME, k]
     decide_rank(block, constant_like(h, 1.0) + (time - time), k)
-    evaluate(block, stepper.y, time, stepper.rates[0], k)
+    evaluate_with_sensitivities(block, stepper.y, time, stepper.rates[0], k)
     decide_rank(block, time - time, k)
 
 

@@ -23,6 +23,7 @@ from .constraint_hooks import (
 )
 from .dense_output import interpolate
 from .runge_kutta import MIN_PREVIOUS_ERROR, advance
+from .sensitivities import evaluate_with_sensitivities, start_sensitivities
 from .status import STOPPED
 from .tableaus import RosenbrockTableau, Tableau
 
@@ -94,7 +95,7 @@ class Start(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., integrals of errors).
+    """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., all other rows).
 
     `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them.
     """
@@ -172,7 +173,7 @@ class AdaptiveStepSettings(NamedTuple):
 class Stepper(NamedTuple):
     """The working memory of the integrator for one block.
 
-    `y`, `y_new` and `change` (rows, lanes) are states: q, qd and integrals of errors. `rates` is (stages, rows, lanes).
+    `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is (stages, rows, lanes).
     The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a LinearisedRate for
     Rosenbrock methods, else None.
     """
@@ -196,9 +197,8 @@ def compute_stages(block, stepper, tableau, k):
     y, y_new, rates, h = stepper.y, stepper.y_new, stepper.rates, stepper.control[CONTROL_H, k]
     for stage in range(1, tableau.c.shape[0]):
         advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        evaluate(
-            block, y_new, stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h, rates[stage], k
-        )
+        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+        evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
 
 
 @routine
@@ -302,6 +302,7 @@ def start_sample(block, stepper, batch, sample, lane):
     set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
     reset_conditions(block, lane)
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
+    start_sensitivities(block, stepper.y, lane)
     stepper.tally[TALLY_STEPS, lane] = 0
     stepper.tally[TALLY_REJECTIONS, lane] = 0
     stepper.tally[TALLY_EVALUATIONS, lane] = 0

@@ -197,6 +197,7 @@ class BlockActions(NamedTuple):
     * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
     * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
       `algorithms.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
+    * `sensitivities` is a `core.integration.sensitivities.Sensitivities`, or None.
     """
 
     shared: SharedActions
@@ -215,6 +216,7 @@ class BlockActions(NamedTuple):
     between_bodies: object
     contacts: object
     modes: object
+    sensitivities: object
 
 
 # Entries of `BlockActions.settings`.

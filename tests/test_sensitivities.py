@@ -1,0 +1,429 @@
+"""Sensitivities of trajectories: closed forms, complex steps of other equations, identities, and refused input."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import rbchain as rb
+
+from .closed_chains import four_bar
+from .quantities import random_states
+from .test_one_source import check_alike, computed
+
+plain = pytest.mark.plain_python
+TIGHT = {"rtol": 1e-12, "atol": 1e-13}
+STEP = 1e-30  # of a complex step, whose derivative has no error of cancellation
+INERTIAL = ("mass", "cg", "inertia")
+
+
+def extrapolated(rate, state, duration, intervals=8, columns=8):
+    """Integrate by the extrapolated midpoint rule (Hairer, Norsett and Wanner 1993, section II.9); also complex."""
+    for _ in range(intervals):
+        rows = []
+        for column in range(columns):
+            count = 2 * (column + 1)
+            h = duration / intervals / count
+            before, now = state, state + h * rate(state)
+            for _ in range(count - 1):
+                before, now = now, before + 2 * h * rate(now)
+            row = [0.5 * (now + before + h * rate(now))]
+            for j in range(column):
+                ratio = (count / (2 * (column - j))) ** 2 - 1.0
+                row.append(row[j] + (row[j] - rows[-1][j]) / ratio)
+            rows.append(row)
+        state = rows[-1][-1]
+    return state
+
+
+LENGTH, GRAVITY = 0.5, 9.81
+LINKS = {  # of two links: mass, x and y of the centre of mass, inertia, damping, stiffness, rotor inertia
+    "mass": (1.2, 0.8),
+    "x": (0.3, 0.4),
+    "y": (0.1, -0.2),
+    "inertia": (0.05, 0.04),
+    "damping": (0.3, 0.1),
+    "stiffness": (1.0, 2.0),
+    "rotor_inertia": (0.02, 0.03),
+}
+START = np.array([0.3, -0.7, 1.0, -2.0])
+
+
+def rate_of_two_links(state, x):
+    """The equations of a planar arm of two links with eccentric centres of mass, in closed form."""
+    (q1, q2, v1, v2), (m1, m2), (x1, x2), (y1, y2) = state, x["mass"], x["x"], x["y"]
+    B, dB = LENGTH * (x2 * np.cos(q2) - y2 * np.sin(q2)), -LENGTH * (x2 * np.sin(q2) + y2 * np.cos(q2))
+    r = x["inertia"][1] + m2 * (x2**2 + y2**2)
+    M12, M22 = r + m2 * B, r + x["rotor_inertia"][1]
+    M11 = x["rotor_inertia"][0] + x["inertia"][0] + m1 * (x1**2 + y1**2) + r + m2 * (LENGTH**2 + 2 * B)
+    elbow = GRAVITY * m2 * (x2 * np.cos(q1 + q2) - y2 * np.sin(q1 + q2))
+    shoulder = GRAVITY * (m1 * (x1 * np.cos(q1) - y1 * np.sin(q1)) + m2 * LENGTH * np.cos(q1)) + elbow
+    b1 = -x["damping"][0] * v1 - x["stiffness"][0] * q1 - m2 * dB * (2 * v1 * v2 + v2**2) - shoulder
+    b2 = -x["damping"][1] * v2 - x["stiffness"][1] * q2 + m2 * dB * v1**2 - elbow
+    D = M11 * M22 - M12**2
+    return np.array([v1, v2, (M22 * b1 - M12 * b2) / D, (M11 * b2 - M12 * b1) / D])
+
+
+def two_links():
+    builder = rb.ModelBuilder(gravity=(0, -GRAVITY, 0))
+    for i, (name, parent) in enumerate((("link1", None), ("link2", "link1"))):
+        x = {key: values[i] for key, values in LINKS.items()}
+        builder.add_body(
+            name,
+            parent=parent,
+            joint=rb.Revolute((0, 0, 1)),
+            placement=rb.Pose((LENGTH * i, 0, 0)),
+            inertia=rb.Inertia(x["mass"], (x["x"], x["y"], 0), np.diag([0.1, 0.1, x["inertia"]])),
+            passive=rb.PassiveForces(damping=x["damping"], stiffness=x["stiffness"]),
+            rotor_inertia=x["rotor_inertia"],
+        )
+    return builder.build()
+
+
+@plain
+def test_two_links_agree_with_complex_steps_of_their_equations():
+    names = ["q", "qd", "mass", "cg", "inertia", "damping", "stiffness", "rotor_inertia"]
+    motion = two_links().simulate(START[:2], START[2:], 0.2, sensitivities=names, **TIGHT)
+    at_start = motion.sensitivities["q"][0], motion.sensitivities["qd"][0]
+    np.testing.assert_array_equal(np.concatenate(at_start, -1), np.eye(4))
+    assert all(not motion.sensitivities[name][0].any() for name in names[2:])
+    found = {name: motion.sensitivities[name][-1] for name in names}
+    found |= {"x": found["cg"][..., 0], "y": found["cg"][..., 1], "inertia": found["inertia"][..., 2, 2]}
+    for field in LINKS:
+        for i in range(2):
+            x = {key: np.array(values, complex) for key, values in LINKS.items()}
+            x[field][i] += 1j * STEP
+            end = extrapolated(lambda s, x=x: rate_of_two_links(s, x), START.astype(complex), 0.2)
+            np.testing.assert_allclose(motion.q[-1], end.real[:2], rtol=0, atol=1e-11)
+            np.testing.assert_allclose(found[field][:, i], end.imag / STEP, rtol=0, atol=1e-9, err_msg=field)
+    for i in range(4):
+        start = START + 1j * STEP * np.eye(4)[i]
+        end = extrapolated(lambda s: rate_of_two_links(s, LINKS), start, 0.2)
+        np.testing.assert_allclose(found["q" if i < 2 else "qd"][:, i % 2], end.imag / STEP, rtol=0, atol=1e-9)
+    assert not found["cg"][..., 2].any()
+
+
+@plain
+def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
+    builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, (1.5, 0, 0)))
+    motion = builder.build().simulate([-np.pi / 2], [0.0], 1.0, save_at=5, sensitivities=("q", "qd"), **TIGHT)
+    found = np.concatenate([motion.sensitivities["q"], motion.sensitivities["qd"]], -1)
+    omega = np.sqrt(9.81 / 1.5)
+    c, s = np.cos(omega * motion.t), np.sin(omega * motion.t)
+    wanted = np.moveaxis(np.array([[c, s / omega], [-omega * s, c]]), -1, 0)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+
+
+def slide(mass=2.0, **passive):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body(
+        "slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass), passive=rb.PassiveForces(**passive)
+    )
+    return builder.build()
+
+
+@plain
+def test_a_mass_under_a_constant_force():
+    """q = F t^2 / (2 m)."""
+    motion = slide().simulate([0.0], [0.0], 1.5, tau=3.0, sensitivities=("mass", "tau"), **TIGHT)
+    wanted = {"mass": [-3.0 * 1.5**2 / 8, -3.0 * 1.5 / 4], "tau": [1.5**2 / 4, 1.5 / 2]}
+    for name, values in wanted.items():
+        np.testing.assert_allclose(motion.sensitivities[name][-1, :, 0], values, rtol=0, atol=1e-12)
+
+
+@plain
+def test_gains_and_a_spring_agree_with_the_matrix_exponential():
+    """A mass with a PID drive, a damper and a spring is linear: y' = A y + b, for q, qd, the integral and 1."""
+    x = {"kp": 7.0, "ki": 3.0, "kd": 1.0, "damping": 0.5, "stiffness": 2.0, "rest_position": 0.2, "mass": 2.0}
+
+    def end_of(x):
+        stiffness, damping = x["kp"] + x["stiffness"], x["kd"] + x["damping"]
+        constant = x["kp"] * 0.4 + x["stiffness"] * x["rest_position"]
+        A = np.zeros((4, 4), complex)
+        A[0, 1], A[2, 0], A[2, 3] = 1, -1, 0.4
+        A[1] = np.array([-stiffness, -damping, x["ki"], constant]) / x["mass"]
+        return (expm(A) @ [0.1, -0.3, 0, 1])[:2]
+
+    passive = {name: x[name] for name in ("damping", "stiffness", "rest_position")}
+    drive = rb.PID("slide", 0.4, kp=x["kp"], ki=x["ki"], kd=x["kd"])
+    motion = slide(x["mass"], **passive).simulate([0.1], [-0.3], 1.0, drives=[drive], sensitivities=[*x], **TIGHT)
+    for name in x:
+        wanted = end_of(x | {name: x[name] + 1j * 1e-20}).imag / 1e-20
+        np.testing.assert_allclose(motion.sensitivities[name][-1, :, 0], wanted, rtol=0, atol=1e-9, err_msg=name)
+    assert motion.tau.shape == (2, 1)
+
+
+@plain
+def test_a_drive_at_its_limit_does_not_depend_on_its_gains():
+    drive = rb.PID("slide", 10.0, kp=100.0, limit=1.0)
+    motion = slide().simulate([0.0], [0.0], 0.1, drives=[drive], sensitivities=["kp", "mass"], method="rk4", step=0.05)
+    assert not motion.sensitivities["kp"].any()
+    np.testing.assert_allclose(motion.sensitivities["mass"][-1, :, 0], [-(0.1**2) / 8, -0.1 / 4], rtol=0, atol=1e-14)
+
+
+def floating(joint):
+    """A body without gravity, on a joint that leaves it free to turn."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    tensor = np.diag([0.3, 0.4, 0.5]) + 0.02 * np.array([[0, 1, 2], [1, 0, -1], [2, -1, 0]])
+    builder.add_body("body", joint=joint, inertia=rb.Inertia(1.5, (0, 0, 0), tensor))
+    return builder.build()
+
+
+@plain
+@pytest.mark.parametrize("joint", [rb.Free(), rb.Spherical()], ids=["free", "spherical"])
+def test_momentum_of_a_body_in_free_motion_is_constant_to_first_order(joint):
+    """R J omega and R m v are constant, and so are their derivatives by the initial state and by J."""
+    model = floating(joint)
+    q, qd = random_states(model, (), seed=2, arrays=2)
+    motion = model.simulate(q, qd, 0.2, save_at=3, sensitivities=("q", "qd", "inertia"), rtol=1e-11, atol=1e-12)
+    n, J = model.nv, model.inertia[0]
+    columns = np.concatenate([motion.sensitivities[name].reshape(3, 2 * n, -1) for name in ("q", "qd", "inertia")], -1)
+    tensors = np.zeros((columns.shape[-1], 3, 3))
+    tensors[2 * n :] = np.eye(9).reshape(9, 3, 3)
+    tensors = 0.5 * (tensors + np.swapaxes(tensors, -1, -2))
+    momentum = []
+    for i in range(3):
+        R = model.body_poses(motion.q[i]).rotation[0]
+        turn, omega, change = columns[i, n - 3 : n].T, motion.qd[i, n - 3 :], columns[i, 2 * n - 3 :].T
+        parts = [np.cross(turn, J @ omega) + change @ J + tensors @ omega]
+        if n == 6:
+            parts.append(1.5 * (np.cross(turn, motion.qd[i, :3]) + columns[i, n : n + 3].T))
+        momentum.append(np.concatenate([part @ R.T for part in parts], -1))
+    np.testing.assert_allclose(momentum, np.broadcast_to(momentum[0], np.shape(momentum)), rtol=0, atol=1e-9)
+    assert np.abs(columns[-1, :n, 2 * n :]).max() > 0.01
+
+
+def without_dissipation(model):
+    """Without rotors too: the model neglects their gyroscopic moments, so those of a spherical joint do work."""
+    fields = "damping", "friction", "static_friction", "rotor_inertia"
+    return model.vary(**dict.fromkeys(fields, np.zeros(model.nv)))
+
+
+@plain
+@pytest.mark.parametrize("name", ["two links", "free body", "arm with a spherical joint"])
+def test_transition_matrices_compose_and_preserve_volume(name):
+    """Phi(t2, t0) = Phi(t2, t1) Phi(t1, t0). By Liouville's theorem, det Phi = det M(q0) / det M(q1)."""
+    models = {"two links": two_links, "free body": lambda: floating(rb.Free())}
+    model = without_dissipation(models.get(name, lambda: arm_with(rb.Spherical()))())
+    q, qd = random_states(model, (), seed=3, arrays=2)
+    tolerances = {"rtol": 1e-11, "atol": 1e-12}
+
+    def transition(q, qd, duration):
+        motion = model.simulate(q, qd, duration, sensitivities=("q", "qd"), **tolerances)
+        found = motion.sensitivities
+        return np.concatenate([found["q"][-1], found["qd"][-1]], -1), motion.q[-1], motion.qd[-1]
+
+    whole, q2, qd2 = transition(q, qd, 0.05)
+    first, q1, qd1 = transition(q, qd, 0.02)
+    second, q_end, _ = transition(q1, qd1, 0.03)
+    np.testing.assert_allclose(model.difference(q2, q_end), 0, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(second @ first, whole, rtol=0, atol=1e-9 * np.abs(whole).max())
+    determinants = [np.linalg.det(model.mass_matrix(x)) for x in (q, q2)]
+    np.testing.assert_allclose(np.linalg.det(whole), determinants[0] / determinants[1], rtol=1e-9)
+
+
+def arm_with(joint, in_water=False):
+    """Three links; the joint in the middle is given. The middle link has friction, the others also springs."""
+    builder, rng = rb.ModelBuilder(gravity=(0, 0, -9.8), fluid_density=1000.0 if in_water else 0.0), two_seeds(5)
+    friction = {"friction": 0.2, "static_friction": 0.5, "stribeck_velocity": 0.5, "friction_velocity": 0.3}
+    spring = {"stiffness": 2.0, "cubic_stiffness": 3.0, "rest_position": 0.2}
+    joints = rb.Revolute((0, 0.6, 0.8)), joint, rb.Prismatic((1, 0, 1))
+    for i, (name, parent) in enumerate((("a", None), ("b", "a"), ("c", "b"))):
+        tensor = np.diag([0.3, 0.4, 0.5]) + 0.02 * np.array([[0, 1, 2], [1, 0, -1], [2, -1, 0]])
+        water = rb.Immersion(volume=0.001, added_mass=0.3 * np.eye(6), quadratic_damping=np.eye(6))
+        builder.add_body(
+            name,
+            parent=parent,
+            joint=joints[i],
+            placement=rb.Pose((0.3, 0.1, 0.2)),
+            inertia=rb.Inertia(rng.uniform(1, 2), 0.2 * rng.normal(size=3), tensor),
+            passive=rb.PassiveForces(damping=0.3, **friction, **(spring if i != 1 else {})),
+            rotor_inertia=0.0 if i == 1 else 0.1,
+            gear_ratio=1.0 if i == 1 else 2.0,
+            immersion=water if in_water else None,
+        )
+    return builder.build()
+
+
+def two_seeds(seed):
+    return np.random.default_rng([seed, 21])
+
+
+def motion_along(model, start, names, direction, size, duration, **actions):
+    """The motion with the initial state and the fields `names` displaced by `size` times a direction each."""
+    (q, qd), fields = start, {}
+    for name in names:
+        if name == "q":
+            q = model.integrate(q, size * direction[name])
+        elif name == "qd":
+            qd = qd + size * direction[name]
+        else:
+            fields[name] = getattr(model, name) + size * direction[name]
+    varied = model.vary(**fields) if fields else model
+    return varied.simulate(q, qd, duration, **actions)
+
+
+def assert_agrees_with_differences(model, names, duration, tolerance, **actions):
+    """Compare with a central difference along a random direction in each field, extrapolated to fourth order."""
+    start, rng = random_states(model, (), seed=4, arrays=2), two_seeds(7)
+    for drive in actions.get("drives", ()):
+        if isinstance(drive, rb.PrescribedVelocity):
+            start[1][model.velocity_index[model.joint_names.index(drive.joint)]] = drive.signal(0.0)
+    motion = model.simulate(*start, duration, sensitivities=names, **actions)
+    for name in names:
+        shape = motion.sensitivities[name].shape[2:]
+        direction = rng.normal(size=shape)
+        if name not in ("q", "qd"):
+            direction = direction * (0.1 * np.abs(getattr(model, name)).max(axis=None) if shape else 1.0)
+            direction = direction * (getattr(model, name) != 0.0) if len(shape) == 1 else direction
+        if name == "inertia":
+            direction = direction + np.swapaxes(direction, -1, -2)
+        slopes = []
+        for size in (2e-3, 1e-3):
+            ends = [
+                motion_along(model, start, [name], {name: direction}, s, duration, **actions) for s in (-size, size)
+            ]
+            change = model.difference(ends[0].q[-1], ends[1].q[-1]), ends[1].qd[-1] - ends[0].qd[-1]
+            slopes.append(np.concatenate(change) / (2 * size))
+        wanted = (4 * slopes[1] - slopes[0]) / 3
+        found = motion.sensitivities[name][-1].reshape(2 * model.nv, -1) @ direction.reshape(-1)
+        assert np.abs(wanted).max() > 1e-4, name
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.abs(wanted).max(), err_msg=name)
+
+
+FIXED = {"method": "rk4", "step": 0.05}  # sensitivities are then the exact derivatives of the numerical result
+PASSIVE = ("stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction")
+
+
+@plain
+def test_all_fields_agree_with_differences():
+    names = ["q", "qd", *INERTIAL, "rotor_inertia", "gear_ratio", *PASSIVE]
+    assert_agrees_with_differences(arm_with(rb.Universal()), names, 0.1, 1e-6, **FIXED)
+
+
+@plain
+@pytest.mark.parametrize("in_water", [False, True], ids=["in air", "in water"])
+def test_a_spherical_joint_agrees_with_differences(in_water):
+    """Between quaternions, the steps of differences change the normalisation of a step, so the steps are short."""
+    names = ["q", "qd", *INERTIAL, "damping"]
+    settings = {"method": "rk4", "step": 0.005}
+    assert_agrees_with_differences(arm_with(rb.Spherical(), in_water), names, 0.02, 1e-6, **settings)
+
+
+@plain
+def test_prescribed_motions_do_not_depend_on_parameters():
+    signal = rb.Signal.sines(1.0, 2.0, 0.3)
+    for drives in (
+        [rb.PrescribedAcceleration("a", signal), rb.PrescribedVelocity("c", signal)],
+        [rb.PrescribedPosition("c", signal)],
+    ):
+        model = arm_with(rb.Universal())
+        names = ["q", "qd", "mass", "damping"]
+        assert_agrees_with_differences(model, names, 0.1, 1e-6, drives=drives, **FIXED)
+        q, qd = random_states(model, (), seed=4, arrays=2)
+        found = model.simulate(q, qd, 0.1, drives=drives, sensitivities=["q", "mass"], **FIXED).sensitivities
+        rows = [3, 7] if len(drives) == 1 else [4, 7]
+        assert not found["mass"][:, rows].any()
+        assert len(drives) == 2 or not found["q"][:, rows].any()
+
+
+@plain
+def test_drives_springs_and_wrenches_agree_with_differences():
+    drives = [rb.PID("a", rb.Signal.sines(1.0, 2.0, 0.3), kp=30.0, ki=10.0, kd=4.0), rb.PID("c", 0.3, kp=20.0, kd=2.0)]
+    spring = rb.SpringDamper(None, "c", (0, 0, 1), (0.1, 0, 0.2), stiffness=20.0, damping=2.0)
+    wrench = rb.Wrench("b", force=(rb.Signal.sines(3.0, 2.0, 0.3), 1, 2), point=(0.1, 0.2, 0.3))
+    names = ["q", "qd", "mass", "cg", "rest_position"]
+    model = arm_with(rb.Universal())
+    assert_agrees_with_differences(model, names, 0.1, 1e-6, drives=drives, forces=[spring, wrench], **FIXED)
+
+
+@plain
+def test_steps_are_unchanged_unless_sensitivities_control_them():
+    plain_motion = two_links().simulate(START[:2], START[2:], 0.5, save_at=4, rtol=1e-6, atol=1e-6)
+    motions = [
+        two_links().simulate(
+            START[:2],
+            START[2:],
+            0.5,
+            save_at=4,
+            rtol=1e-6,
+            atol=1e-6,
+            sensitivities=["inertia"],
+            control_sensitivity_errors=control,
+        )
+        for control in (False, True)
+    ]
+    np.testing.assert_array_equal(motions[0].q, plain_motion.q)
+    np.testing.assert_array_equal(motions[0].tau, plain_motion.tau)
+    assert motions[0].steps == plain_motion.steps < motions[1].steps
+    exact = two_links().simulate(START[:2], START[2:], 0.5, save_at=4, rtol=1e-9, atol=1e-9, sensitivities=["inertia"])
+    errors = [np.abs(motion.sensitivities["inertia"] - exact.sensitivities["inertia"]).max() for motion in motions]
+    assert errors[1] < 0.3 * errors[0]
+
+
+@plain
+def test_events_end_the_sensitivities_and_do_not_change_them():
+    model, names = two_links(), ["q", "mass", "ki"]
+    drives = [rb.PID("link1", 0.3, kp=1.0, ki=1.0)]
+    settings = {"save_at": 5, "sensitivities": names, "drives": drives, "method": "rk4", "step": 0.02}
+    free = model.simulate(START[:2], START[2:], 0.4, **settings)
+    event = rb.Event("link1", value=free.q[2, 0], stop=True)
+    stopped = model.simulate(START[:2], START[2:], 0.4, events=[event], **settings)
+    assert stopped.events[0].count == 1
+    for name in names:
+        np.testing.assert_array_equal(stopped.sensitivities[name][:2], free.sensitivities[name][:2])
+        assert np.isnan(stopped.sensitivities[name][3:]).all()
+    np.testing.assert_allclose(stopped.events[0].q[0], free.q[2], rtol=0, atol=1e-6)
+
+
+@plain
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sensitivities": "mass"}, "sensitivities is 'mass'; expected a list of names"),
+        ({"sensitivities": ["masses"]}, "sensitivities contains 'masses'; expected names among q, qd, tau, mass"),
+        ({"sensitivities": ["mass", "mass"]}, "expected each name once"),
+        ({"method": "rosenbrock"}, 'method is "rosenbrock", which does not compute sensitivities; expected "rk45"'),
+        ({"sensitivities": ["kp"]}, 'sensitivities contains "kp", but drives contains no PID'),
+        ({"sensitivities": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
+        ({"drives": [rb.ComputedTorque("a", 0.0, kp=1.0, kd=1.0)]}, "do not support ComputedTorque"),
+        ({"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True)]}, "do not support gravity_compensation"),
+        ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops and SphereContact"),
+        ({"control_sensitivity_errors": 1}, "control_sensitivity_errors is 1; expected True or False"),
+    ],
+)
+def test_refused_arguments(given, message):
+    model = without_dissipation(arm_with(rb.Universal()))
+    with pytest.raises(rb.StateError, match=message):
+        model.simulate(np.zeros(4), np.zeros(4), 0.1, **({"sensitivities": ["mass"]} | given))
+
+
+@plain
+def test_refused_user_forces_and_closed_chains():
+    def forces(t, q, qd, parameters, tau):
+        tau[0] = -q[0]
+
+    with pytest.raises(rb.StateError, match=r"Pass UserForces\(..., derivatives=...\)"):
+        slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], sensitivities=["mass"])
+    model = four_bar().model
+    with pytest.raises(rb.StateError, match="do not support closed chains"):
+        model.simulate(np.zeros(model.nq), np.zeros(model.nv), 0.1, sensitivities=["mass"])
+
+
+LANES = """
+import json, sys
+import numpy as np
+from tests.test_sensitivities import arm_with, two_seeds
+import rbchain as rb
+model, rng = arm_with(rb.Spherical()), two_seeds(9)
+model = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+q, qd = model.random_state(rng, (9,))
+names = ["q", "qd", "mass", "cg", "inertia", "friction"]
+motion = model.simulate(q, 0.5 * qd, 0.1, method="rk4", step=0.05, sensitivities=names)
+json.dump({name: values[7:].tolist() for name, values in motion.sensitivities.items()}, sys.stdout)
+"""
+
+
+def test_lanes_agree_with_plain_python():
+    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
+    check_alike(computed(LANES, NUMBA_DISABLE_JIT="1"), computed(LANES))
