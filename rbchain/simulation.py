@@ -128,11 +128,11 @@ def simulate(
     max_steps : int
         Largest number of steps of "rk45" and "rosenbrock" for one sample, accepted and rejected.
     sensitivities : sequence of str
-        Derivatives of the motion to compute, in `Trajectory.sensitivities`, for the methods "rk45" and "rk4": by the
-        initial state ("q", "qd"), the constant joint forces ("tau"), the fields "mass", "cg", "inertia",
-        "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping", "friction" and
-        "static_friction" of the model, and the gains "kp", "ki" and "kd" of `PID`. They need open trees, and forces
-        with known derivatives.
+        Derivatives of the motion to compute, with the methods "rk45" and "rk4". `Trajectory.sensitivities` holds the
+        results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the gains of
+        `PID`. The other names are fields of the model: "mass", "cg", "inertia", "rotor_inertia", "gear_ratio",
+        "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need open trees,
+        and forces with known derivatives.
     control_sensitivity_errors : bool
         Whether the steps of "rk45" also satisfy the tolerances for the sensitivities. If False, they are those without
         sensitivities.
@@ -175,13 +175,8 @@ def simulate(
     """
     duration = finite_number("duration", duration, StateError, above=0.0)
     times, asked = times_to_save(duration, save_at)
-    if on_failure not in ("status", "raise"):
-        raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
-    if not isinstance(boundscheck, bool | np.bool):
-        raise StateError(f"boundscheck is {boundscheck!r}; expected True or False")
+    _check_options(on_failure, boundscheck=boundscheck, control_sensitivity_errors=control_sensitivity_errors)
     names = checked_names(sensitivities)
-    if not isinstance(control_sensitivity_errors, bool | np.bool):
-        raise StateError(f"control_sensitivity_errors is {control_sensitivity_errors!r}; expected True or False")
     q0, qd0, tau = (
         real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
     )
@@ -198,7 +193,7 @@ def simulate(
     )
     _refuse_forces(model, actions, states[2], forces, method)
     actions = with_modes(model, actions, method, dtype)
-    actions = with_sensitivities(model, actions, names, method, control_sensitivity_errors)
+    actions = with_sensitivities(model, actions, names, method, bool(control_sensitivity_errors))
     kernel_model = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)
@@ -272,6 +267,14 @@ def simulate(
     if on_failure == "raise" and not motion.success:
         raise SimulationError(motion.message, motion)
     return motion
+
+
+def _check_options(on_failure: str, **flags: bool) -> None:
+    if on_failure not in ("status", "raise"):
+        raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool):
+            raise StateError(f"{name} is {flag!r}; expected True or False")
 
 
 def _refuse_forces(

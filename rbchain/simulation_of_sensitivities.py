@@ -72,7 +72,8 @@ def sensitivity_rows(model: Model, actions: Actions | None) -> int:
     """Return the number of rows of the state for sensitivities."""
     if actions is None or actions.sensitivities is None:
         return 0
-    return actions.sensitivities.columns.shape[1] * _rows_of_column(model, actions)
+    settings: Any = actions.sensitivities
+    return int(settings.columns.shape[1]) * _rows_of_column(model, actions)
 
 
 def _rows_of_column(model: Model, actions: Actions) -> int:

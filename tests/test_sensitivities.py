@@ -147,8 +147,8 @@ def test_gains_and_a_spring_agree_with_the_matrix_exponential():
     passive = {name: x[name] for name in ("damping", "stiffness", "rest_position")}
     drive = rb.PID("slide", 0.4, kp=x["kp"], ki=x["ki"], kd=x["kd"])
     motion = slide(x["mass"], **passive).simulate([0.1], [-0.3], 1.0, drives=[drive], sensitivities=[*x], **TIGHT)
-    for name in x:
-        wanted = end_of(x | {name: x[name] + 1j * 1e-20}).imag / 1e-20
+    for name, value in x.items():
+        wanted = end_of(x | {name: value + 1j * 1e-20}).imag / 1e-20
         np.testing.assert_allclose(motion.sensitivities[name][-1, :, 0], wanted, rtol=0, atol=1e-9, err_msg=name)
     assert motion.tau.shape == (2, 1)
 
@@ -213,7 +213,7 @@ def test_transition_matrices_compose_and_preserve_volume(name):
         found = motion.sensitivities
         return np.concatenate([found["q"][-1], found["qd"][-1]], -1), motion.q[-1], motion.qd[-1]
 
-    whole, q2, qd2 = transition(q, qd, 0.05)
+    whole, q2, _ = transition(q, qd, 0.05)
     first, q1, qd1 = transition(q, qd, 0.02)
     second, q_end, _ = transition(q1, qd1, 0.03)
     np.testing.assert_allclose(model.difference(q2, q_end), 0, rtol=0, atol=1e-10)
@@ -419,7 +419,7 @@ model, rng = arm_with(rb.Spherical()), two_seeds(9)
 model = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
 q, qd = model.random_state(rng, (9,))
 names = ["q", "qd", "mass", "cg", "inertia", "friction"]
-motion = model.simulate(q, 0.5 * qd, 0.1, method="rk4", step=0.05, sensitivities=names)
+motion = model.simulate(q, 0.5 * qd, 0.05, rtol=1e-6, atol=1e-6, sensitivities=names)
 json.dump({name: values[7:].tolist() for name, values in motion.sensitivities.items()}, sys.stdout)
 """
 

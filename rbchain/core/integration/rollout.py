@@ -173,9 +173,9 @@ class AdaptiveStepSettings(NamedTuple):
 class Stepper(NamedTuple):
     """The working memory of the integrator for one block.
 
-    `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is (stages, rows, lanes).
-    The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a LinearisedRate for
-    Rosenbrock methods, else None.
+    `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
+    (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
+    LinearisedRate for Rosenbrock methods, else None.
     """
 
     y: np.ndarray

@@ -1,9 +1,9 @@
 """Sensitivities of a motion: the variational equations of the state for initial states and parameters.
 
-The rows of the state after the integrals of errors z are the sensitivities: for each parameter p a column of n numbers
+The rows of the state after the integrals of errors z are the sensitivities. Each parameter p has one column: n numbers
 u on the tangent space of the positions, n numbers w of the velocities, and one number s for each integral. Let M be the
-mass matrix and tau the forces of inverse dynamics minus all joint forces, at the accelerations of the state. With K, D
-and C of `linearised_rate`,
+mass matrix. Let tau be the forces of inverse dynamics minus all joint forces, at the accelerations of the state. With
+K, D and C of `linearised_rate`,
 
     M w' = - K u - D w + C s - dtau/dp,   s' = - u of the dof.
 
@@ -32,7 +32,7 @@ from ..forces.passive import stribeck_share
 from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like, select
-from ..spatial.storage import load3, load9, load_motion
+from ..spatial.storage import load9, load_motion
 from ..spatial.vectors import Force, add3, cross, rotate, scale3, z_axis
 from ..tree.joints import joint_force
 from ..tree.kinematics import body_axes, force_on_parent, move_dof
@@ -323,8 +323,8 @@ def subtract_force_of_body(i, block, kind, entry, w, k):
 def force_by_parameter(i, block, kind, entry, k):
     """Return the derivative of the inertial force of the body of dof i, about its joint origin, in world axes.
 
-    The force is m b, the moment c x m b + I w' + w x I w, with the centre of mass c, its acceleration b less gravity,
-    b = a + w' x c + w x (w x c), and the tensor I about c. w is the angular velocity.
+    The force is m b and the moment c x m b + I w' + w x I w. Here c is the centre of mass. I is the tensor about c, and w
+    the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
     """
     model, dof = block.model, block.work.dof
     v, acceleration = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
