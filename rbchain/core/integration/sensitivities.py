@@ -323,8 +323,8 @@ def subtract_force_of_body(i, block, kind, entry, w, k):
 def force_by_parameter(i, block, kind, entry, k):
     """Return the derivative of the inertial force of the body of dof i, about its joint origin, in world axes.
 
-    The force is m b and the moment c x m b + I w' + w x I w. Here c is the centre of mass. I is the tensor about c, and w
-    the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
+    The force is m b and the moment c x m b + I w' + w x I w. Here c is the centre of mass. I is the tensor about c, and
+    w the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
     """
     model, dof = block.model, block.work.dof
     v, acceleration = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
