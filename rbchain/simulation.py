@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from .actions.controllers import model_arrays
 from .actions.drives import Drive
 from .actions.events import Event
 from .actions.flatten import flatten_actions
+from .actions.random_signals import actions_of_samples
+from .actions.user_code import UserCalls
 from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
 from .core.integration.rollout import RECORDED_TALLIES, AdaptiveStepSettings, Outcome, Saved, Start
@@ -187,6 +189,7 @@ def simulate(
     states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q0, qd0, tau))
     driver, settings = driver_and_settings(method, step, rtol, atol, max_steps, times, dtype)
     samples = math.prod(batch)
+    drives, forces = actions_of_samples(drives, forces, duration, np.arange(samples).reshape(batch))
     actions, calls = flatten_actions(
         *(model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)),
         always=bool(names),
@@ -228,9 +231,7 @@ def simulate(
         )
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
         new_memory = partial(rosenbrock_memory if driver is rosenbrock_steps else trajectory_memory, *sizes, dtype)
-        effort = math.inf  # the run time of adaptive steps and of user functions is not known in advance
-        if not isinstance(settings, AdaptiveStepSettings) and not calls.functions:
-            effort = samples * model.nv * (duration / settings.step + times.size)
+        effort = samples * model.nv * _evaluations(settings, calls, duration, times)
         threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
         refuse_penetration(model, forces, outcome.tally[:, 0].reshape(batch), states[0])
     set_prescribed_states(model, drives, times, (q, qd), batch)
@@ -275,6 +276,13 @@ def _check_options(on_failure: str, **flags: bool) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool | np.bool):
             raise StateError(f"{name} is {flag!r}; expected True or False")
+
+
+def _evaluations(settings: Any, calls: UserCalls, duration: float, times: np.ndarray) -> float:
+    """Estimate the number of steps and saved times; infinite if the run time is not known in advance."""
+    if isinstance(settings, AdaptiveStepSettings) or calls.functions:
+        return math.inf
+    return duration / settings.step + times.size
 
 
 def _refuse_forces(

@@ -12,15 +12,20 @@ from ..errors import RbchainError, StateError
 from ..model.pose import Pose
 from ..real_arrays import real_array
 from .drives import ONE_JOINT
+from .random_signals import RandomSignal
 from .signals import Signal, as_signal
 
 DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
-SIGNALS: dict[str, Callable[..., Signal]] = {
+SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
     "constant": Signal.constant,
     "polynomial": Signal.polynomial,
     "sines": Signal.sines,
     "table": Signal.table,
     "pieces": Signal,
+    "noise": Signal.noise,
+    "ornstein_uhlenbeck": Signal.ornstein_uhlenbeck,
+    "random_walk": Signal.random_walk,
+    "sea_state": Signal.sea_state,
 }
 #: Bodies of a force. A table without them means the world, because TOML has no None.
 BODIES = ("body_a", "body_b")
@@ -89,7 +94,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         if isinstance(value, (str, bool, int)):
             found: Any = value
         elif field.name in ("signal", "reference"):
-            found = _table_of_signal(as_signal(field.name, value))
+            found = _table_of_signal(field.name, value)
         else:
             found = real_array(field.name, value, StateError).tolist()
         if found != field.default:
@@ -97,9 +102,25 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
     return table
 
 
-def _table_of_signal(signal: Signal) -> Any:
+def _table_of_signal(name: str, value: Any) -> Any:
+    if isinstance(value, RandomSignal):
+        return _table_of_random_signal(name, value)
+    signal = as_signal(name, value)
     if signal.is_constant and not np.isfinite(signal.end):
         return signal.coefficients[..., 0, 0].tolist()
     pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}
     pieces |= {"waves": signal.waves.tolist()} if signal.waves.size else {}
     return {"signal": "pieces", **pieces} | ({"end": signal.end} if np.isfinite(signal.end) else {})
+
+
+def _table_of_random_signal(name: str, value: RandomSignal) -> dict[str, Any]:
+    table = {"signal": value.kind}
+    for key, number in (*value.parameters.items(), ("seed", value.seed), ("channel", value.channel)):
+        if callable(number):
+            raise StateError(
+                f"{name} is noise whose {key} is a function, which a table cannot hold; expected numbers. Pass an "
+                "array of densities and their frequencies"
+            )
+        if number is not None:
+            table[key] = number.tolist() if isinstance(number, np.ndarray) else number
+    return table

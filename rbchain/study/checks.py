@@ -53,10 +53,11 @@ def check_actions(nominal: Nominal) -> None:
         implicit = simulate.method in IMPLICIT_METHODS
         return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
-    for kind, actions in {"drives": nominal.drives, "forces": nominal.forces, "events": nominal.events}.items():
+    drives, forces = call_at("drives and forces", nominal.actions, np.zeros(1, np.int64))
+    for kind, actions in {"drives": drives, "forces": forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
             call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
-        call_at(kind, flattened, **{kind: actions})
+        call_at(kind, flattened, **{kind: tuple(actions)})
     call_at("forces", refuse_contacts, nominal.forces, simulate.method)
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 

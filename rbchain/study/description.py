@@ -179,8 +179,9 @@ class Dispersion(Described):
 
     * "kp", "kd", "ki", "limit": gains and force limit of a drive.
     * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
-    * "signal" ("add"): constant offset of the signal of a `PrescribedForce`.
-    * "force", "moment" ("add"): components x, y, z of a constant offset of a `Wrench`, in N or N m.
+    * "signal" ("add", "multiply"): constant offset of the signal of a `PrescribedForce`, or a factor of the signal.
+    * "force", "moment" ("add", "multiply"): components x, y, z of a constant offset of a `Wrench`, in N or N m, or of
+      a factor of its signals, such as the level of noise.
     * "spring_stiffness", "spring_damping", "rest_length": of a `SpringDamper`, in N/m, N s/m and m.
     * "bushing_stiffness", "bushing_damping" ("multiply"): factors of the matrices of a `Bushing`.
 

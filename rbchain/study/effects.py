@@ -64,7 +64,8 @@ def effects_of(plan: Plan) -> dict[str, str]:
 
 def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
     """Describe the effects of one draw of a dispersion (1, columns)."""
-    nominal_samples, samples = Samples(plan.nominal, 1), Samples(plan.nominal, 1)
+    first = np.zeros(1, np.int64)
+    nominal_samples, samples = Samples(plan.nominal, first), Samples(plan.nominal, first)
     neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
     for draws in plan.drawn.draws:
         if draws.dispersion is dispersion:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..actions.random_signals import actions_of_samples
 from ..chain import Model
 from ..errors import StudyError
 from ..real_arrays import excerpt, real_array
@@ -27,6 +28,12 @@ class Nominal:
     drives: tuple[Any, ...]
     forces: tuple[Any, ...]
     events: tuple[Any, ...]
+    seed: int
+
+    def actions(self, numbers: np.ndarray) -> tuple[list[Any], list[Any]]:
+        """Return drives and forces with the random signals of the samples with these numbers (count,)."""
+        drives, forces = list(self.drives), list(self.forces)
+        return actions_of_samples(drives, forces, self.simulation.duration, numbers, self.seed)
 
     @property
     def times(self) -> np.ndarray:
@@ -44,7 +51,8 @@ def nominal_of(description: Description, folder: Path) -> Nominal:
             "among the samples in vary"
         )
     state = _initial_state(description.simulate, model)
-    return Nominal(model, description.simulate, *state, description.drives, description.forces, description.events)
+    actions = description.drives, description.forces, description.events
+    return Nominal(model, description.simulate, *state, *actions, description.seed)
 
 
 def _initial_state(simulate: Simulation, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

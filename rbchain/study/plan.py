@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..actions.flatten import flatten_actions
+from ..actions.random_signals import RandomSignal, random_signals_of
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64, excerpt
@@ -77,7 +78,14 @@ class Plan:
         """Estimate the memory for a sample while it is computed: results, states at saved times and parameters."""
         model = self.nominal.model
         of_states = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
-        return self._kept_per_sample + of_states + 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
+        of_signals = sum(signal.bytes_per_sample(self.nominal.simulation.duration) for signal in self.random_signals)
+        of_steps = 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
+        return self._kept_per_sample + of_states + of_steps + of_signals
+
+    @property
+    def random_signals(self) -> list[RandomSignal]:
+        """Random signals of the drives and forces."""
+        return random_signals_of(self.nominal.drives) + random_signals_of(self.nominal.forces)
 
     @property
     def _kept_per_sample(self) -> int:
@@ -100,16 +108,18 @@ class Plan:
         points = self.description.design.points(first, last, len(self.columns), seed, samples)  # type: ignore[union-attr]
         return self.drawn.values(points)
 
-    def samples(self, values: np.ndarray) -> Samples:
-        """Return the samples with these draws (m, columns): their models, states, drives and forces."""
-        samples = Samples(self.nominal, len(values))
+    def samples(self, values: np.ndarray, numbers: np.ndarray) -> Samples:
+        """Return the samples with these draws (m, columns) and numbers (m,): models, states, drives and forces."""
+        samples = Samples(self.nominal, numbers)
         for draws in self.drawn.draws:
             samples.apply(draws.dispersion, draws.target, values[:, draws.columns])
         return samples
 
-    def simulate(self, values: np.ndarray, save_at: npt.ArrayLike | None = None) -> tuple[Model, Trajectory]:
-        """Simulate the samples with these draws (m, columns); returns their model and their Trajectory."""
-        samples = self.samples(values)
+    def simulate(
+        self, values: np.ndarray, numbers: np.ndarray, save_at: npt.ArrayLike | None = None
+    ) -> tuple[Model, Trajectory]:
+        """Simulate the samples with these draws (m, columns) and numbers (m,); returns their model and Trajectory."""
+        samples = self.samples(values, numbers)
         many, simulate = samples.build(), self.nominal.simulation
         motion = many.simulate(
             *samples.initial_states(many),
@@ -126,7 +136,7 @@ class Plan:
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
         """Compute all outputs of the samples from `first` to before `last`, by name."""
         lowest, highest = self.computed_range(first, last)
-        outputs = self.compute_values(self.draw(lowest, highest))
+        outputs = self.compute_values(self.draw(lowest, highest), np.arange(lowest, highest))
         return {name: values[first - lowest : last - lowest] for name, values in outputs.items()}
 
     def computed_range(self, first: int, last: int) -> tuple[int, int]:
@@ -138,19 +148,21 @@ class Plan:
             return first, last
         return (first, last + 1) if last < self.description.samples else (first - 1, last)
 
-    def compute_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute all outputs of the samples with these draws (m, columns), by name."""
+    def compute_values(self, values: np.ndarray, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """Compute all outputs of the samples with these draws (m, columns) and numbers (m,), by name."""
         valid = np.isfinite(values).all(-1)
         if valid.all():
             try:
-                return outputs_of(self.variables, self.measures, values, *self.simulate(values), self.nominal.events)
+                return outputs_of(
+                    self.variables, self.measures, values, *self.simulate(values, numbers), self.nominal.events
+                )
             except (ModelError, StateError):
                 valid = self.valid(values)
                 if valid.all():
                     raise
         outputs = outputs_of_invalid_draws(self.variables, self.sizes(), values)
         if valid.any():
-            for name, outputs_of_valid in self.compute_values(values[valid]).items():
+            for name, outputs_of_valid in self.compute_values(values[valid], numbers[valid]).items():
                 outputs[name][valid] = outputs_of_valid
         return outputs
 
@@ -161,7 +173,7 @@ class Plan:
             finite[finite] = self.valid(values[finite])
             return finite
         try:
-            samples, simulate = self.samples(values), self.nominal.simulation
+            samples, simulate = self.samples(values, np.arange(len(values))), self.nominal.simulation
             samples.build()
             actions = samples.drives, samples.forces, self.nominal.events
             flatten_actions(

@@ -19,10 +19,17 @@ from .targets import Target
 
 
 class Samples:
-    """A range of samples. `apply` changes fields of the model, initial states, drives or forces by a draw."""
+    """Samples of a study. `apply` changes fields of the model, initial states, drives or forces by a draw.
 
-    def __init__(self, nominal: Nominal, count: int) -> None:
-        self.count = count
+    Parameters
+    ----------
+    nominal : Nominal
+    numbers : (count,) array of int
+        Numbers of the samples in the study, on which their random signals depend.
+    """
+
+    def __init__(self, nominal: Nominal, numbers: np.ndarray) -> None:
+        count = self.count = numbers.size
         self.model = nominal.model
         self._assembly = nominal.simulation.assembly
         self.fields: dict[str, np.ndarray] = {}
@@ -30,7 +37,7 @@ class Samples:
         self._q, self._displacement = np.tile(nominal.q, (count, 1)), np.zeros((count, nominal.model.nv))
         self.qd = np.tile(nominal.qd, (count, 1))
         self.tau = np.tile(nominal.tau, (count, 1))
-        self.drives, self.forces = list(nominal.drives), list(nominal.forces)
+        self.drives, self.forces = nominal.actions(numbers)
 
     @property
     def q(self) -> np.ndarray:
@@ -147,7 +154,7 @@ class Samples:
     def _apply_to_drive(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         drive, name = self.drives[target.index], dispersion.parameter
         if name in ("reference", "signal"):
-            new: Signal | np.ndarray = shifted(getattr(drive, name), values[:, 0], "add")
+            new: Signal | np.ndarray = shifted(getattr(drive, name), values[:, 0], dispersion.how)
         else:
             new = changed(np.broadcast_to(getattr(drive, name), self.count), values[:, 0], dispersion.how)
         self.drives[target.index] = replace(drive, **{name: new})
@@ -156,7 +163,7 @@ class Samples:
         wrench = self.forces[target.index]
         three = list(_three(getattr(wrench, dispersion.parameter)))
         for component, draws in zip(dispersion.component_indices, values.T, strict=True):
-            three[component] = shifted(three[component], draws, "add")
+            three[component] = shifted(three[component], draws, dispersion.how)
         self.forces[target.index] = replace(wrench, **{dispersion.parameter: tuple(three)})
 
     def _apply_between_bodies(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:

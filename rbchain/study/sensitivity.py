@@ -88,6 +88,11 @@ def indices(
         )
     if not plan.columns:
         raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
+    if plan.random_signals:
+        raise StudyError(
+            "the study has random signals, whose effect on the measure is not one of a dispersion; expected a study "
+            "without noise and waves. Remove them, or replace them by the signals of one sample, signal(duration)"
+        )
     samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > total_memory():

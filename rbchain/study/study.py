@@ -274,13 +274,15 @@ class Study(SuggestsAttributes):
         k = whole_number("sample", k, StudyError, least=0, most=samples - 1)
         drawn = plan.draw(k, k + 1)
         try:
-            model = plan.samples(drawn).build(only=0)
+            model = plan.samples(drawn, np.array([k])).build(only=0)
         except ModelError as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
         # together with a valid neighbour, because a batch of one sample runs other machine code than the study
-        values = plan.draw(max(0, k - 4), min(samples, k + 5))
-        beside = values[plan.valid(values) & (values != drawn).any(-1)][:1]
-        _, motion = plan.simulate(np.concatenate([drawn, beside]), save_at)
+        lowest, highest = max(0, k - 4), min(samples, k + 5)
+        values = plan.draw(lowest, highest)
+        beside = np.flatnonzero(plan.valid(values) & (values != drawn).any(-1))[:1]
+        numbers = np.concatenate([[k], lowest + beside])
+        _, motion = plan.simulate(np.concatenate([drawn, values[beside]]), numbers, save_at)
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 
     def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike = 101) -> Trajectory:
@@ -320,7 +322,8 @@ class Study(SuggestsAttributes):
             raise StudyError("the study has 1 sample, but motions() needs at least 2; use sample(0) instead")
         count = min(whole_number("count", count, StudyError, least=2), samples - first)
         try:
-            return self.plan.simulate(self.plan.draw(first, first + count), save_at)[1]
+            drawn, numbers = self.plan.draw(first, first + count), np.arange(first, first + count)
+            return self.plan.simulate(drawn, numbers, save_at)[1]
         except ModelError as error:
             raise StudyError(
                 f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "

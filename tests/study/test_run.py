@@ -63,7 +63,7 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
     assert [line["event"] for line in lines] == ["started", "finished"]
     # the model gives the same results
     many = arm.vary(mass=arm.mass * results.parameters[:, :2].values, inertia=study.plan.samples(
-        results.parameters.values).build().inertia)  # fmt: skip
+        results.parameters.values, np.arange(150)).build().inertia)  # fmt: skip
     motion = many.simulate(results.parameters[:, 2:].values, np.zeros((150, 2)), 0.5, method="rk4", step=0.01)
     assert np.allclose(motion.q[:, -1], results.q_final, rtol=0, atol=1e-9)
 
