@@ -7,7 +7,7 @@ from . import model as model
 from . import reference as reference
 from . import study as study
 from .actions.between_bodies import Bushing, SpringDamper
-from .actions.contacts import DryFriction, HardStops, SphereContact
+from .actions.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
 from .actions.drives import (
     PID,
     ComputedTorque,
@@ -95,6 +95,7 @@ __all__ = [
     "Signal",
     "SimulationError",
     "SphereContact",
+    "SphereSphereContact",
     "Spherical",
     "SpringDamper",
     "StateError",

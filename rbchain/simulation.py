@@ -106,15 +106,17 @@ def simulate(
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
         forces, including drag. MuJoCo's "implicitfast" treats damping the same way.
-        "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops` and `SphereContact`, with steps of `step`. It
-        is implicit in the same forces as "implicit". Impacts and friction are of first order in the step.
+        "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops`, `SphereContact` and `SphereSphereContact`,
+        with steps of `step`. It is implicit in the same forces as "implicit". Impacts and friction are of first order
+        in the step.
     tau : float or (..., nv) array, N m or N
         Constant joint forces; zero for joints that have a drive.
     drives : list
         Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
     forces : list
-        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, and at most one `Current`.
+        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact`, and at
+        most one `Current`.
     events : list of Event
         Events to record, or to stop at.
     step : float, s

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .actions.contacts import NAMES_OF_CONTACTS
 from .core.integration import drives as drive_codes
 from .core.tree.contact_layout import ELEMENT_KIND, ROWS_OF_KIND
 from .errors import StateError
@@ -26,7 +27,7 @@ def with_modes(model: Model, actions: Actions | None, method: str, dtype: np.dty
     """
     if actions is None or actions.shared.contacts is None or method not in ADAPTIVE_STEP_METHODS:
         return actions
-    what = f'method "{method}" with DryFriction, HardStops or SphereContact'
+    what = f'method "{method}" with {NAMES_OF_CONTACTS}'
     if dtype != np.float64:
         raise StateError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
     if model.kernel_model.constraint_tables is not None:

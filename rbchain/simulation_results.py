@@ -13,6 +13,7 @@ from .actions.contacts import (
     HardStops,
     ImpactRecord,
     SphereContact,
+    SphereSphereContact,
     StickingRecord,
     is_contact,
     label_of_contact,
@@ -31,6 +32,7 @@ from .core.tree.layout import TOPOLOGY_COORDINATE
 from .drivers import threads
 from .drivers.trajectories import Actions, actuator_forces, trajectory_memory
 from .errors import StateError, Status
+from .model.pose import Pose
 from .trajectory import sample_index
 
 if TYPE_CHECKING:
@@ -161,9 +163,9 @@ def contact_results(
     spheres = []
     for f, force in enumerate(filter(is_contact, forces)):
         most = force.max_records
-        if isinstance(force, SphereContact):
+        if isinstance(force, (SphereContact, SphereSphereContact)):
             spheres.append(f)
-        if isinstance(force, (HardStops, SphereContact)):
+        if isinstance(force, (HardStops, SphereContact, SphereSphereContact)):
             impulses = records.impulses[:, f, :most].reshape(*batch, most, 3)
             times = records.impact_times[:, f, :most].reshape(*batch, most)
             impulses = impulses[..., 0] if isinstance(force, HardStops) else impulses
@@ -199,6 +201,13 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
                     label_of_contact(force),
                 )
             )
+        elif isinstance(force, SphereSphereContact):
+            centers = []
+            for body, point in ((force.body_a, force.point_a), (force.body_b, force.point_b)):
+                pose = Pose() if body is None else model.frame_poses(q0, body)
+                centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
+            radii = float(np.asarray(force.radius_a)) + float(np.asarray(force.radius_b))
+            found.append((float(np.linalg.norm(centers[1] - centers[0])) - radii, label_of_contact(force)))
     gap, label = min(found)
     raise StateError(f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position")
 

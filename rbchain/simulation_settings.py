@@ -21,7 +21,7 @@ SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
 FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER, "moreau": tableaus.EULER}
 #: The methods that use the stiffness and damping of joints.
 IMPLICIT_METHODS = ("implicit", "moreau")
-#: The methods that support DryFriction, HardStops and SphereContact.
+#: The methods that support dry friction, hard stops and contacts.
 CONTACT_METHODS = ("moreau", "rk45", "rosenbrock")
 #: Largest residual of the velocities of contacts by default, m/s or rad/s, and largest depth that is not corrected.
 CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}

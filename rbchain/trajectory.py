@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from .actions.contacts import ImpactRecord, StickingRecord, is_contact
+from .actions.contacts import NAMES_OF_CONTACTS, ImpactRecord, StickingRecord, is_contact
 from .actions.events import EventRecord
 from .actions.saved_wrenches import elastic_energy, wrenches_on_bodies
 from .actions.wrenches import Current, Force
@@ -59,12 +59,13 @@ class Trajectory(SuggestsAttributes):
         Samples whose step size was limited by stability and not by the tolerances, as "rk45" detects it. The method
         "rosenbrock" takes fewer steps for these.
     contact_forces : (..., times, contacts, 3) array, N
-        Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` objects in `forces`.
+        Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` and
+        `SphereSphereContact` objects in `forces`. Of two spheres: on `body_b`.
         With the method "moreau", they are the mean over the step that ends at the time; at the first time, over the
         step that starts there. An impact adds its impulse divided by the length of the step. With "rk45" and
         "rosenbrock", they are the forces at the time, without the impulses of impacts.
     impacts : tuple of ImpactRecord
-        Impacts of each `HardStops` and `SphereContact`, in the order of `forces`.
+        Impacts of each `HardStops`, `SphereContact` and `SphereSphereContact`, in the order of `forces`.
     sticking : tuple of StickingRecord
         Intervals in which each `DryFriction` and `SphereContact` sticks, in the order of `forces`.
     contact_residual : (...) array, m/s or rad/s
@@ -171,7 +172,7 @@ class Trajectory(SuggestsAttributes):
         """Refuse a quantity that needs the forces of contacts at each time."""
         if any(is_contact(force) for force in self.forces):
             raise StateError(
-                f"{what} is not available with DryFriction, HardStops or SphereContact, because accelerations jump in "
+                f"{what} is not available with {NAMES_OF_CONTACTS}, because accelerations jump in "
                 "impacts; expected a simulation without them. Use qd and contact_forces"
             )
 

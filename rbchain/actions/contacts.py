@@ -1,4 +1,7 @@
-"""Dry friction, hard stops and contact with planes, and their records. `flatten_contacts` turns them into arrays."""
+"""Dry friction, hard stops, contact with planes and between spheres, and their records.
+
+`flatten_contacts` turns them into arrays.
+"""
 
 from __future__ import annotations
 
@@ -178,27 +181,99 @@ class SphereContact(SuggestsAttributes):
         )
 
 
-Contact = DryFriction | HardStops | SphereContact
+@dataclass(frozen=True, eq=False)
+class SphereSphereContact(SuggestsAttributes):
+    """Contact of two spheres on two bodies, or of a sphere and a point, without friction.
+
+    Parameters
+    ----------
+    body_a, body_b : str or None
+        Names of two bodies, or of frames on fixed joints. None is the world.
+    point_a, point_b : (3,) or (..., 3) arrays, m
+        Centres of the spheres, in the axes of the bodies or frames, from their origins. An array has one row for each
+        sample, here and in the other parameters. In the world: from the origin, in world axes.
+    radius_a, radius_b : float or (...) array, m
+        At least 0; their sum is above 0.
+    restitution : float or (...) array
+        Ratio of the normal speeds after and before an impact, from 0 to 1.
+    max_records : int
+        rbchain records the first `max_records` impacts and counts the rest.
+
+    Notes
+    -----
+    The force acts along the line of the centres. Recorded forces and impulses are those on `body_b`; body a receives
+    the opposite ones. The spheres touch from outside. Only some methods of `simulate` support contact; see there.
+
+    Restitution is Newton's law for each contact on its own, also in simultaneous impacts. With a restitution of 1, a
+    ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its speed.
+    With gaps between the balls, impacts follow one after the other, and only the last ball leaves. Use gaps for
+    Newton's cradle, and with "moreau" a step that is shorter than the time between two impacts.
+
+    Examples
+    --------
+    A ball hits an equal ball at rest and stops:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> for name in ("a", "b"):
+    ...     builder.add_body(name, joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    >>> balls = rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution=1.0)
+    >>> motion = builder.build().simulate(
+    ...     [[0.0, 0.5]], [[1.0, 0.0]], 1.0, method="moreau", step=0.01, forces=[balls]
+    ... )
+    >>> motion.qd[0, -1].round(6).tolist(), motion.impacts[0].impulse[0, 0].round(6).tolist()
+    ([0.0, 1.0], [1.0, 0.0, 0.0])
+    """
+
+    body_a: str | None
+    body_b: str | None
+    point_a: npt.ArrayLike
+    point_b: npt.ArrayLike
+    radius_a: npt.ArrayLike
+    radius_b: npt.ArrayLike
+    restitution: npt.ArrayLike = 0.0
+    max_records: int = 16
+
+    def of_sample(
+        self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
+    ) -> SphereSphereContact:
+        """Return the contact of one sample of a batch."""
+        return SphereSphereContact(
+            self.body_a,
+            self.body_b,
+            value_of_sample(self.point_a, i, batch_shape, (3,)),
+            value_of_sample(self.point_b, i, batch_shape, (3,)),
+            value_of_sample(self.radius_a, i, batch_shape),
+            value_of_sample(self.radius_b, i, batch_shape),
+            value_of_sample(self.restitution, i, batch_shape),
+            self.max_records,
+        )
+
+
+Contact = DryFriction | HardStops | SphereContact | SphereSphereContact
 #: The classes of dry friction, hard stops and contacts.
-CONTACTS = (DryFriction, HardStops, SphereContact)
+CONTACTS = (DryFriction, HardStops, SphereContact, SphereSphereContact)
+#: Their names, for messages.
+NAMES_OF_CONTACTS = "DryFriction, HardStops, SphereContact or SphereSphereContact"
 
 
 @dataclass(frozen=True, eq=False)
 class ImpactRecord(SuggestsAttributes):
-    """The impacts of a HardStops or a SphereContact.
+    """The impacts of a HardStops, a SphereContact or a SphereSphereContact.
 
     Attributes
     ----------
-    force : HardStops or SphereContact
+    force : HardStops, SphereContact or SphereSphereContact
     count : (...) array of int
         Number of impacts, including those that are not recorded.
     t : (..., max_records) array, s
         Times of the recorded impacts; NaN for unused entries.
     impulse : (..., max_records) or (..., max_records, 3) array, N s or N m s
-        Impulse on the joint of a HardStops; on the body of a SphereContact, in world axes.
+        Impulse on the joint of a HardStops; in world axes, on the body of a SphereContact and on `body_b` of a
+        SphereSphereContact.
     """
 
-    force: HardStops | SphereContact
+    force: HardStops | SphereContact | SphereSphereContact
     count: np.ndarray
     t: np.ndarray
     impulse: np.ndarray
@@ -231,5 +306,8 @@ def is_contact(force: object) -> TypeGuard[Contact]:
 
 def label_of_contact(force: Contact) -> str:
     """Return the class of a force, and the name of its joint or body, for messages."""
-    place = f"on {force.body!r}" if isinstance(force, SphereContact) else f"of joint {force.joint!r}"
+    if isinstance(force, SphereSphereContact):
+        place = f"of {force.body_a!r} and {force.body_b!r}"
+    else:
+        place = f"on {force.body!r}" if isinstance(force, SphereContact) else f"of joint {force.joint!r}"
     return f"{type(force).__name__} {place}"

@@ -13,6 +13,7 @@ from ..errors import StateError
 from ..model.pose import Pose, asymmetry, is_rotation
 from ..real_arrays import excerpt, real_array
 from .between_bodies import BETWEEN_BODIES, Bushing, SpringDamper, label_of
+from .contacts import SphereSphereContact
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def is_between_bodies(force: Any) -> bool:
 
 def _flat_spring(model: Model, spring: SpringDamper, numbers: SampleNumbers) -> tuple[int, int, int, int]:
     what = f"SpringDamper {label_of(spring)}"
-    (dof_a, pose_a), (dof_b, pose_b) = _bodies(model, what, spring)
+    (dof_a, pose_a), (dof_b, pose_b) = bodies_at_ends(model, what, spring)
     if not isinstance(spring.tension_only, bool | np.bool):
         raise StateError(f"{what}: tension_only is {spring.tension_only!r}; expected True or False")
     first = len(numbers.columns)
@@ -106,7 +107,7 @@ def _flat_spring(model: Model, spring: SpringDamper, numbers: SampleNumbers) -> 
 
 def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tuple[int, int, int]:
     what = f"Bushing {label_of(bushing)}"
-    (dof_a, body_a), (dof_b, body_b) = _bodies(model, what, bushing)
+    (dof_a, body_a), (dof_b, body_b) = bodies_at_ends(model, what, bushing)
     first = len(numbers.columns)
     for name, given, of_body in (("pose_a", bushing.pose_a, body_a), ("pose_b", bushing.pose_b, body_b)):
         pose = of_body @ _pose(f"{what}: {name}", given)
@@ -119,7 +120,9 @@ def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tup
     return dof_a, dof_b, first
 
 
-def _bodies(model: Model, what: str, force: SpringDamper | Bushing) -> list[tuple[int, Pose]]:
+def bodies_at_ends(
+    model: Model, what: str, force: SpringDamper | Bushing | SphereSphereContact
+) -> list[tuple[int, Pose]]:
     """Return the last dof of each body (nv for the world), and the pose of its frame in the axes of the body."""
     found = []
     for name, body in (("body_a", force.body_a), ("body_b", force.body_b)):

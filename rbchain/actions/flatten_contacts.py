@@ -14,8 +14,17 @@ from ..core.tree import contact_layout as layout
 from ..errors import StateError
 from ..model.pose import normalized
 from ..real_arrays import excerpt, real_array
-from .contacts import Contact, DryFriction, HardStops, SphereContact, is_contact, label_of_contact
+from .contacts import (
+    Contact,
+    DryFriction,
+    HardStops,
+    SphereContact,
+    SphereSphereContact,
+    is_contact,
+    label_of_contact,
+)
 from .coordinates import dof_index, refuse_quaternion
+from .flatten_between_bodies import bodies_at_ends
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
@@ -55,10 +64,12 @@ def flatten_contacts(
     taken: dict[tuple[type, int], Contact] = {}
     row = 0
     for number, force in enumerate(found):
-        what = label_of_contact(force)
+        what, other = label_of_contact(force), model.nv
         _check_max_records(what, force.max_records)
         if isinstance(force, SphereContact):
             columns = _flat_sphere(model, what, force, numbers)
+        elif isinstance(force, SphereSphereContact):
+            other, columns = _flat_pair(model, what, force, numbers)
         else:
             i = _dof(model, what, force, drive_kinds)
             if (type(force), i) in taken:
@@ -69,7 +80,7 @@ def flatten_contacts(
             else:
                 columns = _flat_stops(model, what, force, i, numbers)
         for kind, dof, first, sign in columns:
-            elements.append([kind, dof, first, row, sign, number])
+            elements.append([kind, dof, first, row, sign, number, other])
             row += layout.ROWS_OF_KIND[kind]
     return np.array(elements, np.int64).T.copy()
 
@@ -190,6 +201,28 @@ def _flat_sphere(
     numbers.add(f"{what}: friction", contact.friction, 0.0, LARGEST)
     numbers.add(f"{what}: restitution", _restitution(what, contact.restitution))
     return [(layout.SPHERE, int(model.kernel_model.dofs.last[frame.body]), first, 1)]
+
+
+def _flat_pair(
+    model: Model, what: str, contact: SphereSphereContact, numbers: SampleNumbers
+) -> tuple[int, list[tuple[int, int, int, int]]]:
+    """Return the dof of body a, and the column of the element."""
+    (dof_a, pose_a), (dof_b, pose_b) = bodies_at_ends(model, what, contact)
+    first = len(numbers.columns)
+    for name, given, pose in (("point_b", contact.point_b, pose_b), ("point_a", contact.point_a, pose_a)):
+        point = _vectors(f"{what}: {name}", given)
+        numbers.add_row(f"{what}: {name}", point @ pose.rotation.T + pose.translation)
+    radii = []
+    for name, given in (("radius_a", contact.radius_a), ("radius_b", contact.radius_b)):
+        radius = real_array(f"{what}: {name}", given, StateError)
+        if not ((radius >= 0.0) & (radius <= LARGEST)).all():
+            raise StateError(f"{what}: {name} is {excerpt(radius.tolist())}; expected finite numbers of at least 0")
+        radii.append(numbers.for_each_sample(f"{what}: {name}", radius))
+    if not (radii[0] + radii[1] > 0.0).all():
+        raise StateError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
+    numbers.add(f"{what}: radius_a + radius_b", radii[0] + radii[1])
+    numbers.add(f"{what}: restitution", _restitution(what, contact.restitution))
+    return dof_a, [(layout.PAIR, dof_b, first, 1)]
 
 
 def _tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

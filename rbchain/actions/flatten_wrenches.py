@@ -11,7 +11,7 @@ from ..core.forces import wrenches
 from ..errors import StateError
 from ..real_arrays import excerpt, real_array
 from .between_bodies import BETWEEN_BODIES
-from .contacts import CONTACTS
+from .contacts import CONTACTS, NAMES_OF_CONTACTS
 from .packing import SampleNumbers, SignalTables
 from .signals import three_signals
 from .wrenches import Current, Force, Wrench
@@ -52,7 +52,7 @@ def _flat_wrench(
     if not isinstance(wrench, Wrench):
         raise StateError(
             f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
-            "DryFriction, HardStops or SphereContact"
+            f"{NAMES_OF_CONTACTS}"
         )
     what = f"Wrench on {wrench.frame!r}"
     frame = model.kernel_model.frame(wrench.frame)

@@ -40,17 +40,21 @@ class SampleNumbers:
 
     def add(self, name: str, value: npt.ArrayLike, least: float = -np.inf, most: float = np.inf) -> int:
         """Add a number, or one for each sample, and return its column. Raises StateError if it does not fit."""
-        found = real_array(name, value, StateError)
-        try:
-            found = np.broadcast_to(found, self.batch if found.ndim else ())
-        except ValueError:
-            raise StateError(f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}") from None
+        found = self.for_each_sample(name, value)
         if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
             expected = "numbers" if most == np.inf else "finite numbers"
             bound = ", not NaN" if least == -np.inf else f" of at least {least:g}"
             raise StateError(f"{name} is {excerpt(found.tolist())}; expected {expected}{bound}")
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
+
+    def for_each_sample(self, name: str, value: npt.ArrayLike) -> np.ndarray:
+        """Return one number, or one for each sample in the batch shape. Raises StateError if it does not fit."""
+        found = real_array(name, value, StateError)
+        try:
+            return np.broadcast_to(found, self.batch if found.ndim else ())
+        except ValueError:
+            raise StateError(f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}") from None
 
     def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
         """Add the numbers along the last axis of `values` (..., m), and return the first column and m."""

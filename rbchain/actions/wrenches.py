@@ -12,7 +12,7 @@ from ..errors import StateError
 from ..misspelt import SuggestsAttributes
 from ..real_arrays import real_array
 from .between_bodies import Bushing, SpringDamper
-from .contacts import DryFriction, HardStops, SphereContact
+from .contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
 from .signals import Signal, ThreeSignals, three_signals
 
 
@@ -75,7 +75,7 @@ class Current(SuggestsAttributes):
         return Current(_signals_of_sample(self.velocity, i, batch_shape))
 
 
-Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | SphereContact
+Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | SphereContact | SphereSphereContact
 
 
 def _signals_of_sample(

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
 
 from ..actions.between_bodies import Bushing, SpringDamper
-from ..actions.contacts import DryFriction, HardStops, SphereContact
+from ..actions.contacts import CONTACTS
 from ..actions.events import Event
 from ..actions.tables import DRIVES, action_of
 from ..actions.wrenches import Current, Wrench
@@ -35,9 +35,7 @@ from .places import message_of
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
-FORCES = {
-    force.__name__: force for force in (Wrench, Current, SpringDamper, Bushing, DryFriction, HardStops, SphereContact)
-}
+FORCES = {force.__name__: force for force in (Wrench, Current, SpringDamper, Bushing, *CONTACTS)}
 
 #: One name, or several.
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]

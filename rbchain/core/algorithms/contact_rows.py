@@ -10,6 +10,8 @@ Sources: Featherstone (2008), sections 7.3 and 11.5; Mirtich (1996), "Impulse-ba
 systems", chapter 4, for impulses by the articulated-body algorithm.
 """
 
+import math
+
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
@@ -34,12 +36,18 @@ from ..tree.contact_layout import (
     CONTACT_FRICTION,
     CONTACT_GAP,
     CONTACT_INVERSE,
+    CONTACT_NORMAL,
     ELEMENT_DOF,
     ELEMENT_KIND,
     ELEMENT_NUMBERS,
+    ELEMENT_OTHER,
     ELEMENT_ROW,
     ELEMENT_SIGN,
     FRICTION,
+    PAIR,
+    PAIR_OTHER_POINT,
+    PAIR_POINT,
+    PAIR_RADII,
     SPHERE,
     SPHERE_FRICTION,
     SPHERE_NORMAL,
@@ -100,8 +108,55 @@ def acceleration_of_lowest_point(e, model, contacts, numbers, work, k):
     below = scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k))
     center = add3(lowest_point(e, model, contacts, numbers, work, k), below)
     v, a = load_motion(work.dof, i, ROW_V, k), load_motion(work.dof, i, ROW_A, k)
-    of_center = add3(motion_at_tip(a, center).lin, cross(v.ang, motion_at_tip(v, center).lin))
-    return subtract3(of_center, cross(a.ang, below))
+    return subtract3(acceleration_of_point(v, a, center), cross(a.ang, below))
+
+
+@kernel
+def acceleration_of_point(v, a, point):
+    """Return the acceleration of a point of a body, from the motion of its frame; `point` is the lever to it."""
+    return add3(motion_at_tip(a, point).lin, cross(v.ang, motion_at_tip(v, point).lin))
+
+
+@kernel
+def center_of_sphere(i, at, model, numbers, work, k):
+    """Return the vector from joint origin i, or from that of the world, to a point whose numbers start at `at`."""
+    point = vector_of(numbers, at, k)
+    return point if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), point)
+
+
+@kernel
+def line_of_centers(e, model, contacts, numbers, work, k):
+    """Return the levers of the first and the second centre of two spheres, and the direction and length of their line.
+
+    Reads R and POSITION.
+    """
+    table, at = contacts.table, contacts.table[ELEMENT_NUMBERS, e]
+    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
+    first = center_of_sphere(other, at + PAIR_OTHER_POINT, model, numbers, work, k)
+    second = center_of_sphere(i, at + PAIR_POINT, model, numbers, work, k)
+    line = subtract3(
+        add3(load3(work.dof, i, ROW_POSITION, k), second), add3(load3(work.dof, other, ROW_POSITION, k), first)
+    )
+    length = math.sqrt(dot(line, line))
+    return first, second, scale3(constant_like(length, 1.0) / length, line), length
+
+
+@kernel
+def acceleration_between_centers(e, model, contacts, numbers, work, k):
+    """Return d u / dt of two spheres, from the velocities in V and the accelerations in A.
+
+    The velocity of the second centre minus that of the first is w, and u = n . w. The line of the centres has a length
+    d and the direction n. It turns with dn/dt = (w - u n) / d, so du/dt = n . dw/dt + |w - u n|^2 / d.
+    """
+    table, dof = contacts.table, work.dof
+    first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
+    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
+    v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    v_other, a_other = load_motion(dof, other, ROW_V, k), load_motion(dof, other, ROW_A, k)
+    w = subtract3(motion_at_tip(v, second).lin, motion_at_tip(v_other, first).lin)
+    change = subtract3(acceleration_of_point(v, a, second), acceleration_of_point(v_other, a_other, first))
+    across = subtract3(w, scale3(dot(n, w), n))
+    return dot(n, change) + dot(across, across) / d
 
 
 @routine
@@ -118,6 +173,9 @@ def update_gaps(model, contacts, q, numbers, work, k):
             point = add3(load3(dof, i, ROW_POSITION, k), lowest_point(e, model, contacts, numbers, work, k))
             above = subtract3(point, vector_of(numbers, at + SPHERE_PLANE_POINT, k))
             rows[row, CONTACT_GAP, k] = dot(vector_of(numbers, at + SPHERE_NORMAL, k), above)
+        elif table[ELEMENT_KIND, e] == PAIR:
+            length = line_of_centers(e, model, contacts, numbers, work, k)[3]
+            rows[row, CONTACT_GAP, k] = length - numbers[at + PAIR_RADII, k]
         else:
             travel = q[model.coordinate[i], k] - numbers[at + STOP_POSITION, k]
             rows[row, CONTACT_GAP, k] = travel if table[ELEMENT_SIGN, e] > 0 else -travel
@@ -125,7 +183,7 @@ def update_gaps(model, contacts, q, numbers, work, k):
 
 @routine
 def update_biases(model, contacts, qd, numbers, work, k):
-    """Compute d u / dt of all rows without accelerations of the joints. Reads R, LEVER and V; writes A."""
+    """Compute d u / dt of all rows without accelerations of the joints. Reads R, LEVER and V; writes A and POSITION."""
     table, rows, dof = contacts.table, contacts.rows, work.dof
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):
@@ -133,22 +191,26 @@ def update_biases(model, contacts, qd, numbers, work, k):
         a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
         c = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
         store_spatial(dof, i, ROW_A, k, add_motions(a, c))
-    apply_gravity(model, work, k)
+        place_dof(i, model, work, k)
     for e in range(table.shape[1]):
         at, row = table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
-        if table[ELEMENT_KIND, e] != SPHERE:
+        if table[ELEMENT_KIND, e] == SPHERE:
+            bias = acceleration_of_lowest_point(e, model, contacts, numbers, work, k)
+            for direction in range(3):
+                rows[row + direction, CONTACT_BIAS, k] = dot(direction_of_contact(at, direction, numbers, k), bias)
+        elif table[ELEMENT_KIND, e] == PAIR:
+            rows[row, CONTACT_BIAS, k] = acceleration_between_centers(e, model, contacts, numbers, work, k)
+        else:
             rows[row, CONTACT_BIAS, k] = qd[0, k] - qd[0, k]
-            continue
-        bias = acceleration_of_lowest_point(e, model, contacts, numbers, work, k)
-        for direction in range(3):
-            rows[row + direction, CONTACT_BIAS, k] = dot(direction_of_contact(at, direction, numbers, k), bias)
+    apply_gravity(model, work, k)
 
 
 @routine
 def update_contact_rows(model, contacts, constraints, numbers, work, k):
     """Compute J, Y = M^-1 J^T and J Y of all rows.
 
-    Reads R, LEVER, U and DINV of the last dynamics and, for closed chains, the factors of the constraints; writes A.
+    Reads R, LEVER, POSITION, U and DINV of the last dynamics and, for closed chains, the factors of the constraints;
+    writes A.
     """
     table, rows = contacts.table, contacts.rows
     remove_gravity(model, work, k)
@@ -162,6 +224,9 @@ def update_contact_rows(model, contacts, constraints, numbers, work, k):
                 respond_to_impulse(row + direction, i, zero, Force(cross(lever, d), d), model, contacts, work, k)
                 close_response(row + direction, model, contacts, constraints, work, k)
             rows[row, CONTACT_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
+        elif table[ELEMENT_KIND, e] == PAIR:
+            respond_to_pair(e, model, contacts, numbers, work, k)
+            close_response(row, model, contacts, constraints, work, k)
         elif is_upper_stop_after_lower(e, table):
             copy_opposite_response(row, model, contacts, k)
         else:
@@ -196,21 +261,59 @@ def respond_to_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
 
     u = motor + S . f,  f_parent = f - U u / D,  Y = (u - U . a_parent) / D
     """
+    clear_response(row, model, contacts, motor - motor, k)
+    pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k)
+    spread_response(row, model, contacts, work, k)
+
+
+@kernel
+def respond_to_pair(e, model, contacts, numbers, work, k):
+    """Compute J and the response of the open chain to a unit impulse between two spheres, positive on the second.
+
+    Stores the direction of the impulse in NORMAL. The impulses of both spheres are passed to the base one after the
+    other, and add up.
+    """
+    table, row = contacts.table, contacts.table[ELEMENT_ROW, e]
+    first, second, d, _ = line_of_centers(e, model, contacts, numbers, work, k)
+    zero = d[0] - d[0]
+    back = (-d[0], -d[1], -d[2])
+    for axis in range(3):
+        contacts.rows[row, CONTACT_NORMAL + axis, k] = d[axis]
+    clear_response(row, model, contacts, zero, k)
+    pass_impulse(row, table[ELEMENT_DOF, e], zero, Force(cross(second, d), d), model, contacts, work, k)
+    pass_impulse(row, table[ELEMENT_OTHER, e], zero, Force(cross(first, back), back), model, contacts, work, k)
+    spread_response(row, model, contacts, work, k)
+
+
+@kernel
+def clear_response(row, model, contacts, zero, k):
+    """Set J and the response of a row to zero."""
+    for i in range(model.parent.shape[0]):
+        contacts.jacobian[row, i, k] = zero
+        contacts.responses[row, i, k] = zero
+
+
+@routine
+def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
+    """Add a unit impulse, `motor` on a dof and f on its body, to a row of J and, as u, to its response."""
     n, dof, jacobian, responses = model.parent.shape[0], work.dof, contacts.jacobian, contacts.responses
-    for i in range(n):
-        jacobian[row, i, k] = motor - motor
-        responses[row, i, k] = motor - motor
     i, at_joint, plain = dof_of_row, motor, f
     while i < n:
         axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        jacobian[row, i, k] = at_joint + joint_force(model.joint[i], axis, advance, plain)
+        jacobian[row, i, k] = jacobian[row, i, k] + (at_joint + joint_force(model.joint[i], axis, advance, plain))
         u = at_joint + joint_force(model.joint[i], axis, advance, f)
-        responses[row, i, k] = u
+        responses[row, i, k] = responses[row, i, k] + u
         passed = subtract_forces(f, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
         f, plain = force_on_parent(i, passed, model, work, k), force_on_parent(i, plain, model, work, k)
         at_joint = motor - motor
         i = model.parent[i]
-    for i in range(n):
+
+
+@routine
+def spread_response(row, model, contacts, work, k):
+    """Replace the generalised impulses u of a row by the velocities that they cause, from the base to the tips."""
+    dof, responses = work.dof, contacts.responses
+    for i in range(model.parent.shape[0]):
         axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
         a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
         change = dof[i, ROW_DINV, k] * (responses[row, i, k] - power(load_force(dof, i, ROW_U, k), a))
@@ -251,7 +354,7 @@ def assemble_contact_matrix(model, contacts, k):
             for d in range(e, table.shape[1]):
                 start = table[ELEMENT_ROW, d]
                 for other in range(max(row, start), start + rows_of_element(d, table)):
-                    if table[ELEMENT_KIND, d] == SPHERE:
+                    if table[ELEMENT_KIND, d] == SPHERE or table[ELEMENT_KIND, d] == PAIR:
                         total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
                     else:  # the product in the other order has one term
                         total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
@@ -271,6 +374,11 @@ def assemble_contact_matrix(model, contacts, k):
 def row_of_velocity(e, row, model, contacts, v, k):
     """Compute J v for one row of element e, from velocities v (n, lanes)."""
     i, n = contacts.table[ELEMENT_DOF, e], model.parent.shape[0]
+    if contacts.table[ELEMENT_KIND, e] == PAIR:  # J is zero beside the paths to both bodies
+        total = contacts.jacobian[row, 0, k] * v[0, k]
+        for j in range(1, n):
+            total = total + contacts.jacobian[row, j, k] * v[j, k]
+        return total
     total = contacts.jacobian[row, i, k] * v[i, k]
     if contacts.table[ELEMENT_KIND, e] == SPHERE:
         i = model.parent[i]

@@ -39,9 +39,7 @@ from ..tree.contact_layout import (
     ELEMENT_ROW,
     FRICTION,
     SPHERE,
-    SPHERE_RESTITUTION,
-    STOP,
-    STOP_RESTITUTION,
+    restitution_column,
     rows_of_element,
 )
 from .contact_records import record_impact, record_interval, store_forces
@@ -69,8 +67,7 @@ def restitution_of(e, block, lane):
     """Return the coefficient of restitution of a stop or a contact."""
     actions = block.loads.actions
     table = actions.contacts.table
-    column = SPHERE_RESTITUTION if table[ELEMENT_KIND, e] == SPHERE else STOP_RESTITUTION
-    return actions.numbers[table[ELEMENT_NUMBERS, e] + column, lane]
+    return actions.numbers[table[ELEMENT_NUMBERS, e] + restitution_column(table[ELEMENT_KIND, e]), lane]
 
 
 @routine
@@ -189,7 +186,7 @@ def record_sticking(block, batch, sample, t, lane):
     contacts, modes, records = block.loads.actions.contacts, block.loads.actions.modes, batch.records.contacts
     for e in range(contacts.table.shape[1]):
         kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
-        if kind == STOP:
+        if kind not in (FRICTION, SPHERE):
             continue
         sticks = modes.rows[row + (1 if kind == SPHERE else 0), MODE, lane] == HELD
         stuck = modes.rows[row, MODE_STUCK, lane] > 0.0

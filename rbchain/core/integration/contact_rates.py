@@ -2,6 +2,7 @@
 
 from ..algorithms.contact_modes import HELD, MODE, MODE_ACCELERATION, MODE_FORCE, solve_forces
 from ..algorithms.contact_rows import (
+    acceleration_between_centers,
     acceleration_of_lowest_point,
     add_responses,
     direction_of_contact,
@@ -19,7 +20,10 @@ from ..tree.contact_layout import (
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
     ELEMENT_SIGN,
+    FRICTION,
+    PAIR,
     SPHERE,
+    STOP,
 )
 from ..tree.layout import PARAM_GRAVITY, parameter3
 
@@ -59,6 +63,10 @@ def store_acceleration(e, block, qdd, k):
     actions, model = block.loads.actions, block.model
     table, rows, numbers = actions.contacts.table, actions.modes.rows, actions.numbers
     i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+    if table[ELEMENT_KIND, e] == PAIR:  # gravity is the same for both centres
+        difference = acceleration_between_centers(e, model, actions.contacts, numbers, block.work, k)
+        rows[row, MODE_ACCELERATION, k] = difference
+        return
     if table[ELEMENT_KIND, e] != SPHERE:
         rows[row, MODE_ACCELERATION, k] = qdd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qdd[i, k]
         return
@@ -75,7 +83,7 @@ def stop_held_dofs(contacts, modes, v, k):
     """Set the velocities or accelerations v (n, lanes) of joints that stick or touch a stop to exactly zero."""
     table = contacts.table
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != SPHERE:
+        if table[ELEMENT_KIND, e] == FRICTION or table[ELEMENT_KIND, e] == STOP:
             i = table[ELEMENT_DOF, e]
             held = modes.rows[table[ELEMENT_ROW, e], MODE, k] == constant_like(v, HELD)
             v[i, k] = select(held, v[i, k] - v[i, k], v[i, k])

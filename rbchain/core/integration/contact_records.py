@@ -8,6 +8,7 @@ from ..tree.contact_layout import (
     CONTACT_IMPACT,
     CONTACT_IMPACT_TIME,
     CONTACT_IMPULSE,
+    CONTACT_NORMAL,
     CONTACT_RESIDUAL,
     CONTACT_STICKS,
     CONTACT_STUCK,
@@ -17,10 +18,10 @@ from ..tree.contact_layout import (
     ELEMENT_ROW,
     ELEMENT_SIGN,
     FRICTION,
+    PAIR,
     SPHERE,
     SPHERE_NORMAL,
     SPHERE_TANGENT_A,
-    STOP,
 )
 from .rollout import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS, TALLY_STEPS
 from .status import RUNNING, STOPPED
@@ -42,9 +43,10 @@ def record_step(block, stepper, batch, slot, lane):
     for saved in range(slot, tally[TALLY_SAVED, lane]):
         store_forces(block, batch, sample, saved, stepper.clock[CLOCK_STEP, lane], lane)
     for e in range(contacts.table.shape[1]):
-        if contacts.table[ELEMENT_KIND, e] != FRICTION:
+        kind = contacts.table[ELEMENT_KIND, e]
+        if kind != FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
-        if contacts.table[ELEMENT_KIND, e] != STOP:
+        if kind in (FRICTION, SPHERE):
             record_sticking(e, contacts, stepper, records, sample, lane)
 
 
@@ -61,6 +63,8 @@ def impulse_of_element(e, block, axis, lane):
     """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    if contacts.table[ELEMENT_KIND, e] == PAIR:
+        return float(contacts.rows[row, CONTACT_IMPULSE, lane]) * float(contacts.rows[row, CONTACT_NORMAL + axis, lane])
     if contacts.table[ELEMENT_KIND, e] != SPHERE:
         total = float(contacts.rows[row, CONTACT_IMPULSE, lane]) * contacts.table[ELEMENT_SIGN, e]
         return total if axis == 0 else 0.0

@@ -14,8 +14,8 @@ For a row with the gap g, u' is at least
     a gap that closes in other steps    min(-g / h, -2 g / h - u)
 
 The gap of such a step is not negative at its end, because s is chosen that way. An impact needs a speed of more than
-2 |d|. Slower contacts have no restitution, so a bouncing ball comes to rest. For constant forces, flights and impacts
-of a single contact are exact.
+2 |d| and more than the tolerance of the solver. Slower contacts have no restitution, so a bouncing ball comes to rest.
+For constant forces, flights and impacts of a single contact are exact.
 
 The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
 
@@ -63,8 +63,7 @@ from ..tree.contact_layout import (
     FRICTION_STATIC_BACKWARD,
     FRICTION_STATIC_FORWARD,
     SPHERE,
-    SPHERE_RESTITUTION,
-    STOP_RESTITUTION,
+    restitution_column,
     rows_of_element,
 )
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
@@ -265,7 +264,7 @@ def solve_all_impulses(block, stepper, settings, h, k):
         if contacts.table[ELEMENT_KIND, e] == FRICTION:
             set_friction_limits(e, contacts, numbers, h, k)
         else:
-            set_bound(e, contacts, numbers, h, k)
+            set_bound(e, contacts, settings, numbers, h, k)
     residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
     for _ in range(MAX_SLIPS):
         for row in range(rows.shape[0]):
@@ -320,11 +319,11 @@ def release_joints(contacts, numbers, h, k):
 
 
 @kernel
-def set_bound(e, contacts, numbers, h, k):
+def set_bound(e, contacts, settings, numbers, h, k):
     """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
     rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
-    is_sphere = contacts.table[ELEMENT_KIND, e] == SPHERE
-    restitution = numbers[at + (SPHERE_RESTITUTION if is_sphere else STOP_RESTITUTION), k]
+    kind = contacts.table[ELEMENT_KIND, e]
+    restitution = numbers[at + restitution_column(kind), k]
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     u, free = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_FREE_VELOCITY, k]
     d = free - u
@@ -332,7 +331,8 @@ def set_bound(e, contacts, numbers, h, k):
     gap = max(rows[row, CONTACT_GAP, k] - half * h * u, zero + (u - u))
     rows[row, CONTACT_GAP, k] = gap
     rate = gap / h
-    is_impact = (-u > constant_like(rows, IMPACT_SPEED) * abs(d)) & (rate + half * (u + free) < zero)
+    least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
+    is_impact = (-u > least) & (rate + half * (u + free) < zero)
     root = math.sqrt(max(u * u - (rate + rate) * d, zero + (u - u)))
     time = min((rate + rate) / select(is_impact, root - u, one), one + (u - u))
     rebound = (one - time) * d - restitution * (u + time * d)
@@ -342,7 +342,7 @@ def set_bound(e, contacts, numbers, h, k):
     rows[row, CONTACT_IMPACT, k] = select(is_impact, one + (u - u), u - u)
     rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, u - u)
     rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one + (u - u), u - u)
-    if is_sphere:
+    if kind == SPHERE:
         rows[row + 1, CONTACT_UPPER, k] = u - u
 
 

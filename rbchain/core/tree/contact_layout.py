@@ -1,13 +1,16 @@
 """Arrays that describe dry friction, joint stops and contacts, and their working memory.
 
-An element is the friction of a dof (one row), one stop of a dof (one row), or a sphere and a plane (three rows: the
-normal and two tangents). The velocity of a row is u = J v, and its impulse p acts on the dofs as J^T p:
+An element is the friction of a dof (one row), one stop of a dof (one row), a sphere and a plane (three rows: the normal
+and two tangents), or two spheres (one row). The velocity of a row is u = J v, and its impulse p acts on the dofs as
+J^T p:
 
     friction of a dof   u = v_i                        p is between two limits
     lower stop          u = v_i    gap = q_i - lower   p >= 0
     upper stop          u = -v_i   gap = upper - q_i   p >= 0
     contact             u = velocity of the point of the sphere next to the plane, along the normal and two tangents
                         p of the normal is >= 0, and p of the tangents is in a disc
+    two spheres         u = velocity of the second centre minus that of the first, along the line from the first to it
+                        p >= 0
 
 Each constant has the prefix of its array: ELEMENT_ of `SharedActions.contacts`, CONTACT_ of `Contacts.rows`.
 """
@@ -21,15 +24,16 @@ from ..simd.lane_memory import window
 
 # --- rows of `SharedActions.contacts`, one column for each element ---
 ELEMENT_KIND = 0
-ELEMENT_DOF = 1  # dof of the joint, or of the body of a sphere
+ELEMENT_DOF = 1  # dof of the joint, or of the body of the sphere or of the second sphere; n for the world
 ELEMENT_NUMBERS = 2  # index of the first of its numbers in `BlockActions.numbers`
 ELEMENT_ROW = 3  # its first row
 ELEMENT_SIGN = 4  # 1 for a lower and -1 for an upper stop, so that u = sign v_i; else 1
 ELEMENT_FORCE = 5  # number of its DryFriction, HardStops or SphereContact among these forces
-ELEMENT_ROWS = 6
+ELEMENT_OTHER = 6  # dof of the body of the first of two spheres; n for the world, and for other elements
+ELEMENT_ROWS = 7
 
-FRICTION, STOP, SPHERE = 0, 1, 2
-ROWS_OF_KIND = (1, 1, 3)
+FRICTION, STOP, SPHERE, PAIR = 0, 1, 2, 3
+ROWS_OF_KIND = (1, 1, 3, 1)
 
 # --- numbers of an element ---
 FRICTION_KINETIC_FORWARD, FRICTION_STATIC_FORWARD = 0, 1  # friction of a motion in the positive direction, N m or N
@@ -41,6 +45,9 @@ SPHERE_PLANE_POINT = 4  # 3: a point of the plane, world axes, m
 SPHERE_NORMAL = 7  # 3: unit vectors in world axes; the normal points away from the plane
 SPHERE_TANGENT_A, SPHERE_TANGENT_B = 10, 13  # 3 each
 SPHERE_FRICTION, SPHERE_RESTITUTION = 16, 17
+PAIR_POINT, PAIR_OTHER_POINT = 0, 3  # 3 each: centres of the second and the first sphere in the axes of their bodies, m
+PAIR_RADII = 6  # sum of both radii, m
+PAIR_RESTITUTION = 7
 
 # --- rows of `Contacts.rows` ---
 CONTACT_GAP = 0  # m or rad; only of stops and of the normal rows of contacts
@@ -64,7 +71,8 @@ CONTACT_STUCK = 20  # CONTACT_STICKS at the start of the step
 CONTACT_RESIDUAL = 21  # of the solver, in the first row
 CONTACT_COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
 CONTACT_BIAS = 23  # d u / dt without accelerations of the joints
-CONTACT_ROWS = 24
+CONTACT_NORMAL = 24  # 3: of two spheres, from the first to the second, world axes
+CONTACT_ROWS = 27
 
 
 class Contacts(NamedTuple):
@@ -90,6 +98,14 @@ class Contacts(NamedTuple):
 def rows_of_element(e, table):
     """Return the number of rows of element e."""
     return 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+
+
+@kernel
+def restitution_column(kind):
+    """Return the place of the coefficient of restitution among the numbers of a stop or a contact."""
+    if kind == SPHERE:
+        return SPHERE_RESTITUTION
+    return PAIR_RESTITUTION if kind == PAIR else STOP_RESTITUTION
 
 
 @kernel

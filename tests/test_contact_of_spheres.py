@@ -1,0 +1,270 @@
+"""Contact of two spheres on two bodies, with both approaches."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .test_one_source import computed
+
+plain = pytest.mark.plain_python
+G = 10.0
+METHODS = [{"method": "rk45"}, {"method": "moreau", "step": 1e-3}]
+
+
+def cradle(masses, gap, restitution=1.0):
+    """Return balls with a diameter of 0.2 m in a row along x, their contacts and their positions."""
+    builder, count = rb.ModelBuilder(gravity=(0, 0, 0)), len(masses)
+    for i, mass in enumerate(masses):
+        builder.add_body(f"ball{i}", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia.sphere(0.1, mass=mass))
+    contacts = [
+        rb.SphereSphereContact(f"ball{i}", f"ball{i + 1}", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution)
+        for i in range(count - 1)
+    ]
+    return builder.build(), contacts, (0.2 + gap) * np.arange(count)
+
+
+def disc(builder, name, mass, gyration=0.1, parent=None):
+    """Add a body that moves in the plane y = 0."""
+    nothing = rb.Inertia(0.0)
+    builder.add_body(f"{name}_x", parent=parent, joint=rb.Prismatic((1, 0, 0)), inertia=nothing)
+    builder.add_body(f"{name}_z", parent=f"{name}_x", joint=rb.Prismatic((0, 0, 1)), inertia=nothing)
+    inertia = rb.Inertia(mass, inertia=np.full(3, mass * gyration**2))
+    builder.add_body(name, parent=f"{name}_z", joint=rb.Revolute((0, 1, 0)), inertia=inertia)
+
+
+def energy_of(model, motion):
+    return np.sum(model.energy(motion.q, motion.qd), 0)
+
+
+# --- Newton's cradle --------------------------------------------------------------------------------------------------
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+@pytest.mark.parametrize("restitution", [1.0, 0.5, 0.0])
+def test_two_balls_have_the_velocities_of_the_closed_form(settings, restitution):
+    """v_a' = (m_a v_a + m_b v_b - e m_b (v_a - v_b)) / (m_a + m_b), and the same for b."""
+    masses, v = np.array([1.0, 3.0]), np.array([2.0, -0.5])
+    model, contacts, q = cradle(masses, 0.1, restitution)
+    motion = model.simulate(q, v, 0.1, forces=contacts, **settings)
+    total, relative = masses @ v / masses.sum(), restitution * (v[0] - v[1]) / masses.sum()
+    expected = np.array([total - relative * masses[1], total + relative * masses[0]])
+    np.testing.assert_allclose(motion.qd[-1], expected, rtol=0, atol=1e-9)
+    record = motion.impacts[0]
+    assert record.count == 1 and record.force is contacts[0]
+    np.testing.assert_allclose(record.t[0], 0.1 / 2.5, rtol=1e-9)
+    impulse = masses[1] * (expected[1] - v[1])
+    np.testing.assert_allclose(record.impulse[0], [impulse, 0, 0], rtol=0, atol=1e-9)
+    assert len(motion.sticking) == 0
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_the_last_of_five_balls_leaves_with_the_speed_of_the_first(settings):
+    model, contacts, q = cradle(np.ones(5), 0.01)
+    motion = model.simulate(q, [1.0, 0, 0, 0, 0], 0.1, forces=contacts, **settings)
+    np.testing.assert_allclose(motion.qd[-1], [0, 0, 0, 0, 1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose([record.t[0] for record in motion.impacts], 0.01 * np.arange(1, 5), rtol=1e-8)
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_touching_balls_follow_newtons_law_for_each_contact(settings):
+    """u' = - e u at the first contact, and u' >= 0 at the others: all but the first move with 2 / N of its speed."""
+    model, contacts, q = cradle(np.ones(5), 0.0)
+    q[0] -= 0.05
+    motion = model.simulate(q, [1.0, 0, 0, 0, 0], 0.1, forces=contacts, **settings)
+    np.testing.assert_allclose(motion.qd[-1], [-0.6, 0.4, 0.4, 0.4, 0.4], rtol=0, atol=1e-9)
+    assert motion.impacts[0].count == 1 and motion.impacts[1].count <= 1
+    np.testing.assert_allclose(motion.qd[-1].sum(), 1.0, rtol=1e-10)
+    np.testing.assert_allclose(np.sum(motion.qd[-1] ** 2), 1.0, rtol=1e-9)
+
+
+# --- the line of the centres turns ------------------------------------------------------------------------------------
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_an_oblique_impact_changes_the_velocities_along_the_line_of_centres(settings):
+    """Also with centres beside those of mass: the bodies turn, and momentum and energy are conserved."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, mass in (("a", 1.0), ("b", 2.0)):
+        builder.add_body(
+            name, joint=rb.Free(), inertia=rb.Inertia(mass, cg=(0.02, 0.01, 0), inertia=(0.02, 0.03, 0.03))
+        )
+    model = builder.build()
+    contact = rb.SphereSphereContact("a", "b", (0.2, 0.1, 0), (0, 0.1, 0.05), 0.1, 0.15, restitution=1.0)
+    q = np.array([0, 0, 0, 0, 0, 0, 1.0, 0.6, 0, 0.1, 0, 0, 0, 1.0])
+    qd = np.array([2.0, 0, 0, 0.3, 0.2, 0.5, 0.0, 0.3, 0, 0.1, 0.4, 0.2])
+    settings = settings | ({"rtol": 1e-11, "atol": 1e-12} if settings["method"] == "rk45" else {"step": 2e-4})
+    motion = model.simulate(q, qd, 0.16, forces=[contact], **settings)
+    assert motion.impacts[0].count == 1
+    impulse = motion.impacts[0].impulse[0]
+    assert np.linalg.norm(impulse) > 0.5
+    exact = settings["method"] == "rk45"
+    momentum, energy = model.momentum(motion.q, motion.qd), energy_of(model, motion)
+    # in a step of time stepping, the axes of the bodies turn, and the impulse is that of the middle
+    turn = 0.0 if exact else settings["step"] * np.abs(motion.qd.reshape(2, 2, 6)[..., 3:]).sum(-1).max()
+    np.testing.assert_allclose(momentum[1], momentum[0], rtol=0, atol=1e-9 + turn * np.linalg.norm(impulse))
+    np.testing.assert_allclose(energy[1], energy[0], rtol=1e-9 if exact else 1e-3)
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_a_ball_leaves_a_fixed_ball_at_the_angle_whose_cosine_is_two_thirds(settings):
+    """The speed is sqrt(2 g R (1 - cos a)) and the force m g (3 cos a - 2), until the force is zero."""
+    R, start, m = 1.0, 0.1, 2.0
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    disc(builder, "ball", m)
+    model = builder.build()
+    contact = rb.SphereSphereContact(None, "ball", (0, 0, -1.0), (0, 0, 0), 0.7, 0.3)
+    q = np.array([R * np.sin(start), -1.0 + R * np.cos(start), 0.0])
+    times = np.linspace(0, 1.2, 13)
+    motion = model.simulate(q, np.zeros(3), 1.2, forces=[contact], save_at=times, **settings)
+    exact = settings["method"] == "rk45"
+    from_center = motion.q[:, :2] - [0, -1.0]
+    distance = np.linalg.norm(from_center, axis=1)
+    cosine, drop = from_center[:, 1] / distance, np.cos(start) - from_center[:, 1]
+    np.testing.assert_allclose(np.sum(motion.qd[:, :2] ** 2, 1), 2 * G * drop, rtol=0, atol=1e-7 if exact else 2e-3)
+    found = motion.contact_forces[:, 0]
+    touches, leaves = found[:, 2] > 0.0, 2 / 3 * np.cos(start)
+    slack = 1e-6 if exact else 1e-2
+    assert (cosine[touches] > leaves - slack).all() and (cosine[~touches] < leaves + slack).all()
+    assert 5 < np.count_nonzero(touches) < 13
+    np.testing.assert_allclose(distance[touches], R, rtol=0, atol=1e-8 if exact else 1e-6)
+    force = m * G * (3 * cosine - 2 * np.cos(start))[:, None] * from_center / distance[:, None]
+    inside = touches & (cosine > leaves + 0.01)
+    tolerance = 1e-6 if exact else 0.02 * m * G  # the mean force of a step, which ends at the time
+    np.testing.assert_allclose(found[inside][1:, [0, 2]], force[inside][1:], rtol=0, atol=tolerance)
+
+
+@plain
+def test_a_ball_slides_on_a_ball_that_moves_and_energy_and_momentum_are_conserved():
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
+    disc(builder, "ball", 1.0)
+    model = builder.build()
+    contact = rb.SphereSphereContact("cart", "ball", (0, 0, 0), (0, 0, 0), 0.5, 0.5)
+    q = np.array([0.0, np.sin(0.2), np.cos(0.2), 0.0])
+    motion = model.simulate(q, np.zeros(4), 0.7, forces=[contact], save_at=15, rtol=1e-9, atol=1e-11)
+    assert motion.impacts[0].count == 0
+    assert (motion.contact_forces[1:10, 0, 2] > 0).all()
+    np.testing.assert_allclose(2 * motion.qd[:, 0] + motion.qd[:, 1], 0.0, atol=1e-9)
+    np.testing.assert_allclose(energy_of(model, motion), energy_of(model, motion)[0], rtol=0, atol=1e-7)
+    assert motion.qd[-1, 0] < -0.1
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_spheres_on_two_links_of_a_chain_act_like_a_stop_of_their_joint(settings):
+    """A spring folds a pendulum, until spheres at the same distance from the elbow touch at the chord 2 r."""
+    reach, radius = 0.3, 0.06
+    folded = np.pi - 2 * np.arcsin(radius / reach)
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    inertia = rb.Inertia(1.0, cg=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02))
+    builder.add_body("upper", joint=rb.Revolute((0, 1, 0)), inertia=inertia)
+    spring = rb.PassiveForces(stiffness=5.0, rest_position=folded + 0.3)
+    place, limits = rb.Pose((0.4, 0, 0)), rb.JointLimits(upper=folded)
+    builder.add_body(
+        "lower",
+        parent="upper",
+        joint=rb.Revolute((0, 1, 0)),
+        placement=place,
+        inertia=inertia,
+        passive=spring,
+        limits=limits,
+    )
+    model = builder.build()
+    spheres = rb.SphereSphereContact("upper", "lower", (0.1, 0, 0), (0.3, 0, 0), 0.02, 0.1, 0.3)
+    found, expected = (
+        model.simulate([0.3, 2.2], [0.0, 0.0], 0.8, forces=[force], save_at=9, **settings)
+        for force in (spheres, rb.HardStops("lower", 0.3))
+    )
+    exact = settings["method"] == "rk45"
+    np.testing.assert_allclose(found.q, expected.q, rtol=0, atol=1e-7 if exact else 1e-3)
+    assert found.impacts[0].count > 2
+    np.testing.assert_allclose(found.impacts[0].t[:2], expected.impacts[0].t[:2], rtol=0, atol=1e-8 if exact else 1e-4)
+    lever = reach * np.cos(np.arcsin(radius / reach))
+    impulse = np.linalg.norm(found.impacts[0].impulse[:2], axis=-1)
+    np.testing.assert_allclose(impulse * lever, -expected.impacts[0].impulse[:2], rtol=1e-6 if exact else 1e-2)
+    assert abs(found.q[-1, 1] - folded) < 1e-7 and found.contact_forces[-1, 0].any()
+
+
+# --- samples, precision and errors ------------------------------------------------------------------------------------
+
+
+@plain
+def test_samples_have_their_own_numbers():
+    model, _, q = cradle(np.ones(2), 0.1)
+    radius, restitution = np.array([0.1, 0.12]), np.array([1.0, 0.25])
+    contact = rb.SphereSphereContact("ball0", "ball1", np.zeros((2, 3)), (0, 0, 0), radius, 0.1, restitution)
+    for settings in METHODS:
+        motion = model.simulate(np.tile(q, (2, 1)), [1.0, 0.0], 0.2, forces=[contact], **settings)
+        np.testing.assert_allclose(motion.impacts[0].t[:, 0], [0.1, 0.08], rtol=1e-9)
+        np.testing.assert_allclose(motion.qd[:, -1], [[0, 1], [0.375, 0.625]], rtol=0, atol=1e-9)
+        one = model.simulate(q, [1.0, 0.0], 0.2, forces=[contact.of_sample(1, (2,))], **settings)
+        np.testing.assert_allclose(one.q, motion.q[1], rtol=0, atol=1e-13)
+        assert motion.of_sample(1).impacts[0].count == 1
+
+
+@plain
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"body_b": "ball0"}, "both ends are fixed to body 'ball0'; expected two different bodies"),
+        ({"body_a": None, "body_b": None}, "both ends are fixed to the world; expected two different bodies"),
+        ({"body_a": 3}, "body_a is 3; expected the name of a body, or None for the world"),
+        ({"radius_a": 0.0, "radius_b": 0.0}, "radius_a and radius_b are both 0; expected at least one radius above 0"),
+        ({"radius_b": -0.1}, "radius_b is -0.1; expected finite numbers of at least 0"),
+        ({"radius_a": np.ones(3)}, r"radius_a has shape \(3,\); expected one number"),
+        ({"point_a": (0, 0)}, r"point_a has shape \(2,\); expected \(3,\)"),
+        ({"restitution": 1.5}, "restitution is 1.5; expected numbers from 0 to 1"),
+        ({"max_records": 0}, "max_records is 0; expected a whole number from 1"),
+        ({"radius_a": 0.3}, r"SphereSphereContact of 'ball0' and 'ball1' has a gap of -0\.2 m or rad"),
+    ],
+)
+def test_invalid_numbers_are_refused(change, message):
+    model, _, q = cradle(np.ones(2), 0.0)
+    numbers = {"body_a": "ball0", "body_b": "ball1", "point_a": (0, 0, 0), "point_b": (0, 0, 0)}
+    contact = rb.SphereSphereContact(**numbers | {"radius_a": 0.1, "radius_b": 0.1} | change)
+    with pytest.raises(rb.StateError, match=message):
+        model.simulate(q, np.zeros(2), 0.1, forces=[contact])
+
+
+SCRIPT = """
+import json, sys
+import numpy as np, rbchain as rb
+builder = rb.ModelBuilder(gravity=(0, 0, -10))
+for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0)]):
+    inertia = rb.Inertia(1.0, cg=(0.2, 0.05, 0), inertia=(0.02, 0.03, 0.04))
+    parent, place = (None, (0, 0, 0.3)) if i == 0 else (f"link{i - 1}", (0.4, 0, 0))
+    builder.add_body(f"link{i}", parent=parent, joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=inertia)
+model = builder.build()
+rng = np.random.default_rng(0)
+q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
+forces = [
+    rb.DryFriction("link1", 0.2),
+    rb.SphereSphereContact(None, "link2", (1.0, 0, -0.4), (0.4, 0, 0), 0.3, [0.05, 0.1, 0.15], [0.5, 0.2, 0.0]),
+    rb.SphereSphereContact("link0", "link2", (0.6, 0, 0.4), (0.3, 0, 0), 0.1, 0.1),
+]
+out = {}
+for method, dtype in (("moreau", np.float64), ("moreau", np.float32), ("rk45", np.float64)):
+    settings = {"step": 0.01} if method == "moreau" else {"rtol": 1e-9, "atol": 1e-11}
+    motion = model.simulate(q.astype(dtype), qd.astype(dtype), 0.5, method=method, save_at=6, forces=forces, **settings)
+    name = f"{method} {np.dtype(dtype).name}"
+    out |= {f"q {name}": motion.q, f"qd {name}": motion.qd, f"force {name}": motion.contact_forces}
+    out[f"impacts {name}"] = np.array([record.count for record in motion.impacts])
+    assert motion.q.dtype == dtype and motion.success
+json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
+"""
+
+
+def test_compiled_lanes_agree_with_plain_python_and_float32():
+    found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
+    for name, values in expected.items():
+        tight = 1e-8 if "rk45" in name else 1e-9
+        tolerance = 1e-3 if "float32" in name else 1e-5 if "force" in name else tight
+        np.testing.assert_allclose(found[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
+    assert (np.sum(expected["impacts rk45 float64"], axis=1) > 0).all()
+    np.testing.assert_allclose(expected["q moreau float32"], expected["q moreau float64"], rtol=0, atol=1e-3)
