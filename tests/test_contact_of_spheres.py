@@ -195,7 +195,7 @@ def test_spheres_on_two_links_of_a_chain_act_like_a_stop_of_their_joint(settings
 
 
 @plain
-def test_samples_have_their_own_numbers():
+def test_samples_have_their_own_numbers(tmp_path):
     model, _, q = cradle(np.ones(2), 0.1)
     radius, restitution = np.array([0.1, 0.12]), np.array([1.0, 0.25])
     contact = rb.SphereSphereContact("ball0", "ball1", np.zeros((2, 3)), (0, 0, 0), radius, 0.1, restitution)
@@ -206,6 +206,10 @@ def test_samples_have_their_own_numbers():
         one = model.simulate(q, [1.0, 0.0], 0.2, forces=[contact.of_sample(1, (2,))], **settings)
         np.testing.assert_allclose(one.q, motion.q[1], rtol=0, atol=1e-13)
         assert motion.of_sample(1).impacts[0].count == 1
+        motion.save(tmp_path / "motion.npz")
+        loaded = rb.load_motion(tmp_path / "motion.npz")
+        np.testing.assert_array_equal(loaded.forces[0].radius_a, radius)
+        np.testing.assert_array_equal(loaded.impacts[0].impulse, motion.impacts[0].impulse)
 
 
 @plain
