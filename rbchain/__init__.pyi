@@ -18,6 +18,7 @@ from .actions.drives import (
     UserForces,
 )
 from .actions.events import Event
+from .actions.sampled import Encoder, Sampled, VelocitySensor
 from .actions.signals import Signal
 from .actions.wrenches import Current, Wrench
 from .builder import ModelBuilder
@@ -69,6 +70,7 @@ __all__ = [
     "Current",
     "DistanceConstraint",
     "DryFriction",
+    "Encoder",
     "Event",
     "FileFormatError",
     "Fixed",
@@ -91,6 +93,7 @@ __all__ = [
     "Prismatic",
     "RbchainError",
     "Revolute",
+    "Sampled",
     "Screw",
     "Signal",
     "SimulationError",
@@ -105,6 +108,7 @@ __all__ = [
     "Units",
     "Universal",
     "UserForces",
+    "VelocitySensor",
     "Visual",
     "WeldConstraint",
     "Wrench",

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .actions.controllers import model_arrays
-from .actions.drives import Drive
 from .actions.events import Event
 from .actions.flatten import flatten_actions
 from .actions.random_signals import actions_of_samples
+from .actions.sampled import Drive
 from .actions.user_code import UserCalls
 from .actions.wrenches import Force
 from .core.integration import drives as drive_codes
@@ -33,12 +33,15 @@ from .simulation_of_loops import (
     held_dofs,
     refuse_controllers_of_closed_chains,
 )
+from .simulation_of_samplers import refuse_samplers
 from .simulation_of_sensitivities import checked_names, sensitivities_of, sensitivity_rows, with_sensitivities
 from .simulation_results import (
     contact_results,
     event_records,
     exceptions_of,
     new_contact_forces,
+    new_outputs,
+    outputs_of_samples,
     refuse_penetration,
     set_prescribed_states,
     tau_and_qdd,
@@ -114,6 +117,7 @@ def simulate(
     drives : list
         Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
+        `Sampled` runs a controller at instants with zero-order hold.
     forces : list
         `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact`, and at
         most one `Current`.
@@ -216,7 +220,11 @@ def simulate(
         states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
     start = Start(*(x.reshape(samples, x.shape[-1]) if batch else x for x in states))
     saved = Saved(
-        q.reshape(-1), qd.reshape(-1), more.reshape(-1), new_contact_forces(actions, samples, times.size, dtype)
+        q.reshape(-1),
+        qd.reshape(-1),
+        more.reshape(-1),
+        new_contact_forces(actions, samples, times.size, dtype),
+        new_outputs(actions, samples, times.size, dtype),
     )
     if samples:
         width = LANE_WIDTHS[dtype.name] if batch else 1
@@ -240,8 +248,9 @@ def simulate(
     if kernel_model.constraint_tables is not None:
         is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
         outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
-    asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals])]
-    q, qd, _, found = (
+    outputs = outputs_of_samples(saved.outputs, samples, times.size)
+    asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals], outputs)]
+    q, qd, _, _, found = (
         x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states, more[:, asked, integrals:])
     )
     status, steps, rejections, evaluations, is_stiff = (x.reshape(batch) for x in outcome.tally.T)
@@ -290,8 +299,9 @@ def _evaluations(settings: Any, calls: UserCalls, duration: float, times: np.nda
 def _refuse_forces(
     model: Model, actions: Actions | None, tau: np.ndarray, forces: Sequence[Force], method: str
 ) -> None:
-    """Refuse contacts if the method does not support them, and constant forces of joints that have a drive."""
+    """Refuse contacts and sampled controllers that the method does not support, and a tau of joints with a drive."""
     refuse_contacts(forces, method)
+    refuse_samplers(model, actions, method)
     if actions is None:
         return
     both = (actions.shared.drives[drive_codes.DRIVE_KIND] != drive_codes.KIND_NONE) & (tau != 0.0).any(

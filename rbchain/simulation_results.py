@@ -20,8 +20,9 @@ from .actions.contacts import (
 )
 from .actions.controllers import model_arrays
 from .actions.coordinates import dof_index
-from .actions.drives import Drive, PrescribedPosition, PrescribedVelocity
+from .actions.drives import PrescribedPosition, PrescribedVelocity
 from .actions.events import Event, EventRecord
+from .actions.sampled import Drive
 from .actions.signals import as_signal
 from .actions.user_code import UserCalls
 from .actions.wrenches import Force
@@ -85,8 +86,9 @@ def tau_and_qdd(
     tau : (samples, nv) or (nv,) array, N m or N
         Constant joint forces.
     times : (times,) array, s
-    states : three arrays
-        q (samples, times, nq), qd (samples, times, nv) and the integrals of controllers (samples, times, m).
+    states : four arrays
+        q (samples, times, nq), qd (samples, times, nv), the integrals of controllers (samples, times, m), and the
+        outputs of sampled controllers (samples, times, channels).
     batch : tuple
         Shape of the batch.
 
@@ -95,7 +97,7 @@ def tau_and_qdd(
     (*batch, times, 2 nv) array
         Actuator forces, then accelerations.
     """
-    q, qd, integrals = states
+    q, qd, integrals, outputs = states
     dtype, width, (samples, m, n) = q.dtype, LANE_WIDTHS[q.dtype.name], qd.shape
     if actions is None:
         tau = np.broadcast_to(tau.reshape(samples, 1, n), qd.shape)
@@ -105,8 +107,8 @@ def tau_and_qdd(
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     actions = actions._replace(modes=None, sensitivities=None)  # the forces of contacts are not computed again
     found = np.empty((samples * m, 2 * n), dtype)
-    rows = [np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals)]
-    flat = Saved(rows[0], rows[1], rows[2], None)
+    rows = [np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals, outputs)]
+    flat = Saved(rows[0], rows[1], rows[2], None, None if actions.shared.samplers is None else rows[3])
     tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
     arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
@@ -142,6 +144,19 @@ def new_contact_forces(actions: Actions | None, samples: int, times: int, dtype:
     if actions is None or actions.records.contacts is None:
         return None
     return np.full((samples, times, actions.records.contacts.limits.size, 3), np.nan, dtype)
+
+
+def new_outputs(actions: Actions | None, samples: int, times: int, dtype: np.dtype) -> np.ndarray | None:
+    """Allocate the saved outputs of sampled controllers, flat from (samples, times, channels); None without them."""
+    if actions is None or actions.shared.samplers is None:
+        return None
+    return np.zeros(samples * times * actions.shared.samplers.channels.shape[1], dtype)
+
+
+def outputs_of_samples(saved: np.ndarray | None, samples: int, times: int) -> np.ndarray:
+    """Return the saved outputs of sampled controllers as an array (samples, times, channels)."""
+    channels = 0 if saved is None or not samples else saved.size // (samples * times)
+    return np.zeros((samples, times, 0)) if saved is None else saved.reshape(samples, times, channels)
 
 
 def contact_results(

@@ -12,7 +12,8 @@ from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
 from ..errors import StateError
 from ..real_arrays import excerpt
-from .drives import PID, ComputedTorque, Drive, PrescribedForce
+from .drives import PID, ComputedTorque, PrescribedForce
+from .sampled import Drive, Sampled
 
 if TYPE_CHECKING:
     from ..chain import Model
@@ -35,7 +36,8 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
     Raises StateError if they use several models, or a model of a different mechanism.
     """
     found: Model | None = None
-    for drive in drives:
+    for given in drives:
+        drive = given.controller if isinstance(given, Sampled) else given
         if not isinstance(drive, (PrescribedForce, PID, ComputedTorque)):
             continue
         what = f"{type(drive).__name__} of joint {drive.joint!r}"

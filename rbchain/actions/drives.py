@@ -304,4 +304,3 @@ ONE_JOINT = (PrescribedForce, PrescribedAcceleration, PrescribedVelocity, Prescr
 OneJointDrive = (
     PrescribedForce | PrescribedAcceleration | PrescribedVelocity | PrescribedPosition | PID | ComputedTorque
 )
-Drive = OneJointDrive | UserForces

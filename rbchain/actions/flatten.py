@@ -12,18 +12,21 @@ from ..core.integration import drives as drive_rows
 from ..core.integration import events as event_codes
 from ..core.integration.rollout import ContactRecords, Records
 from ..core.tree import layout
+from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES
 from ..drivers.trajectories import Actions
 from ..errors import StateError
 from ..real_arrays import excerpt
 from .controllers import controller_arrays, controllers_model
-from .drives import Drive, UserForces
+from .drives import UserForces
 from .events import Event
 from .flatten_between_bodies import flatten_between_bodies, is_between_bodies
 from .flatten_contacts import flatten_contacts, new_contact_records
-from .flatten_drives import flatten_drives
+from .flatten_drives import flatten_drives, settings_of_drives
 from .flatten_events import flatten_event
+from .flatten_sampled import flatten_samplers
 from .flatten_wrenches import flatten_current, flatten_wrenches
 from .packing import SampleNumbers, SignalTables
+from .sampled import Drive, Sampled
 from .user_code import UserCall, UserCalls, name_of, user_function
 from .wrenches import Force
 
@@ -89,7 +92,22 @@ def flatten_actions(
     signals = SignalTables(numbers, duration)
     settings = np.zeros(layout.SETTING_COUNT, np.int64)
     settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
-    drive_codes, integrals, user = flatten_drives(model, drives, signals, numbers, settings)
+    drive_codes, integrals, user, sampled = flatten_drives(model, drives, signals, numbers)
+    samplers, sampled_calls = flatten_samplers(
+        model,
+        sampled,
+        drive_codes,
+        numbers,
+        lambda drive: _sampled_function(model, drive, numbers, boundscheck),
+        layout.FAILED_FIRST_EVENT + len(events),
+    )
+    functions |= sampled_calls
+    settings_of_drives(drive_codes, settings)
+    settings[layout.SETTING_CONTROLLER_MODEL] = (
+        settings[layout.SETTING_COMPENSATES]
+        or settings[layout.SETTING_COMPUTES]
+        or (samplers is not None and samplers.groups[[GROUP_COMPENSATES, GROUP_COMPUTES]].any())
+    )
     if user is not None:
         calls = _user_forces(model, user, numbers, boundscheck)
         settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = (
@@ -120,6 +138,7 @@ def flatten_actions(
         springs=between_bodies[0],
         bushings=between_bodies[1],
         contacts=contacts,
+        samplers=samplers,
         events=np.array(codes_of_events, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
         numbers=given,
@@ -150,6 +169,17 @@ def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, bounds
         function = user_function("derivatives of UserForces", drive.derivatives, *sizes, results, boundscheck)
         calls.append(UserCall(what, function, first, count))
     return calls
+
+
+def _sampled_function(model: Model, drive: Sampled, numbers: SampleNumbers, boundscheck: bool) -> UserCall:
+    """Return the user function of a sampled drive."""
+    assert isinstance(drive.controller, UserForces)
+    user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
+    first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
+    what = f"Sampled UserForces with function {name_of(user.function)}"
+    sizes = model.nq, model.nv, count
+    function = user_function("Sampled UserForces", user.function, *sizes, (model.nv,), boundscheck, states)
+    return UserCall(what, function, first, count)
 
 
 def _new_records(

@@ -16,13 +16,13 @@ from .drives import (
     ONE_JOINT,
     PID,
     ComputedTorque,
-    Drive,
     OneJointDrive,
     PrescribedPosition,
     PrescribedVelocity,
     UserForces,
 )
 from .packing import SampleNumbers, SignalTables
+from .sampled import Drive, Sampled
 from .signals import Signal, as_signal
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ OF_POSITION = (PID, ComputedTorque, PrescribedPosition)
 
 
 def flatten_drives(
-    model: Model, drives: Sequence[Drive], signals: SignalTables, numbers: SampleNumbers, settings: np.ndarray
-) -> tuple[np.ndarray, int, UserForces | None]:
-    """Add the signals and numbers of drives to the arrays, and set the flags in `settings` that the drives need.
+    model: Model, drives: Sequence[Drive], signals: SignalTables, numbers: SampleNumbers
+) -> tuple[np.ndarray, int, UserForces | None, list[tuple[Sampled, int | None]]]:
+    """Add the signals and numbers of drives to the arrays.
 
     Returns
     -------
@@ -52,12 +52,21 @@ def flatten_drives(
         Number of integrals of control errors, which the state has besides q and qd.
     user : UserForces or None
         The user function among the drives.
+    sampled : list of pairs
+        The sampled drives, and the degrees of freedom that they drive, or None for user functions.
     """
     codes = np.zeros((drive_codes.DRIVE_ROWS, model.nv), np.int64)
     codes[drive_codes.DRIVE_INTEGRAL] = -1
     integrals = 0
     user: UserForces | None = None
-    for drive in drives:
+    sampled: list[tuple[Sampled, int | None]] = []
+    for given in drives:
+        drive: object = given.controller if isinstance(given, Sampled) else given
+        if isinstance(given, Sampled) and not isinstance(drive, (PID, ComputedTorque, UserForces)):
+            raise StateError(f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces")
+        if isinstance(given, Sampled) and isinstance(drive, UserForces):
+            sampled.append((given, None))
+            continue
         if isinstance(drive, UserForces):
             if user is not None:
                 raise StateError(
@@ -66,7 +75,7 @@ def flatten_drives(
             user = drive
             continue
         if not isinstance(drive, ONE_JOINT):
-            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces))
+            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled))
             raise StateError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
         i = dof_index(model, what, drive.joint, drive.dof)
@@ -90,17 +99,23 @@ def flatten_drives(
         ]
         codes[drive_codes.DRIVE_GAINS, i] = first
         numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
-        if isinstance(drive, (PID, ComputedTorque)) and np.any(np.asarray(gains[1]) != 0.0):
+        if isinstance(given, Sampled):
+            sampled.append((given, i))
+        elif isinstance(drive, (PID, ComputedTorque)) and np.any(np.asarray(gains[1]) != 0.0):
             codes[drive_codes.DRIVE_INTEGRAL, i] = model.nq + model.nv + integrals
             integrals += 1
         compensated = getattr(drive, "gravity_compensation", False)
         if not isinstance(compensated, (bool, np.bool_)):
             raise StateError(f"{what}: gravity_compensation is {compensated!r}; expected True or False")
         codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = compensated
+    return codes, integrals, user, sampled
+
+
+def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
+    """Set the flags in `settings` that the table of drives needs."""
     settings[layout.SETTING_HYBRID] |= np.isin(codes[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS).any()
     settings[layout.SETTING_COMPENSATES] = codes[drive_codes.DRIVE_COMPENSATES_GRAVITY].any()
     settings[layout.SETTING_COMPUTES] = (codes[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE).any()
-    return codes, integrals, user
 
 
 def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:

@@ -19,6 +19,7 @@ from ..core.integration.rollout import Records
 from ..errors import StateError
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
+NUMBER_WORDS = {5: "five", 6: "six"}
 ARGUMENTS = ("t", "q", "qd", "parameters", "out")
 #: Starts of the parts of Numba's messages that do not concern the user's function.
 NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|- Resolution failure)")
@@ -83,22 +84,28 @@ def user_function(
     parameters: int,
     results: tuple[int, ...],
     boundscheck: bool,
+    states: int = 0,
 ) -> UserFunction:
     """Compile a user function for flat arrays of these lengths, once in each process; `out` has the shape `results`.
 
+    With discrete states, the function has a further argument before `out`, an array of this length.
+
     Raises StateError, with Numba's reason, if the function cannot be compiled.
     """
+    arguments = (*ARGUMENTS[:-1], "states", "out") if states else ARGUMENTS
+    expected = f"function({', '.join(arguments)})"
     if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
-        raise StateError(f"{what}: function is {function!r}; expected a {SIGNATURE}")
+        raise StateError(f"{what}: function is {function!r}; expected a {expected}")
     plain = getattr(function, "py_func", function)
     try:
-        inspect.signature(plain).bind(*ARGUMENTS)
+        inspect.signature(plain).bind(*arguments)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
         raise StateError(
-            f"{what}: {found} cannot be compiled as a {SIGNATURE}: {error}. Give it these five parameters"
+            f"{what}: {found} cannot be compiled as a {expected}: {error}. Give it these "
+            f"{NUMBER_WORDS[len(arguments)]} parameters"
         ) from None
-    return _compiled(what, function, nq, nv, parameters, results, boundscheck)
+    return _compiled(what, function, nq, nv, parameters, results, boundscheck, states)
 
 
 @lru_cache(maxsize=256)
@@ -110,7 +117,13 @@ def _compiled(
     parameters: int,
     results: tuple[int, ...],
     boundscheck: bool,
+    states: int,
 ) -> UserFunction:
+    if states:
+        if not numba.config.DISABLE_JIT:
+            function = _dispatcher(function, boundscheck)
+        function = _with_states_after_results(function, results[0])
+        results = (results[0] + states,)
     if numba.config.DISABLE_JIT:
 
         def enter_plain(t: float, q: np.ndarray, qd: np.ndarray, own: np.ndarray, out: np.ndarray) -> None:
@@ -149,6 +162,16 @@ def _compiled(
         )
     _kept.append(entry)
     return UserFunction(entry.address, compiled, results)
+
+
+def _with_states_after_results(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a function without the argument `states`, which are after the results in its last argument."""
+
+    def call(t, q, qd, parameters, out):  # type: ignore[no-untyped-def]
+        function(t, q, qd, parameters, out[count:], out[:count])
+
+    call.__name__ = str(getattr(function, "__name__", function))  # for messages
+    return call
 
 
 def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:

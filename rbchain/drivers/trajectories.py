@@ -41,6 +41,7 @@ from ..core.tree.layout import (
     flat_model,
     set_sample_parameters,
 )
+from ..core.tree.sampler_layout import SIZE_STATES, has_samplers, sampler_sizes, samplers_in
 from .blocks import block_for, choose_parameters, memory_size, water_of
 
 
@@ -95,13 +96,16 @@ def actions_memory(topology, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
     Returns numbers in lanes, values of event functions, arguments of a user function, integers, arguments of failed
-    calls, and numbers for the modes of contacts and for the derivatives of sensitivities, or None.
+    calls, numbers for the modes of contacts and for the derivatives of sensitivities, or None, and the memory of
+    sampled controllers or None.
     """
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
     contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
     results = 2 * n * n if actions.settings[SETTING_DERIVATIVES] != 0 else n
+    if actions.shared.samplers is not None:
+        results = max(results, n + int(actions.shared.samplers.sizes[SIZE_STATES]))
     return (
         np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),
@@ -112,7 +116,16 @@ def actions_memory(topology, state_size, actions, width, dtype):
         None
         if actions.sensitivities is None
         else linearised_rate_memory(n, actions.integrals, 2 * n + actions.integrals, width, dtype),
+        None
+        if actions.shared.samplers is None
+        else sampler_memory(actions.shared.samplers, n, state_size, width, dtype),
     )
+
+
+def sampler_memory(samplers, n, state_size, width, dtype):
+    """Allocate the memory of sampled controllers: numbers, times in float64, and integers."""
+    numbers, times, counts = sampler_sizes(samplers, n, state_size, width)
+    return np.zeros(numbers, dtype), np.zeros(times), np.zeros(counts, np.int64)
 
 
 @kernel
@@ -159,6 +172,14 @@ modes_in_block = choose(
 )
 
 
+# The SamplerMemory of a block, or None without sampled controllers.
+samplers_in_block = choose(
+    lambda memory, n, width, actions: is_given(actions, "shared", "samplers"),
+    lambda memory, n, width, actions: samplers_in(memory, actions.shared.samplers, n, width),
+    lambda memory, n, width, actions: None,
+)
+
+
 @kernel
 def linearised_rate_in(numbers, pivots, nq, size):
     """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
@@ -200,7 +221,7 @@ sensitivities_in_block = choose(
 @kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
-    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, sensitivity_memory = memory
+    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, sensitivity_memory, of_samplers = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
     width, count, start = event_values.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.numbers.shape[1] * width
@@ -231,6 +252,7 @@ def lay_out_actions(memory, actions, topology):
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
         modes_in_block(mode_numbers, width, actions),
         sensitivities_in_block(sensitivity_memory, actions, n),
+        samplers_in_block(of_samplers, n, width, actions),
     )
 
 
@@ -342,6 +364,18 @@ def rosenbrock_steps(
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
 
 
+@kernel
+def copy_outputs(block, outputs, row, lane):
+    """Copy saved outputs of sampled controllers (rows, channels) to a lane."""
+    held = block.loads.actions.sampled.held
+    for c in range(held.shape[0]):
+        held[c, lane] = outputs[row, c]
+
+
+# Copy saved outputs of sampled controllers to a lane.
+recall_outputs = choose(has_samplers, copy_outputs, lambda block, outputs, row, lane: None)
+
+
 @driver
 def actuator_forces(memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last):
     """Compute actuator forces and accelerations at the saved states of trajectories.
@@ -350,7 +384,7 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     the accelerations. `first` and `last` count rows of these arrays, in which the times of one sample follow each
     other.
     """
-    q, qd, integrals, _ = states
+    q, qd, integrals, _, outputs = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
     block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
@@ -367,6 +401,7 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
                 y[nq + n + j, lane] = integrals[row, j]
             set_sample_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
             set_sample_forces(block, tau, times[row % m], row // m, lane)
+            recall_outputs(block, outputs, row, lane)
             # User functions are not called for samples that have ended, nor for lanes that repeat the last row.
             allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
             stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row % m])

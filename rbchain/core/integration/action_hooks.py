@@ -20,6 +20,7 @@ from ..tree.layout import (
     ROW_DINV,
     SETTING_COMPENSATES,
     SETTING_COMPUTES,
+    SETTING_CONTROLLER_MODEL,
     SETTING_DERIVATIVES,
     SETTING_FUNCTION,
     SETTING_HYBRID,
@@ -40,6 +41,7 @@ from .drives import (
     store_stiffness_and_damping,
 )
 from .events import NO_EVENT, find_events, store_event_values
+from .sampler_clocks import begin_samplers
 
 # An explicit Runge-Kutta method of fourth order is unstable for |h lambda| above these limits, for real and imaginary
 # eigenvalues lambda: Hairer and Wanner (1996), Solving ODEs II, section IV.2.
@@ -172,12 +174,13 @@ def set_sample_actions(block, tau, t, sample, lane):
         actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.numbers[row, j])
     actions.sample[lane] = sample
     actions.failures[lane] = CALLS_ALLOWED
-    if actions.settings[SETTING_COMPENSATES] == 1 or actions.settings[SETTING_COMPUTES] == 1:
+    if actions.settings[SETTING_CONTROLLER_MODEL] == 1:
         replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
     for i in range(block.qd.shape[0]):
         actions.joints[JOINT_IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)
     actions.time[0, lane] = constant_like(actions.time, t)
     set_sample_signals(actions, lane)
+    begin_samplers(actions, lane)
 
 
 # Copy the joint forces tau of a sample to its lane, and its actions from time t on.

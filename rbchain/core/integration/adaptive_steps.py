@@ -8,16 +8,18 @@ import math
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, reset_quaternions
-from .action_hooks import allow_calls, begin_events, check_events, has_failed_call, record_failed_call
+from ..tree.sampler_layout import FLAG_HAS_CHANGED, has_samplers
+from .action_hooks import allow_calls, begin_events, check_events, evaluate, has_failed_call, record_failed_call
 from .constraint_hooks import decide_rank, has_open_loops, reduce_error
 from .contact_events import (
     begin_contacts,
     forget_bounds,
     keep_proposed_step,
-    next_stop,
+    next_saved_stop,
     project_contacts,
     proposed_step,
     repeats_step,
+    restart_after_jump,
     restart_lane,
     save_contact_forces,
     starts_again,
@@ -61,6 +63,8 @@ from .runge_kutta import (
     shrinkage_of_step,
     zero_if_finite,
 )
+from .sampled_controllers import has_changed, run_controllers, save_held_outputs
+from .sampler_clocks import limit_to_stops
 from .sensitivities import error_norm, evaluate_with_sensitivities
 from .status import (
     DONE,
@@ -99,6 +103,7 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
         accept_steps(block, stepper, tableau, k)
+        run_controllers_at_stops(block, stepper, batch, k)
         new_samples = 0
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] >= DONE:
@@ -152,6 +157,7 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    start_controllers(block, stepper, batch, k)
     hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
     control[CONTROL_EULER_STEP, k] = constant_like(y, 0.0)
     for j in range(y.shape[0]):
@@ -180,6 +186,14 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     for lane in range(y.shape[1]):
         if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
             start_lane(block, stepper, tableau, batch, lane)
+
+
+# Run the sampled controllers of new lanes that have an instant at the start.
+start_controllers = choose(
+    has_samplers,
+    lambda block, stepper, batch, k: run_controllers(block, stepper, batch, False, k),
+    lambda block, stepper, batch, k: None,
+)
 
 
 @kernel
@@ -224,6 +238,12 @@ save_start = choose(
     lambda block, stepper, batch, lane: None,
     lambda block, stepper, batch, lane: save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane),
 )
+
+
+@kernel
+def next_stop(block, stepper, batch, lane):
+    """Return the time at which the next step of a lane has to end at the latest, s."""
+    return limit_to_stops(block, next_saved_stop(block, stepper, batch, lane), lane)
 
 
 @kernel
@@ -315,6 +335,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
             t_new = clock[CLOCK_T, lane] + theta * h
         save_passed_times(block, stepper, tableau, batch, t_new, lane)
         save_contact_forces(block, stepper, batch, slot, lane)
+        save_held_outputs(block, stepper, batch, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
         clock[CLOCK_T, lane] = t_new
@@ -333,6 +354,41 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     set_step(block, stepper, batch, step, lane)
     if tally[TALLY_STATUS, lane] != STOPPED:
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)
+
+
+@routine
+def run_controllers_of_lanes(block, stepper, batch, k):
+    """Run the sampled controllers of the lanes whose step has ended at a stop, and compute the rates with new outputs.
+
+    Lanes without a stop keep their rates.
+    """
+    y, y_new, rates, tally = stepper.y, stepper.y_new, stepper.rates, stepper.tally
+    if run_controllers(block, stepper, batch, False, k) == 0:
+        return
+    sampled = block.loads.actions.sampled
+    for lane in range(y.shape[1]):
+        if has_changed(block, lane):
+            tally[TALLY_EVALUATIONS, lane] += 1
+            if has_failed_call(block, lane):
+                tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+            elif tally[TALLY_STATUS, lane] == RUNNING:
+                set_step(block, stepper, batch, sampled.proposed[0, lane], lane)
+                restart_after_jump(block, lane)
+        elif tally[TALLY_STATUS, lane] == RUNNING:
+            allow_calls(block, False, lane)
+    for j in range(y.shape[0]):
+        y_new[j, k] = y[j, k]
+    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rates[1], k)
+    is_changed = sampled.flags[FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
+    for j in range(y.shape[0]):
+        rates[0, j, k] = select(is_changed, rates[1, j, k], rates[0, j, k])
+    for lane in range(y.shape[1]):
+        if tally[TALLY_STATUS, lane] == RUNNING and not has_changed(block, lane):
+            allow_calls(block, True, lane)
+
+
+# Run the sampled controllers of the lanes whose step has ended at a stop.
+run_controllers_at_stops = choose(has_samplers, run_controllers_of_lanes, lambda block, stepper, batch, k: None)
 
 
 @kernel

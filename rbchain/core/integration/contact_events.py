@@ -59,6 +59,7 @@ from ..tree.contact_layout import (
     SPHERE,
 )
 from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.sampler_layout import has_samplers
 from .action_hooks import evaluate
 from .contact_impacts import (
     CLOSED_GAP,
@@ -472,8 +473,8 @@ def fraction_of_dip(contacts, modes, h, lane):
 
 # --- saved times ------------------------------------------------------------------------------------------------------
 
-# The time at which the next step of a lane has to end at the latest, s.
-next_stop = choose(
+# The saved time at which the next step of a lane has to end at the latest, s.
+next_saved_stop = choose(
     has_contact_modes,
     lambda block, stepper, batch, lane: batch.times[min(stepper.tally[TALLY_SAVED, lane], batch.times.shape[0] - 1)],
     lambda block, stepper, batch, lane: batch.times[batch.times.shape[0] - 1],
@@ -489,8 +490,20 @@ def recall_proposed_step(block, step, lane):
     return max(step, proposed)
 
 
+@kernel
+def recall_step_before_stop(block, step, lane):
+    """Return the length of the next step; that before a stop of controllers shortened the last one, if it is longer."""
+    proposed = block.loads.actions.sampled.proposed
+    found = max(step, proposed[0, lane])
+    proposed[0, lane] = 0.0
+    return found
+
+
+_step_after_stop = choose(has_samplers, recall_step_before_stop, lambda block, step, lane: step)
 # The length of the next step, from that which the error of the last one allows.
-proposed_step = choose(has_contact_modes, recall_proposed_step, lambda block, step, lane: step)
+proposed_step = choose(
+    has_contact_modes, recall_proposed_step, lambda block, step, lane: _step_after_stop(block, step, lane)
+)
 
 
 @kernel
@@ -501,8 +514,19 @@ def store_proposed_step(block, stepper, step, lane):
     flags[FLAG_PROPOSED, lane] = constant_like(flags, step if is_shortened else 0.0)
 
 
-# Keep the length of a step that a saved time has shortened.
-keep_proposed_step = choose(has_contact_modes, store_proposed_step, lambda block, stepper, step, lane: None)
+@kernel
+def store_step_before_stop(block, stepper, step, lane):
+    """Keep the length of a step that a stop of controllers has shortened."""
+    block.loads.actions.sampled.proposed[0, lane] = step if stepper.clock[CLOCK_STEP, lane] < step else 0.0
+
+
+_keep_step_before_stop = choose(has_samplers, store_step_before_stop, lambda block, stepper, step, lane: None)
+# Keep the length of a step that a stop has shortened.
+keep_proposed_step = choose(
+    has_contact_modes,
+    store_proposed_step,
+    lambda block, stepper, step, lane: _keep_step_before_stop(block, stepper, step, lane),
+)
 
 
 @kernel
@@ -526,3 +550,14 @@ def store_saved_forces(block, stepper, batch, slot, lane):
 
 # Store the forces at the end of a step.
 save_contact_forces = choose(has_contact_modes, store_saved_forces, lambda block, stepper, batch, slot, lane: None)
+
+
+@kernel
+def restart_lane_with_modes(block, lane):
+    """Let a lane start again, because the forces have jumped and its modes may change."""
+    flags = block.loads.actions.modes.flags
+    flags[FLAG_RESTARTS, lane] = constant_like(flags, 1.0)
+
+
+# Let a lane start again after a jump of the forces, if it has modes.
+restart_after_jump = choose(has_contact_modes, restart_lane_with_modes, lambda block, lane: None)

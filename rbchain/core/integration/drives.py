@@ -12,7 +12,7 @@ from ..forces.passive import (
     passive_stiffness_and_damping,
 )
 from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
-from ..simd.jit import kernel, routine
+from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import position_rates
 from ..tree.layout import (
@@ -41,8 +41,10 @@ from ..tree.layout import (
     SETTING_FUNCTION_NUMBERS,
     SETTING_HYBRID,
     SETTING_IMPLICIT,
+    SETTING_SAMPLED_GROUP,
     apply_gravity,
 )
+from ..tree.sampler_layout import CHANNEL_GROUP, actions_have_samplers
 from .callbacks import call, store_failed_call
 from .constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
 from .contact_rates import add_contact_forces
@@ -62,12 +64,51 @@ DRIVE_ROWS = 5
     KIND_PRESCRIBED_POSITION,
     KIND_PID,
     KIND_COMPUTED_TORQUE,
-) = range(7)
+    KIND_HELD,  # the output of a sampled controller
+) = range(8)
 PRESCRIBED_KINDS = (KIND_PRESCRIBED_ACCELERATION, KIND_PRESCRIBED_VELOCITY, KIND_PRESCRIBED_POSITION)
 GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
 
 # The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
 GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
+
+
+@kernel
+def kind_of_controller(actions, i):
+    """Return the kind of the drive of dof i: that of a sampled controller while its group computes outputs."""
+    samplers = actions.shared.samplers
+    if actions.settings[SETTING_SAMPLED_GROUP] == samplers.channels[CHANNEL_GROUP, i] + 1:
+        return samplers.drives[DRIVE_KIND, i]
+    return actions.shared.drives[DRIVE_KIND, i]
+
+
+# The kind of the drive of dof i.
+drive_kind = choose(actions_have_samplers, kind_of_controller, lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
+
+
+@kernel
+def sum_of_held_outputs(i, actions, k):
+    """Return the sum of the outputs of sampled controllers that act on dof i."""
+    held, n = actions.sampled.held, actions.shared.drives.shape[1]
+    total = held[i, k]
+    for user in range(1, held.shape[0] // n):
+        total = total + held[user * n + i, k]
+    return total
+
+
+# Add the outputs of sampled controllers to the force of dof i.
+add_held_outputs = choose(
+    lambda i, force, actions, k: actions_have_samplers(actions),
+    lambda i, force, actions, k: force + sum_of_held_outputs(i, actions, k),
+    lambda i, force, actions, k: force,
+)
+
+# Add KI times the integral of a sampled controller to its output.
+add_integral_of_samples = choose(
+    lambda i, total, gain, actions, k: actions_have_samplers(actions),
+    lambda i, total, gain, actions, k: total + gain * actions.sampled.integrals[i, k],
+    lambda i, total, gain, actions, k: total,
+)
 
 
 @routine
@@ -233,11 +274,8 @@ def set_joint_command(i, sweep, block, y, k):
     In the gravity sweep the mechanism is held at rest. In the computed-torque sweep the acceleration of a dof with
     computed torque is that of its signal plus feedback.
     """
-    actions, joints, kind = (
-        block.loads.actions,
-        block.loads.actions.joints,
-        block.loads.actions.shared.drives[DRIVE_KIND, i],
-    )
+    actions, joints = block.loads.actions, block.loads.actions.joints
+    kind = drive_kind(actions, i)
     zero, one, v = constant_like(joints, 0.0), constant_like(joints, 1.0), y[block.q.shape[0] + i, k]
     if actions.settings[SETTING_IMPLICIT] == 1:
         joints[JOINT_IMPLICIT_INERTIA, i, k] = zero
@@ -285,20 +323,21 @@ def feedback(i, block, y, k):
     total = actions.numbers[gains + GAIN_KP, k] * error + actions.numbers[gains + GAIN_KD, k] * rate
     if row >= 0:
         total = total + actions.numbers[gains + GAIN_KI, k] * y[row, k]
-    return total
+    return add_integral_of_samples(i, total, actions.numbers[gains + GAIN_KI, k], actions, k)
 
 
 @kernel
 def actuator_force(i, block, y, k):
     """Compute the actuator force of dof i, N m or N: constant, user, drive and gravity force, clipped to the limit.
 
-    A dof without a drive has no limit.
+    It includes the outputs of sampled controllers. A dof without a drive has no limit.
     """
     actions, joints = block.loads.actions, block.loads.actions.joints
     kind, gains = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_GAINS, i]
     force = joints[JOINT_CONSTANT_FORCE, i, k]
     if actions.settings[SETTING_FUNCTION] != 0:
         force = force + joints[JOINT_USER_FORCE, i, k]
+    force = add_held_outputs(i, force, actions, k)
     if kind == KIND_NONE:
         return force
     if kind == KIND_FORCE:
@@ -347,7 +386,7 @@ def apply_implicit_terms(i, block, v, k):
 def store_sweep_result(i, sweep, block, k):
     """Store the force that a sweep has computed for dof i: gravity force, computed torque or prescribed motion."""
     actions, force = block.loads.actions, block.loads.tau[i, k]
-    joints, kind = actions.joints, actions.shared.drives[DRIVE_KIND, i]
+    joints, kind = actions.joints, drive_kind(actions, i)
     if sweep == GRAVITY_SWEEP:
         joints[JOINT_GRAVITY_FORCE, i, k] = force
     elif sweep == COMPUTED_TORQUE_SWEEP:

@@ -7,9 +7,10 @@ end of the step, which also moves the positions.
 
 import math
 
-from ..simd.jit import kernel, routine
+from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.sampler_layout import has_samplers
 from .action_hooks import (
     allow_calls,
     begin_events,
@@ -42,6 +43,8 @@ from .rollout import (
     start_sample,
 )
 from .runge_kutta import zero_if_finite
+from .sampled_controllers import run_controllers, save_held_outputs
+from .sampler_clocks import limit_to_stops
 from .sensitivities import evaluate_with_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
@@ -60,33 +63,60 @@ def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
         allow_calls(block, lane < samples, lane)
     running = samples
     for slot in range(1, times.shape[0]):
-        if running == 0 or batch.outcome.interrupt[0] != 0:
-            break
-        length = times[slot] - times[slot - 1]
-        steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-        h = constant_like(stepper.y, length / steps)
-        if slot == 1 or tableau.order == 1:  # else the last rate of the previous step is used
-            start_interval(block, stepper, times[slot - 1], h, k)
-        if slot == 1:
-            for lane in range(samples):
-                begin_events(block, stepper.y, times[0], lane)
-                save_lane(block, stepper.y, batch, first + lane, 0, lane)
-        for index in range(steps):
-            if running == 0 or batch.outcome.interrupt[0] != 0:
-                break
-            if tableau.order > 1:
-                update_stiffness_and_damping(block, stepper.y, k)
-            start_step(block, stepper, tableau, batch, times[slot - 1] + index * (length / steps), length / steps)
-            compute_stages(block, stepper, tableau, k)
-            normalize_positions(block.model, stepper.y_new, k)
-            close_end_of_step(block, stepper, tableau, k)
-            running = 0
-            for lane in range(samples):
-                if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                    end_step(block, stepper, tableau, batch, index == steps - 1, lane)
-                    running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-            accept_step(block, stepper, tableau, k)
+        start = times[slot - 1]
+        while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
+            has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
+            end = limit_to_stops(block, times[slot], 0)
+            length = end - start
+            steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+            h = constant_like(stepper.y, length / steps)
+            is_first = slot == 1 and start == times[0]
+            if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
+                start_interval(block, stepper, start, h, k)
+            if is_first:
+                for lane in range(samples):
+                    begin_events(block, stepper.y, times[0], lane)
+                    save_lane(block, stepper.y, batch, first + lane, 0, lane)
+            for index in range(steps):
+                if running == 0 or batch.outcome.interrupt[0] != 0:
+                    break
+                if tableau.order > 1:
+                    update_stiffness_and_damping(block, stepper.y, k)
+                start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
+                compute_stages(block, stepper, tableau, k)
+                normalize_positions(block.model, stepper.y_new, k)
+                close_end_of_step(block, stepper, tableau, k)
+                running = 0
+                for lane in range(samples):
+                    if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                        is_saved_time = index == steps - 1 and end == times[slot]
+                        end_step(block, stepper, tableau, batch, is_saved_time, lane)
+                        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+                accept_step(block, stepper, tableau, k)
+            start = end
+    if running > 0 and batch.outcome.interrupt[0] == 0:
+        run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
     end_block(block, stepper, batch, samples)
+
+
+@routine
+def run_controllers_at(block, stepper, batch, t, k):
+    """Run the sampled controllers with a stop at time t, which all lanes have at the same times.
+
+    Returns whether there was a stop. A user function that fails ends its sample.
+    """
+    for lane in range(stepper.y.shape[1]):
+        stepper.clock[CLOCK_T, lane] = t
+    if run_controllers(block, stepper, batch, True, k) == 0:
+        return False
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
+            end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
+    return True
+
+
+# Run the sampled controllers with a stop at time t, and return whether there was one.
+run_controllers_of_block = choose(has_samplers, run_controllers_at, lambda block, stepper, batch, t, k: False)
 
 
 @kernel
@@ -148,7 +178,7 @@ def start_step(block, stepper, tableau, batch, t, h):
 def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     """Check the step of a lane for failures and events, count it, and save its end if that is a saved time."""
     tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
-    theta, finite = NO_EVENT, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0)
+    theta, finite, slot = NO_EVENT, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0), tally[TALLY_SAVED, lane]
     if finite and not has_failed_call(block, lane):
         theta = check_events(block, stepper, tableau, batch.records, t, h, tally[TALLY_SAMPLE, lane], lane)
     if has_failed_call(block, lane):
@@ -170,6 +200,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     elif is_saved_time:
         save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
         tally[TALLY_SAVED, lane] += 1
+    save_held_outputs(block, stepper, batch, slot, lane)
 
 
 @kernel

@@ -97,13 +97,15 @@ class Start(NamedTuple):
 class Saved(NamedTuple):
     """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., all other rows).
 
-    `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them.
+    `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them. `outputs`
+    are the outputs of sampled controllers that act, a flat array of (samples, times, channels), or None without them.
     """
 
     q: np.ndarray
     qd: np.ndarray
     integrals: np.ndarray
     forces: np.ndarray | None
+    outputs: np.ndarray | None
 
 
 class Outcome(NamedTuple):

@@ -164,7 +164,8 @@ class SharedActions(NamedTuple):
     `core.forces.signals`, `core.forces.wrenches`, `core.forces.springs`, `core.forces.bushings`,
     `core.integration.drives` and `core.integration.events` describe their rows. `springs` and `bushings` are None if
     there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds the elements
-    of `core.tree.contact_layout`, or is None without dry friction, stops and contacts. `tables` (m,) holds the tables
+    of `core.tree.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
+    `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `tables` (m,) holds the tables
     of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
     controllers' model, or None.
     """
@@ -175,6 +176,7 @@ class SharedActions(NamedTuple):
     springs: object
     bushings: object
     contacts: object
+    samplers: object
     events: np.ndarray
     tables: np.ndarray
     numbers: np.ndarray
@@ -198,6 +200,7 @@ class BlockActions(NamedTuple):
     * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
       `algorithms.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
     * `sensitivities` is a `core.integration.sensitivities.Sensitivities`, or None.
+    * `sampled` is a `sampler_layout.SamplerMemory`, or None without sampled controllers.
     """
 
     shared: SharedActions
@@ -217,6 +220,7 @@ class BlockActions(NamedTuple):
     contacts: object
     modes: object
     sensitivities: object
+    sampled: object
 
 
 # Entries of `BlockActions.settings`.
@@ -230,7 +234,9 @@ SETTING_IMPLICIT = 6  # 1 if the step is implicit in springs and damping
 SETTING_CURRENT = 7  # first of the three signals with the velocity of the water, or -1 without a current
 SETTING_HYBRID = 8  # 1 if hybrid dynamics is required: a motion is prescribed, or the step is implicit
 SETTING_DERIVATIVES = 9  # address of the user's function for the derivatives of its forces, or 0
-SETTING_COUNT = 10
+SETTING_CONTROLLER_MODEL = 10  # 1 if some drive, also a sampled one, computes forces with the controllers' model
+SETTING_SAMPLED_GROUP = 11  # 1 + the group of sampled controllers that computes its outputs, or 0
+SETTING_COUNT = 12
 
 # Entries of `BlockActions.failures`.
 CALLS_ALLOWED = 0

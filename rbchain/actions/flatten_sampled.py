@@ -1,0 +1,196 @@
+"""Turn sampled controllers into arrays for the kernels: clocks, groups, channels and sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.integration import drives as drive_codes
+from ..core.tree import sampler_layout as rows
+from ..core.tree.layout import TOPOLOGY_COORDINATE
+from ..errors import StateError
+from ..real_arrays import excerpt, finite_number
+from .coordinates import dof_index, refuse_quaternion
+from .drives import UserForces
+from .packing import SampleNumbers
+from .sampled import Encoder, Sampled, VelocitySensor
+from .user_code import UserCall
+
+if TYPE_CHECKING:
+    from ..chain import Model
+
+#: Largest number of outputs that wait for the end of their delay.
+MAX_PENDING = 1000
+LARGEST = np.finfo(float).max
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The clock and the sensors of a group, as the drives give them, and the columns of its row in the kernels."""
+
+    drive: Sampled
+    codes: np.ndarray
+
+
+def flatten_samplers(
+    model: Model,
+    sampled: Sequence[tuple[Sampled, int | None]],
+    codes: np.ndarray,
+    numbers: SampleNumbers,
+    compile_function: Callable[[Sampled], UserCall],
+    first_code: int,
+) -> tuple[rows.Samplers | None, dict[int, UserCall]]:
+    """Flatten sampled controllers, and replace them in the table of drives by outputs that are held.
+
+    Parameters
+    ----------
+    model : Model
+    sampled : list of pairs
+        Sampled drives, and the degrees of freedom that they drive, or None for user functions.
+    codes : (DRIVE_ROWS, nv) array of int
+        The table of drives, which contains the wrapped controllers. It changes in place.
+    numbers : SampleNumbers
+    compile_function : function of a Sampled
+        Compiles its user function.
+    first_code : int
+        Code of the first user function in `BlockActions.failures`.
+
+    Returns
+    -------
+    samplers : Samplers or None
+    calls : dict
+        The user functions by their codes.
+    """
+    if not sampled:
+        return None, {}
+    n, controllers = model.nv, codes.copy()
+    groups: list[_Group] = []
+    channels = np.full((rows.CHANNEL_ROWS, n), -1, np.int64)
+    sensors: list[np.ndarray] = []
+    calls: dict[int, UserCall] = {}
+    states, pending = 0, 1
+    for drive, i in sampled:
+        what = _name(drive)
+        g = (
+            None
+            if i is None
+            else next((g for g, group in enumerate(groups) if _share_a_clock(group.drive, drive)), None)
+        )
+        if g is None:
+            group, most = _new_group(model, drive, numbers, sensors)
+            pending = max(pending, most)
+            g = len(groups)
+            groups.append(group)
+        else:
+            group = groups[g]
+        own = np.array([[g], [numbers.add(f"{what}: rate_limit", drive.rate_limit, least=0.0)]])
+        numbers.add(f"{what}: resolution", drive.resolution, 0.0, LARGEST)
+        if i is None:
+            call = compile_function(drive)
+            code = first_code + len(calls)
+            calls[code] = call
+            first, count = numbers.add_row(f"{what}: states", drive.states)
+            group.codes[rows.GROUP_FUNCTION : rows.GROUP_FUNCTION_CODE + 1] = (
+                call.function.address,
+                call.first,
+                call.count,
+                code,
+            )
+            group.codes[[rows.GROUP_CHANNEL, rows.GROUP_STATE, rows.GROUP_STATE_COUNT, rows.GROUP_STATE_NUMBERS]] = (
+                channels.shape[1],
+                states,
+                count,
+                first,
+            )
+            states += count
+            channels = np.concatenate([channels, np.repeat(own, n, axis=1)], axis=1)
+            continue
+        if np.size(drive.states):
+            raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove it")
+        channels[:, i : i + 1] = own
+        group.codes[rows.GROUP_COMPENSATES] |= codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i]
+        computes = codes[drive_codes.DRIVE_KIND, i] == drive_codes.KIND_COMPUTED_TORQUE
+        group.codes[rows.GROUP_COMPUTES] |= computes
+        codes[drive_codes.DRIVE_KIND, i] = drive_codes.KIND_HELD
+        codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = 0
+    _refuse_several_clocks(controllers, channels[rows.CHANNEL_GROUP, :n])
+    return rows.Samplers(
+        clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
+        groups=np.array([group.codes for group in groups]).T.copy(),
+        channels=channels,
+        sensors=np.array(sensors, np.int64).reshape(-1, rows.SENSOR_ROWS).T.copy(),
+        sizes=np.array([pending, states]),
+        drives=controllers,
+    ), calls
+
+
+def _name(drive: Sampled) -> str:
+    joint = "" if isinstance(drive.controller, UserForces) else f" of joint {drive.controller.joint!r}"
+    return f"Sampled {type(drive.controller).__name__}{joint}"
+
+
+def _share_a_clock(a: Sampled, b: Sampled) -> bool:
+    """Whether two controllers compute at the same times with the same measurements."""
+    return (
+        not isinstance(a.controller, UserForces)
+        and (a.period, a.phase) == (b.period, b.phase)
+        and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("delay", "latency"))
+        and [*map(id, a.sensors)] == [*map(id, b.sensors)]
+    )
+
+
+def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> tuple[_Group, int]:
+    """Return the group of a drive, and the largest number of its outputs that are computed but do not act any more."""
+    what, codes = _name(drive), np.zeros(rows.GROUP_ROWS, np.int64)
+    period = finite_number(f"{what}: period", drive.period, StateError, above=0.0)
+    finite_number(f"{what}: phase", drive.phase, StateError, least=0.0)
+    codes[rows.GROUP_DELAY] = column = numbers.add(f"{what}: delay", drive.delay, 0.0, LARGEST)
+    numbers.add(f"{what}: latency", drive.latency, 0.0, LARGEST)
+    longest = numbers.columns[column].max(initial=0.0) + numbers.columns[column + 1].max(initial=0.0)
+    if longest > MAX_PENDING * period:
+        raise StateError(
+            f"{what}: delay + latency is {longest:g} s, which is more than {MAX_PENDING} periods of {period:g} s; "
+            "expected a shorter delay or a longer period"
+        )
+    codes[rows.GROUP_FIRST_SENSOR] = len(sensors)
+    if not isinstance(drive.sensors, (list, tuple)):
+        raise StateError(f"{what}: sensors is {excerpt(drive.sensors)}; expected a list, such as [rb.Encoder(...)]")
+    measured: set[int] = set()
+    for sensor in drive.sensors:
+        sensors.append(_sensor(model, what, sensor, numbers, measured))
+    codes[rows.GROUP_SENSOR_COUNT] = len(drive.sensors)
+    return _Group(drive, codes), int(longest / period) + 2
+
+
+def _sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, measured: set[int]) -> np.ndarray:
+    """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
+    if not isinstance(sensor, (Encoder, VelocitySensor)):
+        raise StateError(f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor")
+    what = f"{what}: {type(sensor).__name__} of joint {sensor.joint!r}"
+    i = dof_index(model, what, sensor.joint, sensor.dof)
+    row = velocity = model.nq + i
+    difference = -1
+    if isinstance(sensor, Encoder):
+        refuse_quaternion(model, what, i, "use VelocitySensor")
+        row = int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i])
+        difference = velocity if sensor.measures_velocity else -1
+    own = {row} | ({difference} - {-1})
+    if own & measured:
+        raise StateError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
+    measured |= own
+    first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
+    numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
+    return np.array([row, first, difference])
+
+
+def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
+    """Refuse computed torques that are computed at different times, because each needs the others."""
+    of_computed_torque = groups[controllers[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE]
+    if np.unique(of_computed_torque).size > 1:
+        raise StateError(
+            "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and list of "
+            "sensors for all of them, because each torque depends on the accelerations of the other joints"
+        )

@@ -1,0 +1,152 @@
+"""Sampled controllers: controllers that compute their outputs at instants and hold them in between, and sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..misspelt import SuggestsAttributes
+from .drives import PID, ComputedTorque, OneJointDrive, UserForces
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder(SuggestsAttributes):
+    """A sensor of the position of a joint, for `Sampled`.
+
+    The measurement is position + bias, rounded to a multiple of the resolution.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, which must not be free or spherical.
+    resolution : float or one for each sample, rad or m
+        Distance between two values of the measurement; 0 for no rounding.
+    bias : float or one for each sample, rad or m
+    measures_velocity : bool
+        Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
+        zero at the first instant. Otherwise the velocity is exact, or that of a `VelocitySensor`.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> encoder = rb.Encoder("link1", resolution=2e-3)
+    >>> motor = rb.Sampled(rb.PID("link1", 0.5, kp=0.1, kd=0.01), period=0.01, sensors=[encoder])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 5.0, drives=[motor])
+    >>> bool(abs(motion.q[0, -1, 0] - 0.5) < 2e-3)
+    True
+    """
+
+    joint: str
+    resolution: npt.ArrayLike = 0.0
+    bias: npt.ArrayLike = 0.0
+    measures_velocity: bool = False
+    dof: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class VelocitySensor(SuggestsAttributes):
+    """A sensor of the velocity of a joint, for `Sampled`: velocity + bias, rounded to a multiple of the resolution.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    resolution : float or one for each sample, rad/s or m/s
+        Distance between two values of the measurement; 0 for no rounding.
+    bias : float or one for each sample, rad/s or m/s
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    """
+
+    joint: str
+    resolution: npt.ArrayLike = 0.0
+    bias: npt.ArrayLike = 0.0
+    dof: int = 0
+
+
+Sensor = Encoder | VelocitySensor
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(SuggestsAttributes):
+    """A digital controller: it computes its output at instants, and holds it until the next output acts.
+
+    Instant i is at phase + i period. The controller measures the state one `latency` before, and its output acts from
+    one `delay` after the instant on (zero-order hold). The output is zero before the first one acts. Instants without a
+    measurement, because it would be before the start, are omitted. Integration steps end at these times.
+
+    Parameters
+    ----------
+    controller : PID, ComputedTorque or UserForces
+        The integral of the error is I_i = I_(i-1) + period e_i, and the output of instant i uses I_i. References and
+        the time of user functions are those of the instant. The function of `UserForces` computes the joint forces
+        (nv,), which are held.
+    period : float, s
+        Time between two instants.
+    delay : float or one for each sample, s
+        Time of the computation. It may be longer than the period.
+    phase : float, s
+        Time of the first instant.
+    latency : float or one for each sample, s
+        Age of the measurement. It may be longer than the period.
+    sensors : list of Encoder and VelocitySensor
+        How the controller measures positions and velocities. Those without a sensor are exact. Drives with equal
+        clocks that share the same list receive the same measurements.
+    rate_limit : float or one for each sample, N m/s or N/s
+        Largest rate of change between two outputs of the controller.
+    resolution : float or one for each sample, N m or N
+        Distance between two values of the output; 0 for no rounding.
+    states : (m,) or (..., m) array
+        Initial values of the discrete states of a user function. The function then is
+        function(t, q, qd, parameters, states, out) and changes `states` (m,) in place.
+
+    Notes
+    -----
+    All `ComputedTorque` drives must have the same period, delay, phase, latency and list of sensors. Other controllers
+    can have their own. "rk4" and "implicit" need the same delay and latency in all samples.
+
+    If several controllers have an instant at the same time, they compute in the order of the drives. A `ComputedTorque`
+    uses the forces of other actuators that act before this instant.
+
+    References
+    ----------
+    Åström and Wittenmark (1997), *Computer-Controlled Systems*, chapters 2 and 8.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> arm = rb.Model.serial_chain(2)
+    >>> pid = [rb.PID(joint, 0.5, kp=0.4, kd=0.04, gravity_compensation=True) for joint in arm.joint_names]
+    >>> drives = [rb.Sampled(controller, period=1e-2, delay=2e-3) for controller in pid]
+    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 5.0, drives=drives)
+    >>> motion.q[0, -1].round(3).tolist()
+    [0.5, 0.5]
+
+    A function with a discrete state, which counts its calls:
+
+    >>> def pulse(t, q, qd, parameters, states, out):
+    ...     states[0] += 1.0
+    ...     out[0] = 1.0 if states[0] % 2.0 == 1.0 else -1.0
+    >>> drive = rb.Sampled(rb.UserForces(pulse), period=0.1, states=[0.0])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 0.25, save_at=6, drives=[drive])
+    >>> motion.tau[0, :, 0].tolist()
+    [1.0, 1.0, -1.0, -1.0, 1.0, 1.0]
+    """
+
+    controller: PID | ComputedTorque | UserForces
+    period: float = 1e-3
+    delay: npt.ArrayLike = 0.0
+    phase: float = 0.0
+    latency: npt.ArrayLike = 0.0
+    sensors: Sequence[Sensor] = ()
+    rate_limit: npt.ArrayLike = np.inf
+    resolution: npt.ArrayLike = 0.0
+    states: npt.ArrayLike = ()
+
+
+Drive = OneJointDrive | UserForces | Sampled

@@ -1,0 +1,293 @@
+"""Sampled controllers: measure the state at the instants, compute the outputs, and hold them. See `sampler_clocks`.
+
+The integral of a PID controller is a discrete state: I_i = I_(i-1) + period e_i, which the output of instant i uses.
+"""
+
+import math
+
+from ..forces.signals import SIGNAL_VALUE, evaluate_signals
+from ..simd.jit import choose, kernel, routine
+from ..simd.lanes import constant_like
+from ..tree.layout import (
+    CALLS_ALLOWED,
+    JOINT_COMPUTED_TORQUE,
+    JOINT_GRAVITY_FORCE,
+    SETTING_COMPENSATES,
+    SETTING_COMPUTES,
+    SETTING_FUNCTION,
+    SETTING_SAMPLED_GROUP,
+    apply_gravity,
+)
+from ..tree.sampler_layout import (
+    CHANNEL_GROUP,
+    CHANNEL_NUMBERS,
+    CLOCK_PERIOD,
+    COUNT_NEXT,
+    FLAG_HAS_CHANGED,
+    FLAG_IS_DUE,
+    GROUP_CHANNEL,
+    GROUP_COMPENSATES,
+    GROUP_COMPUTES,
+    GROUP_FIRST_SENSOR,
+    GROUP_FUNCTION,
+    GROUP_FUNCTION_CODE,
+    GROUP_FUNCTION_COUNT,
+    GROUP_FUNCTION_NUMBERS,
+    GROUP_SENSOR_COUNT,
+    GROUP_STATE,
+    GROUP_STATE_COUNT,
+    SENSOR_DIFFERENCE,
+    SENSOR_NUMBERS,
+    SENSOR_ROW,
+    has_samplers,
+)
+from .action_hooks import set_prescribed_states
+from .callbacks import call, store_failed_call
+from .drives import (
+    DRIVE_COMPENSATES_GRAVITY,
+    DRIVE_GAINS,
+    DRIVE_KIND,
+    DRIVE_SIGNAL,
+    GAIN_LIMIT,
+    KIND_COMPUTED_TORQUE,
+    call_user_forces,
+    feedback,
+    sweep_under_actions,
+)
+from .rollout import CLOCK_T, CONTROL_TIME, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS
+from .sampler_clocks import (
+    hold_due_outputs,
+    instant,
+    is_measurement_due,
+    is_reached,
+    set_next_stop,
+)
+from .status import DONE, RUNNING
+
+
+@routine
+def run_controllers(block, stepper, batch, with_ended_samples, k):
+    """Run the controllers with a stop at the time of their lane, and save their outputs if that is a saved time.
+
+    Sets FLAG_HAS_CHANGED in lanes with a stop, and returns their number. Writes CONTROL_TIME. `with_ended_samples` says
+    whether the clocks of samples that have ended continue.
+    """
+    actions, sampled, changed = block.loads.actions, block.loads.actions.sampled, 0
+    width = stepper.y.shape[1]
+    for lane in range(width):
+        sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
+        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, stepper.clock[CLOCK_T, lane])
+    for g in range(sampled.stops.shape[0]):
+        due = 0
+        for lane in range(width):
+            status, t = stepper.tally[TALLY_STATUS, lane], stepper.clock[CLOCK_T, lane]
+            sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
+            if (with_ended_samples or status in (RUNNING, DONE)) and is_reached(sampled.stops[g, lane], t):
+                sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 1.0)
+                hold_due_outputs(actions, g, t, lane)
+                if is_measurement_due(actions, g, t, lane):
+                    sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
+                    due += 1
+        if due > 0:
+            compute_outputs(block, stepper, g, k)
+        for lane in range(width):
+            if has_changed(block, lane) and is_reached(sampled.stops[g, lane], stepper.clock[CLOCK_T, lane]):
+                hold_due_outputs(actions, g, stepper.clock[CLOCK_T, lane], lane)
+                set_next_stop(actions, g, lane)
+    for lane in range(width):
+        if has_changed(block, lane):
+            changed += 1
+            save_outputs_at_stop(block, stepper, batch, lane)
+    return changed
+
+
+@kernel
+def has_changed(block, lane):
+    """Whether the controllers of a lane have had a stop."""
+    flags = block.loads.actions.sampled.flags
+    return flags[FLAG_HAS_CHANGED, lane] > constant_like(flags, 0.0)
+
+
+@kernel
+def is_due(block, lane):
+    """Whether the current group computes outputs for a lane."""
+    flags = block.loads.actions.sampled.flags
+    return flags[FLAG_IS_DUE, lane] > constant_like(flags, 0.0)
+
+
+@routine
+def compute_outputs(block, stepper, g, k):
+    """Measure the state and compute the outputs of a group, in the lanes with FLAG_IS_DUE."""
+    actions, sampled, samplers = block.loads.actions, block.loads.actions.sampled, block.loads.actions.shared.samplers
+    y, nq, n, width = sampled.measured, block.q.shape[0], block.qd.shape[0], stepper.y.shape[1]
+    for j in range(y.shape[0]):
+        y[j, k] = stepper.y[j, k]
+    set_prescribed_states(block, y, stepper.control[CONTROL_TIME, k], k)
+    for lane in range(width):
+        actions.time[0, lane] = stepper.control[CONTROL_TIME, lane]
+        if is_due(block, lane):
+            actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
+            measure(block, g, lane)
+    evaluate_signals(actions, k)
+    for lane in range(width):
+        if is_due(block, lane):
+            add_errors(block, g, lane)
+    run_sweeps_of_group(block, g, k)
+    for lane in range(width):
+        if is_due(block, lane):
+            for i in range(n):
+                if samplers.channels[CHANNEL_GROUP, i] == g:
+                    enqueue_output(actions, g, i, float(output_of_controller(i, block, lane)), lane)
+            if samplers.groups[GROUP_FUNCTION, g] != 0:
+                call_sampled_function(actions, g, nq, n, lane)
+            sampled.counts[COUNT_NEXT, g, lane] += 1
+
+
+@kernel
+def measure(block, g, lane):
+    """Replace the state of a lane by that which the sensors of a group measure."""
+    actions = block.loads.actions
+    sampled, samplers = actions.sampled, actions.shared.samplers
+    y, first = sampled.measured, samplers.groups[GROUP_FIRST_SENSOR, g]
+    for s in range(first, first + samplers.groups[GROUP_SENSOR_COUNT, g]):
+        row, at, velocity = (
+            samplers.sensors[SENSOR_ROW, s],
+            samplers.sensors[SENSOR_NUMBERS, s],
+            samplers.sensors[SENSOR_DIFFERENCE, s],
+        )
+        resolution, bias = float(actions.numbers[at, lane]), float(actions.numbers[at + 1, lane])
+        value = rounded(float(y[row, lane]) + bias, resolution)
+        if velocity >= 0:
+            previous, period = float(sampled.positions[s, lane]), samplers.clocks[CLOCK_PERIOD, g]
+            y[velocity, lane] = constant_like(y, (value - previous) / period if not math.isnan(previous) else 0.0)
+            sampled.positions[s, lane] = constant_like(y, value)
+        y[row, lane] = constant_like(y, value)
+
+
+@kernel
+def rounded(value, resolution):
+    """Return the multiple of the resolution that is closest to a value; the value if the resolution is zero."""
+    return resolution * math.floor(value / resolution + 0.5) if resolution > 0.0 else value
+
+
+@kernel
+def add_errors(block, g, lane):
+    """Add the errors of the controllers of a group, times the period, to their integrals."""
+    actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
+    sampled, samplers = actions.sampled, actions.shared.samplers
+    period = constant_like(sampled.integrals, samplers.clocks[CLOCK_PERIOD, g])
+    for i in range(block.qd.shape[0]):
+        if samplers.channels[CHANNEL_GROUP, i] == g:
+            position = sampled.measured[block.model.coordinate[i], lane]
+            error = actions.values[drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, lane] - position
+            sampled.integrals[i, lane] = sampled.integrals[i, lane] + period * error
+
+
+@kernel
+def run_sweeps_of_group(block, g, k):
+    """Compute the gravity forces and the computed torques of a group with the measured state."""
+    actions, groups = block.loads.actions, block.loads.actions.shared.samplers.groups
+    settings, y, nq, n = actions.settings, actions.sampled.measured, block.q.shape[0], block.qd.shape[0]
+    compensates, computes = settings[SETTING_COMPENSATES], settings[SETTING_COMPUTES]
+    if groups[GROUP_COMPENSATES, g] == 0 and groups[GROUP_COMPUTES, g] == 0:
+        return
+    settings[SETTING_SAMPLED_GROUP] = g + 1
+    settings[SETTING_COMPENSATES], settings[SETTING_COMPUTES] = 1, groups[GROUP_COMPUTES, g]
+    if settings[SETTING_FUNCTION] != 0:
+        for lane in range(actions.time.shape[1]):
+            if is_due(block, lane):
+                call_user_forces(actions, nq, n, y, lane)
+    for sweep in range(1 + groups[GROUP_COMPUTES, g]):
+        sweep_under_actions(sweep, block, y, k)
+    settings[SETTING_SAMPLED_GROUP] = 0
+    settings[SETTING_COMPENSATES], settings[SETTING_COMPUTES] = compensates, computes
+    apply_gravity(block.model, block.work, k)
+
+
+@kernel
+def output_of_controller(i, block, lane):
+    """Compute the output of the sampled controller of dof i, N m or N, clipped to its limit."""
+    actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
+    if drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+        force = actions.joints[JOINT_COMPUTED_TORQUE, i, lane]
+    else:
+        force = feedback(i, block, actions.sampled.measured, lane)
+    if drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
+        force = force + actions.joints[JOINT_GRAVITY_FORCE, i, lane]
+    limit = actions.numbers[drives[DRIVE_GAINS, i] + GAIN_LIMIT, lane]
+    return min(max(force, -limit), limit)
+
+
+@kernel
+def enqueue_output(actions, g, c, value, lane):
+    """Apply the rate limit and the resolution of a channel to an output, and add it to the queue."""
+    sampled, samplers = actions.sampled, actions.shared.samplers
+    at, previous = samplers.channels[CHANNEL_NUMBERS, c], float(sampled.computed[c, lane])
+    change = float(actions.numbers[at, lane]) * samplers.clocks[CLOCK_PERIOD, g]
+    if abs(value - previous) > change:  # not min and max, because these may hide NaN
+        value = previous + math.copysign(change, value - previous)
+    sampled.computed[c, lane] = constant_like(sampled.computed, rounded(value, float(actions.numbers[at + 1, lane])))
+    slot = sampled.counts[COUNT_NEXT, g, lane] % sampled.queue.shape[0]
+    sampled.queue[slot, c, lane] = sampled.computed[c, lane]
+
+
+@kernel
+def call_sampled_function(actions, g, nq, n, lane):
+    """Call the user function of a group with the measured state of a lane, and add its outputs to the queue."""
+    sampled, groups, memory = actions.sampled, actions.shared.samplers.groups, actions.call_arguments
+    if actions.failures[lane] != CALLS_ALLOWED:
+        return
+    first, count = groups[GROUP_FUNCTION_NUMBERS, g], groups[GROUP_FUNCTION_COUNT, g]
+    state, states = groups[GROUP_STATE, g], groups[GROUP_STATE_COUNT, g]
+    parameters = nq + n
+    out = parameters + count
+    end = out + n + states
+    for j in range(parameters):
+        memory[j] = sampled.measured[j, lane]
+    for j in range(count):
+        memory[parameters + j] = actions.numbers[first + j, lane]
+    for j in range(n):
+        memory[out + j] = 0.0
+    for j in range(states):
+        memory[out + n + j] = sampled.states[state + j, lane]
+    t = float(instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
+    failed = call(
+        groups[GROUP_FUNCTION, g], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out:end]
+    )
+    if failed != 0:
+        store_failed_call(actions, groups[GROUP_FUNCTION_CODE, g], t, sampled.measured, lane)
+        return
+    for j in range(states):
+        sampled.states[state + j, lane] = constant_like(sampled.states, memory[out + n + j])
+    for j in range(n):
+        enqueue_output(actions, g, groups[GROUP_CHANNEL, g] + j, memory[out + j], lane)
+
+
+# --- saved outputs ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def save_outputs(block, stepper, batch, slot, lane):
+    """Save the outputs that act in a lane at the saved time number `slot`."""
+    held, m, sample = block.loads.actions.sampled.held, batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
+    for c in range(held.shape[0]):
+        batch.saved.outputs[(sample * m + slot) * held.shape[0] + c] = held[c, lane]
+
+
+@kernel
+def save_outputs_at_stop(block, stepper, batch, lane):
+    """Save the outputs again if the last saved time is that of the stop, because the outputs act from it on."""
+    slot = stepper.tally[TALLY_SAVED, lane] - 1
+    if is_reached(stepper.clock[CLOCK_T, lane], batch.times[slot]):
+        save_outputs(block, stepper, batch, slot, lane)
+
+
+@kernel
+def save_outputs_of_step(block, stepper, batch, first, lane):
+    """Save the outputs for all saved times of a step; `first` was the next one before the step."""
+    for slot in range(first, stepper.tally[TALLY_SAVED, lane]):
+        save_outputs(block, stepper, batch, slot, lane)
+
+
+# Save the outputs of sampled controllers for the saved times of a step.
+save_held_outputs = choose(has_samplers, save_outputs_of_step, lambda block, stepper, batch, first, lane: None)

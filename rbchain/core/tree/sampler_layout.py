@@ -1,0 +1,135 @@
+"""Tables and memory of sampled controllers, which compute their outputs at instants and hold them in between.
+
+Controllers with the same period, phase, delay, latency and sensors form a group. Its outputs are channels: channel i is
+the actuator force of dof i. Each user function has n further channels, the joint forces that it adds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..simd.jit import is_given, kernel
+from ..simd.lane_memory import window
+
+# Rows of `Samplers.clocks`, one column for each group, s.
+CLOCK_PERIOD, CLOCK_PHASE = 0, 1
+CLOCK_ROWS_OF_GROUP = 2
+# Rows of `Samplers.groups`, one column for each group. Indices of numbers are those of `BlockActions.numbers`.
+GROUP_DELAY = 0  # index of the delay; the latency follows
+GROUP_COMPENSATES = 1  # 1 if a controller of the group compensates gravity
+GROUP_COMPUTES = 2  # 1 if the group contains computed torque
+GROUP_FIRST_SENSOR, GROUP_SENSOR_COUNT = 3, 4
+GROUP_FUNCTION = 5  # address of the user's function, or 0
+GROUP_FUNCTION_NUMBERS, GROUP_FUNCTION_COUNT = 6, 7  # index of its first parameter, and their number
+GROUP_FUNCTION_CODE = 8  # its code in `BlockActions.failures`
+GROUP_CHANNEL = 9  # its first channel
+GROUP_STATE, GROUP_STATE_COUNT = 10, 11  # its first discrete state in `SamplerMemory.states`, and their number
+GROUP_STATE_NUMBERS = 12  # index of the initial value of its first state
+GROUP_ROWS = 13
+# Rows of `Samplers.channels`.
+CHANNEL_GROUP = 0  # group of the channel, or -1 if the dof has no sampled controller
+CHANNEL_NUMBERS = 1  # index of the largest rate of the output; the resolution of the output follows
+CHANNEL_ROWS = 2
+# Rows of `Samplers.sensors`, one column for each sensor.
+SENSOR_ROW = 0  # row of the state that it measures
+SENSOR_NUMBERS = 1  # index of its resolution; the bias follows
+SENSOR_DIFFERENCE = 2  # row of the velocity that is computed from differences of its positions, or -1
+SENSOR_ROWS = 3
+# Entries of `Samplers.sizes`.
+SIZE_QUEUE, SIZE_STATES = 0, 1
+# Rows of `SamplerMemory.counts`, for each group.
+COUNT_NEXT = 0  # index of the next instant
+COUNT_ACTING = 1  # index of the instant whose output begins to act next
+COUNT_ROWS = 2
+# Rows of `SamplerMemory.flags`.
+FLAG_IS_DUE = 0  # 1 if the controllers of the current group compute their outputs
+FLAG_HAS_CHANGED = 1  # 1 if outputs have changed at this stop
+SAMPLER_FLAG_ROWS = 2
+
+
+class Samplers(NamedTuple):
+    """The sampled controllers of all samples in a call.
+
+    `clocks` (CLOCK_ROWS_OF_GROUP, groups) are the periods and phases, s. `groups` (GROUP_ROWS, groups), `channels`
+    (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (2,) are described above. `drives`
+    (DRIVE_ROWS, n) describes the controllers as `SharedActions.drives` describes drives that act continuously.
+    """
+
+    clocks: np.ndarray
+    groups: np.ndarray
+    channels: np.ndarray
+    sensors: np.ndarray
+    sizes: np.ndarray
+    drives: np.ndarray
+
+
+class SamplerMemory(NamedTuple):
+    """The state of the sampled controllers of the samples in one block.
+
+    * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
+    * `proposed` (1, lanes) is the length of the step that a stop has shortened, s.
+    * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
+    * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
+    * `held` (channels, lanes) are the outputs that act, `computed` (channels, lanes) those that were computed last.
+    * `queue` (SIZE_QUEUE, channels, lanes) are computed outputs; that of instant i has the index i modulo SIZE_QUEUE.
+    * `integrals` (n, lanes) are the sums of control errors times the period.
+    * `states` (SIZE_STATES, lanes) are the discrete states of user functions.
+    * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
+    * `measured` (rows of the state, lanes) is the measured state.
+    """
+
+    stops: np.ndarray
+    proposed: np.ndarray
+    counts: np.ndarray
+    flags: np.ndarray
+    held: np.ndarray
+    computed: np.ndarray
+    queue: np.ndarray
+    integrals: np.ndarray
+    states: np.ndarray
+    positions: np.ndarray
+    measured: np.ndarray
+
+
+def sampler_sizes(samplers, n, state_size, width):
+    """Return the numbers of floats in the precision of the states, of float64 and of integers of a SamplerMemory."""
+    groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
+    rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + n + state_size
+    rows += samplers.sensors.shape[1]
+    return (rows + int(samplers.sizes[SIZE_STATES])) * width, (groups + 1) * width, COUNT_ROWS * groups * width
+
+
+@kernel
+def samplers_in(memory, samplers, n, width):
+    """Create the SamplerMemory of a block with n dofs. `memory` are arrays with the numbers of `sampler_sizes`."""
+    numbers, times, counts = memory
+    groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
+    held = SAMPLER_FLAG_ROWS * width
+    queue = held + 2 * channels * width
+    integrals = queue + samplers.sizes[SIZE_QUEUE] * channels * width
+    states = integrals + n * width
+    positions = states + samplers.sizes[SIZE_STATES] * width
+    measured = positions + samplers.sensors.shape[1] * width
+    return SamplerMemory(
+        window(times, 0, (groups, width)),
+        window(times, groups * width, (1, width)),
+        window(counts, 0, (COUNT_ROWS, groups, width)),
+        window(numbers, 0, (SAMPLER_FLAG_ROWS, width)),
+        window(numbers, held, (channels, width)),
+        window(numbers, held + channels * width, (channels, width)),
+        window(numbers, queue, (samplers.sizes[SIZE_QUEUE], channels, width)),
+        window(numbers, integrals, (n, width)),
+        window(numbers, states, (samplers.sizes[SIZE_STATES], width)),
+        window(numbers, positions, (samplers.sensors.shape[1], width)),
+        window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),
+    )
+
+
+def has_samplers(block, *_):
+    """Whether a block, or its Numba type, has sampled controllers."""
+    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "sampled")
+
+
+def actions_have_samplers(actions, *_):
+    """Whether the actions of a block, or their Numba type, have sampled controllers."""
+    return is_given(actions, "sampled")

@@ -1,0 +1,291 @@
+"""Sampled controllers: exact discrete-time systems, delays, several clocks, sensors, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+pytestmark = pytest.mark.plain_python
+MASS, REFERENCE, KP, KD = 2.0, 0.3, 20.0, 8.0
+START = ([[0.1]], [[0.2]])
+METHODS = {"rk45": {}, "rosenbrock": {}, "rk4": {"step": 0.02}}
+
+
+def slider(mass=MASS):
+    """A mass on a slide without gravity: a double integrator."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass))
+    return builder.build()
+
+
+def pd(**clock):
+    return rb.Sampled(rb.PID("slide", REFERENCE, kp=KP, kd=KD), **clock)
+
+
+def discrete_motion(control, period, delay, count):
+    """Compute the state and the force at the instants exactly: between changes of the force, the motion is a parabola.
+
+    `control(q, v)` returns the output of an instant, which acts from `delay` after the instant on.
+    """
+    q, v, force = START[0][0][0], START[1][0][0], 0.0
+    pending, found = [], []
+    whole = int(delay / period + 1e-9)  # the output of instant i begins to act in the period i + whole
+    rest = max(delay - whole * period, 0.0)
+    for i in range(count + 1):
+        pending.append(control(q, v))
+        new = pending[i - whole] if i >= whole else 0.0
+        found.append((q, v, force if rest > 0.0 else new))
+        for length, acting in ((rest, force), (period - rest, new)):
+            q, v = q + v * length + acting / MASS * length**2 / 2, v + acting / MASS * length
+        force = new
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.13], ids=["none", "fraction", "one period", "longer"])
+def test_a_sampled_pd_controller_is_the_discrete_time_system(method, delay):
+    count, period = 25, 0.05
+    drives = [pd(period=period, delay=delay)]
+    settings = {"method": method, "save_at": count + 1, **METHODS[method]}
+    motion = slider().simulate(*START, count * period, drives=drives, **settings)
+    q, v, force = discrete_motion(lambda q, v: KP * (REFERENCE - q) - KD * v, period, delay, count)
+    np.testing.assert_allclose(motion.q[0, :, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.qd[0, :, 0], v, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.tau[0, :, 0], force, rtol=0, atol=1e-10)
+
+
+def test_the_integral_is_a_sum_of_errors():
+    """I_i = I_(i-1) + period e_i, and the output of instant i uses I_i."""
+    count, period, ki = 20, 0.05, 11.0
+    sums = [0.0]
+
+    def control(q, v):
+        sums[0] += period * (REFERENCE - q)
+        return KP * (REFERENCE - q) - KD * v + ki * sums[0]
+
+    drives = [rb.Sampled(rb.PID("slide", REFERENCE, kp=KP, kd=KD, ki=ki), period=period)]
+    motion = slider().simulate(*START, count * period, drives=drives, save_at=count + 1)
+    q, _, force = discrete_motion(control, period, 0.0, count)
+    np.testing.assert_allclose(motion.q[0, :, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.tau[0, :, 0], force, rtol=0, atol=1e-10)
+
+
+def spectral_radius(period, delay):
+    """Largest eigenvalue of the sampled loop with a delay below one period: state (q, v, previous output)."""
+    gain, late = np.array([KP, KD]), period - delay
+    drift = np.array([[1.0, period], [0.0, 1.0]])
+    previous = np.array([delay * (late + delay / 2), delay]) / MASS  # acts first, for `delay`
+    new = np.array([late**2 / 2, late]) / MASS
+    loop = np.zeros((3, 3))
+    loop[:2, :2] = drift - np.outer(new, gain)
+    loop[:2, 2] = previous
+    loop[2, :2] = -gain
+    return np.abs(np.linalg.eigvals(loop)).max()
+
+
+def test_the_delay_margin_is_that_of_the_eigenvalues():
+    period, low, high = 0.2, 0.0, 0.2
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if spectral_radius(period, middle) < 1.0 else (low, middle)
+    assert 0.02 < low < 0.18  # the margin is within the period
+    delays = low + np.array([-0.004, 0.004])
+    q0, qd0 = np.full((2, 1), 0.1), np.zeros((2, 1))
+    motion = slider().simulate(q0, qd0, 12.0, drives=[pd(period=period, delay=delays)], save_at=121)
+    error = np.abs(motion.q[..., 0] - REFERENCE)
+    early, late = error[:, 20:60].max(1), error[:, -40:].max(1)
+    assert late[0] < 0.9 * early[0]
+    assert late[1] > 1.1 * early[1]
+    growth = np.array([spectral_radius(period, delay) for delay in delays]) ** (6.1 / period)
+    np.testing.assert_allclose(late / early, growth, rtol=0.1)
+
+
+def two_sliders():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, axis in (("x", (1, 0, 0)), ("y", (0, 1, 0))):
+        builder.add_body(name, joint=rb.Prismatic(axis), inertia=rb.Inertia(MASS))
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_controllers_with_different_clocks_do_not_affect_each_other(method):
+    """Each of two independent slides moves as it does alone."""
+    clocks = {"x": {"period": 0.05, "delay": 0.07}, "y": {"period": 0.03, "phase": 0.01}}
+    drives = {name: rb.Sampled(rb.PID(name, REFERENCE, kp=KP, kd=KD, ki=5.0), **clocks[name]) for name in clocks}
+    zero, settings = np.zeros((1, 2)), {"method": method, "save_at": 13, **METHODS[method]}
+    both = two_sliders().simulate(zero, zero, 0.6, drives=[*drives.values()], **settings)
+    for i, drive in enumerate(drives.values()):
+        one = two_sliders().simulate(zero, zero, 0.6, drives=[drive], **settings)
+        np.testing.assert_allclose(both.q[..., i], one.q[..., i], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(both.tau[..., i], one.tau[..., i], rtol=0, atol=1e-10)
+    assert (both.tau[0, 0] == [KP * REFERENCE * 0, 0]).all()  # outputs are zero before the first one acts
+
+
+def test_methods_agree_for_an_arm():
+    arm, zero = rb.Model.serial_chain(2), np.zeros((1, 2))
+    pid = [rb.PID(name, 0.5, kp=0.3, kd=0.02, ki=0.5, gravity_compensation=True) for name in arm.joint_names]
+    drives = [rb.Sampled(controller, period=0.02, delay=0.003) for controller in pid]
+    found = [
+        arm.simulate(zero, zero, 0.08, drives=drives, save_at=3, method=method, **settings)
+        for method, settings in (("rk45", {}), ("rosenbrock", {}), ("rk4", {"step": 2e-3}))
+    ]
+    for motion in found[1:]:
+        np.testing.assert_allclose(motion.q, found[0].q, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(motion.tau, found[0].tau, rtol=0, atol=1e-6)
+
+
+def test_computed_torque_uses_the_state_of_the_instants():
+    arm, period = rb.Model.serial_chain(2), 0.05
+    drives = [rb.Sampled(rb.ComputedTorque(name, 0.4, kp=30.0, kd=8.0), period=period) for name in arm.joint_names]
+    motion = arm.simulate([[0.1, -0.2]], [[0.3, 0.0]], 0.5, drives=drives, save_at=21)
+    wanted = 30.0 * (0.4 - motion.q) - 8.0 * motion.qd
+    torque = arm.inverse_dynamics(motion.q, motion.qd, wanted)
+    np.testing.assert_allclose(motion.tau[:, ::2], torque[:, ::2], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(motion.tau[:, 1::2], motion.tau[:, :-1:2])  # held between the instants
+
+
+def test_latency_and_delay_are_one_dead_time_for_a_constant_reference():
+    """A measurement that is 0.02 s old with a delay of 0.03 s has the effect of a delay of 0.05 s, 0.02 s earlier."""
+    count, period = 20, 0.05
+    late = slider().simulate(*START, 1.0, drives=[pd(period=period, latency=0.02, delay=0.03, phase=0.02)], save_at=21)
+    q, _, force = discrete_motion(lambda q, v: KP * (REFERENCE - q) - KD * v, period, 0.05, count)
+    np.testing.assert_allclose(late.q[0, :, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(late.tau[0, :, 0], force, rtol=0, atol=1e-10)
+    # the instants 0 and 0.05 s have no measurement, because it would be before the start
+    latest = slider().simulate(*START, 0.2, drives=[pd(period=0.05, latency=0.06)], save_at=[0.0, 0.09, 0.1, 0.12, 0.2])
+    assert (latest.tau[0, :2] == 0.0).all()
+    measured = START[0][0][0] + 0.04 * START[1][0][0]
+    np.testing.assert_allclose(latest.tau[0, 2:4, 0], KP * (REFERENCE - measured) - KD * 0.2, rtol=1e-12)
+
+
+def test_sensors_and_outputs_are_rounded_and_limited():
+    count, period = 20, 0.05
+    sensors = [
+        rb.Encoder("slide", resolution=0.01, bias=0.003),
+        rb.VelocitySensor("slide", resolution=0.05, bias=-0.01),
+    ]
+    previous = [0.0]
+
+    def control(q, v):
+        measured = 0.01 * math.floor((q + 0.003) / 0.01 + 0.5), 0.05 * math.floor((v - 0.01) / 0.05 + 0.5)
+        output = KP * (REFERENCE - measured[0]) - KD * measured[1]
+        output = min(max(output, previous[0] - 25.0 * period), previous[0] + 25.0 * period)
+        previous[0] = 0.125 * math.floor(output / 0.125 + 0.5)
+        return previous[0]
+
+    drives = [pd(period=period, sensors=sensors, rate_limit=25.0, resolution=0.125)]
+    motion = slider().simulate(*START, count * period, drives=drives, save_at=count + 1)
+    q, _, force = discrete_motion(control, period, 0.0, count)
+    np.testing.assert_allclose(motion.q[0, :, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(motion.tau[0, :, 0], force)
+    assert np.ptp(force) > 1.0
+
+
+def test_an_encoder_measures_the_velocity_by_differences():
+    count, period = 20, 0.05
+    before = [math.nan]
+
+    def control(q, v):
+        measured = 0.001 * math.floor(q / 0.001 + 0.5)
+        velocity = 0.0 if math.isnan(before[0]) else (measured - before[0]) / period
+        before[0] = measured
+        return KP * (REFERENCE - measured) - KD * velocity
+
+    sensors = [rb.Encoder("slide", resolution=0.001, measures_velocity=True)]
+    motion = slider().simulate(*START, count * period, drives=[pd(period=period, sensors=sensors)], save_at=count + 1)
+    q, _, force = discrete_motion(control, period, 0.0, count)
+    np.testing.assert_allclose(motion.q[0, :, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.tau[0, :, 0], force, rtol=0, atol=1e-10)
+
+
+def test_a_user_function_has_discrete_states_and_its_own_clock():
+    """A PD controller as a user function, whose velocity is the difference of two positions in its states."""
+
+    def control(t, q, qd, parameters, states, out):
+        velocity = (q[0] - states[0]) / 0.05 if states[1] > 0.0 else 0.0
+        states[0], states[1] = q[0], states[1] + 1.0
+        out[0] = parameters[0] * (parameters[1] - q[0]) - parameters[2] * velocity
+
+    user = rb.Sampled(rb.UserForces(control, [KP, REFERENCE, KD]), period=0.05, delay=0.02, states=[0.0, 0.0])
+    encoder = rb.Encoder("slide", measures_velocity=True)
+    settings = {"save_at": 11, "method": "rk4", "step": 0.01}
+    found = slider().simulate(*START, 0.5, drives=[user], **settings)
+    known = slider().simulate(*START, 0.5, drives=[pd(period=0.05, delay=0.02, sensors=[encoder])], **settings)
+    np.testing.assert_allclose(found.q, known.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(found.tau, known.tau, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_user_function_that_raises_ends_its_sample_with_the_time(method):
+    def control(t, q, qd, parameters, out):
+        if t > parameters[0]:
+            raise ValueError("too late")
+        out[0] = 1.0
+
+    user = rb.Sampled(rb.UserForces(control, [[0.22], [9.0]]), period=0.1)
+    zero = np.zeros((2, 1))
+    motion = slider().simulate(zero, zero, 0.5, method=method, drives=[user], save_at=6, **METHODS[method])
+    assert motion.status.tolist() == [rb.Status.USER_FUNCTION_FAILED, rb.Status.DONE]
+    assert motion.end_time.tolist() == [pytest.approx(0.3), 0.5]
+    assert "too late at t = 0.3 s" in motion.exceptions[0,]
+    np.testing.assert_allclose(motion.q[1, :, 0], np.linspace(0, 0.5, 6) ** 2 / 2 / MASS, rtol=0, atol=1e-12)
+
+
+def test_a_sample_moves_alone_as_in_a_batch():
+    delay, kp = np.array([0.0, 0.01, 0.033, 0.2]), np.array([10.0, 20.0, 25.0, 5.0])
+    start = np.linspace(0, 0.3, 4)[:, None]
+
+    def drives(part):
+        controller = rb.PID("slide", REFERENCE, kp=kp[part], kd=KD)
+        return [rb.Sampled(controller, period=0.04, delay=delay[part], latency=0.005)]
+
+    motion = slider().simulate(start, 0 * start, 0.5, drives=drives(slice(None)), save_at=6)
+    for i in range(4):
+        one = slider().simulate(start[[i]], 0 * start[[i]], 0.5, drives=drives(slice(i, i + 1)), save_at=6)
+        np.testing.assert_array_equal(one.q[0], motion.q[i])
+        np.testing.assert_array_equal(one.tau[0], motion.tau[i])
+
+
+def test_a_held_force_jumps_while_a_ball_rests_on_the_floor():
+    """The controller lifts a ball from the floor at its second instant; before, the floor carries its weight."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(MASS))
+
+    def lift(t, q, qd, parameters, out):
+        out[0] = 30.0 if t > 0.05 else 5.0
+
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), friction=0.0, restitution=0.0)
+    drives = [rb.Sampled(rb.UserForces(lift), period=0.1, delay=0.03)]
+    motion = builder.build().simulate(
+        [[0.1]], [[0.0]], 0.3, drives=drives, forces=[floor], save_at=[0.0, 0.1, 0.2, 0.3]
+    )
+    np.testing.assert_allclose(motion.q[0, :2, 0], 0.1, rtol=0, atol=1e-12)
+    rise = (np.array([0.2, 0.3]) - 0.13) ** 2 / 2 * (30.0 / MASS - 10.0)
+    np.testing.assert_allclose(motion.q[0, 2:, 0], 0.1 + rise, rtol=0, atol=1e-10)
+
+
+def refusals():
+    two = [rb.ComputedTorque(name, 0.0, kp=1.0, kd=1.0) for name in ("x", "y")]
+    lists = [[rb.Encoder("x")], [rb.Encoder("x")]]
+    yield [rb.Sampled(rb.PrescribedForce("x", 1.0))], {}, "expected a PID, a ComputedTorque or UserForces"
+    yield [rb.Sampled(rb.PID("x", 0, 1), period=0.0)], {}, "Sampled PID of joint 'x': period is 0.0"
+    yield [rb.Sampled(rb.PID("x", 0, 1), delay=-1.0)], {}, "delay is -1.0; expected finite numbers of at least 0"
+    yield [rb.Sampled(rb.PID("x", 0, 1), delay=2.0)], {}, "more than 1000 periods of 0.001 s"
+    yield [rb.Sampled(rb.PID("x", 0, 1), states=[1.0])], {}, "only user functions have states"
+    yield [rb.Sampled(rb.PID("x", 0, 1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
+    yield [rb.Sampled(rb.PID("x", 0, 1), sensors=lists[0] * 2)], {}, "another sensor measures the same quantity"
+    yield [rb.Sampled(rb.PID("x", 0, 1)), rb.PID("x", 0, 1)], {}, "already has a drive"
+    yield [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
+    yield [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)], {}, "ComputedTorque drives have different clocks"
+    yield [rb.Sampled(two[0], sensors=lists[0]), rb.Sampled(two[1], sensors=lists[1])], {}, "and list of sensors"
+    late = rb.Sampled(rb.PID("x", 0, 1), delay=[1e-3, 2e-3])
+    yield [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
+    yield [rb.Sampled(rb.PID("x", 0, 1))], {"method": "moreau", "step": 1e-2}, 'which method "moreau" does not support'
+
+
+@pytest.mark.parametrize(("drives", "settings", "message"), [*refusals()])
+def test_what_is_refused(drives, settings, message):
+    with pytest.raises(rb.StateError, match=message):
+        two_sliders().simulate(np.zeros((2, 2)), np.zeros((2, 2)), 0.1, drives=drives, **settings)
