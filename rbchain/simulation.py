@@ -248,8 +248,7 @@ def simulate(
     if kernel_model.constraint_tables is not None:
         is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
         outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
-    outputs = outputs_of_samples(saved.outputs, samples, times.size)
-    asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals], outputs)]
+    asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals], outputs_of_samples(saved.outputs, q))]
     q, qd, _, _, found = (
         x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states, more[:, asked, integrals:])
     )

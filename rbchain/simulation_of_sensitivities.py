@@ -114,6 +114,11 @@ def _refuse_unsupported(model: Model, actions: Actions, method: str) -> None:
                 f"sensitivities do not support {drive}, because the derivatives of its forces are not computed; "
                 f"expected other drives. Use PID or UserForces with derivatives. {remedy}"
             )
+    if actions.shared.samplers is not None:
+        raise StateError(
+            "sensitivities do not support Sampled, because the derivatives of its outputs are not computed; expected "
+            f"other drives. {remedy}"
+        )
     if actions.settings[layout.SETTING_FUNCTION] != 0 and actions.settings[layout.SETTING_DERIVATIVES] == 0:
         raise StateError(
             "sensitivities need the derivatives of UserForces with respect to q and qd, but derivatives is None. Pass "

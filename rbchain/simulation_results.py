@@ -153,8 +153,9 @@ def new_outputs(actions: Actions | None, samples: int, times: int, dtype: np.dty
     return np.zeros(samples * times * actions.shared.samplers.channels.shape[1], dtype)
 
 
-def outputs_of_samples(saved: np.ndarray | None, samples: int, times: int) -> np.ndarray:
-    """Return the saved outputs of sampled controllers as an array (samples, times, channels)."""
+def outputs_of_samples(saved: np.ndarray | None, q: np.ndarray) -> np.ndarray:
+    """Return the saved outputs of sampled controllers as an array (samples, times, channels), for q of such a shape."""
+    samples, times, _ = q.shape
     channels = 0 if saved is None or not samples else saved.size // (samples * times)
     return np.zeros((samples, times, 0)) if saved is None else saved.reshape(samples, times, channels)
 

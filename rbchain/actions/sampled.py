@@ -123,7 +123,7 @@ class Sampled(SuggestsAttributes):
     >>> arm = rb.Model.serial_chain(2)
     >>> pid = [rb.PID(joint, 0.5, kp=0.4, kd=0.04, gravity_compensation=True) for joint in arm.joint_names]
     >>> drives = [rb.Sampled(controller, period=1e-2, delay=2e-3) for controller in pid]
-    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 5.0, drives=drives)
+    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 8.0, drives=drives)
     >>> motion.q[0, -1].round(3).tolist()
     [0.5, 0.5]
 

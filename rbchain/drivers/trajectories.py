@@ -221,7 +221,7 @@ sensitivities_in_block = choose(
 @kernel
 def lay_out_actions(memory, actions, topology):
     """Create the BlockActions of one block in the memory of the actions."""
-    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, sensitivity_memory, of_samplers = memory
+    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, of_sensitivities, of_samplers = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
     width, count, start = event_values.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.numbers.shape[1] * width
@@ -251,7 +251,7 @@ def lay_out_actions(memory, actions, topology):
         if_between_bodies(actions, between_bodies),
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
         modes_in_block(mode_numbers, width, actions),
-        sensitivities_in_block(sensitivity_memory, actions, n),
+        sensitivities_in_block(of_sensitivities, actions, n),
         samplers_in_block(of_samplers, n, width, actions),
     )
 

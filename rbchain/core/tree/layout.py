@@ -25,6 +25,7 @@ import numpy as np
 
 from ..simd.jit import kernel
 from ..simd.lanes import constant_like
+from .sampler_layout import Samplers
 
 # --- parameters of a dof and of its body: first column, and the number of columns if there are several ---
 PARAM_PLACEMENT_ROTATION = 0  # 9: rotation from frame i at q = 0 to the parent's frame
@@ -176,7 +177,7 @@ class SharedActions(NamedTuple):
     springs: object
     bushings: object
     contacts: object
-    samplers: object
+    samplers: Samplers | None
     events: np.ndarray
     tables: np.ndarray
     numbers: np.ndarray
