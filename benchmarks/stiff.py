@@ -1,13 +1,15 @@
-"""Measure error against CPU time for stiff systems on one core, next to SciPy's Radau and BDF and to MuJoCo.
+"""Measure error against CPU time for stiff systems on one core, next to SciPy's Radau and BDF, MuJoCo and Drake.
 
+    pip install drake mujoco
     taskset -c 0 python benchmarks/stiff.py [--problems A05 arm cable cable_in_air] [--fewest 3] [--most 10]
 
 SciPy integrates the same right-hand side: compiled `forward_dynamics` with the passive forces, drag and forces between
 bodies. It computes Jacobians by differences of one vectorised call. MuJoCo integrates the cable in air, whose springs
-and dampers it has too, by its implicit methods with fixed steps. The error is the largest deviation of a position from
-a reference at the end, in rad or m. The reference is "rosenbrock" with a tolerance of 1e-12. All methods run in turns
-with the same tolerance 10^-fewest ... 10^-most. CPU times are medians in a warm process. The second table contains
-multiples of the time of "rosenbrock" at the same error, interpolated between tolerances.
+and dampers it has too, by its implicit methods with fixed steps, and Drake by those with error control. The error is
+the largest deviation of a position from a reference at the end, in rad or m. The reference is "rosenbrock" with a
+tolerance of 1e-12. All methods run in turns with the same tolerance 10^-fewest ... 10^-most. CPU times are medians in a
+warm process. The second table contains multiples of the time of "rosenbrock" at the same error, interpolated between
+tolerances.
 """
 
 import argparse
@@ -134,6 +136,53 @@ def methods_of_mujoco(problem):
     return {name: with_mujoco(integrator) for name, integrator in integrators.items()}
 
 
+def methods_of_drake(problem):
+    """Return the implicit methods of Drake with error control, whose accuracy is the tolerance."""
+    from pydrake.math import RigidTransform
+    from pydrake.multibody.plant import MultibodyPlant
+    from pydrake.multibody.tree import (
+        FixedOffsetFrame,
+        RevoluteJoint,
+        RevoluteSpring,
+        RotationalInertia,
+        SpatialInertia,
+    )
+    from pydrake.systems.analysis import ResetIntegratorFromFlags, Simulator
+
+    model, plant = problem.model, MultibodyPlant(time_step=0.0)
+    plant.mutable_gravity_field().set_gravity_vector(model.gravity)
+    parent = plant.world_frame()
+    for i, name in enumerate(model.body_names):
+        about_cg = RotationalInertia(*np.diagonal(model.inertia[i]))
+        inertia = SpatialInertia.MakeFromCentralInertia(model.mass[i], model.cg[i], about_cg)
+        body = plant.AddRigidBody(name, inertia)
+        place = RigidTransform(model.placement_translation[i])
+        place = plant.AddFrame(FixedOffsetFrame(f"place of {name}", parent, place))
+        joint = plant.AddJoint(RevoluteJoint(name, place, body.body_frame(), [0, 0, 1], model.damping[i]))
+        plant.AddForceElement(RevoluteSpring(joint, 0.0, model.stiffness[i]))
+        parent = body.body_frame()
+    plant.Finalize()
+
+    def with_drake(scheme):
+        def run(tolerance):
+            simulator = Simulator(plant)
+            integrator = ResetIntegratorFromFlags(simulator, scheme, problem.duration)
+            integrator.set_maximum_step_size(problem.duration)
+            integrator.set_target_accuracy(tolerance)
+            plant.SetPositions(simulator.get_mutable_context(), problem.q)
+            plant.SetVelocities(simulator.get_mutable_context(), problem.qd)
+            try:
+                simulator.AdvanceTo(problem.duration)
+            except RuntimeError:  # the step became too small
+                return np.full(model.nv, np.nan), 0
+            return plant.GetPositions(simulator.get_context()).copy(), integrator.get_num_steps_taken()
+
+        return run
+
+    schemes = ("implicit_euler", "velocity_implicit_euler", "radau1", "radau3")
+    return {f"Drake {scheme}": with_drake(scheme) for scheme in schemes}
+
+
 def measured(contest, tolerances, wanted):
     """Run all methods in turns; return {method: [(tolerance, steps, error, median CPU time in s)]}."""
     results, running = {name: [] for name in contest}, dict(contest)
@@ -200,7 +249,7 @@ def main():
         problem = problems[name]()
         contest = methods(problem)
         if name == "cable_in_air":
-            contest |= methods_of_mujoco(problem)
+            contest |= methods_of_mujoco(problem) | methods_of_drake(problem)
         wanted, _ = contest["rosenbrock"](1e-12)
         for table in tables(name, measured(contest, 10.0 ** -np.arange(given.fewest, given.most + 1), wanted)):
             console.print(table)
