@@ -57,7 +57,7 @@ def run_in_child(config, nodeids):
     with tempfile.TemporaryDirectory() as folder:
         selected, results = Path(folder, "selected"), Path(folder, "results")
         selected.write_text("\n".join(nodeids), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", f"--fuzz={config.getoption('--fuzz')}"]
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "", f"--fuzz={config.getoption('--fuzz')}"]
         command += [f"{OPTION}={results}", f"@{selected}"]
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
         settings = {"env": environment, "cwd": config.rootpath, "capture_output": True, "text": True}

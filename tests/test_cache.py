@@ -62,6 +62,7 @@ def cache(tmp_path_factory):
     return folder, double, single
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_cache_both_builds_of_a_driver(cache):
     folder, double, single = cache
     kept = {path: path.stat().st_mtime_ns for path in compiled_code(folder)}
@@ -217,6 +218,7 @@ def test_a_change_of_any_kernel_package_changes_the_key_of_all_machine_code(copi
         assert keys[-1] not in keys[:-1], name
 
 
+@pytest.mark.slow
 def test_a_driver_is_compiled_again_when_a_kernel_changes(copied):
     package, printed = copied
     builds = lambda: len(list((package.parent / "cache").rglob("*energy*.rbc")))  # noqa: E731

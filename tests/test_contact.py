@@ -495,6 +495,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
+@pytest.mark.slow
 def test_plain_python_single_states_and_float32_agree_with_lanes():
     found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
     check_alike(found, expected)

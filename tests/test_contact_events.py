@@ -53,6 +53,7 @@ def energy_of(model, motion):
 # --- dry friction -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_block_sticks_on_an_incline_without_drift_for_1000_s():
     model, normal = block(angle=0.3)
     friction = rb.DryFriction("block", (math.tan(0.3) + 1e-6) * normal)

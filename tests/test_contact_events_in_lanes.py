@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 # A rod falls on a floor, slides and rocks, with a stop of its rotation and friction of a joint.
 SCRIPT = """
@@ -51,6 +52,7 @@ def computed(samples, **environment):
     return {name: np.array(value) for name, value in json.loads(result.stdout).items()}
 
 
+@pytest.mark.slow
 def test_lanes_of_different_samples_agree_with_plain_python():
     compiled = computed("slice(None)")
     plain = computed("slice(None)", NUMBA_DISABLE_JIT="1")

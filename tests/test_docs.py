@@ -29,6 +29,7 @@ for (kind, block, shown), (_, follows, _) in zip(fences, [*fences[1:], ("", "", 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page, tmp_path):
     """The blocks of a page run in one session in a checkout, in plain Python to save the time to compile."""

@@ -26,6 +26,7 @@ def test_scripts_with_settings_of_their_own_exist():
     assert len(SCRIPTS) >= 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_an_example_runs_and_makes_its_picture(script, tmp_path):
     environment = os.environ if script.name in COMPILED else os.environ | {"NUMBA_DISABLE_JIT": "1"}

@@ -49,6 +49,7 @@ def output_of(script, folder, **environment):
     return run.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "batch", "threads"),
     [
@@ -124,6 +125,7 @@ print(found[0].success)
     assert output_of(script, tmp_path) == ["interrupted", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["gif", "mp4", "png", "html"])
 def test_ctrl_c_ends_a_film_and_leaves_no_file(ending, tmp_path):
     script = f"""

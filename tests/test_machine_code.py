@@ -278,6 +278,7 @@ def test_of_processes_that_need_the_same_code_one_compiles(installed, tmp_path):
     assert list(tmp_path.rglob("*.lock")) == []
 
 
+@pytest.mark.slow
 def test_numba_without_its_internals_computes_the_same(tmp_path):
     """RBCHAIN_PLAIN_NUMBA=1, for versions of Numba whose internals differ."""
     script = "import sys, rbchain as rb; print(float(rb.Model.serial_chain(1).energy([0.3], [1.0])[1]).hex())\n"
@@ -355,6 +356,7 @@ sys.stdout.buffer.write(chain.of_sample(3).body_poses(q[3]).translation.tobytes(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("x86-64-v4" not in levels.supported_levels(), reason="this processor has no second level with FMA")
 def test_results_are_the_same_bit_for_bit_for_avx2_and_for_avx512():
     """Both have fused multiplication and addition; they differ in the number of lanes."""

@@ -153,6 +153,7 @@ def in_default_lanes():
 TOLERANCES = {"float32": 1e-2, "float64": 1e-10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [{"NUMBA_DISABLE_JIT": "1"}, {"RBCHAIN_LANE_WIDTH": "2"}],
@@ -174,17 +175,20 @@ def check_alike(found, expected):
         assert np.abs(value - expected[name]).max() <= allowed, name
 
 
+@pytest.mark.slow
 def test_plain_python_agrees_with_lanes_in_every_quantity():
     found = computed(QUANTITIES, NUMBA_DISABLE_JIT="1")
     check_alike(found, computed(QUANTITIES))
 
 
+@pytest.mark.slow
 def test_plain_python_agrees_with_lanes_under_drives_water_and_events():
     found, expected = computed(ACTIONS, NUMBA_DISABLE_JIT="1"), computed(ACTIONS)
     assert np.array_equal(found.pop("happened"), expected.pop("happened"))
     check_alike(found, expected)
 
 
+@pytest.mark.slow
 def test_plain_python_agrees_with_lanes_in_closed_chains():
     check_alike(computed(CLOSED, NUMBA_DISABLE_JIT="1"), computed(CLOSED))
 

@@ -23,6 +23,7 @@ def built(tmp_path_factory):
     return {program.name: program for program in programs}, dict(missing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("task", TASKS)
 def test_the_ports_agree_with_rbchain(built, tmp_path, name, task):

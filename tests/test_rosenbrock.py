@@ -124,6 +124,7 @@ def steps_to_end(model, q, qd, count, duration):
     return stepper.y[:, 0].copy()
 
 
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize(
     ("name", "duration", "counts"), [("free_body", 0.25, (2, 4, 8)), ("every_joint_tree", 0.05, (4, 8))]
@@ -304,6 +305,7 @@ def test_closed_chains_stay_closed():
     assert np.abs(model.constraint_residual(motion.q)).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_samples_in_lanes_do_not_depend_on_their_neighbours():
     """Stiffness, damping and initial states vary; single samples agree with rk45 and with the batch."""
     builder = rb.ModelBuilder(gravity=(0, -10, 0))

@@ -65,6 +65,7 @@ def falling_plates():
     return builder.build().vary(linear_damping=damping), rates
 
 
+@pytest.mark.slow
 def test_plates_in_lanes_reach_their_terminal_velocities():
     """v' = - g - rate (v - w): the velocity of linear drag in a steady current, from slow to very stiff."""
     model, rates = falling_plates()

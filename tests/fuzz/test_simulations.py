@@ -28,6 +28,7 @@ def models(draw):
     return model
 
 
+@pytest.mark.slow
 @cases(percent=5)
 @given(models(), st.sampled_from([(), (2,), (1, 3)]), st.sampled_from([np.float64, np.float32]), st.data())
 def test_every_sample_ends_with_a_status_and_does_not_change_others(model, batch, dtype, data):

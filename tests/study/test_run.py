@@ -186,6 +186,7 @@ def files_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_a_killed_and_resumed_study_gives_the_same_store(tmp_path):
     """It is killed three times; the same command continues it. `benchmarks/kill_study.py` kills at more moments."""
     words = ["run", "study.toml", "--out", "out", "--chunk", "500"]
@@ -220,6 +221,7 @@ def cluster():
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["local", "processes", "dask"])
 def test_a_study_interrupted_by_ctrl_c_can_be_resumed(executor, tmp_path, request):
     """A terminal sends SIGINT to the command and to all processes that it has started."""
