@@ -324,6 +324,7 @@ def test_the_shapes_are_those_of_the_chosen_sample():
         viewer.close()
 
 
+@pytest.mark.plain_python
 def test_a_motion_without_known_reactions_can_be_drawn():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
