@@ -34,6 +34,7 @@ from .errors import (
     Status,
     StudyError,
 )
+from .fitting.fit import Fit, fit
 from .io import load, save
 from .io.meshes import inertia_of_mesh
 from .io.motions import load_motion
@@ -73,6 +74,7 @@ __all__ = [
     "Encoder",
     "Event",
     "FileFormatError",
+    "Fit",
     "Fixed",
     "Free",
     "HardStops",
@@ -113,6 +115,7 @@ __all__ = [
     "WeldConstraint",
     "Wrench",
     "density_of",
+    "fit",
     "get_num_threads",
     "inertia_of_mesh",
     "load",

@@ -1,0 +1,1 @@
+"""Estimation of the parameters of a model from measured motions."""

@@ -1,0 +1,292 @@
+"""Estimation of parameters from measured motions, by nonlinear least squares with the sensitivities of `simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..actions.drives import Drive
+from ..actions.wrenches import Force
+from ..errors import ModelError, SimulationError, StateError
+from ..misspelt import SuggestsAttributes
+from ..quantities.states import generator_of
+from ..real_arrays import finite_number, real_array, whole_number
+from ..simulation_of_sensitivities import checked_names
+from ..trajectory import Trajectory
+from .problem import Measurements, Problem
+
+if TYPE_CHECKING:
+    from ..chain import Model
+
+#: Largest change of a variable: factors of e^5 for positive parameters.
+LARGEST_CHANGE = 5.0
+#: A combination with a singular value below this share of the largest one does not change the motion.
+NULL_SHARE = 1e-9
+#: Shares of a combination that its description omits.
+SMALL_SHARE = 0.05
+#: Residuals, divided by the noise, above which the model does not explain the motion.
+LARGEST_MISFIT = 2.0
+MAX_ITERATIONS, CONVERGED = 40, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(SuggestsAttributes):
+    """The result of `rb.fit`.
+
+    Attributes
+    ----------
+    model : Model
+        The model with the estimated parameters.
+    names : tuple of str
+        Names of the p estimated numbers, such as "link2.mass".
+    values, standard_deviations : (p,) arrays
+        The estimates and their standard deviations, in SI units; infinite if the data do not determine the number.
+    covariance : (p, p) array
+        Covariance of the estimates, for errors of the data that are independent of each other. Combinations in
+        `undetermined` are not included.
+    success : bool
+        Whether the residuals are at most twice the noise. True if no noise was given.
+    message : str
+        The size of the residuals, and whether the data determine all parameters.
+    undetermined : tuple of str
+        Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
+        Their standard deviation exceeds 100 %, or they do not change the motion at all. They keep the values from which
+        the fit started, approximately.
+    residuals : (times, 2 nv) array
+        Fitted minus measured positions and velocities; NaN where nothing was measured.
+    motion : Trajectory
+        The motion of the fitted model.
+    drives : tuple
+        The drives with the estimated gains.
+    costs : (starts,) array
+        Half the sum of squared residuals, divided by the noise, to which each starting point converged.
+    """
+
+    model: Model
+    names: tuple[str, ...]
+    values: np.ndarray
+    standard_deviations: np.ndarray
+    covariance: np.ndarray
+    success: bool
+    message: str
+    undetermined: tuple[str, ...]
+    residuals: np.ndarray
+    motion: Trajectory
+    drives: tuple[Drive, ...]
+    costs: np.ndarray
+
+
+def fit(
+    model: Model,
+    motion: Trajectory | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None],
+    parameters: Sequence[str],
+    *,
+    drives: Sequence[Drive] = (),
+    forces: Sequence[Force] = (),
+    tau: npt.ArrayLike = 0.0,
+    noise: npt.ArrayLike | None = None,
+    starts: int = 8,
+    spread: float = 0.2,
+    rng: np.random.Generator | int | None = 0,
+    rtol: float = 1e-7,
+    atol: float = 1e-9,
+) -> Fit:
+    """Estimate parameters of a model from a measured motion.
+
+    The method is nonlinear least squares. The derivatives are those of `simulate(..., sensitivities=...)`. All starting
+    points are simulated in one batch. Levenberg-Marquardt steps improve all of them, and SciPy's
+    `least_squares` completes the best one.
+
+    Parameters
+    ----------
+    model : Model
+        The model with first guesses of the parameters.
+    motion : Trajectory, or tuple (t, q, qd)
+        The measured motion of one sample: times (times,) from 0 on, positions (times, nq) and velocities (times, nv).
+        NaN marks missing numbers; qd may be None, except for its first row, which is then zero.
+    parameters : sequence of str
+        Names of parameters, as in `simulate(..., sensitivities=...)`. "q" and "qd" stand for the initial state. Without
+        them, the motion starts exactly at the first measured state. Positive parameters are fitted as logarithms, and
+        entries that are zero are held. "inertia" is fitted in the log-Cholesky form, so the tensor is always physically
+        consistent.
+    drives, forces, tau
+        The actions on the mechanism, as for `simulate`.
+    noise : float or (2 nv,) array, optional
+        Standard deviation of the measured positions and velocities. If not given, it is estimated from the residuals,
+        and equal for all of them.
+    starts : int
+        Number of starting points: the parameters of the model, and random ones near them.
+    spread : float
+        Relative standard deviation of the random starting points.
+    rng : numpy Generator or seed
+        Source of the starting points.
+    rtol, atol : float
+        Tolerances of the simulations.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    StateError, ModelError
+        If an argument is invalid, or `simulate` does not support the sensitivities.
+    SimulationError
+        If no starting point can be simulated to the end.
+
+    References
+    ----------
+    Rucker and Wensing (2022), "Smooth parameterization of rigid-body inertia", for the log-Cholesky form. More (1978),
+    "The Levenberg-Marquardt algorithm".
+
+    Examples
+    --------
+    A torque of 1 N m accelerates a rod from rest, q = 0.4 t^2. Its inertia about the axis is 1.25 kg m^2, of which the
+    tensor of the model is 0.25 kg m^2 and the mass, 0.5 m from the axis, the rest:
+
+    >>> import numpy as np, rbchain as rb
+    >>> rod = rb.Model.serial_chain(1, length=1.0, mass=3.0, gravity=(0, 0, 0))
+    >>> t = np.linspace(0, 1, 11)
+    >>> fit = rb.fit(rod, (t, 0.4 * t[:, None] ** 2, None), ["mass"], tau=1.0)
+    >>> fit.names, fit.values.round(6)
+    (('link1.mass',), array([4.]))
+    """
+    from scipy.optimize import least_squares
+
+    names = checked_names(parameters)
+    if not names:
+        raise StateError('parameters is empty; expected names such as ["mass"]')
+    if model.batch_shape:
+        raise ModelError(
+            f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
+            "model.of_sample(i)"
+        )
+    starts = whole_number("starts", starts, StateError, least=1, most=100_000)
+    spread = finite_number("spread", spread, StateError, least=0.0)
+    data = Measurements(model, motion, noise)
+    tau = np.broadcast_to(real_array("tau", tau, StateError), (model.nv,))
+    problem = Problem(model, data, names, tuple(drives), tuple(forces), tau, (rtol, atol))
+    if np.count_nonzero(data.weights) < problem.size:
+        raise StateError(
+            f"the motion contains {np.count_nonzero(data.weights)} numbers, fewer than the {problem.size} parameters; "
+            "expected more measurements"
+        )
+    x = np.zeros((starts, problem.size))
+    x[1:] = spread * generator_of(rng).normal(size=(starts - 1, problem.size)) * problem.is_varied
+    x, costs = improve(problem, x)
+    if not np.isfinite(costs).any():
+        raise SimulationError(problem.motion.message, problem.motion)
+    best = least_squares(
+        lambda x: problem.evaluate(x[None])[0][0],
+        x[np.argmin(costs)],
+        lambda x: problem.evaluate(x[None])[1][0],
+        bounds=(-LARGEST_CHANGE, LARGEST_CHANGE),
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
+        max_nfev=MAX_ITERATIONS,
+    )
+    return _result(problem, best.x, noise is None, costs)
+
+
+def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Improve all starting points together by Levenberg-Marquardt steps, and return them with their costs."""
+
+    def evaluated(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        residuals, J = problem.evaluate(x)
+        costs = 0.5 * np.square(residuals).sum(-1)
+        return np.where(np.isfinite(costs), costs, np.inf), residuals, J
+
+    costs, residuals, J = evaluated(x)
+    damping = np.full(len(x), 1e-3)
+    for _ in range(MAX_ITERATIONS):
+        runs = np.isfinite(costs)
+        J_used, r_used = np.where(runs[:, None, None], J, 0.0), np.where(runs[:, None], residuals, 0.0)
+        H, g = np.swapaxes(J_used, -1, -2) @ J_used, (np.swapaxes(J_used, -1, -2) @ r_used[..., None])[..., 0]
+        scale = np.einsum("...ii->...i", H)
+        H = H + (damping[:, None] * (scale + 1e-8 * scale.max(-1, keepdims=True) + 1e-300))[..., None] * np.eye(
+            x.shape[1]
+        )
+        steps = -np.linalg.solve(H, g[..., None])[..., 0]
+        trial = np.clip(x + steps, -LARGEST_CHANGE, LARGEST_CHANGE)
+        new = evaluated(trial)
+        better = new[0] < costs
+        change = np.where(better, (costs - new[0]) / np.maximum(costs, 1e-300), 0.0)
+        stalled = ~better & (damping > 1e3)
+        x[better], costs[better], residuals[better], J[better] = trial[better], *(part[better] for part in new)
+        damping = np.where(better, damping / 5.0, damping * 4.0)
+        if (~runs | stalled | (better & (change < CONVERGED)) | (costs <= 0.0)).all():
+            break
+    return x, costs
+
+
+def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.ndarray) -> Fit:
+    """Return the Fit for the best variables x."""
+    residuals, J = (part[0] for part in problem.evaluate(x[None]))
+    misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
+    variance, success = (misfit, True) if estimates_noise else (1.0, misfit <= LARGEST_MISFIT**2)
+    _, sizes, V = np.linalg.svd(J, full_matrices=False)
+    largest = sizes.max(initial=0.0)
+    is_known = (sizes > NULL_SHARE * largest) & (sizes > np.sqrt(variance))
+    known, unknown = V[is_known], V[~is_known]
+    inverse = (known / np.square(sizes[is_known, None])).T @ known
+    slopes = np.zeros((problem.size, problem.size))
+    numbers, scales = np.zeros(problem.size), np.zeros(problem.size)
+    for name, field in problem.fields.items():
+        part = problem.parts[name]
+        numbers[part], slopes[np.ix_(part, part)] = field.numbers(x[None, part])
+        scales[part] = field.scales(x[None, part])
+    covariance = variance * slopes @ inverse @ slopes.T
+    deviations = np.sqrt(np.diag(covariance))
+    changes = (slopes @ unknown.T).T / scales
+    deviations[(np.abs(changes) > SMALL_SHARE).any(0)] = np.inf
+    values = {name: found[0] for name, found in problem.values(x[None]).items()}
+    motion, data = problem.motion.of_sample(0), problem.data
+    error = np.concatenate([problem.model.difference(data.q, motion.q), motion.qd - data.qd], -1)
+    return Fit(
+        model=problem.fitted_model(values),
+        names=tuple(problem.labels),
+        values=numbers,
+        standard_deviations=deviations,
+        covariance=covariance,
+        success=success,
+        message=_message(misfit, success, estimates_noise, len(unknown)),
+        undetermined=tuple(_as_text(row, problem.labels) for row in changes),
+        residuals=np.where(data.weights > 0.0, error, np.nan),
+        motion=motion,
+        drives=problem.fitted_drives(values),
+        costs=costs,
+    )
+
+
+def _message(misfit: float, success: bool, estimates_noise: bool, unknown: int) -> str:
+    """Describe the residuals, whose mean square divided by the noise is `misfit`, and the undetermined combinations."""
+    size = float(np.sqrt(misfit))
+    found = f"The residuals are {size:.2g} rad, m, rad/s or m/s." if estimates_noise else ""
+    if not estimates_noise:
+        found = f"The residuals are {size:.2g} times the noise"
+        found += (
+            "."
+            if success
+            else (
+                "; expected about 1. The model does not explain the motion, or this is a local minimum. Fit other "
+                "parameters, or use other first guesses, more starts or a shorter motion."
+            )
+        )
+    return found + (
+        f" The data do not determine {unknown} combinations of parameters."
+        if unknown
+        else " The data determine all parameters."
+    )
+
+
+def _as_text(row: np.ndarray, labels: Sequence[str]) -> str:
+    """Return a combination of relative changes as text, such as "0.71 link1.mass - 0.71 link2.mass"."""
+    row = row * (np.sign(row[np.argmax(np.abs(row))]) / np.linalg.norm(row))
+    terms = [(share, label) for share, label in zip(row, labels, strict=True) if abs(share) > SMALL_SHARE]
+    text = "".join(f" {'-' if share < 0.0 else '+'} {abs(share):.2f} {label}" for share, label in terms)
+    return text.removeprefix(" + ").strip()

@@ -1,0 +1,153 @@
+"""The least-squares problem of a fit: measurements, residuals of simulated motions, and their derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..actions.coordinates import dof_index
+from ..actions.drives import PID, Drive
+from ..actions.wrenches import Force
+from ..errors import StateError
+from ..real_arrays import real_array
+from ..trajectory import Trajectory
+from .variables import variables_of
+
+if TYPE_CHECKING:
+    from ..chain import Model
+
+GAINS = ("kp", "ki", "kd")
+
+
+class Measurements:
+    """The measured motion, and the reciprocals of its standard deviations, (times, 2 nv); zero for missing numbers."""
+
+    def __init__(self, model: Model, motion: Any, noise: npt.ArrayLike | None) -> None:
+        if isinstance(motion, Trajectory):
+            motion = motion.t, motion.q, motion.qd
+        if not (isinstance(motion, tuple) and len(motion) == 3):
+            raise StateError("motion is not a measured motion; expected a Trajectory or a tuple (t, q, qd)")
+        t, q, qd = motion
+        self.t, self.q = real_array("t", t, StateError), _with_missing("q", q)
+        self.qd = np.full((self.t.size, model.nv), np.nan) if qd is None else _with_missing("qd", qd)
+        expected = (self.t.size, model.nq), (self.t.size, model.nv)
+        if self.t.ndim != 1 or (self.q.shape, self.qd.shape) != expected:
+            raise StateError(
+                f"motion has times, positions and velocities of shapes {self.t.shape}, {self.q.shape} and "
+                f"{self.qd.shape}; expected (times,), (times, {model.nq}) and (times, {model.nv})"
+            )
+        if self.t.size < 2 or self.t[0] != 0.0 or not np.isfinite(self.q[0]).all():
+            raise StateError("motion has no state at t = 0; expected at least two times, of which the first is 0 s")
+        sigma = 1.0 if noise is None else real_array("noise", noise, StateError)
+        if not (np.asarray(sigma) > 0.0).all():
+            raise StateError(f"noise is {noise!r}; expected positive standard deviations")
+        known = ~np.isnan(np.concatenate([model.difference(self.q, self.q), self.qd], -1))
+        try:
+            self.weights = known / np.broadcast_to(sigma, (2 * model.nv,))
+        except ValueError:
+            expected_shapes = f"one number or an array ({2 * model.nv},)"
+            raise StateError(f"noise has shape {np.shape(sigma)}; expected {expected_shapes}") from None
+        self.start = self.q[0], np.where(np.isnan(self.qd[0]), 0.0, self.qd[0])
+
+
+def _with_missing(name: str, values: npt.ArrayLike) -> np.ndarray:
+    try:
+        return np.array(values, float)
+    except (TypeError, ValueError):
+        raise StateError(f"{name} of the motion is not an array of numbers") from None
+
+
+class Problem:
+    """Residuals and their derivatives by the variables of all parameters."""
+
+    def __init__(
+        self,
+        model: Model,
+        data: Measurements,
+        names: tuple[str, ...],
+        drives: tuple[Drive, ...],
+        forces: tuple[Force, ...],
+        tau: np.ndarray,
+        tolerances: tuple[float, float],
+    ) -> None:
+        self.model, self.data, self.names, self.drives, self.forces = model, data, names, drives, forces
+        self.tau, self.tolerances = tau, tolerances
+        gains = {name: self._gains(name) for name in GAINS}
+        self.fields = {name: variables_of(model, name, tau, gains) for name in names}
+        counts = [len(field.labels) for field in self.fields.values()]
+        self.size = sum(counts)
+        self.parts = dict(zip(names, np.split(np.arange(self.size), np.cumsum(counts)[:-1]), strict=True))
+        self.labels = [label for field in self.fields.values() for label in field.labels]
+        self.is_varied = np.repeat([field.is_varied for field in self.fields.values()], counts)
+        self.motion: Any = None  # the last simulation
+        self._last: tuple[bytes, Any] = (b"", None)
+
+    def _gains(self, name: str) -> np.ndarray:
+        found = np.zeros(self.model.nv)
+        for drive in self.drives:
+            if isinstance(drive, PID):
+                found[self._dof(drive)] = getattr(drive, name)
+        return found
+
+    def _dof(self, drive: PID) -> int:
+        return dof_index(self.model, f"PID of joint {drive.joint!r}", drive.joint, drive.dof)
+
+    def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the parameters {name: (starts, ...)} for variables x (starts, size)."""
+        return {name: field.values(x[:, self.parts[name]]) for name, field in self.fields.items()}
+
+    def start(self, values: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the initial states (starts, ...) for parameters."""
+        count = len(next(iter(values.values())))
+        q, qd = (np.tile(x, (count, 1)) for x in self.data.start)
+        q = self.model.integrate(q, values["q"]) if "q" in values else q
+        return q, qd + values["qd"] if "qd" in values else qd
+
+    def fitted_drives(self, values: dict[str, np.ndarray]) -> tuple[Drive, ...]:
+        """Return the drives with the gains in `values`."""
+        return tuple(self._fitted(drive, values) if isinstance(drive, PID) else drive for drive in self.drives)
+
+    def _fitted(self, drive: PID, values: dict[str, np.ndarray]) -> PID:
+        gains: dict[str, Any] = {name: values[name][..., self._dof(drive)] for name in GAINS if name in values}
+        return replace(drive, **gains)
+
+    def fitted_model(self, values: dict[str, np.ndarray]) -> Model:
+        """Return the model with the parameters in `values`."""
+        fields = {name: x for name, x in values.items() if name not in (*GAINS, "q", "qd", "tau")}
+        return self.model.vary(**fields) if fields else self.model
+
+    def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the residuals (starts, m) and their derivatives (starts, m, size), divided by the noise.
+
+        Those of a motion that fails are NaN.
+        """
+        if self._last[0] == x.tobytes():
+            return self._last[1]
+        values, data, n = self.values(x), self.data, self.model.nv
+        motion = self.fitted_model(values).simulate(
+            *self.start(values),
+            duration=data.t[-1],
+            save_at=data.t,
+            forces=self.forces,
+            sensitivities=self.names,
+            tau=values.get("tau", self.tau),
+            drives=self.fitted_drives(values),
+            rtol=self.tolerances[0],
+            atol=self.tolerances[1],
+        )
+        self.motion = motion
+        weights, known = data.weights, data.weights > 0.0
+        difference = self.model.difference(np.broadcast_to(data.q, motion.q.shape), motion.q)
+        residuals = np.concatenate([difference, motion.qd - data.qd], -1)
+        residuals = (residuals * weights)[:, known]
+        derivatives = np.empty((len(x), data.t.size, 2 * n, self.size))
+        for name, field in self.fields.items():
+            slopes = field.slopes(x[:, self.parts[name]]).reshape(len(x), 1, -1, len(field.labels))
+            columns = motion.sensitivities[name].reshape(len(x), data.t.size, 2 * n, -1)
+            derivatives[..., self.parts[name]] = columns @ slopes
+        found = residuals, (derivatives * weights[..., None])[:, known]
+        self._last = x.tobytes(), found
+        return found

@@ -1,0 +1,168 @@
+"""The variables of a fit: numbers near zero from which the parameters of a model follow, with their derivatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ModelError, StateError
+
+if TYPE_CHECKING:
+    from ..chain import Model
+
+#: Parameters that may have any sign. All others are positive, and fitted as logarithms.
+SIGNED = ("rest_position", "cubic_stiffness", "gear_ratio", "tau")
+#: Rows and columns of the six numbers of a tensor.
+TENSOR = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
+
+
+class Variables:
+    """The variables of one parameter name, zero at the first guess, and the parameter as a function of them."""
+
+    def __init__(self, labels: list[str], is_varied: bool = True) -> None:
+        self.labels, self.is_varied = labels, is_varied
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """Return the parameters (starts, ...) for variables x (starts, count)."""
+        raise NotImplementedError
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        """Return the derivatives (starts, ..., count) of the parameters by the variables."""
+        raise NotImplementedError
+
+    def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers that the labels name, and their derivatives by the variables, for one start."""
+        raise NotImplementedError
+
+    def scales(self, x: np.ndarray) -> np.ndarray:
+        """Return the changes of these numbers that count as 100 %."""
+        raise NotImplementedError
+
+
+class EntryVariables(Variables):
+    """Entries of an array: first + scale x, or first exp(x) for logarithms."""
+
+    def __init__(
+        self, first: np.ndarray, entries: np.ndarray, scale: np.ndarray | None, labels: list[str], is_varied: bool
+    ) -> None:
+        super().__init__(labels, is_varied)
+        self.first, self.entries, self.scale = first, entries, scale
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        found = np.tile(self.first.reshape(-1), (len(x), 1))
+        found[:, self.entries] = self._chosen(x)
+        return found.reshape(len(x), *self.first.shape)
+
+    def _chosen(self, x: np.ndarray) -> np.ndarray:
+        first = self.first.reshape(-1)[self.entries]
+        return first * np.exp(x) if self.scale is None else first + self.scale * x
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(x), self.first.size, len(self.entries)))
+        found[:, self.entries, np.arange(len(self.entries))] = self._chosen(x) if self.scale is None else self.scale
+        return found.reshape(len(x), *self.first.shape, -1)
+
+    def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._chosen(x)[0], self.slopes(x)[0].reshape(self.first.size, -1)[self.entries]
+
+    def scales(self, x: np.ndarray) -> np.ndarray:
+        return self._chosen(x)[0] if self.scale is None else self.scale
+
+
+class TensorVariables(Variables):
+    """Inertia tensors about the centres of mass, in the log-Cholesky form of Rucker and Wensing (2022).
+
+    The second moment S = tr(I) / 2 - I is L L^T. L is upper triangular, with the variables d and s: the entries of its
+    diagonal are l exp(d), the others l + s times the size of L.
+    """
+
+    def __init__(self, model: Model) -> None:
+        names = model.body_names
+        trace = np.trace(model.inertia, axis1=-2, axis2=-1)[:, None, None]
+        labels = [f"{body}.inertia_{'xyz'[i]}{'xyz'[j]}" for body in names for i, j in zip(*TENSOR, strict=True)]
+        super().__init__(labels)
+        moments = 0.5 * trace * np.eye(3) - model.inertia
+        smallest = np.linalg.eigvalsh(moments)[:, 0]
+        flat = [name for name, value, t in zip(names, smallest, trace[:, 0, 0], strict=True) if not value > 1e-9 * t]
+        if flat:
+            raise ModelError(
+                f"the inertia of bodies {flat} is that of a rod, a plate or a point, which the log-Cholesky form does "
+                'not contain; expected positive second moments. Change the tensors, or do not fit "inertia"'
+            )
+        self.L = np.linalg.cholesky(moments[:, ::-1, ::-1])[:, ::-1, ::-1]
+        self.size = np.sqrt(trace[:, 0, 0])
+
+    def _factors(self, x: np.ndarray) -> np.ndarray:
+        x, L = x.reshape(len(x), -1, 6), np.tile(self.L, (len(x), 1, 1, 1))
+        for entry, (i, j) in enumerate(zip(*TENSOR, strict=True)):
+            change = x[..., entry]
+            L[..., i, j] = L[..., i, j] * np.exp(change) if i == j else L[..., i, j] + self.size * change
+        return L
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        L = self._factors(x)
+        return _tensor_of_moment(L @ np.swapaxes(L, -1, -2))
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        L = self._factors(x)
+        found = np.zeros((len(x), len(self.size), 3, 3, len(self.size), 6))
+        for entry, (i, j) in enumerate(zip(*TENSOR, strict=True)):
+            change = np.zeros_like(L)
+            change[..., i, j] = L[..., i, j] if i == j else self.size
+            product = change @ np.swapaxes(L, -1, -2)
+            tensors = _tensor_of_moment(product + np.swapaxes(product, -1, -2))
+            for body in range(len(self.size)):
+                found[:, body, :, :, body, entry] = tensors[:, body]
+        return found.reshape(*found.shape[:4], -1)
+
+    def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        upper = (slice(None), *TENSOR)
+        return self.values(x)[0][upper].reshape(-1), self.slopes(x)[0][upper].reshape(x.shape[1], -1)
+
+    def scales(self, x: np.ndarray) -> np.ndarray:
+        return np.repeat(np.trace(self.values(x)[0], axis1=-2, axis2=-1) / 3.0, 6)
+
+
+def _tensor_of_moment(moment: np.ndarray) -> np.ndarray:
+    return np.trace(moment, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - moment
+
+
+def variables_of(model: Model, name: str, tau: np.ndarray, gains: dict[str, np.ndarray]) -> Variables:
+    """Return the variables of a parameter.
+
+    `tau` (nv,) are the constant joint forces, `gains` {name: (nv,)} the gains of PID drives.
+
+    Raises
+    ------
+    StateError, ModelError
+        If the parameter is zero everywhere, or an inertia tensor is that of a rod, a plate or a point.
+    """
+    if name == "inertia":
+        return TensorVariables(model)
+    joints = [
+        model.joint_names[body] if count == 1 else f"{model.joint_names[body]}[{i}]"
+        for body, count in enumerate(model.kernel_model.dofs.counts)
+        for i in range(count)
+    ]
+    if name in ("q", "qd"):  # displacements of the measured initial state
+        labels = [f"{joint}.{name}" for joint in joints]
+        return EntryVariables(np.zeros(model.nv), np.arange(model.nv), np.ones(model.nv), labels, False)
+    if name == "cg":
+        gyration = np.sqrt(np.trace(model.inertia, axis1=-2, axis2=-1) / np.maximum(model.mass, 1e-300))
+        bodies = np.flatnonzero(model.mass > 0.0)
+        size = np.maximum(gyration, np.linalg.norm(model.cg, axis=-1))[bodies]
+        size = np.where(size > 0.0, size, 0.1)
+        labels = [f"{model.body_names[body]}.cg_{axis}" for body in bodies for axis in "xyz"]
+        entries = (3 * bodies[:, None] + np.arange(3)).reshape(-1)
+        return EntryVariables(model.cg, entries, np.repeat(size, 3), labels, True)
+    first = gains[name] if name in gains else tau if name == "tau" else getattr(model, name)
+    owners = model.body_names if name == "mass" else joints
+    entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
+    if not entries.size:
+        raise StateError(
+            f'parameters contains "{name}", but all its entries are zero, which are held; expected a model with '
+            "positive first guesses. Use model.vary"
+        )
+    scale = np.maximum(np.abs(first), 1.0) if name in SIGNED else None
+    return EntryVariables(first, entries, scale, [f"{owners[i]}.{name}" for i in entries], True)

@@ -1,0 +1,149 @@
+"""Estimation of parameters: exact and noisy motions, statistics of the errors, and combinations without information."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.fitting.variables import variables_of
+
+from .conftest import mechanism
+from .test_sensitivities import START, arm_with, slide, two_links, two_seeds
+
+plain = pytest.mark.plain_python
+LOOSE = {"rtol": 1e-6, "atol": 1e-8}
+DRIVE = rb.PID("link1", rb.Signal.sines(1.0, 3.0), kp=5.0, kd=1.0)
+
+
+def measured(model, noise=0.0, drives=(DRIVE,), duration=0.4, count=9):
+    motion = model.simulate(START[:2], START[2:], duration, drives=drives, save_at=count, **LOOSE)
+    rng = two_seeds(1)
+    return (
+        motion.t,
+        motion.q + noise * rng.normal(size=motion.q.shape),
+        motion.qd + noise * rng.normal(size=motion.q.shape),
+    )
+
+
+@plain
+def test_an_exact_motion_returns_its_parameters():
+    model = two_links()
+    true = model.vary(mass=[1.5, 0.7], damping=[0.25, 0.15])
+    motion = measured(true, duration=0.2, count=5)
+    fit = rb.fit(model, motion, ["mass", "damping"], drives=[DRIVE], starts=1, **LOOSE)
+    assert fit.names == ("link1.mass", "link2.mass", "link1.damping", "link2.damping")
+    np.testing.assert_allclose(fit.values, [1.5, 0.7, 0.25, 0.15], rtol=1e-4)
+    np.testing.assert_allclose(fit.model.mass, fit.values[:2], rtol=1e-14)
+    assert fit.undetermined == ()
+    assert np.abs(fit.residuals).max() < 1e-5
+    assert fit.model.batch_shape == ()
+
+
+@plain
+def test_errors_of_a_noisy_motion_are_within_their_standard_deviations():
+    model = two_links()
+    motion = measured(model.vary(mass=[1.3, 0.75]), noise=1e-3)
+    fit = rb.fit(model, motion, ["q", "qd", "mass"], drives=[DRIVE], starts=1, noise=1e-3, **LOOSE)
+    errors = (fit.values[4:] - [1.3, 0.75]) / fit.standard_deviations[4:]
+    assert np.abs(errors).max() < 3.0
+    assert 0.5 < np.nanstd(fit.residuals) / 1e-3 < 1.5
+    assert fit.success
+    assert "times the noise. The data determine all parameters" in fit.message
+    estimated = rb.fit(model, motion, ["q", "qd", "mass"], drives=[DRIVE], starts=1, **LOOSE)
+    np.testing.assert_allclose(estimated.values, fit.values, rtol=1e-4, atol=1e-5)
+    ratio = estimated.standard_deviations / fit.standard_deviations
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
+    assert 0.5 < ratio[0] < 1.5
+
+
+@plain
+def test_a_model_that_cannot_explain_the_motion_is_reported():
+    model = two_links()
+    motion = measured(model.vary(damping=[1.0, 1.0]), noise=1e-3)
+    fit = rb.fit(model, motion, ["mass"], drives=[DRIVE], starts=1, noise=1e-3, **LOOSE)
+    assert not fit.success
+    assert "times the noise; expected about 1" in fit.message
+
+
+@plain
+def test_a_force_and_a_mass_are_known_up_to_their_ratio():
+    """q'' = (F - d v) / m does not change if F, d and m grow by the same factor."""
+    motion = slide(2.0, damping=0.5).simulate([0.0], [0.0], 1.0, tau=3.0, save_at=6, **LOOSE)
+    model = slide(2.0, damping=0.6)
+    data = (motion.t, motion.q, None)
+    fit = rb.fit(model, data, ["mass", "damping", "tau"], tau=3.2, starts=1, **LOOSE)
+    assert len(fit.undetermined) == 1
+    shares, names = zip(*(part.split(" ") for part in fit.undetermined[0].split(" + ")), strict=True)
+    assert names == fit.names == ("slide.mass", "slide.damping", "slide.tau")
+    wanted = np.array([1.0, 1.0, fit.values[2] / 3.2])
+    np.testing.assert_allclose([float(x) for x in shares], wanted / np.linalg.norm(wanted), rtol=0, atol=0.006)
+    assert np.isinf(fit.standard_deviations).all()
+    np.testing.assert_allclose(fit.values[1] / fit.values[0], 0.25, rtol=1e-4)
+    assert np.isnan(fit.residuals[:, 1]).all()
+
+
+@plain
+def test_gains_and_the_initial_state_are_fitted():
+    model = two_links()
+    motion = measured(model, drives=[rb.PID("link1", rb.Signal.sines(1.0, 3.0), kp=6.0, kd=1.3)])
+    fit = rb.fit(model, motion, ["kp", "kd"], drives=[DRIVE], starts=1, **LOOSE)
+    np.testing.assert_allclose(fit.values, [6.0, 1.3], rtol=1e-5)
+    assert fit.drives[0].kp == fit.values[0]
+
+
+@plain
+def test_a_tensor_stays_physical_and_its_slopes_are_exact():
+    """The log-Cholesky form reaches all physical tensors, and its derivatives agree with differences."""
+    model, rng = arm_with(rb.Universal()), two_seeds(3)
+    variables = variables_of(model, "inertia", np.zeros(4), {})
+    np.testing.assert_allclose(variables.values(np.zeros((1, 18)))[0], model.inertia, rtol=1e-14)
+    x, direction = rng.normal(size=(1, 18)), rng.normal(size=18)
+    moments = np.linalg.eigvalsh(variables.values(3 * x)[0])
+    assert (moments[:, 0] > 0.0).all()
+    assert (moments[:, 0] + moments[:, 1] > moments[:, 2]).all()
+    model.vary(inertia=variables.values(3 * x)[0])  # checks the tensors
+    ends = [variables.values(x + s * direction)[0] for s in (-1e-6, 1e-6)]
+    found = variables.slopes(x)[0] @ direction
+    np.testing.assert_allclose(found, (ends[1] - ends[0]) / 2e-6, rtol=0, atol=1e-8 * np.abs(found).max())
+
+
+@plain
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"parameters": []}, "parameters is empty"),
+        ({"parameters": ["weight"]}, "sensitivities contains 'weight'"),
+        ({"parameters": ["damping"], "model": slide()}, "all its entries are zero"),
+        ({"parameters": ["inertia"], "model": slide()}, "a rod, a plate or a point"),
+        ({"motion": 3}, "motion is not a measured motion"),
+        ({"motion": ([0.0, 1.0], [[0.0]], None)}, r"expected \(times,\), \(times, 1\) and \(times, 1\)"),
+        ({"motion": ([0.5, 1.0], [[0.0], [0.0]], None)}, "motion has no state at t = 0"),
+        ({"motion": ([0.0, 1.0], [[0.0], [np.nan]], None)}, "fewer than the 2 parameters"),
+        ({"noise": -1.0}, "noise is -1.0; expected positive"),
+        ({"noise": [1.0, 1.0, 1.0]}, "expected one number or an array"),
+    ],
+)
+def test_refused_arguments(given, message):
+    arguments = {"model": slide(2.0, damping=1.0), "motion": ([0.0, 1.0], [[0.0], [0.1]], None)}
+    arguments = arguments | {"parameters": ["mass", "damping"]} | given
+    with pytest.raises((rb.StateError, rb.ModelError), match=message):
+        rb.fit(**arguments)
+
+
+def test_masses_of_an_arm_with_seven_joints_are_within_half_a_per_cent():
+    """From a motion of 2 s with errors of 1e-3 rad and rad/s; all starting points lead to the same masses."""
+    model, rng = mechanism("arm7"), np.random.default_rng(3)
+    true = model.vary(mass=model.mass * rng.uniform(0.7, 1.3, (2, model.n_bodies)))
+    names = enumerate(model.joint_names)
+    drives = [rb.PID(name, rb.Signal.sines(0.5, 2 + 0.7 * i, 0.2 * i), kp=1000.0, kd=60.0) for i, name in names]
+    start = np.tile(0.5 * rng.normal(size=7), (2, 1)), np.zeros((2, 7))
+    motion = true.simulate(*start, 2.0, save_at=101, drives=drives)
+    q, qd = (x[0] + 1e-3 * rng.normal(size=x[0].shape) for x in (motion.q, motion.qd))
+    fit = rb.fit(model, (motion.t, q, qd), ["q", "qd", "mass"], drives=drives, starts=3, noise=1e-3, rtol=1e-6)
+    assert fit.success
+    assert fit.names[14:] == tuple(f"{name}.mass" for name in model.body_names)
+    np.testing.assert_allclose(fit.costs, fit.costs.min(), rtol=1e-6)
+    ratios, errors = fit.values[14:] / true.mass[0], fit.standard_deviations[14:] / true.mass[0]
+    determined = errors < 0.0025
+    assert determined[1:].all()  # the first joint turns slowly, so the mass of its body is known less well
+    np.testing.assert_allclose(ratios[determined], 1.0, rtol=0, atol=0.005)
+    assert (np.abs(ratios - 1.0) < 4 * errors).all()
