@@ -34,9 +34,15 @@ def package_of(module, packages):
     return next((name for name in (".".join(parts[:2]), *parts[:1]) if name in packages), None)
 
 
+def ignored_imports():
+    """The imports (from, to) that import-linter ignores."""
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return {tuple(text.split(" -> ")) for contract in contracts for text in contract.get("ignore_imports", ())}
+
+
 def imports(packages):
-    """The packages that each package imports, without those imported for type checking only."""
-    found = defaultdict(set)
+    """The packages that each package imports, without those imported for type checking or within one function only."""
+    found, ignored = defaultdict(set), ignored_imports()
     for path in sorted((REPOSITORY / "rbchain").rglob("*.py")):
         module = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
         home = module if path.name == "__init__.py" else module.rpartition(".")[0]
@@ -54,7 +60,8 @@ def imports(packages):
             target = ".".join([*base, *(node.module or "").split(".")]).rstrip(".")
             for name in node.names:
                 ends = package_of(module, packages), package_of(f"{target}.{name.name}", packages)
-                if target.startswith("rbchain") and all(ends) and ends[0] != ends[1]:
+                is_used = target.startswith("rbchain") and (module, target) not in ignored
+                if is_used and all(ends) and ends[0] != ends[1]:
                     found[ends[0]].add(ends[1])
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..actions.drives import Drive
+from ..actions.sampled import Drive
 from ..actions.wrenches import Force
 from ..errors import ModelError, SimulationError, StateError
 from ..misspelt import SuggestsAttributes

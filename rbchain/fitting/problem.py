@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..actions.coordinates import dof_index
-from ..actions.drives import PID, Drive
+from ..actions.drives import PID
+from ..actions.sampled import Drive
 from ..actions.wrenches import Force
 from ..errors import StateError
 from ..real_arrays import real_array
