@@ -213,9 +213,9 @@ def test_transition_matrices_compose_and_preserve_volume(name):
         found = motion.sensitivities
         return np.concatenate([found["q"][-1], found["qd"][-1]], -1), motion.q[-1], motion.qd[-1]
 
-    whole, q2, _ = transition(q, qd, 0.05)
-    first, q1, qd1 = transition(q, qd, 0.02)
-    second, q_end, _ = transition(q1, qd1, 0.03)
+    whole, q2, _ = transition(q, qd, 0.02)
+    first, q1, qd1 = transition(q, qd, 0.008)
+    second, q_end, _ = transition(q1, qd1, 0.012)
     np.testing.assert_allclose(model.difference(q2, q_end), 0, rtol=0, atol=1e-10)
     np.testing.assert_allclose(second @ first, whole, rtol=0, atol=1e-9 * np.abs(whole).max())
     determinants = [np.linalg.det(model.mass_matrix(x)) for x in (q, q2)]
