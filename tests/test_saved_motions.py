@@ -167,6 +167,13 @@ def test_failed_samples_and_their_exceptions_are_saved(tmp_path):
     assert_same(loaded.tau, motion.tau)
 
 
+def test_sensitivities_are_saved(tmp_path):
+    model = rb.Model.serial_chain(2)
+    motion = model.simulate(*start(model, (2,)), 0.02, **FIXED, sensitivities=("q", "mass"))
+    loaded = saved_and_loaded(motion, tmp_path)
+    assert loaded.sensitivities["mass"].shape == (2, 2, 4, 2)
+
+
 def test_a_motion_without_its_drives_stays_without_them(driven, tmp_path):
     unknown = dataclasses.replace(driven, _compute_tau_and_qdd=None)
     loaded = saved_and_loaded(unknown, tmp_path)
