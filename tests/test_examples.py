@@ -18,7 +18,12 @@ from .mechanisms import EXAMPLES
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 # These show compiled code. The others run in plain Python here, which saves the time to compile.
 COMPILED = ("own_controller.py", "six_link_chain.py", "swinging_arms.py", "when_pendulums_flip.py")
-FEW = {"four_bars.py": ("2",), "resting_arms.py": ("2",), "underwater_arm.py": ("2",)}  # samples
+FEW = {  # samples, duration
+    "digital_arm.py": ("2", "0.02"),
+    "four_bars.py": ("2",),
+    "resting_arms.py": ("2",),
+    "underwater_arm.py": ("2",),
+}
 
 
 def test_scripts_with_settings_of_their_own_exist():
