@@ -1,11 +1,13 @@
 """Sampled controllers: exact discrete-time systems, delays, several clocks, sensors, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.core.simd.random_numbers import two_normals
 
 pytestmark = pytest.mark.plain_python
 MASS, REFERENCE, KP, KD = 2.0, 0.3, 20.0, 8.0
@@ -268,7 +270,7 @@ def test_a_held_force_jumps_while_a_ball_rests_on_the_floor():
 
 def refusals():
     two = [rb.ComputedTorque(name, 0.0, kp=1.0, kd=1.0) for name in ("x", "y")]
-    lists = [[rb.Encoder("x")], [rb.Encoder("x")]]
+    lists = [[rb.Encoder("x")], [rb.Encoder("x", bias=1e-3)]]
     yield [rb.Sampled(rb.PrescribedForce("x", 1.0))], {}, "expected a PID, a ComputedTorque or UserForces"
     yield [rb.Sampled(rb.PID("x", 0, 1), period=0.0)], {}, "Sampled PID of joint 'x': period is 0.0"
     yield [rb.Sampled(rb.PID("x", 0, 1), delay=-1.0)], {}, "delay is -1.0; expected finite numbers of at least 0"
@@ -279,7 +281,7 @@ def refusals():
     yield [rb.Sampled(rb.PID("x", 0, 1)), rb.PID("x", 0, 1)], {}, "already has a drive"
     yield [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
     yield [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)], {}, "ComputedTorque drives have different clocks"
-    yield [rb.Sampled(two[0], sensors=lists[0]), rb.Sampled(two[1], sensors=lists[1])], {}, "and list of sensors"
+    yield [rb.Sampled(two[0], sensors=lists[0]), rb.Sampled(two[1], sensors=lists[1])], {}, "latency and sensors"
     late = rb.Sampled(rb.PID("x", 0, 1), delay=[1e-3, 2e-3])
     yield [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
     yield [rb.Sampled(rb.PID("x", 0, 1))], {"method": "moreau", "step": 1e-2}, 'which method "moreau" does not support'
@@ -289,3 +291,33 @@ def refusals():
 def test_what_is_refused(drives, settings, message):
     with pytest.raises(rb.StateError, match=message):
         two_sliders().simulate(np.zeros((2, 2)), np.zeros((2, 2)), 0.1, drives=drives, **settings)
+
+
+NOISY = [rb.Encoder("slide", noise=2e-3, seed=5), rb.VelocitySensor("slide", noise=3e-2)]
+
+
+def test_the_noise_of_sensors_is_that_of_the_generator():
+    """Encoder and velocity sensor have the channels 0 and 1 here; the seed of the latter is 0."""
+    count, period = 10, 0.05
+    instants = np.arange(count + 1)
+    noise = [2e-3 * two_normals(5, 0, 0, instants)[0], 3e-2 * two_normals(0, 0, 1, instants)[0]]
+    calls = iter(zip(*noise, strict=True))
+
+    def control(q, v):
+        dq, dv = next(calls)
+        return KP * (REFERENCE - q - dq) - KD * (v + dv)
+
+    motion = slider().simulate(*START, count * period, drives=[pd(period=period, sensors=NOISY)], save_at=count + 1)
+    q, _, force = discrete_motion(control, period, 0.0, count)
+    np.testing.assert_allclose(motion.q[0, :, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.tau[0, :, 0], force, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sample_sees_the_same_noise_alone(method):
+    start, settings = np.full((3, 1), 0.1), {"method": method, "save_at": 6, **METHODS[method]}
+    motion = slider().simulate(start, 0 * start, 0.25, drives=[pd(period=0.05, sensors=NOISY)], **settings)
+    alone = [replace(sensor, samples=2) for sensor in NOISY]
+    one = slider().simulate(start[2:], 0 * start[2:], 0.25, drives=[pd(period=0.05, sensors=alone)], **settings)
+    np.testing.assert_array_equal(one.tau[0], motion.tau[2])
+    assert (motion.tau[0] != motion.tau[1]).any()

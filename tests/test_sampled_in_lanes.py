@@ -20,7 +20,7 @@ def arm():
 def drives(part):
     """Three controllers with their own clocks; delays and gains differ between samples."""
     delay, kp = np.linspace(0.0, 0.013, BATCH)[part], np.linspace(0.2, 0.4, BATCH)[part]
-    encoder = rb.Encoder("link1", resolution=1e-3, measures_velocity=True)
+    encoder = rb.Encoder("link1", resolution=1e-3, noise=2e-4, measures_velocity=True, samples=np.arange(BATCH)[part])
     pid = rb.PID("link1", 0.2, kp=kp, kd=0.04, ki=0.3, gravity_compensation=True)
     return [
         rb.Sampled(pid, period=0.01, delay=delay, sensors=[encoder], rate_limit=500.0, resolution=1e-4),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.integration import drives as drive_codes
+from ..core.simd.random_numbers import FIRST_SENSOR_CHANNEL
 from ..core.tree import sampler_layout as rows
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
-from ..real_arrays import excerpt, finite_number
+from ..real_arrays import excerpt, finite_number, whole_number
 from .coordinates import dof_index, refuse_quaternion
 from .drives import UserForces
 from .packing import SampleNumbers
-from .sampled import Encoder, Sampled, VelocitySensor
+from .sampled import Encoder, Sampled, Sensor, VelocitySensor
 from .user_code import UserCall
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 #: Largest number of outputs that wait for the end of their delay.
 MAX_PENDING = 1000
 LARGEST = np.finfo(float).max
+MAX_SEED, MAX_SAMPLE = (1 << 63) - 1, 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +140,15 @@ def _share_a_clock(a: Sampled, b: Sampled) -> bool:
         not isinstance(a.controller, UserForces)
         and (a.period, a.phase) == (b.period, b.phase)
         and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("delay", "latency"))
-        and [*map(id, a.sensors)] == [*map(id, b.sensors)]
+        and len(a.sensors) == len(b.sensors)
+        and all(map(_are_equal, a.sensors, b.sensors))
     )
+
+
+def _are_equal(a: Sensor, b: Sensor) -> bool:
+    """Whether two sensors return the same measurements."""
+    names = [field.name for field in fields(a)]
+    return type(a) is type(b) and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
 
 
 def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> tuple[_Group, int]:
@@ -183,7 +192,10 @@ def _sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, mea
     measured |= own
     first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
     numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
-    return np.array([row, first, difference])
+    numbers.add(f"{what}: noise", sensor.noise, 0.0, LARGEST)
+    numbers.add(f"{what}: samples", 0 if sensor.samples is None else sensor.samples, 0.0, MAX_SAMPLE)
+    seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
+    return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])
 
 
 def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
@@ -191,6 +203,6 @@ def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
     of_computed_torque = groups[controllers[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE]
     if np.unique(of_computed_torque).size > 1:
         raise StateError(
-            "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and list of "
-            "sensors for all of them, because each torque depends on the accelerations of the other joints"
+            "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and sensors "
+            "for all of them, because each torque depends on the accelerations of the other joints"
         )

@@ -19,6 +19,7 @@ from ..core.simd.random_numbers import FIRST_SIGNAL_CHANNEL, minus_log, two_norm
 from ..errors import StateError
 from ..misspelt import SuggestsAttributes
 from ..real_arrays import excerpt, finite_number, real_array, whole_number
+from .sampled import with_samples
 from .signals import Signal
 
 STANDARD_GRAVITY = 9.80665  # m/s^2, of the dispersion relation of waves
@@ -406,26 +407,26 @@ PROCESSES: dict[str, Callable[..., Signal]] = {
 def actions_of_samples(
     drives: Any, forces: Any, duration: float, samples: np.ndarray, seed: int = 0
 ) -> tuple[Any, Any]:
-    """Return drives and forces with the signals of some samples in place of random signals.
+    """Return drives and forces with the signals and the noise of sensors of some samples.
 
     A random signal without a channel has that of its place among all random signals of the drives, then of the forces.
 
     Parameters
     ----------
     drives, forces : lists
-        They are returned as they are if they contain no random signals.
+        They are returned as they are if they contain no random signals and no noise.
     duration : float, s
     samples : (...) array of int
         Numbers of the samples of the batch.
     seed : int
-        Seed of random signals without a seed.
+        Seed of random signals and sensors without a seed.
     """
     channels = count()
 
     def of_samples(signal: RandomSignal) -> Signal:
         return signal.realised(duration, samples, seed, next(channels))
 
-    return _replaced(drives, of_samples), _replaced(forces, of_samples)
+    return with_samples(_replaced(drives, of_samples), samples, seed), _replaced(forces, of_samples)
 
 
 def random_signals_of(actions: Sequence[Any]) -> list[RandomSignal]:

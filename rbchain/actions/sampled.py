@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from .drives import PID, ComputedTorque, OneJointDrive, UserForces
 class Encoder(SuggestsAttributes):
     """A sensor of the position of a joint, for `Sampled`.
 
-    The measurement is position + bias, rounded to a multiple of the resolution.
+    The measurement is position + bias + noise, rounded to a multiple of the resolution.
 
     Parameters
     ----------
@@ -25,11 +26,22 @@ class Encoder(SuggestsAttributes):
     resolution : float or one for each sample, rad or m
         Distance between two values of the measurement; 0 for no rounding.
     bias : float or one for each sample, rad or m
+    noise : float or one for each sample, rad or m
+        Standard deviation of white noise, one normal number for each instant.
     measures_velocity : bool
         Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
         zero at the first instant. Otherwise the velocity is exact, or that of a `VelocitySensor`.
     dof : int
         Degree of freedom of the joint, counted from 0.
+    seed : int, optional
+        Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
+    samples : int or one for each sample, optional
+        Numbers of the samples. The default are those of the study, or 0, 1, 2, ... in the order of the batch.
+
+    Notes
+    -----
+    The noise depends only on the seed, the number of the sample, the quantity that is measured and the index of the
+    instant. So a sample sees the same noise alone, in any batch and with any method of integration.
 
     Examples
     --------
@@ -44,13 +56,18 @@ class Encoder(SuggestsAttributes):
     joint: str
     resolution: npt.ArrayLike = 0.0
     bias: npt.ArrayLike = 0.0
+    noise: npt.ArrayLike = 0.0
     measures_velocity: bool = False
     dof: int = 0
+    seed: int | None = None
+    samples: npt.ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class VelocitySensor(SuggestsAttributes):
-    """A sensor of the velocity of a joint, for `Sampled`: velocity + bias, rounded to a multiple of the resolution.
+    """A sensor of the velocity of a joint, for `Sampled`.
+
+    The measurement is velocity + bias + noise, rounded to a multiple of the resolution.
 
     Parameters
     ----------
@@ -58,15 +75,22 @@ class VelocitySensor(SuggestsAttributes):
         Name of the joint.
     resolution : float or one for each sample, rad/s or m/s
         Distance between two values of the measurement; 0 for no rounding.
-    bias : float or one for each sample, rad/s or m/s
+    bias, noise : float or one for each sample, rad/s or m/s
+        As for `Encoder`.
     dof : int
         Degree of freedom of the joint, counted from 0.
+    seed : int, optional
+    samples : int or one for each sample, optional
+        As for `Encoder`.
     """
 
     joint: str
     resolution: npt.ArrayLike = 0.0
     bias: npt.ArrayLike = 0.0
+    noise: npt.ArrayLike = 0.0
     dof: int = 0
+    seed: int | None = None
+    samples: npt.ArrayLike | None = None
 
 
 Sensor = Encoder | VelocitySensor
@@ -96,7 +120,7 @@ class Sampled(SuggestsAttributes):
         Age of the measurement. It may be longer than the period.
     sensors : list of Encoder and VelocitySensor
         How the controller measures positions and velocities. Those without a sensor are exact. Drives with equal
-        clocks that share the same list receive the same measurements.
+        clocks and equal sensors compute together.
     rate_limit : float or one for each sample, N m/s or N/s
         Largest rate of change between two outputs of the controller.
     resolution : float or one for each sample, N m or N
@@ -107,8 +131,8 @@ class Sampled(SuggestsAttributes):
 
     Notes
     -----
-    All `ComputedTorque` drives must have the same period, delay, phase, latency and list of sensors. Other controllers
-    can have their own. "rk4" and "implicit" need the same delay and latency in all samples.
+    All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
+    their own. "rk4" and "implicit" need the same delay and latency in all samples.
 
     If several controllers have an instant at the same time, they compute in the order of the drives. A `ComputedTorque`
     uses the forces of other actuators that act before this instant.
@@ -150,3 +174,24 @@ class Sampled(SuggestsAttributes):
 
 
 Drive = OneJointDrive | UserForces | Sampled
+
+
+def with_samples(drives: Any, samples: np.ndarray, seed: int) -> Any:
+    """Return drives whose sensors with noise have these numbers of samples, and this seed if they have none."""
+    if not isinstance(drives, (list, tuple)):
+        return drives
+    return [_sampled_with_samples(drive, samples, seed) if isinstance(drive, Sampled) else drive for drive in drives]
+
+
+def _sampled_with_samples(drive: Sampled, samples: np.ndarray, seed: int) -> Sampled:
+    if not isinstance(drive.sensors, (list, tuple)):
+        return drive  # refused later
+    sensors = []
+    for sensor in drive.sensors:
+        has_noise = isinstance(sensor, (Encoder, VelocitySensor)) and np.any(np.asarray(sensor.noise) != 0.0)
+        if has_noise and sensor.samples is None:
+            own = seed if sensor.seed is None else sensor.seed
+            sensors.append(replace(sensor, samples=samples, seed=own))
+        else:
+            sensors.append(sensor)
+    return replace(drive, sensors=sensors)

@@ -8,6 +8,7 @@ import math
 from ..forces.signals import SIGNAL_VALUE, evaluate_signals
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like
+from ..simd.random_numbers import two_normals
 from ..tree.layout import (
     CALLS_ALLOWED,
     JOINT_COMPUTED_TORQUE,
@@ -36,9 +37,11 @@ from ..tree.sampler_layout import (
     GROUP_SENSOR_COUNT,
     GROUP_STATE,
     GROUP_STATE_COUNT,
+    SENSOR_CHANNEL,
     SENSOR_DIFFERENCE,
     SENSOR_NUMBERS,
     SENSOR_ROW,
+    SENSOR_SEED,
     has_samplers,
 )
 from .action_hooks import set_prescribed_states
@@ -156,12 +159,24 @@ def measure(block, g, lane):
             samplers.sensors[SENSOR_DIFFERENCE, s],
         )
         resolution, bias = float(actions.numbers[at, lane]), float(actions.numbers[at + 1, lane])
-        value = rounded(float(y[row, lane]) + bias, resolution)
+        value = rounded(float(y[row, lane]) + bias + noise_of_sensor(actions, g, s, lane), resolution)
         if velocity >= 0:
             previous, period = float(sampled.positions[s, lane]), samplers.clocks[CLOCK_PERIOD, g]
             y[velocity, lane] = constant_like(y, (value - previous) / period if not math.isnan(previous) else 0.0)
             sampled.positions[s, lane] = constant_like(y, value)
         y[row, lane] = constant_like(y, value)
+
+
+@kernel
+def noise_of_sensor(actions, g, s, lane):
+    """Return the noise of a measurement for the next instant of a group."""
+    shared, sensors = actions.shared, actions.shared.samplers.sensors
+    seed, channel, at = sensors[SENSOR_SEED, s], sensors[SENSOR_CHANNEL, s], sensors[SENSOR_NUMBERS, s]
+    row, index = min(actions.sample[lane], shared.numbers.shape[0] - 1), actions.sampled.counts[COUNT_NEXT, g, lane]
+    if shared.numbers[row, at + 2] == 0.0:
+        return 0.0
+    normal, _ = two_normals(seed, int(shared.numbers[row, at + 3]), channel, index)
+    return shared.numbers[row, at + 2] * normal
 
 
 @kernel

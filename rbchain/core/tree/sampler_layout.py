@@ -32,9 +32,10 @@ CHANNEL_NUMBERS = 1  # index of the largest rate of the output; the resolution o
 CHANNEL_ROWS = 2
 # Rows of `Samplers.sensors`, one column for each sensor.
 SENSOR_ROW = 0  # row of the state that it measures
-SENSOR_NUMBERS = 1  # index of its resolution; the bias follows
+SENSOR_NUMBERS = 1  # index of its resolution; the bias, the noise and the number of the sample follow
 SENSOR_DIFFERENCE = 2  # row of the velocity that is computed from differences of its positions, or -1
-SENSOR_ROWS = 3
+SENSOR_SEED, SENSOR_CHANNEL = 3, 4  # of its random numbers
+SENSOR_ROWS = 5
 # Entries of `Samplers.sizes`.
 SIZE_QUEUE, SIZE_STATES = 0, 1
 # Rows of `SamplerMemory.counts`, for each group.
