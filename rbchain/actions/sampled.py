@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -174,6 +174,32 @@ class Sampled(SuggestsAttributes):
 
 
 Drive = OneJointDrive | UserForces | Sampled
+#: Fields of `Sampled` that can vary in a study.
+OF_SAMPLED = ("delay", "latency", "rate_limit")
+
+
+def controller_of(drive: Any) -> Any:
+    """Return the controller of a sampled drive, and other drives as they are."""
+    return drive.controller if isinstance(drive, Sampled) else drive
+
+
+def with_encoders(drive: Any, change: Callable[[Encoder], Encoder]) -> Any:
+    """Return a drive whose encoders a function has changed, and drives without encoders as they are."""
+    if not isinstance(drive, Sampled):
+        return drive
+    return replace(drive, sensors=[change(x) if isinstance(x, Encoder) else x for x in drive.sensors])
+
+
+def encoder_joints(drives: Sequence[Any]) -> list[tuple[str, int]]:
+    """Return the joints and the degrees of freedom that have an encoder, each once."""
+    sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
+    return [*dict.fromkeys((sensor.joint, sensor.dof) for sensor in sensors if isinstance(sensor, Encoder))]
+
+
+def has_noise(drives: Sequence[Any]) -> bool:
+    """Whether a sensor of the drives has noise."""
+    sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
+    return any(np.any(np.asarray(sensor.noise) != 0.0) for sensor in sensors)
 
 
 def with_samples(drives: Any, samples: np.ndarray, seed: int) -> Any:

@@ -13,9 +13,11 @@ from ..model.pose import Pose
 from ..real_arrays import real_array
 from .drives import ONE_JOINT
 from .random_signals import RandomSignal
+from .sampled import Encoder, Sampled, VelocitySensor
 from .signals import Signal, as_signal
 
 DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
+SENSORS: dict[str, type] = {"Encoder": Encoder, "VelocitySensor": VelocitySensor}
 SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
     "constant": Signal.constant,
     "polynomial": Signal.polynomial,
@@ -60,6 +62,25 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
         return kinds[kind](**{name: _value_of(name, value) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:
         raise StateError(f"{kind}: {error}") from None
+
+
+def drive_of(table: Mapping[str, Any]) -> Any:
+    """Return the drive of a table, which is a `Sampled` if it has a table `sampled` such as {period = 1e-3}.
+
+    A sensor without a joint is that of the joint of the drive. Raises StateError, as `action_of` does.
+    """
+    given = dict(table)
+    clock = given.pop("sampled", None)
+    drive = action_of(given, DRIVES)
+    if clock is None:
+        return drive
+    if not isinstance(clock, Mapping):
+        raise StateError(f"sampled is {clock!r}; expected a table, such as {{period = 1e-3, delay = 2e-4}}")
+    sensors = clock.get("sensors", [])
+    if not (isinstance(sensors, list) and all(isinstance(sensor, Mapping) for sensor in sensors)):
+        raise StateError(f'sensors is {sensors!r}; expected a list of tables, such as [{{kind = "Encoder"}}]')
+    own = [action_of({"joint": drive.joint, **sensor}, SENSORS) for sensor in sensors]
+    return action_of({"controller": drive, **clock, "sensors": own}, {"Sampled": Sampled})
 
 
 def _value_of(name: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from ..actions.coordinates import dof_index
 from ..actions.drives import ONE_JOINT
 from ..actions.flatten import flatten_actions
+from ..actions.sampled import controller_of
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts
@@ -64,7 +65,7 @@ def check_actions(nominal: Nominal) -> None:
 
 def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
     """Raise a StudyError if one of the degrees of freedom `forced` has both a drive and a constant joint force."""
-    for i, drive in enumerate(nominal.drives):
+    for i, drive in enumerate(map(controller_of, nominal.drives)):
         if isinstance(drive, ONE_JOINT) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
             raise StudyError(
                 f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a constant joint force; expected "

@@ -7,6 +7,7 @@ import tomllib
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationErr
 from ..actions.between_bodies import Bushing, SpringDamper
 from ..actions.contacts import CONTACTS
 from ..actions.events import Event
-from ..actions.tables import DRIVES, action_of
+from ..actions.tables import action_of, drive_of
 from ..actions.wrenches import Current, Wrench
 from ..chain import Model
 from ..errors import RbchainError, StudyError
@@ -176,6 +177,8 @@ class Dispersion(Described):
     Of drives and forces:
 
     * "kp", "kd", "ki", "limit": gains and force limit of a drive.
+    * "delay", "latency", "rate_limit": of a `Sampled` drive, in s and N m/s or N/s.
+    * "encoder_resolution", "encoder_bias", "encoder_noise": of the `Encoder` of a joint, in all drives.
     * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
     * "signal" ("add", "multiply"): constant offset of the signal of a `PrescribedForce`, or a factor of the signal.
     * "force", "moment" ("add", "multiply"): components x, y, z of a constant offset of a `Wrench`, in N or N m, or of
@@ -416,14 +419,14 @@ class StopWhen(Described):
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
 
 
-def _action(kinds: Mapping[str, Any]) -> Callable[[Any], Any]:
+def _action(convert: Callable[[Mapping[str, Any]], Any]) -> Callable[[Any], Any]:
     """Return a validator that converts tables with a key `kind` to drives, forces or events."""
 
     def make(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         try:
-            return action_of(value, kinds)
+            return convert(value)
         except RbchainError as error:
             raise ValueError(str(error)) from None
 
@@ -449,9 +452,9 @@ class Description(Described):
     vary: tuple[Dispersion, ...] = ()
     correlate: tuple[Correlation, ...] = ()
     simulate: Simulation
-    drives: tuple[Annotated[Any, BeforeValidator(_action(DRIVES))], ...] = ()
-    forces: tuple[Annotated[Any, BeforeValidator(_action(FORCES))], ...] = ()
-    events: tuple[Annotated[Any, BeforeValidator(_action({"Event": Event}))], ...] = ()
+    drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] = ()
+    forces: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds=FORCES)))], ...] = ()
+    events: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds={"Event": Event})))], ...] = ()
     outputs: Outputs = Outputs()
     measures: tuple[Measure, ...] = ()
     stop_when: StopWhen | None = None

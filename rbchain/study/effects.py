@@ -14,7 +14,7 @@ from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS
 from .description import Dispersion
 from .nominal import Nominal
-from .parameter_table import BUSHING, DRIVE, PARAMETERS, SPRING, WRENCH
+from .parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, SPRING, WRENCH
 from .plan import Plan
 from .samples import Samples
 
@@ -79,7 +79,7 @@ def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> 
 
 def _changes_actions(dispersion: Dispersion) -> bool:
     """Tell whether a dispersion changes drives, forces or the current."""
-    owners = (DRIVE, WRENCH, SPRING, BUSHING)
+    owners = (DRIVE, ENCODER, WRENCH, SPRING, BUSHING)
     return PARAMETERS[dispersion.parameter].owner in owners or dispersion.parameter == "current"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 XYZ = ("x", "y", "z")
 STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
-SPRING, BUSHING, CONSTRAINT = "spring", "bushing", "constraint"
+SPRING, BUSHING, CONSTRAINT, ENCODER = "spring", "bushing", "constraint", "encoder"
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        Whether each body, each degree of freedom, the model, a drive, a wrench, a spring, a bushing or a constraint has
-        a value of its own.
+        Whether each body, each degree of freedom, the model, a drive, a wrench, a spring, a bushing, a constraint or
+        the encoder of a joint has a value of its own.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
@@ -80,6 +80,12 @@ PARAMETERS = {
     "kd": Parameter(DRIVE),
     "ki": Parameter(DRIVE),
     "limit": Parameter(DRIVE),
+    "delay": Parameter(DRIVE, dimension="time"),
+    "latency": Parameter(DRIVE, dimension="time"),
+    "rate_limit": Parameter(DRIVE),
+    "encoder_resolution": Parameter(ENCODER, dimension=ANGLE),
+    "encoder_bias": Parameter(ENCODER, dimension=ANGLE),
+    "encoder_noise": Parameter(ENCODER, dimension=ANGLE),
     "reference": Parameter(DRIVE, dimension=ANGLE, ways=("add",)),
     "signal": Parameter(DRIVE, dimension=("moment", "force"), ways=("add", "multiply")),
     "force": Parameter(WRENCH, XYZ, "force", ways=("add", "multiply")),

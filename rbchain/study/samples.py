@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..actions.coordinates import dof_index
+from ..actions.sampled import OF_SAMPLED, Encoder, controller_of, with_encoders
 from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..actions.wrenches import Current
 from ..chain import Model
@@ -14,7 +16,7 @@ from ..errors import StudyError
 from ..simulation_of_loops import assembled_states
 from .description import Dispersion
 from .nominal import Nominal
-from .parameter_table import BUSHING, DRIVE, MODEL, PARAMETERS, SPRING, STRAINS, WRENCH
+from .parameter_table import BUSHING, DRIVE, ENCODER, MODEL, PARAMETERS, SPRING, STRAINS, WRENCH
 from .targets import Target
 
 
@@ -73,6 +75,8 @@ class Samples:
             special(dispersion, target, values)
         elif PARAMETERS[name].owner == DRIVE:
             self._apply_to_drive(dispersion, target, values)
+        elif PARAMETERS[name].owner == ENCODER:
+            self._apply_to_encoder(dispersion, target, values)
         elif PARAMETERS[name].owner == WRENCH:
             self._apply_to_wrench(dispersion, target, values)
         elif PARAMETERS[name].owner in (SPRING, BUSHING):
@@ -152,12 +156,29 @@ class Samples:
         self.forces[at] = Current(tuple(velocity))
 
     def _apply_to_drive(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        drive, name = self.drives[target.index], dispersion.parameter
+        given, name = self.drives[target.index], dispersion.parameter
+        drive = given if name in OF_SAMPLED else controller_of(given)
         if name in ("reference", "signal"):
             new: Signal | np.ndarray = shifted(getattr(drive, name), values[:, 0], dispersion.how)
         else:
             new = changed(np.broadcast_to(getattr(drive, name), self.count), values[:, 0], dispersion.how)
-        self.drives[target.index] = replace(drive, **{name: new})
+        new_drive = replace(drive, **{name: new})
+        self.drives[target.index] = new_drive if drive is given else replace(given, controller=new_drive)
+
+    def _apply_to_encoder(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+        """Change the encoders of a joint in all drives, so that equal encoders remain equal."""
+        field = dispersion.parameter.removeprefix("encoder_")
+
+        def change(encoder: Encoder) -> Encoder:
+            i = dof_index(self.model, "Encoder", encoder.joint, encoder.dof)
+            old = np.broadcast_to(getattr(encoder, field), self.count)
+            return (
+                replace(encoder, **{field: changed(old, values[:, 0], dispersion.how)})
+                if i == target.index
+                else encoder
+            )
+
+        self.drives = [with_encoders(drive, change) for drive in self.drives]
 
     def _apply_to_wrench(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         wrench = self.forces[target.index]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..actions.sampled import has_noise
 from ..errors import StudyError
 from ..real_arrays import whole_number
 from .capacity import total_memory, with_unit
@@ -88,10 +89,11 @@ def indices(
         )
     if not plan.columns:
         raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
-    if plan.random_signals:
+    if plan.random_signals or has_noise(plan.nominal.drives):
         raise StudyError(
-            "the study has random signals, whose effect on the measure is not one of a dispersion; expected a study "
-            "without noise and waves. Remove them, or replace them by the signals of one sample, signal(duration)"
+            "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
+            "expected a study without noise and waves. Remove them, or replace random signals by those of one sample, "
+            "signal(duration)"
         )
     samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)

@@ -12,10 +12,11 @@ import numpy as np
 from ..actions.between_bodies import Bushing, SpringDamper, label_of
 from ..actions.coordinates import dof_index
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
+from ..actions.sampled import OF_SAMPLED, Sampled, controller_of, encoder_joints
 from ..actions.wrenches import Current, Wrench
 from ..errors import StudyError
 from .nominal import Nominal
-from .parameter_table import BODY, BUSHING, CONSTRAINT, DOF, MODEL, PARAMETERS, SPRING, WRENCH
+from .parameter_table import BODY, BUSHING, CONSTRAINT, DOF, ENCODER, MODEL, PARAMETERS, SPRING, WRENCH
 
 #: Parameters that only some kinds of constraints have.
 OF_KINDS = {
@@ -91,9 +92,18 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         return _with_distinct_names(
             [Target(label_of(f), i) for i, f in enumerate(nominal.forces) if isinstance(f, kind)]
         )
+    if owner == ENCODER:
+        return [
+            Target(joint if dof == 0 else f"{joint}.{dof}", dof_index(model, "Encoder", joint, dof))
+            for joint, dof in encoder_joints(nominal.drives)
+        ]
     kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
-    driven = [(d, i) for i, d in enumerate(nominal.drives) if isinstance(d, kinds)]
+    driven = [
+        (controller_of(d), i)
+        for i, d in enumerate(nominal.drives)
+        if isinstance(controller_of(d), kinds) and (isinstance(d, Sampled) or parameter not in OF_SAMPLED)
+    ]
     types = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] for d, _ in driven]
     return _with_distinct_names(
         [Target(d.joint, i, kind != "prismatic") for (d, i), kind in zip(driven, types, strict=True)]

@@ -1,0 +1,91 @@
+"""Studies with digital controllers in TOML: dispersions of their numbers, and noise of each sample in any chunk."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.errors import StudyError
+
+pytestmark = pytest.mark.plain_python
+
+FILE = """
+samples = 7
+seed = 3
+[model]
+file = "slide.toml"
+[simulate]
+duration = 0.3
+[[drives]]
+kind = "PID"
+joint = "slide"
+reference = 0.3
+kp = 20.0
+kd = 8.0
+[drives.sampled]
+period = 0.05
+delay = 0.01
+sensors = [{ kind = "Encoder", resolution = 1e-4, noise = 1e-3, measures_velocity = true }]
+[[vary]]
+parameter = "delay"
+distribution = { kind = "uniform", low = 0.0, high = 0.07 }
+[[vary]]
+parameter = "encoder_bias"
+distribution = { kind = "normal", mean = 0.0, std = 1e-2 }
+[[vary]]
+parameter = "kp"
+how = "multiply"
+distribution = { kind = "uniform", low = 0.9, high = 1.1 }
+[[measures]]
+name = "end"
+quantity = "position"
+joint = "slide"
+"""
+
+
+def slide():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0))
+    return builder.build()
+
+
+def study_file(tmp_path, text=FILE):
+    rb.save(slide(), tmp_path / "slide.toml")
+    (tmp_path / "study.toml").write_text(text)
+    return rb.Study.read(tmp_path / "study.toml")
+
+
+def test_a_study_file_is_the_simulation_of_its_draws(tmp_path):
+    study = study_file(tmp_path)
+    results = study.run()
+    delay, bias, factor = results.parameters.values.T
+    encoder = rb.Encoder("slide", resolution=1e-4, noise=1e-3, bias=bias, measures_velocity=True, seed=3)
+    pid = rb.PID("slide", 0.3, kp=20.0 * factor, kd=8.0)
+    drive = rb.Sampled(pid, period=0.05, delay=delay, sensors=[encoder])
+    motion = slide().simulate(np.zeros((7, 1)), np.zeros((7, 1)), 0.3, drives=[drive])
+    np.testing.assert_array_equal(results.end.values, motion.q[:, -1, 0])
+    assert np.unique(results.end.values).size == 7
+    np.testing.assert_array_equal(study.run(chunk=3).end.values, results.end.values)
+    np.testing.assert_array_equal(study.sample(5, save_at=2)[2].q[-1], motion.q[5, -1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[drives.sampled]\nperiod = 0.05", "[drives.sampled]\nperiods = 0.05", "Sampled has no periods"),
+        ("period = 0.05", "period = -1.0", "Sampled PID of joint 'slide': period is -1.0"),
+        (
+            '{ kind = "Encoder", ',
+            '{ kind = "Gyroscope", ',
+            "kind is 'Gyroscope'; expected one of Encoder, VelocitySensor",
+        ),
+        ('"encoder_bias"\n', '"encoder_bias"\ntargets = "arm"\n', "arm"),
+    ],
+)
+def test_mistakes_in_a_study_file_are_named(tmp_path, old, new, message):
+    with pytest.raises(StudyError, match=message):
+        study_file(tmp_path, FILE.replace(old, new, 1))
+
+
+def test_a_sensitivity_analysis_refuses_noise_of_sensors(tmp_path):
+    with pytest.raises(StudyError, match="noise of sensors"):
+        study_file(tmp_path).sensitivity("end", samples=4)
