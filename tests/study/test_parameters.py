@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.spatial.transform import Rotation
 
 import rbchain as rb
+from rbchain.actions.sampled import OF_SAMPLED, controller_of
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import Dispersion
@@ -54,16 +55,19 @@ def looped():
 
 
 def drives(model):
+    screw = model.joint_names[4]
+    encoder = rb.Encoder(screw, resolution=1e-3, bias=1e-3, noise=1e-3)
     return [
         rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0),
         rb.PrescribedForce(model.joint_names[3], 1.0),
+        rb.Sampled(rb.PID(screw, 0.1, kp=1.0), 0.01, delay=1e-3, latency=1e-3, rate_limit=9.0, sensors=[encoder]),
     ]
 
 
 def forces(model):
     stiff, soft = 10.0 * np.eye(6), np.eye(6)
     return [
-        rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0))),
+        rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0)), moment=(0.5, 0.0, 0.2)),
         rb.Current((0.1, 0.0, 0.2)),
         rb.SpringDamper(None, model.body_names[1], (0, 0, 1), (0, 0, 0), stiffness=10.0, damping=1.0, rest_length=0.5),
         rb.Bushing(model.body_names[0], model.body_names[2], stiff, soft),
@@ -74,7 +78,8 @@ def plan_of(dispersion, model=None, **keys):
     model = model or mechanism()
     driven = drives(model) if len(model.joint_names) > 3 else []
     tau = np.full(model.nv, 0.1)
-    tau[[model.velocity_index[model.joint_names.index(drive.joint)] for drive in driven]] = 0.0
+    joints = [controller_of(drive).joint for drive in driven]
+    tau[[model.velocity_index[model.joint_names.index(joint)] for joint in joints]] = 0.0
     given = {
         "model": model,
         "samples": 20,
@@ -128,7 +133,8 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         "mass": "mass",
         "mass_and_inertia": "mass, inertia",
     }
-    in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),)
+    in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"), *OF_SAMPLED)
+    in_actions += ("encoder_resolution", "encoder_bias", "encoder_noise")
     in_actions += ("spring_stiffness", "spring_damping", "rest_length", "bushing_stiffness", "bushing_damping")
     assert words.get(parameter, "drives and wrenches" if parameter in in_actions else " of ") in reached[parameter]
 
@@ -304,9 +310,10 @@ def test_initial_states_are_set_or_displaced_along_the_joints():
 
 def test_gains_references_and_wrenches_may_vary_per_sample():
     model = mechanism()
+    first = model.joint_names[0]
     vary = [
-        {"parameter": "kp", "how": "multiply", "distribution": stats.uniform(0.5, 1)},
-        {"parameter": "reference", "distribution": stats.norm(0, 0.1)},
+        {"parameter": "kp", "targets": first, "how": "multiply", "distribution": stats.uniform(0.5, 1)},
+        {"parameter": "reference", "targets": first, "distribution": stats.norm(0, 0.1)},
         {"parameter": "force", "components": "z", "distribution": stats.norm(0, 0.1)},
         {"parameter": "current", "components": "x", "how": "multiply", "distribution": stats.uniform(0.5, 1)},
     ]
@@ -348,6 +355,6 @@ def test_every_parameter_is_documented():
 
 
 def test_samples_without_dispersions_equal_the_model(arm):
-    chains = Samples(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm).nominal, 3)
+    chains = Samples(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm).nominal, np.arange(3))
     assert chains.build().batch_shape == ()
     assert np.array_equal(chains.q, np.zeros((3, 2)))
