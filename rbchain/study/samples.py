@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -170,13 +171,11 @@ class Samples:
         field = dispersion.parameter.removeprefix("encoder_")
 
         def change(encoder: Encoder) -> Encoder:
-            i = dof_index(self.model, "Encoder", encoder.joint, encoder.dof)
+            if dof_index(self.model, "Encoder", encoder.joint, encoder.dof) != target.index:
+                return encoder
             old = np.broadcast_to(getattr(encoder, field), self.count)
-            return (
-                replace(encoder, **{field: changed(old, values[:, 0], dispersion.how)})
-                if i == target.index
-                else encoder
-            )
+            changes: dict[str, Any] = {field: changed(old, values[:, 0], dispersion.how)}
+            return replace(encoder, **changes)
 
         self.drives = [with_encoders(drive, change) for drive in self.drives]
 
