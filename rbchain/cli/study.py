@@ -68,6 +68,8 @@ def _verbs() -> dict[str, _Verb]:
     file.add_argument("file", metavar="FILE", help="study: a TOML file")
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("folder", metavar="FOLDER", help="folder of the results")
+    code = argparse.ArgumentParser(add_help=False)
+    code.add_argument("--no-code", action="store_true", help="refuse a study whose measures import user functions")
     out = argparse.ArgumentParser(add_help=False)
     out.add_argument("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)")
     running = argparse.ArgumentParser(add_help=False)
@@ -85,7 +87,7 @@ def _verbs() -> dict[str, _Verb]:
     running.add_argument("--memory", type=float, default=1.0, help="memory limit for these samples in GB (default: 1)")
     return {
         "run": _Verb(
-            [file, running, out],
+            [file, running, out, code],
             _study,
             _run_study,
             "run a study, or resume it after an interruption",
@@ -95,14 +97,14 @@ def _verbs() -> dict[str, _Verb]:
             ),
         ),
         "resume": _Verb(
-            [folder, running],
+            [folder, running, code],
             _study_of_results,
             _resume_study,
             "resume the study whose results are in a folder",
             ("rbchain study resume landing",),
         ),
         "sensitivity": _Verb(
-            [file, running, out],
+            [file, running, out, code],
             _study,
             _sensitivity,
             "compute the sensitivity of a measure to each varied parameter",
@@ -112,7 +114,7 @@ def _verbs() -> dict[str, _Verb]:
             ),
         ),
         "sample": _Verb(
-            [file],
+            [file, code],
             _study,
             _sample,
             "simulate one sample again, and save its motion",
@@ -141,13 +143,22 @@ def _verbs() -> dict[str, _Verb]:
 def _study(options: argparse.Namespace) -> Study:
     from .. import Study
 
-    return Study.read(options.file)
+    return _with_modules_printed(Study.read(options.file, code=not options.no_code))
 
 
 def _study_of_results(options: argparse.Namespace) -> Study:
     from .. import Study
 
-    return Study.of_results(options.folder)
+    return _with_modules_printed(Study.of_results(options.folder, code=not options.no_code))
+
+
+def _with_modules_printed(study: Study) -> Study:
+    """Print the modules of users that the study file has imported."""
+    for module, file in study.modules.items():
+        Console(stderr=True, highlight=False).print(
+            f"rbchain: the study imports module {module!r} from {file}", markup=False, soft_wrap=True
+        )
+    return study
 
 
 def _folder(options: argparse.Namespace) -> str:

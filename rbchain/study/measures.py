@@ -2,34 +2,45 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
+from ..actions.coordinates import dof_index
+from ..actions.drives import PID, ComputedTorque, PrescribedForce
+from ..actions.sampled import Drive
+from ..actions.signals import as_signal
 from ..actions.wrenches import Current, Force
 from ..chain import Model
 from ..errors import StudyError
 from ..misspelt import did_you_mean
 from ..trajectory import Trajectory
+from . import responses
 from .numbers import Described, real_numbers
 
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
 
-#: Reductions of a series (samples, times) over time.
+#: Reductions of a series (..., times) over time.
 OVER = {
     "final": lambda x: x[..., -1],
     "max": lambda x: x.max(-1),
     "min": lambda x: x.min(-1),
     "mean": lambda x: x.mean(-1),
     "rms": lambda x: np.sqrt((x * x).mean(-1)),
+    "peak": lambda x: np.abs(x).max(-1),
 }
+#: Reductions that need the reference of a step.
+OF_STEPS = ("settling_time", "overshoot", "rise_time")
+DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
+#: Units of the integral over time, where "s" is not simply appended.
+INTEGRATED = {"W": "J", "m/s": "m", "rad/s": "rad", "": "s"}
 
 
 def extended(series: np.ndarray) -> np.ndarray:
-    """Return the series (samples, times) with the last finite number repeated to the end of each sample."""
+    """Return the series (..., times) with the last finite number repeated to the end of each sample."""
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
-    times = np.minimum(np.arange(series.shape[-1]), last[:, None])
+    times = np.minimum(np.arange(series.shape[-1]), last[..., None])
     return np.take_along_axis(series, times, -1)
 
 
@@ -42,18 +53,32 @@ class Measure(Described):
         Name in the results.
     quantity : str
         * "distance" of the origin of `frame` from the point `target`, in m
+        * "distance_to_plane": distance of the origin of `frame` from the plane through `target` with the normal vector
+          `normal`, in m; positive on the side to which the normal points
         * "coordinate" of the origin of `frame` along the world's `axis`, in m
         * "speed" of the origin of `frame`, in m/s
         * "position", "velocity" and actuator "torque" of the degree of freedom `dof` of `joint`, in rad, rad/s and N m
           or in m, m/s and N
+        * "tracking_error": position of the degree of freedom minus the reference of its `PID` or `ComputedTorque`
+        * "power" of the actuator of the degree of freedom, in W; of all actuators if `joint` is not given
         * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
         * "kinetic_energy", "potential_energy" (of gravity, and of springs and bushings between bodies), and their sum
           "energy", in J
         * "energy_drift": the energy minus its initial value, in J
         * "function": the result of `function`
-    over : "final", "max", "min", "mean", "rms" or "peak"
-        Reduction over the evaluated times (`Simulation.samples`): the final value (default), maximum, minimum, mean,
-        root mean square, or largest magnitude. If an event stops a sample, its state counts as constant afterwards.
+    over : str
+        Reduction over the evaluated times (`Simulation.samples`). If an event stops a sample, its state counts as
+        constant afterwards; integrals and durations end there.
+
+        * "final" value (default), "max", "min", "mean", "rms" (root mean square), "peak" (largest magnitude)
+        * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
+          and the "integral_of_square" of "torque" is a usual measure of the control effort
+        * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
+          `reference`; NaN if it is outside at the end
+        * "overshoot": how far the quantity passes the reference, relative to the initial deviation (0.1 means 10 %)
+        * "rise_time": time in s from the first 10 % to the first 90 % of the step to the reference
+        * "time_above": time in s for which the quantity is above `limit`
+        * "time_in_saturation": time in s for which the "torque" is at the limit of its drive
     frame : str
         Name of a body or of a fixed frame.
     joint : str
@@ -64,17 +89,40 @@ class Measure(Described):
         Axis of a coordinate.
     target : (3,) array, m
         Point in world axes; the origin by default.
+    normal : (3,) array
+        Normal vector of a plane in world axes, of any length.
+    reference : float
+        Final value of a step. It is 0 for a "tracking_error".
+    band : float
+        Half of the width of the band of a "settling_time", relative to the step (0.02 by default).
+    limit : float
+        Limit of "time_above", in the unit of the quantity.
     function : callable(model, motion) or str
         A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
         returns numbers (samples,), or (samples, times) to be reduced by `over`.
     unit : str
         Unit that replaces the one above in results and plots.
 
+    Notes
+    -----
+    Times at which a quantity crosses a level are interpolated linearly between the evaluated times. Integrals use the
+    trapezoidal rule. Use enough evaluated times: for a damped oscillation, 100 times per period give a settling time
+    to about 1e-3 of a period, unless a peak just touches the band.
+
     Examples
     --------
     >>> from rbchain.study import Measure
     >>> Measure(name="peak speed", quantity="speed", frame="link2", over="max").over
     'max'
+
+    A measure of a trajectory:
+
+    >>> import numpy as np, rbchain as rb
+    >>> arm = rb.Model.serial_chain(1)
+    >>> motion = arm.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.5, method="rk4", step=0.05, save_at=11)
+    >>> fall = Measure(name="height", quantity="coordinate", frame="link1", axis="y", over="min")
+    >>> fall.values(arm, motion).shape
+    (2,)
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"of": "quantity"}
@@ -82,11 +130,14 @@ class Measure(Described):
     name: str
     quantity: Literal[
         "distance",
+        "distance_to_plane",
         "coordinate",
         "speed",
         "position",
         "velocity",
         "torque",
+        "tracking_error",
+        "power",
         "reaction_force",
         "reaction_moment",
         "kinetic_energy",
@@ -95,12 +146,31 @@ class Measure(Described):
         "energy_drift",
         "function",
     ]
-    over: Literal["final", "max", "min", "mean", "rms", "peak"] = "final"
+    over: Literal[
+        "final",
+        "max",
+        "min",
+        "mean",
+        "rms",
+        "peak",
+        "integral",
+        "integral_of_magnitude",
+        "integral_of_square",
+        "settling_time",
+        "overshoot",
+        "rise_time",
+        "time_above",
+        "time_in_saturation",
+    ] = "final"
     frame: str | None = None
     joint: str | None = None
     dof: int = 0
     axis: Literal["x", "y", "z"] = "x"
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    normal: tuple[float, float, float] | None = None
+    reference: float | None = None
+    band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.02
+    limit: float | None = None
     function: Any = None
     unit: str = ""
 
@@ -112,34 +182,67 @@ class Measure(Described):
                 "slashes, backslashes, control characters and a dot at the beginning"
             )
         for key, kinds in (
-            ("frame", ("distance", "coordinate", "speed")),
-            ("joint", ("position", "velocity", "torque", "reaction_force", "reaction_moment")),
+            ("frame", ("distance", "distance_to_plane", "coordinate", "speed")),
+            ("joint", ("position", "velocity", "torque", "tracking_error", "reaction_force", "reaction_moment")),
+            ("normal", ("distance_to_plane",)),
             ("function", ("function",)),
         ):
+            if key == "joint" and self.quantity == "power":  # of one joint or of all
+                continue
             if (getattr(self, key) is None) == (self.quantity in kinds):
                 wrong = f"is missing; the quantity {self.quantity!r} needs it"
                 if self.quantity not in kinds:
                     wrong = f"is {getattr(self, key)!r}, but the quantity {self.quantity!r} does not use it; remove it"
                 raise ValueError(f"{key} {wrong}")
+        self._check_reduction()
         return self
 
+    def _check_reduction(self) -> None:
+        """Raise a ValueError if a key that the reduction needs is missing, or one that it does not use is given."""
+        of_step = self.over in OF_STEPS and self.quantity != "tracking_error"
+        for key, needed in (("reference", of_step), ("limit", self.over == "time_above")):
+            if (getattr(self, key) is None) == needed:
+                wrong = f"is missing; over = {self.over!r} needs it"
+                if not needed:
+                    wrong = f"is {getattr(self, key)!r}, but over = {self.over!r} of {self.quantity!r} does not use it"
+                raise ValueError(f"{key} {wrong}")
+        if self.over == "time_in_saturation" and self.quantity != "torque":
+            raise ValueError(f"over is 'time_in_saturation', but quantity is {self.quantity!r}; expected 'torque'")
+        if self.normal is not None and not np.any(self.normal):
+            raise ValueError(f"normal is {list(self.normal)}; expected a vector other than zero")
+
     def units_in(self, model: Model) -> str:
-        """Return the unit: the given one, or that of the quantity."""
+        """Return the unit: the given one, or that of the quantity and the reduction."""
+        if self.unit:
+            return self.unit
+        if self.over in DURATIONS:
+            return "s"
+        unit = self._unit_of_quantity(model)
+        if self.over == "integral_of_square":
+            return f"({unit})^2 s" if unit else "s"
+        if self.over.startswith("integral"):
+            return INTEGRATED.get(unit, f"{unit} s")
+        return "" if self.over == "overshoot" else unit
+
+    def _unit_of_quantity(self, model: Model) -> str:
         angular = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
         of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
+        of_joints["tracking_error"] = of_joints["position"]
         if self.quantity in of_joints:
-            return self.unit or of_joints[self.quantity][angular]
+            return of_joints[self.quantity][angular]
         of_others = {
             "distance": "m",
+            "distance_to_plane": "m",
             "coordinate": "m",
             "speed": "m/s",
+            "power": "W",
             "reaction_force": "N",
             "reaction_moment": "N m",
         }
-        return self.unit or of_others.get(self.quantity, "J" if "energy" in self.quantity else "")
+        return of_others.get(self.quantity, "J" if "energy" in self.quantity else "")
 
-    def check(self, model: Model, forces: Sequence[Force]) -> None:
-        """Raise a StudyError if the measure does not fit the model or the forces."""
+    def check(self, model: Model, forces: Sequence[Force], drives: Sequence[Drive] = ()) -> None:
+        """Raise a StudyError if the measure does not fit the model, the forces or the drives."""
         if self.frame is not None and self.frame not in (*model.body_names, *model.fixed_frames):
             names = [*model.body_names, *model.fixed_frames]
             raise StudyError(
@@ -158,27 +261,81 @@ class Measure(Described):
                     f"dof is {self.dof}; expected a whole number from 0 to {count - 1}, because joint {self.joint!r} "
                     f"has {count} degree{'s' if count > 1 else ''} of freedom"
                 )
+        if self.quantity == "tracking_error":
+            self._drive(model, drives, (PID, ComputedTorque), "a reference")
+        if self.over == "time_in_saturation":
+            self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
         if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
             raise StudyError(
                 f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; "
                 "rbchain computes reactions only without them. Remove the measure, or the water and the forces"
             )
 
-    def values(self, model: Model, motion: Trajectory) -> np.ndarray:
-        """Return the number of each sample (samples,)."""
-        series = real_numbers("the result of the function", getattr(self, f"_{self.quantity}")(model, motion))
-        samples, times = motion.qd.shape[:2]
-        if series.shape not in ((samples,), (samples, times)):
+    def values(self, model: Model, motion: Trajectory, drives: Sequence[Drive] = ()) -> np.ndarray:
+        """Compute the measure of each sample of a trajectory.
+
+        Parameters
+        ----------
+        model : Model
+            The simulated model.
+        motion : Trajectory
+        drives : list
+            Drives of the simulation. Only a "tracking_error" and a "time_in_saturation" need them.
+
+        Returns
+        -------
+        (...) array
+        """
+        needed = (drives,) if self.quantity == "tracking_error" else ()
+        found = getattr(self, f"_{self.quantity}")(model, motion, *needed)
+        series = real_numbers("the result of the function", found)
+        batch, times = motion.status.shape, motion.t.size
+        if series.shape not in (batch, (*batch, times)):
             raise StudyError(
-                f"the function returned an array of shape {series.shape}; expected ({samples},), one number for each "
-                f"sample, or ({samples}, {times}), one for each sample and time"
+                f"the function returned an array of shape {series.shape}; expected {batch}, one number for each "
+                f"sample, or {(*batch, times)}, one for each sample and time"
             )
-        if series.ndim == 1:
+        if series.shape == batch:
             return series
         series = extended(series)
-        if self.over == "peak":
-            return np.abs(series).max(-1)
-        return OVER[self.over](series)
+        if self.over in OVER:
+            return OVER[self.over](series)
+        t = np.minimum(motion.t, motion.end_time[..., None])
+        if self.over in OF_STEPS:
+            band = (self.band,) if self.over == "settling_time" else ()
+            return getattr(responses, self.over)(t, series, self.reference or 0.0, *band)
+        if self.over == "time_above":
+            return responses.time_above(t, series, self.limit)  # type: ignore[arg-type]
+        if self.over == "time_in_saturation":
+            drive = self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
+            return responses.time_in_saturation(t, series, np.asarray(drive.limit)[..., None])
+        magnitudes = {"integral": series, "integral_of_magnitude": np.abs(series), "integral_of_square": series**2}
+        return responses.integral(t, magnitudes[self.over])
+
+    def _drive(self, model: Model, drives: Sequence[Drive], kinds: tuple[type, ...], expected: str) -> Any:
+        """Return the drive of the degree of freedom, or the controller inside it."""
+        inner: list[Any] = [getattr(drive, "controller", drive) for drive in drives]
+        for drive in inner:
+            if type(drive) in kinds and dof_index(model, "drive", drive.joint, drive.dof) == self._dof(model):
+                return drive
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise StudyError(
+            f"joint {self.joint!r} has no drive with {expected}, which this measure needs; expected a {names} among "
+            "the drives"
+        )
+
+    def _tracking_error(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+        drive = self._drive(model, drives, (PID, ComputedTorque), "a reference")
+        return self._position(model, motion) - as_signal("reference", drive.reference)(motion.t)
+
+    def _power(self, model: Model, motion: Trajectory) -> np.ndarray:
+        if self.joint is None:
+            return (motion.tau * motion.qd).sum(-1)
+        return self._torque(model, motion) * self._velocity(model, motion)
+
+    def _distance_to_plane(self, model: Model, motion: Trajectory) -> np.ndarray:
+        normal = np.array(self.normal)
+        return (self._poses(model, motion) - self.target) @ (normal / np.linalg.norm(normal))
 
     def _poses(self, model: Model, motion: Trajectory) -> np.ndarray:
         if self.frame in model.body_names:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..actions.events import Event
+from ..actions.sampled import Drive
 from ..chain import Model
 from ..errors import Status
 from ..trajectory import Trajectory
@@ -75,6 +76,7 @@ def outputs_of(
     many: Model,
     motion: Trajectory,
     events: Sequence[Event],
+    drives: Sequence[Drive],
 ) -> dict[str, np.ndarray]:
     """Compute all outputs of the samples with draws (m, columns), by name, from their models and motions."""
     failed = has_failed(motion.status)
@@ -96,7 +98,7 @@ def outputs_of(
         outputs["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
     for i, measure in enumerate(measures):
         outputs[measure.name] = (
-            call_at(f"measures[{i}], {measure.name!r}", measure.values, many, motion) * nan_if_failed
+            call_at(f"measures[{i}], {measure.name!r}", measure.values, many, motion, drives) * nan_if_failed
         )
     return {v.name: outputs[v.name].astype(v.dtype, copy=False) for v in variables}
 

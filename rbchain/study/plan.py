@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ import numpy.typing as npt
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import RandomSignal, random_signals_of
 from ..chain import Model
-from ..errors import ModelError, StateError, StudyError
-from ..real_arrays import FLOAT64, excerpt
+from ..errors import ModelError, StateError
+from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS
 from ..trajectory import Trajectory
 from .checks import check_actions, check_settings
@@ -30,6 +30,7 @@ from .outputs import Variable, outputs_of, outputs_of_invalid_draws, variables_o
 from .places import call_at
 from .samples import Samples
 from .tables import read_design
+from .user_modules import imported_function, refuse_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class Plan:
         The outputs of each sample.
     table : array (samples, columns), optional
         Drawn numbers that replace those of the design, of the samples from `table_start` on.
+    modules : dict
+        Modules that the description imports, and their files.
     """
 
     description: Description
@@ -53,6 +56,7 @@ class Plan:
     variables: tuple[Variable, ...]
     table: np.ndarray | None = None
     table_start: int = 0
+    modules: dict[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,7 +123,9 @@ class Plan:
         self, values: np.ndarray, numbers: np.ndarray, save_at: npt.ArrayLike | None = None
     ) -> tuple[Model, Trajectory]:
         """Simulate the samples with these draws (m, columns) and numbers (m,); returns their model and Trajectory."""
-        samples = self.samples(values, numbers)
+        return self._simulate(self.samples(values, numbers), save_at)
+
+    def _simulate(self, samples: Samples, save_at: npt.ArrayLike | None = None) -> tuple[Model, Trajectory]:
         many, simulate = samples.build(), self.nominal.simulation
         motion = many.simulate(
             *samples.initial_states(many),
@@ -153,9 +159,9 @@ class Plan:
         valid = np.isfinite(values).all(-1)
         if valid.all():
             try:
-                return outputs_of(
-                    self.variables, self.measures, values, *self.simulate(values, numbers), self.nominal.events
-                )
+                samples = self.samples(values, numbers)
+                results = *self._simulate(samples), self.nominal.events, samples.drives
+                return outputs_of(self.variables, self.measures, values, *results)
             except (ModelError, StateError):
                 valid = self.valid(values)
                 if valid.all():
@@ -210,15 +216,18 @@ class Plan:
         return document
 
 
-def plan_of(description: Description, folder: str | Path = ".") -> Plan:
-    """Return the plan of a description, whose files are in `folder`. A StudyError names what does not fit the model."""
+def plan_of(description: Description, folder: str | Path = ".", code: bool = True) -> Plan:
+    """Return the plan of a description, whose files are in `folder`. A StudyError names what does not fit the model.
+
+    `code` tells whether the functions of measures may be imported.
+    """
     folder = Path(folder)
     nominal = nominal_of(description, folder)
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
-        call_at(f"measures[{i}]", measure.check, nominal.model, nominal.forces)
-    measures = tuple(_with_function(measure, i) for i, measure in enumerate(description.measures))
+        call_at(f"measures[{i}]", measure.check, nominal.model, nominal.forces, nominal.drives)
+    measures, modules = _with_functions(description.measures, folder, code)
     drawn, table = columns_of(description, nominal), None
     if isinstance(description.design, Table):
         names = [column.name for column in drawn.columns]
@@ -226,24 +235,23 @@ def plan_of(description: Description, folder: str | Path = ".") -> Plan:
     else:
         call_at("design", description.design.check, description.samples, len(drawn.columns))
     variables = tuple(variables_of(description.outputs, measures, nominal))
-    return Plan(description, nominal, drawn, measures, variables, table)
+    return Plan(description, nominal, drawn, measures, variables, table, modules=modules)
 
 
-def _with_function(measure: Measure, i: int) -> Measure:
-    """Return the measure with its function imported, if it is given by name."""
-    function = measure.function
-    if function is None or callable(function):
-        return measure
-    module, colon, name = str(function).partition(":")
-    if not colon:
-        raise StudyError(f'measures[{i}].function is {function!r}; expected a function, or its place as "module:name"')
-    try:
-        imported = getattr(importlib.import_module(module), name)
-    except (ValueError, ImportError, AttributeError) as error:
-        raise StudyError(
-            f'measures[{i}].function is {function!r}, which cannot be imported: {error}. Expected "module:name" of a '
-            "function; set PYTHONPATH if the module is in another folder"
-        ) from None
-    if not callable(imported):
-        raise StudyError(f"measures[{i}].function is {function!r}, which is {excerpt(imported)}; expected a function")
-    return measure.model_copy(update={"function": imported})
+def _with_functions(
+    measures: Sequence[Measure], folder: Path, code: bool
+) -> tuple[tuple[Measure, ...], dict[str, str]]:
+    """Return the measures with the functions imported that are given by name, and the files of their modules."""
+    found: list[Measure] = []
+    modules: dict[str, str] = {}
+    for i, measure in enumerate(measures):
+        function, place = measure.function, f"measures[{i}].function"
+        if not code:
+            refuse_code(place, function)
+        if function is not None and not callable(function):
+            imported, module, file = imported_function(place, function, folder)
+            modules[module] = file
+            found.append(measure.model_copy(update={"function": imported}))
+        else:
+            found.append(measure)
+    return tuple(found), modules

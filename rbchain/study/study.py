@@ -53,6 +53,8 @@ class Study(SuggestsAttributes):
         The checked keys.
     effects : dict of str
         The effect of each dispersion on the model, by the name of the dispersion.
+    modules : dict of str
+        Modules that the measures of the study import, and their files.
 
     Raises
     ------
@@ -88,13 +90,16 @@ class Study(SuggestsAttributes):
         self._set_plan(plan_of(checked(keys), folder))
 
     @classmethod
-    def read(cls, path: str | Path) -> Study:
+    def read(cls, path: str | Path, *, code: bool = True) -> Study:
         """Read a study from a TOML file.
 
         Parameters
         ----------
         path : path
             The TOML file. The files that it names are relative to its folder.
+        code : bool
+            Whether the functions of measures may be imported: importing a module executes its code. Modules are found
+            next to the file, and on Python's path. `Study.modules` lists them.
 
         Raises
         ------
@@ -110,20 +115,22 @@ class Study(SuggestsAttributes):
         """
         description = read_description(path)
         try:
-            study = cls.of_plan(plan_of(description, Path(path).parent))
+            study = cls.of_plan(plan_of(description, Path(path).parent, code))
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from None
         study.file = Path(path).resolve()
         return study
 
     @classmethod
-    def of_results(cls, folder: str | Path) -> Study:
+    def of_results(cls, folder: str | Path, *, code: bool = True) -> Study:
         """Read the study whose results are in a folder, from the file that its last run used.
 
         Parameters
         ----------
         folder : path
             Folder of the results.
+        code : bool
+            As in `read`.
 
         Raises
         ------
@@ -137,7 +144,7 @@ class Study(SuggestsAttributes):
             )
         file = Log(folder).study_file()
         if file is not None and file.is_file():
-            return cls.read(file)
+            return cls.read(file, code=code)
         missing = (
             "its log does not name the file of the study"
             if file is None
@@ -158,6 +165,7 @@ class Study(SuggestsAttributes):
     def _set_plan(self, plan: Plan) -> None:
         """Determine the effects of all dispersions, which reports the last errors that need no simulation."""
         self.plan, self.description, self.effects = plan, plan.description, effects_of(plan)
+        self.modules = plan.modules
 
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"

@@ -1,0 +1,246 @@
+"""Measures of responses against closed forms, and modules of users that are found next to the study file."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.cli import main
+from rbchain.errors import StudyError
+from rbchain.study import Measure
+from rbchain.study.responses import integral, overshoot, rise_time, settling_time, time_above, time_in_saturation
+
+pytestmark = pytest.mark.plain_python
+
+ZETA, OMEGA, STEP, START = np.array([0.2, 0.5, 0.8]), 3.0, 2.0, 0.5
+DAMPED = OMEGA * np.sqrt(1 - ZETA**2)
+
+
+def step_response(t):
+    """Return the response (3, times) of second-order systems at rest at START, to a step to START + STEP."""
+    phase = np.multiply.outer(DAMPED, t)
+    decay = np.exp(-np.multiply.outer(ZETA * OMEGA, t))
+    return START + STEP * (1 - decay * (np.cos(phase) + (ZETA * OMEGA / DAMPED)[:, None] * np.sin(phase)))
+
+
+def slide():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0))
+    return builder.build()
+
+
+def test_overshoot():
+    t = np.linspace(0, 20, 20_001)
+    # the largest of the times is within half an interval of the peak: the error is the square of its angle
+    error = (DAMPED * 5e-4).max() ** 2
+    expected = np.exp(-math.pi * ZETA / np.sqrt(1 - ZETA**2))
+    np.testing.assert_allclose(overshoot(t, step_response(t), START + STEP), expected, rtol=0, atol=error)
+    np.testing.assert_allclose(overshoot(t, -step_response(t), -START - STEP), expected, rtol=0, atol=error)
+    assert (overshoot(t, np.exp(-t)[None], 0.0) == 0.0).all()
+
+
+@pytest.mark.parametrize("band", [0.02, 0.05, 0.3])
+def test_settling_time(band):
+    """The definition, on a grid that is 20 times finer; and that the response is at the limit of the band then."""
+    coarse, fine = np.linspace(0, 20, 4001), np.linspace(0, 20, 80_001)
+    found = settling_time(coarse, step_response(coarse), START + STEP, band)
+    deviation = np.abs(step_response(fine) - START - STEP)
+    last = np.array([np.flatnonzero(row > band * STEP)[-1] for row in deviation])
+    np.testing.assert_allclose(found, fine[last], rtol=0, atol=3e-4)
+    at_limit = np.abs([step_response(np.array([when]))[k, 0] - START - STEP for k, when in enumerate(found)])
+    np.testing.assert_allclose(at_limit, band * STEP, rtol=0, atol=1e-4)
+    t = np.linspace(0, 3, 301)
+    np.testing.assert_allclose(
+        settling_time(t, np.exp(-t), 0.0, band), -math.log(band) if band > 0.02 else np.nan, atol=1e-4
+    )
+
+
+def test_rise_time():
+    t = np.linspace(0, 10, 10_001)
+    expected = (math.log(10) - math.log(10 / 9)) / 2.0
+    np.testing.assert_allclose(rise_time(t, 1 - np.exp(-2 * t), 1.0), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(rise_time(t, np.exp(-2 * t)[None], 0.0), expected, rtol=0, atol=1e-6)
+    assert np.isnan(rise_time(t, 0.5 * (1 - np.exp(-t)), 1.0))
+
+
+def test_durations_and_integrals():
+    t = np.linspace(0, 2 * math.pi, 6001)
+    x = np.sin(np.stack([t, 2 * t]))
+    np.testing.assert_allclose(time_above(t, x, 0.5), 2 * math.pi / 3, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(time_above(t, x, np.array([[0.5], [2.0]])), [2 * math.pi / 3, 0.0], rtol=0, atol=1e-6)
+    assert time_above(np.array([0.0, 2.0]), np.array([0.0, 0.0]), 0.0) == 0.0
+    clipped = np.clip(x, -0.5, 0.5)
+    # each of the up to eight ends is within an interval
+    np.testing.assert_allclose(
+        time_in_saturation(t, clipped, np.full((2, 1), 0.5)), 4 * math.pi / 3, rtol=0, atol=8 * t[1]
+    )
+    np.testing.assert_allclose(integral(t, x**2), math.pi, rtol=0, atol=1e-6)
+
+
+CONTROLLED = {
+    "error": {"quantity": "tracking_error", "joint": "slide", "over": "final"},
+    "largest error": {"quantity": "tracking_error", "joint": "slide", "over": "peak"},
+    "overshoot": {"quantity": "position", "joint": "slide", "over": "overshoot", "reference": 0.4},
+    "overshoot of the error": {"quantity": "tracking_error", "joint": "slide", "over": "overshoot"},
+    "settled": {"quantity": "tracking_error", "joint": "slide", "over": "settling_time", "band": 0.05},
+    "rise": {"quantity": "position", "joint": "slide", "over": "rise_time", "reference": 0.4},
+    "energy of the drive": {"quantity": "power", "over": "integral"},
+    "energy of the joint": {"quantity": "power", "joint": "slide", "over": "integral"},
+    "effort": {"quantity": "torque", "joint": "slide", "over": "integral_of_square"},
+    "saturated": {"quantity": "torque", "joint": "slide", "over": "time_in_saturation"},
+    "behind": {"quantity": "distance_to_plane", "frame": "slide", "target": (0.4, 0, 0), "normal": (-2, 0, 0)},
+    "beyond": {"quantity": "position", "joint": "slide", "over": "time_above", "limit": 0.4},
+}
+
+
+def test_measures_of_a_controlled_slide():
+    """A PD controller on a mass is a system of second order; energies follow from the work."""
+    zeta, m, duration = 0.4, 2.0, 3.0
+    gains = {"kp": m * OMEGA**2, "kd": 2 * zeta * OMEGA * m}
+    study = rb.Study(
+        model=slide(),
+        samples=2,
+        drives=[rb.PID("slide", 0.4, **gains, limit=500.0)],
+        vary=[{"parameter": "limit", "how": "multiply", "distribution": {"kind": "uniform", "low": 1, "high": 2}}],
+        simulate={"duration": duration, "method": "rk4", "step": 0.01, "samples": 301},
+        measures=[{"name": name, **given} for name, given in CONTROLLED.items()],
+    )
+    results = study.run()
+    motion = study.motions(2, save_at=301)
+    x, v, tau, t = motion.q[..., 0], motion.qd[..., 0], motion.tau[..., 0], motion.t
+    units = {name: results[name].attrs.get("units", "") for name in CONTROLLED}
+    assert units["energy of the drive"] == "J" and units["effort"] == "(N)^2 s" and units["settled"] == "s"
+    assert units["overshoot"] == "" and units["error"] == "m"
+    expected = {
+        "error": x[:, -1] - 0.4,
+        "largest error": np.full(2, 0.4),
+        "overshoot": np.full(2, math.exp(-math.pi * zeta / math.sqrt(1 - zeta**2))),
+        "energy of the drive": m * v[:, -1] ** 2 / 2,
+        "effort": integral(t, tau**2),
+        "saturated": np.zeros(2),
+        "behind": 0.4 - x[:, -1],
+        "beyond": time_above(t, x, 0.4),
+    }
+    expected["overshoot of the error"] = expected["overshoot"]
+    expected["energy of the joint"] = expected["energy of the drive"]
+    for name, values in expected.items():
+        np.testing.assert_allclose(results[name], values, rtol=0, atol=2e-3 if "energy" in name else 5e-4, err_msg=name)
+    at = results["settled"].values[0]
+    assert abs(np.interp(at, t, x[0]) - 0.4) == pytest.approx(0.05 * 0.4, abs=1e-6)
+    assert (np.abs(x[0, t > at] - 0.4) < 0.02).all()
+    # the same measure of a trajectory
+    one = Measure(name="overshoot", **CONTROLLED["overshoot"])
+    np.testing.assert_array_equal(one.values(slide(), motion), results["overshoot"])
+    np.testing.assert_array_equal(one.values(slide(), motion.of_sample(1)), results["overshoot"][1])
+
+
+def test_limits_and_references_are_those_of_each_sample():
+    model, start = slide(), np.zeros((2, 1))
+    force = rb.PrescribedForce("slide", rb.Signal.sines(2.0, 2 * math.pi), limit=[1.0, 5.0])
+    motion = model.simulate(start, start, 1.0, method="rk4", step=0.05, save_at=401, drives=[force])
+    saturated = Measure(name="x", quantity="torque", joint="slide", over="time_in_saturation")
+    # |sin| exceeds 1/2 in two thirds of the time; each of four ends is within an interval
+    np.testing.assert_allclose(saturated.values(model, motion, [force]), [2 / 3, 0.0], rtol=0, atol=4 / 400)
+    reference = np.array([0.1, -0.3])
+    drive = rb.PID("slide", reference, kp=1.0)
+    error = Measure(name="x", quantity="tracking_error", joint="slide")
+    np.testing.assert_allclose(error.values(model, motion, [drive]), motion.q[:, -1, 0] - reference, rtol=1e-14)
+
+
+def test_integrals_end_at_the_event_that_stops_a_sample():
+    """A slide at 2 m/s stops at 1 m, after 0.5 s: distances and times are those until then."""
+    study = rb.Study(
+        model=slide(),
+        samples=2,
+        simulate={"duration": 2.0, "method": "rk4", "step": 0.1, "samples": 21, "qd": 2.0},
+        events=[rb.Event("slide", value=1.0, stop=True)],
+        measures=[
+            {"name": "distance", "quantity": "velocity", "joint": "slide", "over": "integral"},
+            {"name": "fast", "quantity": "velocity", "joint": "slide", "over": "time_above", "limit": 1.0},
+        ],
+    )
+    results = study.run()
+    np.testing.assert_allclose(results["distance"], 1.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(results["fast"], 0.5, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"quantity": "position", "joint": "slide", "over": "overshoot"}, "reference is missing; over = 'overshoot'"),
+        ({"quantity": "position", "joint": "slide", "reference": 1.0}, "reference is 1.0, but over = 'final' of"),
+        ({"quantity": "position", "joint": "slide", "over": "time_above"}, "limit is missing; over = 'time_above'"),
+        (
+            {"quantity": "velocity", "joint": "slide", "over": "time_in_saturation"},
+            "quantity is 'velocity'; expected 't",
+        ),
+        ({"quantity": "distance_to_plane", "frame": "slide"}, "normal is missing; the quantity 'distance_to_plane'"),
+        ({"quantity": "distance_to_plane", "frame": "slide", "normal": [0, 0, 0]}, "expected a vector other than zero"),
+        ({"quantity": "tracking_error", "joint": "slide"}, "joint 'slide' has no drive with a reference, which this"),
+        ({"quantity": "torque", "joint": "slide", "over": "time_in_saturation"}, "no drive with a limit, which this"),
+        ({"quantity": "position", "joint": "slide", "over": "settling_time", "reference": 1, "band": 2}, "band"),
+    ],
+)
+def test_errors(given, message):
+    with pytest.raises(StudyError, match=r"measures\[0\].*" + message):
+        rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, measures=[{"name": "x", **given}])
+
+
+FILE = """
+samples = 2
+[model.serial_chain]
+n = 1
+[simulate]
+duration = 0.02
+method = "rk4"
+step = 0.01
+samples = 3
+[[measures]]
+name = "height"
+quantity = "function"
+function = "measures_of_this_study:height"
+"""
+CODE = """
+def height(model, motion):
+    return model.body_poses(motion.q).translation[..., 0, 1]
+"""
+
+
+@pytest.fixture
+def study_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "study.toml").write_text(FILE)
+    (tmp_path / "measures_of_this_study.py").write_text(CODE)
+    yield tmp_path / "study.toml"
+    sys.modules.pop("measures_of_this_study", None)
+
+
+def test_modules_next_to_the_study_file_are_found_and_printed(study_file, capsys):
+    code = study_file.with_name("measures_of_this_study.py")
+    study = rb.Study.read(study_file)
+    assert study.modules == {"measures_of_this_study": str(code)}
+    assert (study.run()["height"] == 0.0).all()
+    assert main(["study", "sample", str(study_file), "1"]) == 0
+    assert f"the study imports module 'measures_of_this_study' from {code}" in " ".join(
+        capsys.readouterr().err.split("\n")
+    )
+
+
+def test_code_is_refused(study_file, capsys):
+    message = r"measures\[0\].function is 'measures_of_this_study:height', but importing code is not allowed"
+    with pytest.raises(StudyError, match=message):
+        rb.Study.read(study_file, code=False)
+    assert main(["study", "sample", str(study_file), "1", "--no-code"]) == 2
+    assert "importing code is not allowed (--no-code" in " ".join(capsys.readouterr().err.split())
+    assert "measures_of_this_study" not in sys.modules
+
+
+def test_a_module_with_the_name_of_another_one_is_refused(study_file):
+    study_file.with_name("json.py").write_text(CODE)
+    study_file.write_text(FILE.replace("measures_of_this_study:height", "json:loads"))
+    with pytest.raises(
+        StudyError, match=r"there are two modules 'json': .*json.py, next to the study file, and .*Rename"
+    ):
+        rb.Study.read(study_file)
