@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 AnyResults: TypeAlias = "xarray.Dataset | StoredResults"
 
-MOST_POINTS = 50_000  # samples from which densities and influences are estimated
+MOST_POINTS = 20_000  # samples from which densities and influences are estimated
 FEW_POINTS = 1000  # drawn one by one; more would hide each other
 CELLS = (40, 60)  # of a density plot, across and up
 MOST_INFLUENTIAL = 4
