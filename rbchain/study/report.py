@@ -178,7 +178,9 @@ def _measures(
 def _meaning(measure: dict[str, Any]) -> str:
     """Describe a measure: its quantity, its owner, and the reduction over time."""
     owner = measure.get("frame") or measure.get("joint")
-    return f"{measure['quantity'].replace('_', ' ')}{f' of {owner}' if owner else ''}, {measure['over']}"
+    return (
+        f"{measure['quantity'].replace('_', ' ')}{f' of {owner}' if owner else ''}, {measure['over'].replace('_', ' ')}"
+    )
 
 
 def _deviation(variance: float | None) -> float | None:
