@@ -58,7 +58,8 @@ def relax(contacts, modes, numbers, lane):
     """Solve for MODE_FORCE by projected Gauss-Seidel sweeps, with limits of the forces of the held rows.
 
     Forces of gaps are not negative, and those of friction are between the static limits or in a disc. The motion
-    w = a + W p of a row is zero unless its force is at a limit. Returns the last change of w.
+    w = a + W p of a row is zero unless its force is at a limit. If the sweeps diverge, all forces are zero. Returns the
+    last change of w.
 
     Source: Jourdan, Alart and Jean (1998), "A Gauss-Seidel like algorithm to solve frictional contact problems".
     """
@@ -76,8 +77,11 @@ def relax(contacts, modes, numbers, lane):
                 change = max(change, abs(rows[row, MODE_FORCE, lane] - before) * contacts.matrix[row, row, lane])
             if table[ELEMENT_KIND, e] == SPHERE and rows[row + 1, MODE, lane] == HELD:
                 change = max(change, relax_tangents(row, contacts, modes, lane))
-        if change <= SWEEP_TOLERANCE * scale:
+        if change <= SWEEP_TOLERANCE * scale or not change < math.inf:
             break
+    if not change < math.inf:  # the sweeps diverge, which friction makes possible
+        for row in range(rows.shape[0]):
+            rows[row, MODE_FORCE, lane] = 0.0
     return change
 
 

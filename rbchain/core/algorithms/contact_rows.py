@@ -205,9 +205,53 @@ def update_biases(model, contacts, qd, numbers, work, k):
     apply_gravity(model, work, k)
 
 
-@routine
+@kernel
 def update_contact_rows(model, contacts, constraints, numbers, work, k):
-    """Compute J, Y = M^-1 J^T and J Y of all rows.
+    """Compute J, Y = M^-1 J^T and J Y of all rows: see `update_jacobian` and `update_responses`."""
+    update_jacobian(model, contacts, numbers, work, k)
+    update_responses(model, contacts, constraints, numbers, work, k)
+
+
+@routine
+def update_jacobian(model, contacts, numbers, work, k):
+    """Compute J of all rows. Reads R, LEVER and POSITION; writes the directions of pairs of spheres to NORMAL."""
+    table, rows = contacts.table, contacts.rows
+    for row in range(rows.shape[0]):
+        for i in range(model.parent.shape[0]):
+            contacts.jacobian[row, i, k] = numbers[0, k] - numbers[0, k]
+    for e in range(table.shape[1]):
+        i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] == SPHERE:
+            lever = lowest_point(e, model, contacts, numbers, work, k)
+            for direction in range(3):
+                d = direction_of_contact(at, direction, numbers, k)
+                add_to_jacobian(row + direction, i, Force(cross(lever, d), d), model, contacts, work, k)
+        elif table[ELEMENT_KIND, e] == PAIR:
+            first, second, d, _ = line_of_centers(e, model, contacts, numbers, work, k)
+            back = (-d[0], -d[1], -d[2])
+            for axis in range(3):
+                rows[row, CONTACT_NORMAL + axis, k] = d[axis]
+            add_to_jacobian(row, i, Force(cross(second, d), d), model, contacts, work, k)
+            add_to_jacobian(row, table[ELEMENT_OTHER, e], Force(cross(first, back), back), model, contacts, work, k)
+        else:
+            zero = numbers[at, k] - numbers[at, k]
+            contacts.jacobian[row, i, k] = zero + constant_like(zero, table[ELEMENT_SIGN, e])
+
+
+@routine
+def add_to_jacobian(row, dof_of_body, f, model, contacts, work, k):
+    """Add S . f of the dofs that move a body to a row of J; f is a unit impulse on the body about its joint origin."""
+    n, dof, jacobian, i = model.parent.shape[0], work.dof, contacts.jacobian, dof_of_body
+    while i < n:
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        jacobian[row, i, k] = jacobian[row, i, k] + joint_force(model.joint[i], axis, advance, f)
+        f = force_on_parent(i, f, model, work, k)
+        i = model.parent[i]
+
+
+@routine
+def update_responses(model, contacts, constraints, numbers, work, k):
+    """Compute Y = M^-1 J^T and J Y of all rows, from J.
 
     Reads R, LEVER, POSITION, U and DINV of the last dynamics and, for closed chains, the factors of the constraints;
     writes A.
@@ -249,62 +293,51 @@ def is_upper_stop_after_lower(e, table):
 
 @kernel
 def copy_opposite_response(row, model, contacts, k):
-    """Set J and the response of a row to the opposite of those of the row before."""
+    """Set the response of a row to the opposite of that of the row before."""
     for i in range(model.parent.shape[0]):
-        contacts.jacobian[row, i, k] = -contacts.jacobian[row - 1, i, k]
         contacts.responses[row, i, k] = -contacts.responses[row - 1, i, k]
 
 
 @kernel
 def respond_to_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
-    """Compute J and the response of the open chain to a unit impulse: `motor` on a dof, and f on its body.
+    """Compute the response of the open chain to a unit impulse: `motor` on a dof, and f on its body.
 
     u = motor + S . f,  f_parent = f - U u / D,  Y = (u - U . a_parent) / D
     """
-    clear_response(row, model, contacts, motor - motor, k)
+    for i in range(model.parent.shape[0]):
+        contacts.responses[row, i, k] = motor - motor
     pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k)
     spread_response(row, model, contacts, work, k)
 
 
 @kernel
 def respond_to_pair(e, model, contacts, numbers, work, k):
-    """Compute J and the response of the open chain to a unit impulse between two spheres, positive on the second.
+    """Compute the response of the open chain to a unit impulse between two spheres, positive on the second.
 
-    Stores the direction of the impulse in NORMAL. The impulses of both spheres are passed to the base one after the
-    other, and add up.
+    The impulses of both spheres are passed to the base one after the other, and add up.
     """
     table, row = contacts.table, contacts.table[ELEMENT_ROW, e]
     first, second, d, _ = line_of_centers(e, model, contacts, numbers, work, k)
     zero = d[0] - d[0]
     back = (-d[0], -d[1], -d[2])
-    for axis in range(3):
-        contacts.rows[row, CONTACT_NORMAL + axis, k] = d[axis]
-    clear_response(row, model, contacts, zero, k)
+    for i in range(model.parent.shape[0]):
+        contacts.responses[row, i, k] = zero
     pass_impulse(row, table[ELEMENT_DOF, e], zero, Force(cross(second, d), d), model, contacts, work, k)
     pass_impulse(row, table[ELEMENT_OTHER, e], zero, Force(cross(first, back), back), model, contacts, work, k)
     spread_response(row, model, contacts, work, k)
 
 
-@kernel
-def clear_response(row, model, contacts, zero, k):
-    """Set J and the response of a row to zero."""
-    for i in range(model.parent.shape[0]):
-        contacts.jacobian[row, i, k] = zero
-        contacts.responses[row, i, k] = zero
-
-
 @routine
 def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
-    """Add a unit impulse, `motor` on a dof and f on its body, to a row of J and, as u, to its response."""
-    n, dof, jacobian, responses = model.parent.shape[0], work.dof, contacts.jacobian, contacts.responses
-    i, at_joint, plain = dof_of_row, motor, f
+    """Add the generalised impulses u due to `motor` on a dof and f on its body to the response of a row."""
+    n, dof, responses = model.parent.shape[0], work.dof, contacts.responses
+    i, at_joint = dof_of_row, motor
     while i < n:
         axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        jacobian[row, i, k] = jacobian[row, i, k] + (at_joint + joint_force(model.joint[i], axis, advance, plain))
         u = at_joint + joint_force(model.joint[i], axis, advance, f)
         responses[row, i, k] = responses[row, i, k] + u
         passed = subtract_forces(f, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
-        f, plain = force_on_parent(i, passed, model, work, k), force_on_parent(i, plain, model, work, k)
+        f = force_on_parent(i, passed, model, work, k)
         at_joint = motor - motor
         i = model.parent[i]
 

@@ -28,6 +28,7 @@ from ..tree.contact_layout import (
     CONTACT_NEWTON_IMPULSE,
     CONTACT_NEWTON_VELOCITY,
     CONTACT_PIVOT,
+    CONTACT_PLACE,
     CONTACT_RIGHT,
     CONTACT_UPPER,
     CONTACT_VELOCITY,
@@ -35,6 +36,7 @@ from ..tree.contact_layout import (
     ELEMENT_ROW,
     FRICTION,
     SPHERE,
+    rows_of_element,
 )
 
 # Rounds of sweeps and Newton steps before the solver gives up, and sweeps of the first round; each has one more.
@@ -175,13 +177,9 @@ def larger_residual(residual, row, change, rows, k):
 @routine
 def newton_step(contacts, residual, running, k):
     """Try a step of Newton's method, keep it in the lanes in which it reduces the residual, and return the residual."""
-    table, rows, zero = contacts.table, contacts.rows, constant_like(contacts.rows, 0.0)
-    for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
-        linearise_row(kind, row, contacts, k)
-        if kind == SPHERE:
-            linearise_tangents(row, contacts, k)
-    eliminate_rows(contacts, k)
+    rows, zero = contacts.rows, constant_like(contacts.rows, 0.0)
+    count = linearise(contacts, k)
+    eliminate_rows(contacts, count, k)
     for row in range(rows.shape[0]):
         rows[row, CONTACT_NEWTON_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
@@ -197,10 +195,53 @@ def newton_step(contacts, residual, running, k):
     return select(is_better, found, residual + zero)
 
 
+@routine
+def linearise(contacts, k):
+    """Set the equations for the changes x of all impulses, and return the number of rows whose impulses may change.
+
+    All other rows have x = 0. They are open contacts and stops, in all lanes.
+    """
+    table, rows, count = contacts.table, contacts.rows, 0
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        linearise_row(kind, row, contacts, k)
+        changes = row_changes(row, contacts, k)
+        if kind == SPHERE:
+            linearise_tangents(row, contacts, k)
+            changes = changes or row_changes(row + 1, contacts, k) or row_changes(row + 2, contacts, k)
+        if changes:
+            for r in range(row, row + rows_of_element(e, table)):
+                rows[count, CONTACT_PLACE, 0] = constant_like(rows, r)
+                count += 1
+    a = 0
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        if a < count and row_at_place(a, contacts) == row:
+            fill_row(a, row, count, contacts, k)
+            if kind == SPHERE:
+                fill_tangents(a, row, count, contacts, k)
+            a += rows_of_element(e, table)
+    return count
+
+
+@kernel
+def row_at_place(a, contacts):
+    """Return the number of the row at place a of the matrix of a Newton step."""
+    return int(contacts.rows[a, CONTACT_PLACE, 0])
+
+
+@kernel
+def row_changes(row, contacts, k):
+    """Whether the equation of a row has another solution than x = 0, or another row in it, in any lane."""
+    rows = contacts.rows
+    zero = constant_like(rows, 0.0)
+    return any_lane((rows[row, CONTACT_RIGHT, k] != zero) | (rows[row, CONTACT_COUPLES, k] != zero))
+
+
 @kernel
 def linearise_row(kind, row, contacts, k):
-    """Set the equation of a row for the changes x of all impulses: W x = target, or x = target at a limit."""
-    rows, linear = contacts.rows, contacts.linear
+    """Set the right-hand side of a row: W x = target, or x = target at a limit. COUPLES is zero at a limit."""
+    rows = contacts.rows
     p, u, inverse = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_INVERSE, k]
     zero, one = p - p, constant_like(rows, 1.0)
     if kind == FRICTION:
@@ -213,16 +254,42 @@ def linearise_row(kind, row, contacts, k):
         is_inside = p - above > zero
         right = select(is_inside, -above, -p)
     rows[row, CONTACT_RIGHT, k] = right
-    proximal, scale = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows))), select(is_inside, inverse, zero)
-    for other in range(rows.shape[0]):
-        linear[row, other, k] = contacts.matrix[row, other, k] * scale
-    linear[row, row, k] = linear[row, row, k] + select(is_inside, proximal + zero, one)
     rows[row, CONTACT_COUPLES, k] = select(is_inside, one + zero, zero)
 
 
 @kernel
+def fill_row(a, row, count, contacts, k):
+    """Write the equation of a row at place a of the matrix."""
+    rows, linear, zero = contacts.rows, contacts.linear, constant_like(contacts.rows, 0.0)
+    couples, one = rows[row, CONTACT_COUPLES, k], constant_like(rows, 1.0)
+    is_inside = couples > zero
+    proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
+    scale = select(is_inside, rows[row, CONTACT_INVERSE, k], zero * couples)
+    for b in range(count):
+        linear[a, b, k] = contacts.matrix[row, row_at_place(b, contacts), k] * scale
+    linear[a, a, k] = linear[a, a, k] + select(is_inside, proximal + (couples - couples), one + (couples - couples))
+
+
+@kernel
 def linearise_tangents(row, contacts, k):
-    """Set the equations of the two tangents of a contact for the changes x of all impulses.
+    """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows."""
+    rows = contacts.rows
+    a, b, norm, radius = friction_target(row, rows, k)
+    zero, one = a - a, constant_like(rows, 1.0)
+    is_inside = norm <= radius
+    safe = select(norm > zero, norm, one)
+    inverse, ratio = rows[row + 1, CONTACT_INVERSE, k], radius / safe
+    radius = select(is_inside, zero, radius)  # may be infinite inside
+    for axis in range(2):
+        at, d = row + 1 + axis, (a if axis == 0 else b) / safe
+        p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
+        rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
+        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, ratio)
+
+
+@kernel
+def fill_tangents(place, row, count, contacts, k):
+    """Write the equations of the two tangents of a contact, whose normal is at this place of the matrix.
 
     Inside of the disc W x = -u. Outside, with the unit vector d = z / |z| of z = p - u / w and the radius r,
 
@@ -235,51 +302,51 @@ def linearise_tangents(row, contacts, k):
     safe = select(norm > zero, norm, one)
     a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, CONTACT_FRICTION, k]
     inverse = rows[row + 1, CONTACT_INVERSE, k]
-    radius = select(is_inside, zero, radius)  # may be infinite inside
     ratio, scale = select(is_inside, zero, ratio), select(is_inside, inverse, zero)
+    proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
     for axis in range(2):
-        at = row + 1 + axis
+        at, here = row + 1 + axis, place + 1 + axis
         d, first, second = (
             a if axis == 0 else b,
             one - a * a if axis == 0 else -a * b,
             -a * b if axis == 0 else one - b * b,
         )
-        p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
-        rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
-        for other in range(rows.shape[0]):
+        for c in range(count):
+            other = row_at_place(c, contacts)
             across = first * matrix[row + 1, other, k] + second * matrix[row + 2, other, k]
-            linear[at, other, k] = matrix[at, other, k] * scale + ratio * inverse * across
-        proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
-        linear[at, at, k] = linear[at, at, k] + select(is_inside, proximal + zero, one)
-        linear[at, row + 1, k] = linear[at, row + 1, k] - ratio * first
-        linear[at, row + 2, k] = linear[at, row + 2, k] - ratio * second
-        linear[at, row, k] = linear[at, row, k] - select(is_inside, zero, mu * d)
-        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, ratio)
+            linear[here, c, k] = matrix[at, other, k] * scale + ratio * inverse * across
+        linear[here, here, k] = linear[here, here, k] + select(is_inside, proximal + zero, one)
+        linear[here, place + 1, k] = linear[here, place + 1, k] - ratio * first
+        linear[here, place + 2, k] = linear[here, place + 2, k] - ratio * second
+        linear[here, place, k] = linear[here, place, k] - select(is_inside, zero, mu * d)
 
 
 @routine
-def eliminate_rows(contacts, k):
-    """Solve the linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
+def eliminate_rows(contacts, count, k):
+    """Solve the first `count` linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
 
     The rows are not exchanged. A step that is wrong because of a small pivot does not reduce the residual.
     """
     rows, linear = contacts.rows, contacts.linear
-    m, zero, one = rows.shape[0], constant_like(rows, 0.0), constant_like(rows, 1.0)
-    for c in range(m):
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    for c in range(count):
+        source = row_at_place(c, contacts)
         pivot = linear[c, c, k]
         is_regular = abs(pivot) > zero
         inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
-        rows[c, CONTACT_PIVOT, k] = inverse
-        couples = any_lane(rows[c, CONTACT_COUPLES, k] != zero)  # else the rest of the row is zero
-        for row in range(c + 1, m):
-            factor = linear[row, c, k] * inverse
+        rows[source, CONTACT_PIVOT, k] = inverse
+        couples = any_lane(rows[source, CONTACT_COUPLES, k] != zero)  # else the rest of the row is zero
+        for a in range(c + 1, count):
+            factor = linear[a, c, k] * inverse
             if any_lane(factor != zero):
+                row = row_at_place(a, contacts)
                 if couples:
-                    for j in range(c + 1, m):
-                        linear[row, j, k] = linear[row, j, k] - factor * linear[c, j, k]
-                rows[row, CONTACT_RIGHT, k] = rows[row, CONTACT_RIGHT, k] - factor * rows[c, CONTACT_RIGHT, k]
-    for row in range(m - 1, -1, -1):
+                    for j in range(c + 1, count):
+                        linear[a, j, k] = linear[a, j, k] - factor * linear[c, j, k]
+                rows[row, CONTACT_RIGHT, k] = rows[row, CONTACT_RIGHT, k] - factor * rows[source, CONTACT_RIGHT, k]
+    for a in range(count - 1, -1, -1):
+        row = row_at_place(a, contacts)
         x = rows[row, CONTACT_RIGHT, k]
-        for j in range(row + 1, m):
-            x = x - linear[row, j, k] * rows[j, CONTACT_RIGHT, k]
+        for j in range(a + 1, count):
+            x = x - linear[a, j, k] * rows[row_at_place(j, contacts), CONTACT_RIGHT, k]
         rows[row, CONTACT_RIGHT, k] = x * rows[row, CONTACT_PIVOT, k]

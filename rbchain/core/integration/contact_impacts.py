@@ -191,7 +191,7 @@ def record_sticking(block, batch, sample, t, lane):
         sticks = modes.rows[row + (1 if kind == SPHERE else 0), MODE, lane] == HELD
         stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
         modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
-        record_interval(sticks, stuck, t, t, records, sample, f)
+        record_interval(sticks, stuck, t, records, sample, f)
 
 
 @kernel

@@ -108,23 +108,25 @@ def record_impact(e, block, stepper, records, sample, lane):
 
 @kernel
 def record_sticking(e, contacts, stepper, records, sample, lane):
-    """Record that an element has started or stopped sticking."""
+    """Record that an element has started or stopped sticking.
+
+    An element that sticks at the end of one step only has no interval: its velocity changes its sign.
+    """
     rows, row, f = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
-    sticks, stuck = rows[row, CONTACT_STICKS, lane] > 0.0, rows[row, CONTACT_STUCK, lane] > 0.0
-    rows[row, CONTACT_STUCK, lane] = rows[row, CONTACT_STICKS, lane]
-    t, h = stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
-    start = t if stepper.tally[TALLY_STEPS, lane] == 1 else t + h
-    record_interval(sticks, stuck, start, t, records, sample, f)
+    sticks, before = rows[row, CONTACT_STICKS, lane] > 0.0, rows[row, CONTACT_STUCK, lane]
+    holds = sticks and (before > 0.0 or stepper.tally[TALLY_STEPS, lane] == 1)
+    rows[row, CONTACT_STUCK, lane] = constant_like(rows, 2.0 if holds else 1.0 if sticks else 0.0)
+    record_interval(holds, before > 1.0, stepper.clock[CLOCK_T, lane], records, sample, f)
 
 
 @kernel
-def record_interval(sticks, stuck, start, end, records, sample, f):
-    """Record the time at which force f starts or stops sticking, if it has done so."""
+def record_interval(sticks, stuck, t, records, sample, f):
+    """Record the time t at which force f starts or stops sticking, if it does so."""
     slot = records.sticking_counts[sample, f]
     if sticks and not stuck:
         records.sticking_counts[sample, f] = slot + 1
         if slot < records.limits[f]:
-            records.sticking_times[sample, f, slot, 0] = start
+            records.sticking_times[sample, f, slot, 0] = t
             records.sticking_times[sample, f, slot, 1] = math.inf
     elif stuck and not sticks and slot <= records.limits[f]:
-        records.sticking_times[sample, f, slot - 1, 1] = end
+        records.sticking_times[sample, f, slot - 1, 1] = t

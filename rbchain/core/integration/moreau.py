@@ -29,8 +29,9 @@ import math
 from ..algorithms.contact_rows import (
     add_responses,
     update_biases,
-    update_contact_rows,
     update_gaps,
+    update_jacobian,
+    update_responses,
     update_row_velocities,
 )
 from ..algorithms.contact_solver import solve_contacts
@@ -48,6 +49,7 @@ from ..tree.contact_layout import (
     CONTACT_IS_CLIPPED,
     CONTACT_LOWER,
     CONTACT_RESIDUAL,
+    CONTACT_RESPONDS,
     CONTACT_START_VELOCITY,
     CONTACT_STICKS,
     CONTACT_STORED,
@@ -89,6 +91,7 @@ from .status import INITIAL_PENETRATION, RUNNING
 IMPACT_SPEED = 2.0
 MAX_SLIPS = 4  # times that the limits of sticking joints are replaced by those of sliding joints in a step
 MAX_CORRECTIONS = 10
+FAR = 1000.0  # gaps that are far from closed are larger than this multiple of the depth that is not corrected
 
 
 def _has_contacts(block, *_):
@@ -252,7 +255,7 @@ def solve_all_impulses(block, stepper, settings, h, k):
     contacts, model, y, y_new = block.loads.actions.contacts, block.model, stepper.y, stepper.y_new
     nq, n, rows, numbers = block.q.shape[0], block.qd.shape[0], contacts.rows, block.loads.actions.numbers
     update_gaps(model, contacts, y_new, numbers, block.work, k)
-    update_contact_rows(model, contacts, block.constraints, numbers, block.work, k)
+    update_jacobian(model, contacts, numbers, block.work, k)
     update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_START_VELOCITY, k)
     update_row_velocities(model, contacts, y_new[nq : nq + n], CONTACT_FREE_VELOCITY, k)
     half = constant_like(rows, 0.5) * h
@@ -265,15 +268,22 @@ def solve_all_impulses(block, stepper, settings, h, k):
             set_friction_limits(e, contacts, numbers, h, k)
         else:
             set_bound(e, contacts, settings, numbers, h, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k]
     residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
-    for _ in range(MAX_SLIPS):
+    acts = may_act(contacts, settings, h, k)
+    rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 1.0 if acts else 0.0)
+    if acts:
+        update_responses(model, contacts, block.constraints, numbers, block.work, k)
+    for _ in range(MAX_SLIPS if acts else 0):
         for row in range(rows.shape[0]):
             rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k]
         residual = solve_contacts(contacts, settings.tolerance, k)
         if not release_joints(contacts, numbers, h, k):
             break
     rows[0, CONTACT_RESIDUAL, k] = residual
-    add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
+    if acts:
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
     update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
     return weights_of_step(contacts, settings, h, k)
 
@@ -287,6 +297,26 @@ solve_impulses = choose(
         stepper.y[0, k] - stepper.y[0, k],
     ),
 )
+
+
+@kernel
+def may_act(contacts, settings, h, k):
+    """Whether a row may have an impulse in this step, in any lane.
+
+    A gap is far from closed if it is more than twice the way of the step. If all gaps are, and had no impulse in the
+    last step, all impulses are zero, and the responses are not needed. Dry friction always acts.
+    """
+    table, rows, zero = contacts.table, contacts.rows, constant_like(contacts.rows, 0.0)
+    least = constant_like(rows, FAR * settings.penetration)
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] == FRICTION:
+            return True
+        row = table[ELEMENT_ROW, e]
+        speed = max(abs(rows[row, CONTACT_START_VELOCITY, k]), abs(rows[row, CONTACT_FREE_VELOCITY, k]))
+        is_far = rows[row, CONTACT_GAP, k] > (h + h) * speed + least
+        if any_lane(~is_far | (rows[row, CONTACT_IMPULSE, k] != zero)):
+            return True
+    return False
 
 
 @kernel
@@ -414,8 +444,7 @@ def correct_contact_positions(block, stepper, settings, k):
         if not any_lane(is_inside):
             break
         if iteration == 0:
-            for row in range(rows.shape[0]):
-                rows[row, CONTACT_STORED, k] = rows[row, CONTACT_IMPULSE, k]
+            begin_correction(block, k)
         for row in range(rows.shape[0]):
             rows[row, CONTACT_IMPULSE, k] = least - least
         for e in range(table.shape[1]):
@@ -435,6 +464,17 @@ def correct_contact_positions(block, stepper, settings, k):
         normalize_positions(model, y_new, k)
         for row in range(rows.shape[0]):
             rows[row, CONTACT_IMPULSE, k] = rows[row, CONTACT_STORED, k]
+
+
+@kernel
+def begin_correction(block, k):
+    """Store the impulses before a correction, and compute the responses if the step has not done so."""
+    contacts = block.loads.actions.contacts
+    rows = contacts.rows
+    if not rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+        update_responses(block.model, contacts, block.constraints, block.loads.actions.numbers, block.work, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_STORED, k] = rows[row, CONTACT_IMPULSE, k]
 
 
 # Move the positions at the end of a step out of stops and planes.

@@ -67,12 +67,14 @@ CONTACT_FREE_VELOCITY = 16  # u at the end of a step without impulses
 CONTACT_IMPACT_TIME = 17  # of an impact, as a fraction of the step
 CONTACT_IS_CLIPPED = 18  # 1 if the rebound ends within the step, else 0
 CONTACT_STORED = 19  # p, while the solver computes corrections of positions
-CONTACT_STUCK = 20  # CONTACT_STICKS at the start of the step
+CONTACT_STUCK = 20  # 1 if the row stuck at the end of the last step, 2 if an interval of sticking is recorded, else 0
 CONTACT_RESIDUAL = 21  # of the solver, in the first row
 CONTACT_COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
 CONTACT_BIAS = 23  # d u / dt without accelerations of the joints
 CONTACT_NORMAL = 24  # 3: of two spheres, from the first to the second, world axes
-CONTACT_ROWS = 27
+CONTACT_PLACE = 27  # in lane 0: number of the row at this place of the matrix of a Newton step
+CONTACT_RESPONDS = 28  # in the first row and lane 0: 1 if the step has computed the responses
+CONTACT_ROWS = 29
 
 
 class Contacts(NamedTuple):
@@ -81,7 +83,8 @@ class Contacts(NamedTuple):
     * `table` (ELEMENT_ROWS, elements) and `rows` (m, CONTACT_ROWS, lanes) are described above.
     * `jacobian` (m, n, lanes) is J.
     * `responses` (m, n, lanes) are the velocities M^-1 J^T that unit impulses of the rows cause.
-    * `matrix` (m, m, lanes) is J M^-1 J^T, `linear` (m, m, lanes) the matrix of a Newton step.
+    * `matrix` (m, m, lanes) is J M^-1 J^T, `linear` (m, m, lanes) the matrix of a Newton step, whose
+      first rows and columns are those of the elements that change in it.
     * `changes` (2, n, lanes) is memory for changes of velocities and of positions.
     """
 
