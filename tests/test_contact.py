@@ -142,6 +142,19 @@ def test_an_oscillator_with_dry_friction_stops_at_the_exact_position():
     assert errors[1] < 0.5 * errors[0]
 
 
+@plain
+def test_a_velocity_that_changes_its_sign_is_not_an_interval_of_sticking():
+    """An oscillator whose spring is stronger than the friction at each reversal, until it stops for good."""
+    spring = rb.SpringDamper(None, "block", (-1, 0, 0), (0, 0, 0), stiffness=4.0, rest_length=1.0)
+    forces = [spring, rb.DryFriction("block", 0.3)]
+    motion = slider().simulate([[1.0]], [[0.0]], 18.0, method="moreau", step=0.1, forces=forces, save_at=181)
+    reversals = np.count_nonzero(np.diff(np.sign(motion.qd[0, :, 0])))
+    record = motion.sticking[0]
+    assert reversals > 3
+    assert record.count[0] == 1
+    assert record.end[0, 0] == np.inf and motion.qd[0, -1, 0] == 0.0
+
+
 # --- impacts ----------------------------------------------------------------------------------------------------------
 
 
@@ -504,6 +517,22 @@ def test_plain_python_single_states_and_float32_agree_with_lanes():
     # the impulses of 60 steps have errors of 1e-5 m/s each
     np.testing.assert_allclose(expected["q float32"], expected["q float64"], rtol=0, atol=1e-3)
     assert np.sum(expected["impacts float64"]) > 3
+
+
+def test_samples_on_the_floor_do_not_change_the_bits_of_samples_in_flight():
+    """All rows of a block are far from closed, or those of some lanes only."""
+    model, start = linkage(3), np.array([[0.1, 0.2, 0.3]])
+    plane = rb.SphereContact("link2", (0.1, 0, 0), 0.02, [[0, 0, 9], [0, 0, 0.2], [0, 0, 9]], (0, 0, -1), 0.3, 0.5)
+    far = rb.SphereContact("link2", (0.1, 0, 0), 0.02, np.full((3, 3), [0, 0, 9]), (0, 0, -1), 0.3, 0.5)
+    settings = {"method": "moreau", "step": 0.01, "save_at": 11}
+    some, none = (
+        model.simulate(np.tile(start, (3, 1)), np.full((3, 3), 1.5), 1.0, forces=[force], **settings)
+        for force in (plane, far)
+    )
+    assert some.impacts[0].count.tolist()[::2] == [0, 0] and some.impacts[0].count[1] > 0
+    for sample in (0, 2):
+        np.testing.assert_array_equal(some.q[sample], none.q[sample])
+        np.testing.assert_array_equal(some.qd[sample], none.qd[sample])
 
 
 STUDY = """

@@ -30,7 +30,7 @@ for force in forces:
             object.__setattr__(force, name, getattr(force, name)[SAMPLES])
 q, qd = np.zeros((3, 3))[SAMPLES], np.zeros((3, 3))[SAMPLES]
 q[:, 1], q[:, 2], qd[:, 0] = 0.2, 0.2, 0.5 + mu[SAMPLES]
-motion = model.simulate(q, qd, 0.5, forces=forces, save_at=6)
+motion = model.simulate(q, qd, 0.5, method="METHOD", forces=forces, save_at=6)
 out = {"q": motion.q, "qd": motion.qd, "forces": motion.contact_forces}
 out["counts"] = np.array([record.count for record in motion.impacts])
 out["times"] = np.nan_to_num(motion.impacts[0].t)
@@ -39,10 +39,11 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
-def computed(samples, **environment):
+def computed(samples, method="rk45", **environment):
     """Run the script in a new process, with these environment variables, and return its results."""
+    script = SCRIPT.replace("{samples}", samples).replace("METHOD", method)
     result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT.replace("{samples}", samples)],
+        [sys.executable, "-W", "ignore", "-c", script],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)} | environment,
         capture_output=True,
         text=True,
@@ -64,3 +65,11 @@ def test_lanes_of_different_samples_agree_with_plain_python():
     alone = computed("slice(1, 2)")
     for name in ("q", "qd", "times"):
         np.testing.assert_array_equal(compiled[name][1:2], alone[name], err_msg=name)
+
+
+def test_rosenbrock_in_lanes_agrees_with_rk45():
+    stiff, expected = computed("slice(None)", "rosenbrock"), computed("slice(None)")
+    np.testing.assert_array_equal(stiff["counts"], expected["counts"])
+    for name in ("q", "qd", "times", "starts"):  # both methods have a relative tolerance of 1e-8
+        np.testing.assert_allclose(stiff[name], expected[name], rtol=1e-6, atol=1e-7, err_msg=name)
+    np.testing.assert_allclose(stiff["forces"], expected["forces"], rtol=1e-5, atol=1e-5)

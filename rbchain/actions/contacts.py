@@ -271,6 +271,11 @@ class ImpactRecord(SuggestsAttributes):
     impulse : (..., max_records) or (..., max_records, 3) array, N s or N m s
         Impulse on the joint of a HardStops; in world axes, on the body of a SphereContact and on `body_b` of a
         SphereSphereContact.
+
+    Notes
+    -----
+    The impulses of "moreau" are those of a step. With a restitution of 0, they contain the contact force in the rest of
+    the step. Contacts that are at rest when another contact has an impact transmit impulses, but have no impact.
     """
 
     force: HardStops | SphereContact | SphereSphereContact
