@@ -91,6 +91,15 @@ def test_gains_and_the_initial_state_are_fitted():
 
 
 @plain
+def test_all_starting_points_see_the_random_signals_of_the_first_sample():
+    force = rb.PrescribedForce("slide", rb.Signal.noise(20.0, frequencies=[0.5, 3.0], sines=5, seed=3))
+    motion = slide(2.0).simulate([0.0], [0.0], 0.2, drives=[force], save_at=5, **LOOSE)
+    fit = rb.fit(slide(2.5), motion, ["mass"], drives=[force], starts=3, **LOOSE)
+    np.testing.assert_allclose(fit.values, 2.0, rtol=1e-4)
+    np.testing.assert_allclose(fit.costs, 0.0, rtol=0, atol=1e-10)
+
+
+@plain
 def test_a_tensor_stays_physical_and_its_slopes_are_exact():
     """The log-Cholesky form reaches all physical tensors, and its derivatives agree with differences."""
     model, rng = arm_with(rb.Universal()), two_seeds(3)

@@ -377,6 +377,21 @@ def test_events_end_the_sensitivities_and_do_not_change_them():
 
 
 @plain
+def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
+    states = np.stack([START[:2], START[2:]])[:, None] * np.array([1.0, 0.5])[:, None]
+    motion = two_links().simulate(*states, 0.1, sensitivities=["q", "inertia"], **FIXED)
+    single = two_links().simulate(*states[:, 1], 0.1, sensitivities=["q", "inertia"], **FIXED)
+    motion.save(tmp_path / "motion.npz")
+    loaded = rb.load_motion(tmp_path / "motion.npz")
+    rough = two_links().simulate(*states.astype(np.float32), 0.1, sensitivities=["q", "inertia"], **FIXED)
+    for name in ("q", "inertia"):
+        np.testing.assert_array_equal(motion.of_sample(1).sensitivities[name], single.sensitivities[name])
+        np.testing.assert_array_equal(loaded.sensitivities[name], motion.sensitivities[name])
+        assert rough.sensitivities[name].dtype == np.float32
+        np.testing.assert_allclose(rough.sensitivities[name], motion.sensitivities[name], rtol=0, atol=1e-4)
+
+
+@plain
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -389,6 +404,7 @@ def test_events_end_the_sensitivities_and_do_not_change_them():
         ({"drives": [rb.ComputedTorque("a", 0.0, kp=1.0, kd=1.0)]}, "do not support ComputedTorque"),
         ({"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True)]}, "do not support gravity_compensation"),
         ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops and SphereContact"),
+        ({"drives": [rb.Sampled(rb.PID("a", 0.0, kp=1.0), period=0.01)]}, "do not support Sampled"),
         ({"control_sensitivity_errors": 1}, "control_sensitivity_errors is 1; expected True or False"),
     ],
 )

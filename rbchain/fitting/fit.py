@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..actions.random_signals import actions_of_samples
 from ..actions.sampled import Drive
 from ..actions.wrenches import Force
 from ..errors import ModelError, SimulationError, StateError
@@ -114,7 +115,7 @@ def fit(
         entries that are zero are held. "inertia" is fitted in the log-Cholesky form, so the tensor is always physically
         consistent.
     drives, forces, tau
-        The actions on the mechanism, as for `simulate`.
+        The actions on the mechanism, as for `simulate`. Random signals are those of the first sample of a simulation.
     noise : float or (2 nv,) array, optional
         Standard deviation of the measured positions and velocities. If not given, it is estimated from the residuals,
         and equal for all of them.
@@ -169,6 +170,7 @@ def fit(
     spread = finite_number("spread", spread, StateError, least=0.0)
     data = Measurements(model, motion, noise)
     tau = np.broadcast_to(real_array("tau", tau, StateError), (model.nv,))
+    drives, forces = actions_of_samples(drives, forces, float(data.t[-1]), np.array(0))
     problem = Problem(model, data, names, tuple(drives), tuple(forces), tau, (rtol, atol))
     if np.count_nonzero(data.weights) < problem.size:
         raise StateError(

@@ -1,0 +1,65 @@
+"""Time derivatives of motions: sensitivities of `simulate` against central differences in the same lanes.
+
+    python benchmarks/gradients.py
+
+A 7-joint arm moves for 0.5 s under gravity with the method rk4 and steps of 1 ms, on one thread. The derivatives are
+those of the final state by the initial state and the masses. Differences simulate two samples for each parameter, all
+in one batch. The script prints the CPU time per motion and derivative, and the largest difference of the results.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+SAMPLES, REPEATS, STEP = 16, 5, 1e-3
+SETTINGS = {"method": "rk4", "step": STEP}
+
+
+def cpu_time(call):
+    """Return the least CPU time of several calls, in s, and the result of the last."""
+    call()  # compiles
+    found = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        result = call()
+        found.append(time.process_time() - start)
+    return min(found), result
+
+
+def main():
+    import numpy as np
+
+    import rbchain as rb
+
+    rb.set_num_threads(1)
+    rng, n = np.random.default_rng(0), 7
+    arm = rb.Model.serial_chain(n, length=0.3, mass=2.0).vary(damping=np.full(n, 0.1))
+    q, qd = 0.3 * rng.normal(size=(2, SAMPLES, n))
+    mass = arm.mass * rng.uniform(0.9, 1.1, (SAMPLES, n))
+    names = ("q", "qd", "mass")
+
+    def sensitivities():
+        motion = arm.vary(mass=mass).simulate(q, qd, 0.5, sensitivities=names, **SETTINGS)
+        return np.concatenate([motion.sensitivities[name][:, -1] for name in names], -1)
+
+    def differences():
+        size, parameters = 1e-5, np.concatenate([q, qd, mass], -1)
+        moved = parameters[:, None, None] + size * np.array([1.0, -1.0])[:, None, None] * np.eye(3 * n)
+        parts = (moved[..., :n], moved[..., n : 2 * n], moved[..., 2 * n :])
+        motion = arm.vary(mass=parts[2]).simulate(*parts[:2], 0.5, **SETTINGS)
+        ends = np.concatenate([motion.q[..., -1, :], motion.qd[..., -1, :]], -1)
+        return np.swapaxes(ends[:, 0] - ends[:, 1], -1, -2) / (2 * size)
+
+    (exact_time, exact), (difference_time, difference) = cpu_time(sensitivities), cpu_time(differences)
+    count = SAMPLES * 3 * n
+    print(f"sensitivities        {1e6 * exact_time / count:8.1f} us per motion and derivative")
+    print(f"central differences  {1e6 * difference_time / count:8.1f} us per motion and derivative")
+    print(f"ratio                {difference_time / exact_time:8.2f}")
+    print(
+        f"largest difference   {np.abs(exact - difference).max() / np.abs(exact).max():8.1e} of the largest derivative"
+    )
+
+
+if __name__ == "__main__":
+    main()
