@@ -12,7 +12,7 @@ from rbchain.core.simd.random_numbers import two_normals
 pytestmark = pytest.mark.plain_python
 MASS, REFERENCE, KP, KD = 2.0, 0.3, 20.0, 8.0
 START = ([[0.1]], [[0.2]])
-METHODS = {"rk45": {}, "rosenbrock": {}, "rk4": {"step": 0.02}}
+METHODS = {"rk45": {}, "rosenbrock": {}, "rk4": {"step": 0.02}, "moreau": {"step": 0.02}}
 
 
 def slider(mass=MASS):
@@ -250,7 +250,8 @@ def test_a_sample_moves_alone_as_in_a_batch():
         np.testing.assert_array_equal(one.tau[0], motion.tau[i])
 
 
-def test_a_held_force_jumps_while_a_ball_rests_on_the_floor():
+@pytest.mark.parametrize("settings", [{}, {"method": "moreau", "step": 0.01}], ids=["rk45", "moreau"])
+def test_a_held_force_jumps_while_a_ball_rests_on_the_floor(settings):
     """The controller lifts a ball from the floor at its second instant; before, the floor carries its weight."""
     builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(MASS))
@@ -261,11 +262,12 @@ def test_a_held_force_jumps_while_a_ball_rests_on_the_floor():
     floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), friction=0.0, restitution=0.0)
     drives = [rb.Sampled(rb.UserForces(lift), period=0.1, delay=0.03)]
     motion = builder.build().simulate(
-        [[0.1]], [[0.0]], 0.3, drives=drives, forces=[floor], save_at=[0.0, 0.1, 0.2, 0.3]
+        [[0.1]], [[0.0]], 0.3, drives=drives, forces=[floor], save_at=[0.0, 0.1, 0.2, 0.3], **settings
     )
     np.testing.assert_allclose(motion.q[0, :2, 0], 0.1, rtol=0, atol=1e-12)
     rise = (np.array([0.2, 0.3]) - 0.13) ** 2 / 2 * (30.0 / MASS - 10.0)
     np.testing.assert_allclose(motion.q[0, 2:, 0], 0.1 + rise, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(motion.tau[0, :, 0], [0.0, 5.0, 30.0, 30.0])
 
 
 def refusals():
@@ -284,7 +286,7 @@ def refusals():
     yield [rb.Sampled(two[0], sensors=lists[0]), rb.Sampled(two[1], sensors=lists[1])], {}, "latency and sensors"
     late = rb.Sampled(rb.PID("x", 0, 1), delay=[1e-3, 2e-3])
     yield [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
-    yield [rb.Sampled(rb.PID("x", 0, 1))], {"method": "moreau", "step": 1e-2}, 'which method "moreau" does not support'
+    yield [late], {"method": "moreau", "step": 1e-2}, 'the steps of method "moreau" are the same'
 
 
 @pytest.mark.parametrize(("drives", "settings", "message"), [*refusals()])

@@ -132,7 +132,7 @@ class Sampled(SuggestsAttributes):
     Notes
     -----
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
-    their own. "rk4" and "implicit" need the same delay and latency in all samples.
+    their own. Methods with fixed steps need the same delay and latency in all samples.
 
     If several controllers have an instant at the same time, they compute in the order of the drives. A `ComputedTorque`
     uses the forces of other actuators that act before this instant.

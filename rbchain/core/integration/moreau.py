@@ -71,7 +71,7 @@ from ..tree.contact_layout import (
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
 from .action_hooks import allow_calls, begin_events, evaluate, integral_row, moves_freely, set_prescribed_states
 from .contact_records import record_contacts
-from .fixed_steps import end_block, end_sample, end_step, start_interval
+from .fixed_steps import end_block, end_sample, end_step, run_controllers_of_block, start_interval
 from .rollout import (
     CLOCK_STEP,
     CLOCK_T,
@@ -79,12 +79,14 @@ from .rollout import (
     CONTROL_H,
     CONTROL_TIME,
     TALLY_EVALUATIONS,
+    TALLY_SAMPLE,
     TALLY_SAVED,
     TALLY_STATUS,
     close_end_of_step,
     save_lane,
     start_sample,
 )
+from .sampler_clocks import limit_to_stops
 from .status import INITIAL_PENETRATION, RUNNING
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
@@ -110,36 +112,49 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
     start_contacts(block, k)
     running = samples
     for slot in range(1, times.shape[0]):
-        if running == 0 or batch.outcome.interrupt[0] != 0:
-            break
-        length = times[slot] - times[slot - 1]
-        steps = max(1, int(math.ceil(length / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-        start_interval(block, stepper, times[slot - 1], constant_like(stepper.y, length / steps), k)
-        if slot == 1:
-            check_start(block, stepper, settings, k)
-            running = 0
-            for lane in range(samples):
-                begin_events(block, stepper.y, times[0], lane)
-                save_lane(block, stepper.y, batch, first + lane, 0, lane)
-                if starts_inside(block, settings, lane):
-                    end_sample(block, stepper, batch, INITIAL_PENETRATION, times[0], stepper.y, lane)
-                running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-        for index in range(steps):
-            if running == 0 or batch.outcome.interrupt[0] != 0:
-                break
-            t, h = times[slot - 1] + index * (length / steps), length / steps
-            compute_midpoint(block, stepper, t, h, k)
-            finish_step(block, stepper, settings, h, k)
-            running = 0
-            for lane in range(samples):
-                if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                    slot_of_step = stepper.tally[TALLY_SAVED, lane]
-                    end_step(block, stepper, tableau, batch, index == steps - 1, lane)
-                    record_contacts(block, stepper, batch, slot_of_step, lane)
-                    running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-            for j in range(stepper.y.shape[0]):
-                stepper.y[j, k] = stepper.y_new[j, k]
+        start = times[slot - 1]
+        while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
+            run_controllers_of_block(block, stepper, batch, start, k)
+            end = limit_to_stops(block, times[slot], 0)
+            length = end - start
+            steps = max(1, int(math.ceil(length / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+            start_interval(block, stepper, start, constant_like(stepper.y, length / steps), k)
+            if slot == 1 and start == times[0]:
+                running = start_motion(block, stepper, settings, batch, samples, k)
+            for index in range(steps):
+                if running == 0 or batch.outcome.interrupt[0] != 0:
+                    break
+                t, h = start + index * (length / steps), length / steps
+                compute_midpoint(block, stepper, t, h, k)
+                finish_step(block, stepper, settings, h, k)
+                running = 0
+                for lane in range(samples):
+                    if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                        slot_of_step = stepper.tally[TALLY_SAVED, lane]
+                        is_saved_time = index == steps - 1 and end == times[slot]
+                        end_step(block, stepper, tableau, batch, is_saved_time, lane)
+                        record_contacts(block, stepper, batch, slot_of_step, lane)
+                        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+                for j in range(stepper.y.shape[0]):
+                    stepper.y[j, k] = stepper.y_new[j, k]
+            start = end
+    if running > 0 and batch.outcome.interrupt[0] == 0:
+        run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
     end_block(block, stepper, batch, samples)
+
+
+@routine
+def start_motion(block, stepper, settings, batch, samples, k):
+    """Save the initial states and end the samples that start in a penetration; return the number of the others."""
+    check_start(block, stepper, settings, k)
+    running = 0
+    for lane in range(samples):
+        begin_events(block, stepper.y, batch.times[0], lane)
+        save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
+        if starts_inside(block, settings, lane):
+            end_sample(block, stepper, batch, INITIAL_PENETRATION, batch.times[0], stepper.y, lane)
+        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+    return running
 
 
 @kernel
