@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .core.tree.sampler_layout import GROUP_DELAY
+from .core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES, GROUP_DELAY
 from .errors import StateError
 from .simulation_settings import FIXED_STEP_METHODS
 
@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
 
 def refuse_samplers(model: Model, actions: Actions | None, method: str) -> None:
-    """Raise a StateError for sampled controllers that the method or the model does not support."""
+    """Raise a StateError for sampled controllers that the model does not support, or whose stops are not common."""
     if actions is None or actions.shared.samplers is None:
         return
-    if model.kernel_model.constraint_tables is not None:
-        raise StateError("drives contains Sampled, which does not support closed chains. Use PID or UserForces alone")
+    groups = actions.shared.samplers.groups
+    if model.kernel_model.constraint_tables is not None and groups[[GROUP_COMPENSATES, GROUP_COMPUTES]].any():
+        raise StateError(
+            "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
+            "forces of an open tree; expected other controllers. Use PID or UserForces"
+        )
     if method in FIXED_STEP_METHODS:
-        first = actions.shared.samplers.groups[GROUP_DELAY]
+        first = groups[GROUP_DELAY]
         times = actions.shared.numbers[:, [*first, *(first + 1)]]
         if (times != times[:1]).any():
             raise StateError(

@@ -9,6 +9,8 @@ import pytest
 import rbchain as rb
 from rbchain.core.simd.random_numbers import two_normals
 
+from .closed_chains import four_bar
+
 pytestmark = pytest.mark.plain_python
 MASS, REFERENCE, KP, KD = 2.0, 0.3, 20.0, 8.0
 START = ([[0.1]], [[0.2]])
@@ -268,6 +270,44 @@ def test_a_held_force_jumps_while_a_ball_rests_on_the_floor(settings):
     rise = (np.array([0.2, 0.3]) - 0.13) ** 2 / 2 * (30.0 / MASS - 10.0)
     np.testing.assert_allclose(motion.q[0, 2:, 0], 0.1 + rise, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(motion.tau[0, :, 0], [0.0, 5.0, 30.0, 30.0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_closed_chain_moves_as_under_a_constant_force(method):
+    chain = four_bar()
+    start = chain.model.assemble(chain.guess)[None], np.zeros((1, chain.model.nv))
+
+    def constant(t, q, qd, parameters, out):
+        out[0] = parameters[0]
+
+    settings = {"method": method, "save_at": 3} | ({"step": 0.005} if METHODS[method] else {})
+    known = chain.model.simulate(*start, 0.1, drives=[rb.PrescribedForce("crank", 0.5)], **settings)
+    drives = [rb.Sampled(rb.UserForces(constant, [0.5]), period=0.03)]
+    found = chain.model.simulate(*start, 0.1, drives=drives, **settings)
+    np.testing.assert_allclose(found.q, known.q, rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(found.tau, known.tau)
+    assert np.abs(chain.model.constraint_residual(found.q)).max() < 1e-12
+
+
+def test_a_sample_of_a_closed_chain_moves_alone_as_in_a_batch():
+    chain, delay = four_bar(), np.array([0.0, 0.007, 0.045])
+    start = np.tile(chain.model.assemble(chain.guess), (3, 1)), np.zeros((3, chain.model.nv))
+
+    def motion_of(part):
+        drives = [rb.Sampled(rb.PID("crank", 0.8, kp=20.0, kd=1.0), period=0.02, delay=delay[part])]
+        return chain.model.simulate(start[0][part], start[1][part], 0.1, drives=drives, save_at=3)
+
+    motion = motion_of(slice(None))
+    assert motion.success
+    for i in range(3):
+        np.testing.assert_array_equal(motion_of(slice(i, i + 1)).q[0], motion.q[i])
+
+
+def test_computed_torque_of_a_closed_chain_is_refused():
+    chain = four_bar()
+    drives = [rb.Sampled(rb.ComputedTorque("crank", 0.0, kp=1.0, kd=1.0))]
+    with pytest.raises(rb.StateError, match="ComputedTorque and gravity_compensation do not support closed chains"):
+        chain.model.simulate(chain.model.assemble(chain.guess), np.zeros(chain.model.nv), 0.1, drives=drives)
 
 
 def refusals():
