@@ -104,11 +104,11 @@ def test_measures_of_a_controlled_slide():
         samples=2,
         drives=[rb.PID("slide", 0.4, **gains, limit=500.0)],
         vary=[{"parameter": "limit", "how": "multiply", "distribution": {"kind": "uniform", "low": 1, "high": 2}}],
-        simulate={"duration": duration, "method": "rk4", "step": 0.01, "samples": 301},
+        simulate={"duration": duration, "method": "rk4", "step": 0.015, "samples": 201},
         measures=[{"name": name, **given} for name, given in CONTROLLED.items()],
     )
     results = study.run()
-    motion = study.motions(2, save_at=301)
+    motion = study.motions(2, save_at=201)
     x, v, tau, t = motion.q[..., 0], motion.qd[..., 0], motion.tau[..., 0], motion.t
     units = {name: results[name].attrs.get("units", "") for name in CONTROLLED}
     assert units["energy of the drive"] == "J" and units["effort"] == "(N)^2 s" and units["settled"] == "s"

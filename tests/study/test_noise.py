@@ -95,7 +95,9 @@ def test_noise_needs_memory_and_has_no_sensitivity_indices():
     with_noise = study_of(vary=[])
     intervals = 0.5 / 0.01 + 1
     assert with_noise.plan.bytes_per_sample() == without.plan.bytes_per_sample() + 3 * 32 * (intervals + 10)
-    with pytest.raises(StudyError, match="random signals, whose effect on the measure is not one of a dispersion"):
+    with pytest.raises(
+        StudyError, match="random signals or noise of sensors, whose effect on the measure is not one of a"
+    ):
         study_of().sensitivity("end", samples=4)
 
 
