@@ -1,9 +1,9 @@
 """Study of a digital controller: 10,000 arms with seven joints move an unknown payload. How accurate is the tool?
 
 The controller of each joint runs at 1 kHz. It does not know the payload, and the masses of the links only to 5 %. Its
-torque acts one period after the measurement. The encoders have 20 bits; the velocity is the difference of two
-positions. Writes digital_arm.png. Arguments: number of samples, time of the motion in s, and a folder for the results,
-for which `rbchain study report` writes a report.
+torque acts one period after the measurement. The encoders have 20 bits and white noise; the velocity is the difference
+of two positions. Writes digital_arm.png. Arguments: number of samples, time of the motion in s, and a folder for the
+results, for which `rbchain study report` writes a report.
 """
 
 import sys
@@ -23,7 +23,8 @@ END = START + [0.3, 0.25, 0.15, -0.3, -0.2, 0.2, 0.3]
 KP = [2500.0, 2500.0, 1600.0, 1600.0, 400.0, 400.0, 400.0]  # N m/rad
 
 arm = rb.load(Path(__file__).parent / "seven_joint_arm.toml")
-encoders = [rb.Encoder(joint, resolution=2 * np.pi / 2**20, measures_velocity=True) for joint in arm.joint_names]
+measured = {"resolution": 2 * np.pi / 2**20, "noise": 3e-6, "measures_velocity": True}  # rad
+encoders = [rb.Encoder(joint, **measured) for joint in arm.joint_names]
 drives = []
 for i, joint in enumerate(arm.joint_names):
     step = END[i] - START[i]

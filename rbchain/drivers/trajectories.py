@@ -95,9 +95,9 @@ def linearised_rate_memory(n, integrals, state_size, width, dtype):
 def actions_memory(topology, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
-    Returns numbers in lanes, values of event functions, arguments of a user function, integers, arguments of failed
-    calls, numbers for the modes of contacts and for the derivatives of sensitivities, or None, and the memory of
-    sampled controllers or None.
+    Returns, in this order: numbers in lanes, values of event functions, arguments of a user function, integers,
+    arguments of failed calls. Then follow the memory of the modes of contacts, of sensitivities and of sampled
+    controllers; each is None if it is not used.
     """
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
