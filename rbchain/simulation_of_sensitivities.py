@@ -57,8 +57,7 @@ def with_sensitivities(
     """
     if not names:
         return actions
-    if actions is None:
-        raise AssertionError("flatten_actions returns Actions for sensitivities")
+    assert actions is not None  # flatten_actions was called with always=True
     _refuse_unsupported(model, actions, method)
     columns = np.concatenate([_columns_of(model, actions, name) for name in names], 1)
     settings = codes.SensitivitySettings(np.ascontiguousarray(columns), int(controls_steps))
@@ -164,7 +163,8 @@ def sensitivities_of(
     if actions is None or not names:
         return {}
     n, found, first = model.nv, {}, 0
-    columns = saved.reshape(*saved.shape[:-1], -1, _rows_of_column(model, actions))
+    rows = _rows_of_column(model, actions)
+    columns = saved.reshape(*saved.shape[:-1], saved.shape[-1] // rows, rows)
     columns = np.swapaxes(columns[..., : 2 * n], -1, -2)  # (..., times, 2 nv, columns)
     for name in names:
         count = _columns_of(model, actions, name).shape[1]
@@ -176,7 +176,7 @@ def sensitivities_of(
 def _shaped(model: Model, actions: Actions, name: str, columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of one name with the shape of its field."""
     if name in ENTRIES_OF_BODY:
-        of_bodies = columns.reshape(*columns.shape[:-1], model.n_bodies, -1)
+        of_bodies = columns.reshape(*columns.shape[:-1], model.n_bodies, ENTRIES_OF_BODY[name])
         if name == "mass":
             return of_bodies[..., 0]
         if name == "cg":
