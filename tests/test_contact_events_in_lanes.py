@@ -67,6 +67,7 @@ def test_lanes_of_different_samples_agree_with_plain_python():
         np.testing.assert_array_equal(compiled[name][1:2], alone[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_rosenbrock_in_lanes_agrees_with_rk45():
     stiff, expected = computed("slice(None)", "rosenbrock"), computed("slice(None)")
     np.testing.assert_array_equal(stiff["counts"], expected["counts"])

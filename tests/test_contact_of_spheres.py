@@ -264,6 +264,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
+@pytest.mark.slow
 def test_compiled_lanes_agree_with_plain_python_and_float32():
     found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
     for name, values in expected.items():

@@ -1,6 +1,7 @@
 """Sampled controllers in compiled lanes: a sample moves alone as in a batch, and as in plain Python."""
 
 import numpy as np
+import pytest
 
 import rbchain as rb
 
@@ -34,6 +35,7 @@ def motion_of(part):
     return arm().simulate(zero, zero, 0.1, drives=drives(part), save_at=TIMES)
 
 
+@pytest.mark.slow
 def test_a_sample_moves_alone_as_in_a_batch():
     motion = motion_of(slice(None))
     assert motion.success
@@ -46,6 +48,7 @@ def test_a_sample_moves_alone_as_in_a_batch():
     np.testing.assert_allclose(torque, motion.tau, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_compiled_code_agrees_with_the_discrete_time_system():
     """A double integrator under PD control, whose delay of 0.03 s is a fraction of the period of 0.05 s."""
     period, delay, mass = 0.05, 0.03, 2.0

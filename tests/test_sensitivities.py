@@ -442,6 +442,7 @@ json.dump({name: values[7:].tolist() for name, values in motion.sensitivities.it
 """
 
 
+@pytest.mark.slow
 def test_lanes_agree_with_plain_python():
     """The last two samples: one is in the first block of lanes, the other is alone in the second."""
     check_alike(computed(LANES, NUMBA_DISABLE_JIT="1"), computed(LANES))
