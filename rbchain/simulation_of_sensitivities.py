@@ -101,8 +101,9 @@ def _refuse_unsupported(model: Model, actions: Actions, method: str) -> None:
         raise StateError(f"sensitivities do not support closed chains; expected a model without constraints. {remedy}")
     if actions.shared.contacts is not None:
         raise StateError(
-            "sensitivities do not support DryFriction, HardStops and SphereContact, because motions with impacts are "
-            "not smooth; expected forces without them. Use the friction and the elastic stops of PassiveForces"
+            "sensitivities do not support DryFriction, HardStops, SphereContact and SphereSphereContact, because "
+            "motions with impacts are not smooth; expected forces without them. Use the friction and the elastic stops "
+            "of PassiveForces"
         )
     for setting, drive in (
         (layout.SETTING_COMPUTES, "ComputedTorque"),

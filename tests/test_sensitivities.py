@@ -405,7 +405,7 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
         ({"sensitivities": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
         ({"drives": [rb.ComputedTorque("a", 0.0, kp=1.0, kd=1.0)]}, "do not support ComputedTorque"),
         ({"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True)]}, "do not support gravity_compensation"),
-        ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops and SphereContact"),
+        ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops, SphereC"),
         ({"drives": [rb.Sampled(rb.PID("a", 0.0, kp=1.0), period=0.01)]}, "do not support Sampled"),
         ({"control_sensitivity_errors": 1}, "control_sensitivity_errors is 1; expected True or False"),
     ],
