@@ -5,6 +5,7 @@ with every design (random, stratified, Sobol), and frozen distributions of SciPy
 `scipy.stats`, which takes more than a second to import.
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -65,6 +66,10 @@ class Distribution(Described):
         is_inside = (uniform >= 0.0) & (uniform <= 1.0)
         return np.where(is_inside, self._quantile(np.where(is_inside, uniform, 0.5)), np.nan)
 
+    def moments(self) -> tuple[float, float]:
+        """Return mean and standard deviation; NaN or infinity if they are unknown or do not exist."""
+        return math.nan, math.nan
+
 
 #: Fields that may be strings with a unit.
 WITH_UNITS = ("mean", "std", "low", "high", "mode", "median")
@@ -93,6 +98,9 @@ class Normal(Distribution):
 
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         return special.ndtri(u) * self.std + self.mean
+
+    def moments(self) -> tuple[float, float]:
+        return self.mean, self.std
 
 
 class Bounded(Distribution):
@@ -141,6 +149,13 @@ class TruncatedNormal(Bounded):
         found = scores * self.std + self.mean
         return np.where(u == 0.0, self.low, np.where(u == 1.0, self.high, np.clip(found, self.low, self.high)))
 
+    def moments(self) -> tuple[float, float]:
+        from scipy import stats
+
+        a, b = (self.low - self.mean) / self.std, (self.high - self.mean) / self.std
+        truncated = stats.truncnorm(a, b, loc=self.mean, scale=self.std)
+        return float(truncated.mean()), float(truncated.std())
+
 
 class LogNormal(Distribution):
     """Log-normal distribution: the logarithm of the value is normally distributed.
@@ -166,6 +181,11 @@ class LogNormal(Distribution):
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         return np.exp(self.sigma * special.ndtri(u)) * self.median
 
+    def moments(self) -> tuple[float, float]:
+        with np.errstate(over="ignore"):
+            mean = float(self.median * np.exp(self.sigma**2 / 2))
+            return mean, float(mean * np.sqrt(np.expm1(self.sigma**2)))
+
 
 class Uniform(Bounded):
     """Uniform distribution.
@@ -186,6 +206,9 @@ class Uniform(Bounded):
 
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         return u * (self.high - self.low) + self.low
+
+    def moments(self) -> tuple[float, float]:
+        return self.low + (self.high - self.low) / 2, (self.high - self.low) / math.sqrt(12.0)
 
 
 class Triangular(Bounded):
@@ -220,6 +243,10 @@ class Triangular(Bounded):
         width = self.high - self.low
         c = (self.mode - self.low) / width
         return np.where(u < c, np.sqrt(c * u), 1.0 - np.sqrt((1.0 - c) * (1.0 - u))) * width + self.low
+
+    def moments(self) -> tuple[float, float]:
+        mode, width = self.mode - self.low, self.high - self.low
+        return self.low + (mode + width) / 3, math.sqrt((mode**2 - mode * width + width**2) / 18)
 
 
 class Discrete(Distribution):
@@ -258,6 +285,10 @@ class Discrete(Distribution):
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
         p = np.full(self.values.size, 1.0 / self.values.size) if self.probabilities is None else self.probabilities
         return self.values[np.minimum(np.searchsorted(np.cumsum(p), u), self.values.size - 1)]
+
+    def moments(self) -> tuple[float, float]:
+        mean = np.average(self.values, weights=self.probabilities)
+        return float(mean), float(np.sqrt(np.average((self.values - mean) ** 2, weights=self.probabilities)))
 
 
 class MultivariateNormal(Distribution):
@@ -367,6 +398,12 @@ class Scipy(Distribution):
         from scipy import stats
 
         return getattr(stats, self.name)(*self.args, **self.kwds).ppf(u)
+
+    def moments(self) -> tuple[float, float]:
+        from scipy import stats
+
+        frozen = getattr(stats, self.name)(*self.args, **self.kwds)
+        return float(frozen.mean()), float(frozen.std())
 
 
 def _log_of_normal(a: float, b: float) -> float:
