@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xarray
 
 from ..errors import StudyError
@@ -12,14 +13,65 @@ from .pictures import GROUPS, draw_bands, draw_distribution, draw_influences, me
 
 if TYPE_CHECKING:
     from ..figure import Figure
+    from .study import Study
 
 
 @xarray.register_dataset_accessor("rbchain")
 class Results:
-    """The accessor `rbchain` of an xarray Dataset with the results of a study."""
+    """The accessor `rbchain` of an xarray Dataset with the results of a study.
+
+    Attributes
+    ----------
+    study : Study or None
+        The study that computed the results. None for results that were opened from a folder, copied or changed.
+    """
 
     def __init__(self, results: xarray.Dataset) -> None:
         self._results = results
+        self.study: Study | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_results": self._results, "study": None}  # functions of a study may be impossible to pickle
+
+    def gradient(self, measure: str | None = None) -> xarray.Dataset:
+        """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of a measure; all measures by default.
+
+        Returns
+        -------
+        xarray.Dataset
+            As from `Study.gradient`. In addition `monte_carlo_std`, the standard deviation of the measure among the
+            samples that did not fail, to compare with `first_order_std`.
+
+        Raises
+        ------
+        StudyError
+            As `Study.gradient`, and if the results do not contain their study.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1, gravity=(0, 0, 0)), samples=200, simulate={"duration": 2.0},
+        ...     vary=[{"parameter": "qd", "distribution": {"kind": "normal", "std": 0.1}}],
+        ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
+        ... )
+        >>> found = study.run().rbchain.gradient("angle")
+        >>> bool(abs(found.monte_carlo_std / found.first_order_std - 1) < 0.2)
+        True
+        """
+        if self.study is None:
+            raise StudyError(
+                "these results do not contain their study, whose model a gradient needs; call gradient of the study. "
+                "For results in a folder: rbchain.Study.of_results(folder).gradient(measure)"
+            )
+        found = self.study.gradient(measure)
+        stds = [self._results[name].std(ddof=1).item() for name in np.ravel(found.measure.values)]
+        return found.assign(monte_carlo_std=(found.measure.dims, np.reshape(stds, found.measure.shape)))
 
     def plot(self, name: str | None = None, *, influences: bool = False) -> Figure:
         """Plot one output.

@@ -10,7 +10,8 @@ import numpy as np
 from ..actions.coordinates import dof_index
 from ..actions.drives import ONE_JOINT
 from ..actions.flatten import flatten_actions
-from ..actions.sampled import controller_of
+from ..actions.random_signals import random_signals_of
+from ..actions.sampled import controller_of, has_noise
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts
@@ -71,3 +72,13 @@ def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
                 f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a constant joint force; expected "
                 "one of them. Remove the drive, or set the joint force to 0"
             )
+
+
+def refuse_noise(nominal: Nominal) -> None:
+    """Raise a StudyError if a measure depends on random signals or noise, and not only on the dispersions."""
+    if random_signals_of(nominal.drives) or random_signals_of(nominal.forces) or has_noise(nominal.drives):
+        raise StudyError(
+            "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
+            "expected a study without noise and waves. Remove them, or replace random signals by those of one sample, "
+            "signal(duration)"
+        )

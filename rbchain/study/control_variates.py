@@ -23,15 +23,12 @@ def control_variates(plan: Plan, results: xarray.Dataset, measure: str | None = 
     """Return the means of measures by control variates: see `Study.control_variates`."""
     import xarray
 
-    known = [m.name for m in plan.measures]
-    if not known or (measure is not None and measure not in known):
-        raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
+    names = plan.chosen_measures(measure)
     if not isinstance(plan.description.design, Random):
         raise StudyError(
             f"the design of this study is {plan.description.design.kind!r}, but control variates need independent "
             'samples; set design = "random"'
         )
-    names = known if measure is None else [measure]
     missing = [name for name in ("parameters", "status", *names) if name not in results]
     if missing:
         raise StudyError(f"the results contain no {missing[0]!r}; expected the dataset of Study.run")

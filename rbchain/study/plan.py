@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import RandomSignal, random_signals_of
 from ..chain import Model
-from ..errors import ModelError, StateError
+from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS
 from ..trajectory import Trajectory
@@ -67,6 +67,15 @@ class Plan:
     def units(self) -> tuple[str, ...]:
         """Units of the drawn numbers, as in `Column`."""
         return tuple(column.unit for column in self.drawn.columns)
+
+    def chosen_measures(self, measure: str | None) -> list[str]:
+        """Return the name of this measure, or the names of all measures if it is None."""
+        known = [m.name for m in self.measures]
+        if not known:
+            raise StudyError("the study has no measures, but this analysis needs one; add measures")
+        if measure is not None and measure not in known:
+            raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
+        return known if measure is None else [measure]
 
     def sizes(self) -> dict[str, int]:
         """Return the lengths of all axes after that of the samples."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..actions.sampled import has_noise
 from ..errors import StudyError
 from ..real_arrays import whole_number
 from .capacity import total_memory, with_unit
+from .checks import refuse_noise
 from .designs import SMALLEST, Random
 from .plan import Plan
 
@@ -89,12 +89,7 @@ def indices(
         )
     if not plan.columns:
         raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
-    if plan.random_signals or has_noise(plan.nominal.drives):
-        raise StudyError(
-            "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
-            "expected a study without noise and waves. Remove them, or replace random signals by those of one sample, "
-            "signal(duration)"
-        )
+    refuse_noise(plan.nominal)
     samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > total_memory():

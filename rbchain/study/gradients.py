@@ -1,0 +1,129 @@
+"""Gradients of measures by the drawn numbers at their means, and the standard deviations of first order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import Status, StudyError
+from .checks import refuse_noise
+from .distributions import Normal
+from .outcomes import has_failed
+from .plan import Plan
+
+if TYPE_CHECKING:
+    import xarray
+
+STEPS_PER_STD = 64  # a power of two; the truncation error is then below the error of most integrations
+OFFSETS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps
+
+
+def gradients(plan: Plan, measure: str | None = None) -> xarray.Dataset:
+    """Return the gradients of measures: see `Study.gradient`."""
+    import xarray
+
+    names = plan.chosen_measures(measure)
+    _check(plan)
+    moments = np.array([column.distribution.moments() for column in plan.drawn.columns])
+    for column, (mean, std) in zip(plan.columns, moments, strict=True):
+        if not (np.isfinite(mean) and np.isfinite(std) and std > 0.0):
+            raise StudyError(
+                f"the mean of {column!r} is {mean:g} and its standard deviation is {std:g}, where nan means unknown; "
+                "a gradient needs finite numbers and a standard deviation above 0. Use another distribution"
+            )
+    means, stds = moments.T
+    steps = (means + stds / STEPS_PER_STD) - means  # so that round-off does not change the differences
+    values = _simulated(plan, names, means, steps)
+    gradient, error = differences(values, steps)
+    first_order = np.einsum("mi,ij,mj->m", gradient, _covariance(plan, stds), gradient)
+    units = [{v.name: v.units for v in plan.variables}[name] for name in names]
+    found = xarray.Dataset(
+        {
+            "gradient": (("measure", "parameter"), gradient),
+            "error": (("measure", "parameter"), error),
+            "contribution": (("measure", "parameter"), np.abs(gradient) * stds),
+            "value": ("measure", values[:, 0]),
+            "first_order_std": ("measure", np.sqrt(np.maximum(first_order, 0.0))),
+            "mean": ("parameter", means),
+            "std": ("parameter", stds),
+        },
+        {
+            "measure": names,
+            "parameter": list(plan.columns),
+            "units": ("measure", units),
+            "parameter_units": ("parameter", list(plan.units)),
+            "gradient_units": (("measure", "parameter"), [[_ratio(u, p) for p in plan.units] for u in units]),
+        },
+        {"motions": 1 + OFFSETS.size * len(means)},
+    )
+    return found if measure is None else found.sel(measure=measure)
+
+
+def _check(plan: Plan) -> None:
+    """Raise a StudyError if the study has no gradient."""
+    if not plan.columns:
+        raise StudyError("the study has no dispersions, but a gradient needs at least one; add vary")
+    if plan.table is not None:
+        raise StudyError(
+            "the draws of this study come from a table, but a gradient needs the means and standard deviations of "
+            "distributions; choose another design"
+        )
+    refuse_noise(plan.nominal)
+
+
+def _simulated(plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p numbers."""
+    displacements = (OFFSETS * np.diag(steps)[..., None]).swapaxes(1, 2).reshape(-1, steps.size)
+    points = means + np.concatenate([np.zeros((1, steps.size)), displacements])
+    outputs = plan.compute_values(points, np.arange(len(points)))
+    failed = np.flatnonzero(has_failed(outputs["status"]))
+    if failed.size:
+        changed = np.flatnonzero(points[failed[0]] != means)
+        where = "".join(f", except {plan.columns[c]!r} = {points[failed[0], c]:g}" for c in changed)
+        raise StudyError(
+            f"the sample with all drawn numbers at their means{where} fails, but a gradient needs it: "
+            f"{Status(outputs['status'][failed[0]]).sentence} Change the distributions or the settings of simulate"
+        )
+    return np.array([outputs[name] for name in names])
+
+
+def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return derivatives (m, p) and their errors (m, p) from values (m, 1 + 4 p) as those of `_simulated`.
+
+    The central differences D1 over one step and D2 over two steps have truncation errors of second order. Richardson's
+    extrapolation (4 D1 - D2) / 3 removes them. The error is the sum of three terms:
+
+    * |D1 - D2| / 3, the truncation error of D1. It is large for jumps and for irregular errors of the integration.
+    * Half of the jump of the slope at the means, from the second differences over one and two steps. It is of third
+      order for smooth functions.
+    * Round-off of the values.
+    """
+    center = values[:, :1]
+    up, down, up2, down2 = np.moveaxis(values[:, 1:].reshape(len(values), -1, OFFSETS.size), -1, 0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        D1, D2 = (up - down) / (2 * steps), (up2 - down2) / (4 * steps)
+        change1, change2 = (up - 2 * center + down) / steps, (up2 - 2 * center + down2) / (2 * steps)
+        rounding = 4 * np.finfo(float).eps * np.abs(center) / steps
+        return (4 * D1 - D2) / 3, np.abs(D1 - D2) / 3 + np.abs(2 * change1 - change2) / 2 + rounding
+
+
+def _covariance(plan: Plan, stds: np.ndarray) -> np.ndarray:
+    """Return the covariance of the drawn numbers; NaN for correlated numbers that are not normal.
+
+    The correlations of a study are those of normal scores. They equal those of the numbers if these are normal.
+    """
+    correlation = np.eye(stds.size)
+    for columns, triangle in plan.drawn.correlations:
+        are_normal = all(isinstance(plan.drawn.columns[c].distribution, Normal) for c in columns)
+        correlation[np.ix_(columns, columns)] = triangle @ triangle.T if are_normal else np.nan
+    return correlation * np.outer(stds, stds)
+
+
+def _ratio(unit: str, parameter_unit: str) -> str:
+    """Return the unit of a derivative; "" if one of the units is not known."""
+    if parameter_unit == "1" or not (unit and parameter_unit):
+        return unit if parameter_unit else ""
+    if unit == parameter_unit:
+        return "1"
+    return f"{unit}/({parameter_unit})" if set(parameter_unit) & set(" /*") else f"{unit}/{parameter_unit}"

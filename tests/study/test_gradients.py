@@ -1,0 +1,159 @@
+"""Gradients of measures against closed forms, and first-order against Monte Carlo standard deviations."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.study import open_dataset
+from rbchain.study.gradients import differences
+
+pytestmark = pytest.mark.plain_python
+
+EPS = np.finfo(float).eps
+
+
+def smooth(model, motion):
+    x, y, _ = np.moveaxis(model.gravity, -1, 0)
+    return np.sin(x) * np.exp(y)
+
+
+def linear(model, motion):
+    return 3.0 + model.gravity[..., 0] - 2.0 * model.gravity[..., 1]
+
+
+def kinked(model, motion):
+    return np.abs(model.gravity[..., 0] - 1.0)
+
+
+def stepped(model, motion):
+    return np.where(model.gravity[..., 0] > 1.0, 5.0, 0.0)
+
+
+def infinite(model, motion):
+    return np.where(model.gravity[..., 0] > 1.0, np.inf, 0.0)
+
+
+def study_of(model, *functions, **changed):
+    covariance = [[0.04, 0.01], [0.01, 0.09]]
+    normal = {"kind": "multivariate_normal", "mean": [1.0, 0.5], "covariance": covariance}
+    given = {
+        "samples": 100,
+        "vary": [{"parameter": "gravity", "components": ["x", "y"], "how": "set", "distribution": normal}],
+        "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
+        "measures": [{"name": f.__name__, "quantity": "function", "function": f, "unit": "m"} for f in functions],
+    }
+    return rb.Study(model=model, **given | changed)
+
+
+def test_gradients_of_functions_agree_with_closed_forms(rod):
+    """The measures of a run agree with the closed forms up to the stated errors, which are small for smooth ones."""
+    found = study_of(rod, smooth, linear).gradient()
+    exact = [[np.cos(1.0) * np.exp(0.5), np.sin(1.0) * np.exp(0.5)], [1.0, -2.0]]
+    assert (np.abs(found.gradient - exact) <= found.error).all()
+    assert (found.error < [[3e-5, 3e-5], [1e-11, 1e-11]]).all()
+    # Richardson's extrapolation has errors of fourth order: 4 h^4 f^(5) / 120 with h below 0.3 / 64
+    assert (np.abs(found.gradient - exact) < 4 / 120 * (0.3 / 64) ** 4 * 2 + 300 * EPS / (0.2 / 64)).all()
+    assert np.allclose(found.value, [np.sin(1.0) * np.exp(0.5), 3.0], rtol=10 * EPS)
+    assert np.allclose(found.contribution, np.abs(exact) * [0.2, 0.3], rtol=1e-6)
+    assert (found["mean"].values.tolist(), found["std"].values.tolist()) == ([1.0, 0.5], [0.2, 0.3])
+    assert found.parameter.values.tolist() == ["gravity.x", "gravity.y"]
+    assert found.gradient_units.values.tolist() == [["m/(m/s^2)"] * 2] * 2
+    assert found.attrs == {"motions": 9}
+
+
+def test_a_measure_that_is_not_smooth_has_a_large_error(rod):
+    found = study_of(rod, kinked, stepped, infinite).gradient().sel(parameter="gravity.x")
+    assert (found.gradient.sel(measure="kinked"), found.error.sel(measure="kinked")) == (0.0, pytest.approx(1.0))
+    assert found.error.sel(measure="stepped") > 5.0
+    assert np.isnan(found.gradient.sel(measure="infinite"))
+
+
+def test_errors_of_differences_bound_those_of_a_polynomial():
+    """For x + x^2 + x^3 the extrapolation is exact and |D1 - D2| / 3 is the error of D1, h^2; -h^3 f'''' / 2 is 0."""
+    h = 2.0**-6
+    x = np.array([0.0, h, -h, 2 * h, -2 * h])
+    gradient, error = differences((x + x**2 + x**3)[None], np.array([h]))
+    assert abs(gradient[0, 0] - 1.0) < 20 * EPS
+    assert error[0, 0] == pytest.approx(h**2, rel=1e-9)
+
+
+def test_standard_deviations_of_first_order_are_those_of_a_linear_measure(rod, tmp_path):
+    """The variance of x - 2 y is a C a. The relative std of a sample variance is sqrt(2 / n)."""
+    study = study_of(rod, linear, smooth)
+    results = study.run()
+    found = results.rbchain.gradient("linear")
+    exact = np.sqrt(0.04 - 4 * 0.01 + 4 * 0.09)
+    assert found.first_order_std == pytest.approx(exact, rel=1e-11)
+    assert found.monte_carlo_std == pytest.approx(results.linear.std(ddof=1).item(), rel=10 * EPS)
+    assert abs(found.monte_carlo_std / exact - 1) < 6 * np.sqrt(0.5 / 100)
+    stored = study.run(tmp_path)
+    both = stored.rbchain.gradient()
+    assert both.sel(measure="linear").equals(found)
+    assert both.monte_carlo_std.dims == ("measure",)
+    assert pickle.loads(pickle.dumps(results)).equals(results)
+    for without in (open_dataset(tmp_path), results.copy(), pickle.loads(pickle.dumps(results))):
+        with pytest.raises(rb.StudyError, match=r"do not contain their study.*Study\.of_results\(folder\)\.gradient"):
+            without.rbchain.gradient("linear")
+
+
+def test_correlated_numbers_that_are_not_normal_have_no_variance_of_first_order(rod):
+    uniform = {"kind": "uniform", "low": -1.0, "high": 1.0}
+    vary = [{"parameter": "gravity", "components": ["x", "y"], "how": "set", "distribution": uniform}]
+    parameters = ["gravity.x", "gravity.y"]
+    correlate = [{"parameters": parameters, "matrix": [[1.0, 0.5], [0.5, 1.0]]}]
+    found = study_of(rod, linear, vary=vary, correlate=correlate).gradient("linear")
+    assert np.isnan(found.first_order_std)
+    assert np.allclose(found.gradient, [1.0, -2.0], rtol=1e-11)
+    independent = study_of(rod, linear, vary=vary, design="sobol").gradient("linear")
+    assert independent.first_order_std == pytest.approx(np.sqrt(5 / 3), rel=1e-11)
+
+
+def test_the_gradient_of_an_oscillator_agrees_with_its_closed_form():
+    """x(t) = x0 cos(w t) with w = sqrt(k / I). The error of rk4 is below (w h)^5 / 120 per step, relative to x0."""
+    spring = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=(0.5, 0.5, 0.5)), gravity=(0, 0, 0))
+    study = rb.Study(
+        model=spring.vary(stiffness=[8.0]),
+        samples=10,
+        vary=[
+            {"parameter": "stiffness", "how": "multiply", "distribution": {"kind": "normal", "mean": 1.0, "std": 0.1}},
+            {"parameter": "q", "distribution": {"kind": "uniform", "low": 0.1, "high": 0.3}},
+        ],
+        simulate={"duration": 0.3, "method": "rk4", "step": 0.01, "samples": 2},
+        measures=[{"name": "end", "quantity": "position", "joint": "link1"}],
+    )
+    found = study.gradient("end")
+    exact = [-0.2 * 0.3 * np.sin(1.2) * 4.0 / 2, np.cos(1.2)]
+    allowed = 30 * 0.04**5 / 120 * 5  # the derivative of an error by k is at most 5 / 2 times the error
+    assert (np.abs(found.gradient - exact) < found.error + allowed).all()
+    assert (found.error < 1e-4).all()
+    assert found.gradient_units.values.tolist() == ["rad", "1"]
+
+
+def test_studies_without_a_gradient_are_refused(rod, tmp_path):
+    class Wave:
+        @staticmethod
+        def ppf(u):
+            return 1.0 + np.sin(np.pi * (np.asarray(u) - 0.5))
+
+    def varied(distribution, parameter="q", **more):
+        return study_of(rod, linear, vary=[{"parameter": parameter, "distribution": distribution, **more}])
+
+    normal = {"kind": "normal", "std": 0.1}
+    np.save(tmp_path / "design.npy", np.ones((100, 2)))
+    table = study_of(rod, linear, design={"kind": "table", "file": str(tmp_path / "design.npy")})
+    lowest = [{"name": "x", "quantity": "coordinate", "frame": "link1"}]
+    heavy_tail = {"parameter": "mass", "how": "set", "distribution": {"kind": "log_normal", "sigma": 3.0}}
+    massless = study_of(rod, vary=[heavy_tail], measures=lowest)
+    for study, message in (
+        (study_of(rod, linear, vary=[]), "no dispersions, but a gradient needs at least one"),
+        (varied(Wave), r"the mean of 'q\[link1\]' is nan and its standard deviation is nan"),
+        (table, "come from a table, but a gradient needs the means"),
+        (massless, r"at their means, except 'mass\[link1\]' = -\d.* fails, but a gradient needs it"),
+        (study_of(rod, vary=[{"parameter": "q", "distribution": normal}]), "the study has no measures"),
+    ):
+        with pytest.raises(rb.StudyError, match=message):
+            study.gradient()
+    with pytest.raises(rb.StudyError, match=r"measure is 'odd'; expected one of the measures .*'linear'"):
+        study_of(rod, linear).gradient("odd")
