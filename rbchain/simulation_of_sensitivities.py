@@ -79,15 +79,15 @@ def _rows_of_column(model: Model, actions: Actions) -> int:
     return 2 * model.nv + actions.integrals
 
 
-def checked_names(names: Any) -> tuple[str, ...]:
+def checked_names(names: Any, argument: str = "sensitivities") -> tuple[str, ...]:
     """Return the names of sensitivities as a tuple. Raises StateError if one is unknown or given twice."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise StateError(f'sensitivities is {excerpt(names)}; expected a list of names, such as ("q", "mass")')
+        raise StateError(f'{argument} is {excerpt(names)}; expected a list of names, such as ("q", "mass")')
     for name in names:
         if not isinstance(name, str) or name not in KINDS:
-            raise StateError(f"sensitivities contains {excerpt(name)}; expected names among {', '.join(KINDS)}")
+            raise StateError(f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}")
     if len(set(names)) < len(names):
-        raise StateError(f"sensitivities is {excerpt(list(names))}; expected each name once")
+        raise StateError(f"{argument} is {excerpt(list(names))}; expected each name once")
     return tuple(names)
 
 

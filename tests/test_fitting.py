@@ -120,7 +120,7 @@ def test_a_tensor_stays_physical_and_its_slopes_are_exact():
     ("given", "message"),
     [
         ({"parameters": []}, "parameters is empty"),
-        ({"parameters": ["weight"]}, "sensitivities contains 'weight'"),
+        ({"parameters": ["weight"]}, "parameters contains 'weight'"),
         ({"parameters": ["damping"], "model": slide()}, "all its entries are zero"),
         ({"parameters": ["inertia"], "model": slide()}, "a rod, a plate or a point"),
         ({"motion": 3}, "motion is not a measured motion"),

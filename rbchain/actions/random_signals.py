@@ -50,8 +50,8 @@ class RandomSignal(SuggestsAttributes):
         Seed of the random numbers. The default is the seed of the study, or 0 in `Model.simulate`.
     channel : int, optional
         Signals with different channels are independent. Signals of one process with the same seed and channel are
-        equal. By default, each place among the drives and forces has a channel of its own, in their order. All waves
-        have the same channel by default, because they describe the same sea.
+        equal. By default, the places among the drives and forces have the channels 0, 1, 2, ... in their order, so
+        choose larger numbers. All waves have the same channel by default, because they describe the same sea.
 
     Examples
     --------
@@ -88,7 +88,8 @@ class RandomSignal(SuggestsAttributes):
         Returns
         -------
         Signal
-            With the batch shape of `samples`.
+            With the batch shape of `samples`. Without a channel or seed, those of the signal are 0: this is the signal
+            that `Model.simulate` uses for the first place among the drives and forces.
 
         Raises
         ------

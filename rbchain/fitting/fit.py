@@ -158,7 +158,7 @@ def fit(
     """
     from scipy.optimize import least_squares
 
-    names = checked_names(parameters)
+    names = checked_names(parameters, "parameters")
     if not names:
         raise StateError('parameters is empty; expected names such as ["mass"]')
     if model.batch_shape:
@@ -280,7 +280,7 @@ def _message(misfit: float, success: bool, estimates_noise: bool, unknown: int) 
             )
         )
     return found + (
-        f" The data do not determine {unknown} combinations of parameters."
+        f" The data do not determine {unknown} combination{'s' if unknown > 1 else ''} of parameters."
         if unknown
         else " The data determine all parameters."
     )

@@ -160,9 +160,10 @@ def variables_of(model: Model, name: str, tau: np.ndarray, gains: dict[str, np.n
     owners = model.body_names if name == "mass" else joints
     entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
     if not entries.size:
+        expected = "a PID drive with a positive gain" if name in gains else "a model with positive first guesses"
+        remedy = "A PID in a Sampled is not supported" if name in gains else "Use model.vary"
         raise StateError(
-            f'parameters contains "{name}", but all its entries are zero, which are held; expected a model with '
-            "positive first guesses. Use model.vary"
+            f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}. {remedy}'
         )
     scale = np.maximum(np.abs(first), 1.0) if name in SIGNED else None
     return EntryVariables(first, entries, scale, [f"{owners[i]}.{name}" for i in entries], True)
