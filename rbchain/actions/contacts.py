@@ -207,7 +207,8 @@ class SphereSphereContact(SuggestsAttributes):
     Restitution is Newton's law for each contact on its own, also in simultaneous impacts. With a restitution of 1, a
     ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its speed.
     With gaps between the balls, impacts follow one after the other, and only the last ball leaves. Use gaps for
-    Newton's cradle, and with "moreau" a step that is shorter than the time between two impacts.
+    Newton's cradle, and with "moreau" a step that is shorter than the time between two impacts. "moreau" misses the
+    impact of two spheres that pass each other within one step.
 
     Examples
     --------

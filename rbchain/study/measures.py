@@ -74,11 +74,13 @@ class Measure(Described):
         * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
           and the "integral_of_square" of "torque" is a usual measure of the control effort
         * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
-          `reference`; NaN if it is outside at the end
+          `reference`; NaN if it is outside at the end. Statistics leave samples with NaN out
         * "overshoot": how far the quantity passes the reference, relative to the initial deviation (0.1 means 10 %)
-        * "rise_time": time in s from the first 10 % to the first 90 % of the step to the reference
+        * "rise_time": time in s from the first 10 % to the first 90 % of the step to the reference; NaN if 90 % are not
+          reached
         * "time_above": time in s for which the quantity is above `limit`
-        * "time_in_saturation": time in s for which the "torque" is at the limit of its drive
+        * "time_in_saturation": time in s for which the "torque" is at the limit of its drive. If a `Sampled` rounds its
+          output, the limit must be a multiple of its `resolution`
     frame : str
         Name of a body or of a fixed frame.
     joint : str
