@@ -469,9 +469,9 @@ class Study(SuggestsAttributes):
         Notes
         -----
         Numbers whose mean or standard deviation is unknown or infinite are not used: those of user-defined
-        distributions, and of distributions such as Cauchy's. Means of SciPy's distributions are those of SciPy.
-        Intervals are exact for normal numbers and asymptotic for others. A factor slightly below 1 means that the
-        measure does not depend linearly on the numbers.
+        distributions, and of distributions such as Cauchy's. Means of SciPy's distributions are those of SciPy, if
+        they agree with the quantiles. Intervals are exact for normal numbers and asymptotic for others. A factor
+        slightly below 1 means that the measure does not depend linearly on the numbers.
 
         The source is Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the
         efficiency of Monte Carlo simulations".

@@ -42,6 +42,34 @@ def test_moments_are_integrals_of_the_quantiles(distribution):
     assert abs(integral(lambda x: (x - mean) ** 2) / std**2 - 1) < 1e-7
 
 
+@pytest.mark.parametrize("low", [5.0, -5.0, 1e3, -1e4, 0.0])
+def test_moments_of_narrow_truncated_normal_distributions(low):
+    """For a width w far below 1 / low the density is linear, with the mean low + w / 2 - low w^2 / 12."""
+    width = 2.0**-20
+    second_order = ((abs(low) + 1.0) * width) ** 2
+    truncated = distributions.TruncatedNormal(mean=0.0, std=1.0, low=low, high=low + width)
+    mean, std = truncated.moments()
+    assert abs(mean - (low + width / 2 - low * width**2 / 12)) < 4 * EPS * abs(low) + width * second_order
+    assert abs(std / (width / np.sqrt(12)) - 1) < second_order + 100 * EPS
+
+
+def test_moments_of_distant_truncated_normal_distributions():
+    """Beyond a, the offset is nearly exponential: its mean is 1 / a - 2 / a^3, and its std 1 / a - 3 / a^3."""
+    a = 1e3
+    mean, std = distributions.TruncatedNormal(mean=0.0, std=1.0, low=a, high=2 * a).moments()
+    assert abs(mean - a - (1 / a - 2 / a**3)) < 20 / a**5 + 4 * EPS * a
+    assert abs(std - (1 / a - 3 / a**3)) < 50 / a**5 + 100 * EPS / a
+    mirrored = distributions.TruncatedNormal(mean=0.0, std=1.0, low=-2 * a, high=-a).moments()
+    assert mirrored == pytest.approx((-mean, std), rel=1e-14)
+
+
+def test_wrong_moments_of_scipy_count_as_unknown():
+    frozen = stats.truncnorm(5.0, 5.0 + 1e-6)
+    assert not 0.9 < frozen.std() / (1e-6 / np.sqrt(12)) < 1.1  # remove the check of Scipy.moments when SciPy is right
+    found = distributions.Scipy(name="truncnorm", args=(5.0, 5.0 + 1e-6)).moments()
+    assert np.isnan(found).all()
+
+
 def test_moments_of_discrete_and_unknown_distributions():
     mean, std = distributions.Discrete(values=[1.0, 5.0], probabilities=[0.25, 0.75]).moments()
     assert (mean, std) == (4.0, np.sqrt(3.0))
