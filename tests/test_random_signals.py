@@ -279,6 +279,16 @@ def test_each_place_has_its_own_channel_and_waves_belong_to_one_sea():
 
 
 @plain
+def test_places_do_not_use_the_channels_that_other_signals_have_been_given():
+    signals = [rb.Signal.ornstein_uhlenbeck(1.0, 0.1, channel=channel) for channel in (1, None)]
+    model, start = slide(), np.zeros((2, 1))
+    forces = [rb.Wrench("slide", (signal, 0.0, 0.0)) for signal in signals]
+    motion = model.simulate(start, start, 0.1, method="rk4", step=0.05, forces=forces)
+    first, second = (wrench.force[0](motion.t) for wrench in motion.forces)
+    assert (first != second).all()
+
+
+@plain
 def test_tables_of_random_signals():
     table = {"signal": "ornstein_uhlenbeck", "std": 2.0, "correlation_time": 0.5, "seed": 3}
     current = action_of({"velocity": [table, 0.0, {"signal": "sea_state", **SEA}]}, {"Current": rb.Current})

@@ -410,7 +410,8 @@ def actions_of_samples(
 ) -> tuple[Any, Any]:
     """Return drives and forces with the signals and the noise of sensors of some samples.
 
-    A random signal without a channel has that of its place among all random signals of the drives, then of the forces.
+    A random signal without a channel has that of its place among all random signals of the drives, then of the forces,
+    counted without the channels that other signals have been given.
 
     Parameters
     ----------
@@ -422,7 +423,8 @@ def actions_of_samples(
     seed : int
         Seed of random signals and sensors without a seed.
     """
-    channels = count()
+    given = {signal.channel for signal in random_signals_of(drives) + random_signals_of(forces)}
+    channels = (channel for channel in count() if channel not in given)
 
     def of_samples(signal: RandomSignal) -> Signal:
         return signal.realised(duration, samples, seed, next(channels))

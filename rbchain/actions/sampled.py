@@ -203,7 +203,7 @@ def has_noise(drives: Sequence[Any]) -> bool:
 
 
 def with_samples(drives: Any, samples: np.ndarray, seed: int) -> Any:
-    """Return drives whose sensors with noise have these numbers of samples, and this seed if they have none."""
+    """Return drives whose sensors have these numbers of samples, and this seed if they have none."""
     if not isinstance(drives, (list, tuple)):
         return drives
     return [_sampled_with_samples(drive, samples, seed) if isinstance(drive, Sampled) else drive for drive in drives]
@@ -214,8 +214,8 @@ def _sampled_with_samples(drive: Sampled, samples: np.ndarray, seed: int) -> Sam
         return drive  # refused later
     sensors = []
     for sensor in drive.sensors:
-        has_noise = isinstance(sensor, (Encoder, VelocitySensor)) and np.any(np.asarray(sensor.noise) != 0.0)
-        if has_noise and sensor.samples is None:
+        # also without noise, because a study may add it later
+        if isinstance(sensor, (Encoder, VelocitySensor)) and sensor.samples is None:
             own = seed if sensor.seed is None else sensor.seed
             sensors.append(replace(sensor, samples=samples, seed=own))
         else:

@@ -69,7 +69,7 @@ def _check(plan: Plan) -> None:
             "the draws of this study come from a table, but a gradient needs the means and standard deviations of "
             "distributions; choose another design"
         )
-    refuse_noise(plan.nominal)
+    refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
 
 
 def _simulated(plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray) -> np.ndarray:

@@ -168,6 +168,9 @@ def _measures(
             f"{html.escape(str(results['parameter'].values[c]))} {share:.0%}" for c, share in of_measure[:2]
         )
         title = f"{html.escape(name)}<small>{html.escape(_meaning(described[name]))}</small>"
+        undefined = statistics["samples"] - statistics["failures"] - found["count"]
+        if undefined:
+            title += f"<small>without {undefined:,} samples, in which it is not a finite number</small>"
         rows.append(f"<tr><th>{title}</th>{''.join(cells)}<td>{unit}</td><td>{reasons}</td></tr>")
     words = ("measure", "unit", "explains most of the variance")
     head = (words[0], *_levels(), "mean", "std", *words[1:])

@@ -89,7 +89,7 @@ def indices(
         )
     if not plan.columns:
         raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
-    refuse_noise(plan.nominal)
+    refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
     samples = whole_number("samples", samples, StudyError, least=2)
     needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > total_memory():

@@ -89,3 +89,27 @@ def test_mistakes_in_a_study_file_are_named(tmp_path, old, new, message):
 def test_a_sensitivity_analysis_refuses_noise_of_sensors(tmp_path):
     with pytest.raises(StudyError, match="noise of sensors"):
         study_file(tmp_path).sensitivity("end", samples=4)
+
+
+def test_noise_that_only_a_dispersion_adds_depends_on_the_sample_and_the_seed():
+    """The nominal encoder has no noise."""
+    encoder = rb.Encoder("slide")
+    drive = rb.Sampled(rb.PID("slide", 0.3, kp=20.0, kd=8.0), period=0.05, sensors=[encoder])
+
+    def study(seed):
+        return rb.Study(
+            model=slide(),
+            samples=5,
+            seed=seed,
+            simulate={"duration": 0.1, "samples": 2, "method": "rk4", "step": 0.05},
+            drives=[drive],
+            vary=[{"parameter": "encoder_noise", "how": "set", "distribution": {"kind": "discrete", "values": [1e-3]}}],
+            measures=[{"name": "end", "quantity": "position", "joint": "slide"}],
+        )
+
+    found = study(3).run().end.values
+    assert np.unique(found).size == 5
+    np.testing.assert_array_equal(study(3).run(chunk=2).end.values, found)
+    assert (study(4).run().end.values != found).all()
+    with pytest.raises(StudyError, match="noise of sensors"):
+        study(3).sensitivity("end", samples=4)
