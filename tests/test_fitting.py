@@ -82,6 +82,27 @@ def test_a_force_and_a_mass_are_known_up_to_their_ratio():
 
 
 @plain
+def test_a_fit_whose_parameter_reaches_its_limit_is_no_success():
+    """The first guess of the mass is e^7 times too large."""
+    motion = slide(2.0, damping=0.5).simulate([0.0], [0.0], 1.0, tau=3.0, save_at=6, **LOOSE)
+    fit = rb.fit(slide(2.0 * np.exp(7.0), damping=0.5), motion, ["mass"], tau=3.0, starts=1, **LOOSE)
+    assert not fit.success
+    assert "a factor of 148, limits slide.mass: use better first guesses" in fit.message
+
+
+@plain
+def test_only_joints_without_a_drive_have_a_constant_force():
+    model = two_links()
+    motion = model.simulate([0.1, 0.2], [0.0, 0.0], 0.3, tau=[0.0, 0.7], drives=[DRIVE], save_at=7, **LOOSE)
+    fit = rb.fit(model, motion, ["tau"], drives=[DRIVE], starts=1, **LOOSE)
+    assert fit.names == ("link2.tau",)
+    np.testing.assert_allclose(fit.values, 0.7, rtol=1e-4)
+    drives = [DRIVE, rb.PrescribedForce("link2", 0.7)]
+    with pytest.raises(rb.StateError, match="all joints have a drive"):
+        rb.fit(model, motion, ["tau"], drives=drives, starts=1, **LOOSE)
+
+
+@plain
 def test_gains_and_the_initial_state_are_fitted():
     model = two_links()
     motion = measured(model, drives=[rb.PID("link1", rb.Signal.sines(1.0, 3.0), kp=6.0, kd=1.3)])
@@ -103,7 +124,7 @@ def test_all_starting_points_see_the_random_signals_of_the_first_sample():
 def test_a_tensor_stays_physical_and_its_slopes_are_exact():
     """The log-Cholesky form reaches all physical tensors, and its derivatives agree with differences."""
     model, rng = arm_with(rb.Universal()), two_seeds(3)
-    variables = variables_of(model, "inertia", np.zeros(4), {})
+    variables = variables_of(model, "inertia", np.zeros(4), {}, [])
     np.testing.assert_allclose(variables.values(np.zeros((1, 18)))[0], model.inertia, rtol=1e-14)
     x, direction = rng.normal(size=(1, 18)), rng.normal(size=18)
     moments = np.linalg.eigvalsh(variables.values(3 * x)[0])

@@ -330,6 +330,14 @@ def test_tables_of_random_signals():
             r"intensity of a random signal has shape \(2,\); expected one number, or an array of shape \(3,\)",
         ),
         (
+            lambda: drift().signal(1.0, 1.7),
+            "samples is 1.7; expected whole numbers from 0 on",
+        ),
+        (
+            lambda: rb.Signal.noise(lambda f: [1.0, 2.0], [0, 1]).signal(1.0),
+            r"density\(f\) has shape \(2,\) for frequencies of shape .*; expected one number, or one for each",
+        ),
+        (
             lambda: rb.Wrench("slide", (drift(), 0, 0)).of_sample(0, (2,)),
             r"components is a random signal, .* Use its method signal\(duration, samples\)",
         ),

@@ -320,6 +320,12 @@ def refusals():
     yield [rb.Sampled(rb.PID("x", 0, 1), states=[1.0])], {}, "only user functions have states"
     yield [rb.Sampled(rb.PID("x", 0, 1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
     yield [rb.Sampled(rb.PID("x", 0, 1), sensors=lists[0] * 2)], {}, "another sensor measures the same quantity"
+    yield (
+        [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("y")])],
+        {},
+        "its sensors measure the joints \\['y'\\], but",
+    )
+    yield [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("x", samples=[0.5, 1])])], {}, "expected whole numbers"
     yield [rb.Sampled(rb.PID("x", 0, 1)), rb.PID("x", 0, 1)], {}, "already has a drive"
     yield [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
     yield [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)], {}, "ComputedTorque drives have different clocks"

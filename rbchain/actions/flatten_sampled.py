@@ -15,8 +15,8 @@ from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
 from ..real_arrays import excerpt, finite_number, whole_number
 from .coordinates import dof_index, refuse_quaternion
-from .drives import UserForces
-from .packing import SampleNumbers
+from .drives import PID, UserForces
+from .packing import SampleNumbers, numbers_of_samples
 from .sampled import Encoder, Sampled, Sensor, VelocitySensor
 from .user_code import UserCall
 
@@ -113,6 +113,7 @@ def flatten_samplers(
         if np.size(drive.states):
             raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove it")
         channels[:, i : i + 1] = own
+        _refuse_sensors_of_other_joints(model, drive, what, i)
         group.codes[rows.GROUP_COMPENSATES] |= codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i]
         computes = codes[drive_codes.DRIVE_KIND, i] == drive_codes.KIND_COMPUTED_TORQUE
         group.codes[rows.GROUP_COMPUTES] |= computes
@@ -193,9 +194,22 @@ def _sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, mea
     first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
     numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
     numbers.add(f"{what}: noise", sensor.noise, 0.0, LARGEST)
-    numbers.add(f"{what}: samples", 0 if sensor.samples is None else sensor.samples, 0.0, MAX_SAMPLE)
+    samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
+    numbers.add(f"{what}: samples", samples, 0.0, MAX_SAMPLE)
     seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
     return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])
+
+
+def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: int) -> None:
+    """Refuse a PID controller with sensors of which none measures its joint: it would use the exact state."""
+    sensors = list(drive.sensors)
+    measured = [dof_index(model, what, sensor.joint, sensor.dof) for sensor in sensors]
+    if isinstance(drive.controller, PID) and sensors and i not in measured:
+        joints = list(dict.fromkeys(sensor.joint for sensor in sensors))
+        raise StateError(
+            f"{what}: its sensors measure the joints {joints}, but not its own; expected an Encoder or "
+            f"a VelocitySensor of joint {drive.controller.joint!r}, dof {drive.controller.dof}, or no sensors"
+        )
 
 
 def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:

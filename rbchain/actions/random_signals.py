@@ -19,6 +19,7 @@ from ..core.simd.random_numbers import FIRST_SIGNAL_CHANNEL, minus_log, two_norm
 from ..errors import StateError
 from ..misspelt import SuggestsAttributes
 from ..real_arrays import excerpt, finite_number, real_array, whole_number
+from .packing import numbers_of_samples
 from .sampled import with_samples
 from .signals import Signal
 
@@ -96,7 +97,7 @@ class RandomSignal(SuggestsAttributes):
         StateError
             If a parameter has neither one value nor one for each sample, or if the arrays would exceed 8 GB.
         """
-        return self.realised(duration, np.asarray(samples, np.int64), 0, 0)
+        return self.realised(duration, numbers_of_samples(samples), 0, 0)
 
     def realised(self, duration: float, samples: np.ndarray, seed: int, channel: int) -> Signal:
         """Return the signals of these samples, with the seed and channel that apply if the signal has none."""
@@ -259,6 +260,16 @@ def _positive(name: str, value: npt.ArrayLike, least: float | None = None) -> np
     return found
 
 
+def _density_at(f: np.ndarray, density: Callable[[np.ndarray], npt.ArrayLike]) -> np.ndarray:
+    found = _positive("density", density(f), least=0.0)
+    if found.shape not in ((), f.shape):
+        raise StateError(
+            f"density(f) has shape {found.shape} for frequencies of shape {f.shape}; expected one number, or one for "
+            "each frequency"
+        )
+    return np.broadcast_to(found, f.shape)
+
+
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
@@ -273,7 +284,7 @@ def _noise(
     amplitudes: str,
 ) -> Signal:
     f = np.unique(np.concatenate([np.linspace(frequencies[0], frequencies[-1], SPECTRUM_POINTS), frequencies]))
-    G = _positive("density", density(f), least=0.0) if callable(density) else np.interp(f, frequencies, density)
+    G = _density_at(f, density) if callable(density) else np.interp(f, frequencies, density)
     frequency, amplitude, phase = _sines(stream, f, G, sines, amplitudes)
     return _sum_of_sines(
         stream, stream.one_each("factor", factor)[..., None] * amplitude, 2 * math.pi * frequency, phase, offset

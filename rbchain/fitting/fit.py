@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Largest change of a variable: factors of e^5 for positive parameters.
 LARGEST_CHANGE = 5.0
+#: Share of the largest change from which a variable counts as at its limit.
+SHARE_OF_LIMIT = 0.999
 #: A combination with a singular value below this share of the largest one does not change the motion.
 NULL_SHARE = 1e-9
 #: Shares of a combination that its description omits.
@@ -50,9 +52,10 @@ class Fit(SuggestsAttributes):
         Covariance of the estimates, for errors of the data that are independent of each other. Combinations in
         `undetermined` are not included.
     success : bool
-        Whether the residuals are at most twice the noise. True if no noise was given.
+        Whether the fit has converged, no parameter is at the limit of its change, and the residuals are at most twice
+        the noise, if it was given.
     message : str
-        The size of the residuals, and whether the data determine all parameters.
+        The size of the residuals, whether the data determine all parameters, and what to do if `success` is False.
     undetermined : tuple of str
         Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
         Their standard deviation exceeds 100 %, or they do not change the motion at all. They keep the values from which
@@ -192,7 +195,10 @@ def fit(
         gtol=1e-12,
         max_nfev=MAX_ITERATIONS,
     )
-    return _result(problem, best.x, noise is None, costs)
+    at_limit = [
+        label for label, x in zip(problem.labels, best.x, strict=True) if abs(x) > SHARE_OF_LIMIT * LARGEST_CHANGE
+    ]
+    return _result(problem, best.x, noise is None, costs, _reasons_of_failure(at_limit, best.status == 0))
 
 
 def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -226,11 +232,24 @@ def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return x, costs
 
 
-def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.ndarray) -> Fit:
-    """Return the Fit for the best variables x."""
+def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
+    """Describe why the estimates are not a minimum of the cost; empty if they are."""
+    found = ""
+    if at_limit:
+        found += (
+            f" The largest allowed change, a factor of {np.exp(LARGEST_CHANGE):.0f}, limits {', '.join(at_limit)}: use "
+            "better first guesses, or leave these parameters out."
+        )
+    if ends_early:
+        found += " The fit has not converged: use better first guesses or fewer parameters."
+    return found
+
+
+def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.ndarray, reasons: str) -> Fit:
+    """Return the Fit for the best variables x, and the reasons for which they are not a minimum."""
     residuals, J = (part[0] for part in problem.evaluate(x[None]))
     misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
-    variance, success = (misfit, True) if estimates_noise else (1.0, misfit <= LARGEST_MISFIT**2)
+    variance, is_explained = (misfit, True) if estimates_noise else (1.0, misfit <= LARGEST_MISFIT**2)
     _, sizes, V = np.linalg.svd(J, full_matrices=False)
     largest = sizes.max(initial=0.0)
     is_known = (sizes > NULL_SHARE * largest) & (sizes > np.sqrt(variance))
@@ -255,8 +274,8 @@ def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.nd
         values=numbers,
         standard_deviations=deviations,
         covariance=covariance,
-        success=success,
-        message=_message(misfit, success, estimates_noise, len(unknown)),
+        success=is_explained and not reasons,
+        message=_message(misfit, is_explained, estimates_noise, len(unknown)) + reasons,
         undetermined=tuple(_as_text(row, problem.labels) for row in changes),
         residuals=np.where(data.weights > 0.0, error, np.nan),
         motion=motion,
@@ -265,7 +284,7 @@ def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.nd
     )
 
 
-def _message(misfit: float, success: bool, estimates_noise: bool, unknown: int) -> str:
+def _message(misfit: float, is_explained: bool, estimates_noise: bool, unknown: int) -> str:
     """Describe the residuals, whose mean square divided by the noise is `misfit`, and the undetermined combinations."""
     size = float(np.sqrt(misfit))
     found = f"The residuals are {size:.2g} rad, m, rad/s or m/s." if estimates_noise else ""
@@ -273,7 +292,7 @@ def _message(misfit: float, success: bool, estimates_noise: bool, unknown: int) 
         found = f"The residuals are {size:.2g} times the noise"
         found += (
             "."
-            if success
+            if is_explained
             else (
                 "; expected about 1. The model does not explain the motion, or this is a local minimum. Fit other "
                 "parameters, or use other first guesses, more starts or a shorter motion."

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..actions.coordinates import dof_index
-from ..actions.drives import PID
+from ..actions.drives import ONE_JOINT, PID
 from ..actions.sampled import Drive
 from ..actions.wrenches import Force
 from ..errors import StateError
@@ -56,9 +56,14 @@ class Measurements:
 
 def _with_missing(name: str, values: npt.ArrayLike) -> np.ndarray:
     try:
-        return np.array(values, float)
+        found = np.array(values, float)
     except (TypeError, ValueError):
         raise StateError(f"{name} of the motion is not an array of numbers") from None
+    if np.isinf(found).any():
+        raise StateError(
+            f"{name} of the motion contains infinite numbers; expected finite ones, or NaN where it is missing"
+        )
+    return found
 
 
 class Problem:
@@ -77,7 +82,8 @@ class Problem:
         self.model, self.data, self.names, self.drives, self.forces = model, data, names, drives, forces
         self.tau, self.tolerances = tau, tolerances
         gains = {name: self._gains(name) for name in GAINS}
-        self.fields = {name: variables_of(model, name, tau, gains) for name in names}
+        driven = [dof_index(model, "drive", drive.joint, drive.dof) for drive in drives if isinstance(drive, ONE_JOINT)]
+        self.fields = {name: variables_of(model, name, tau, gains, driven) for name in names}
         counts = [len(field.labels) for field in self.fields.values()]
         self.size = sum(counts)
         self.parts = dict(zip(names, np.split(np.arange(self.size), np.cumsum(counts)[:-1]), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -128,10 +129,13 @@ def _tensor_of_moment(moment: np.ndarray) -> np.ndarray:
     return np.trace(moment, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - moment
 
 
-def variables_of(model: Model, name: str, tau: np.ndarray, gains: dict[str, np.ndarray]) -> Variables:
+def variables_of(
+    model: Model, name: str, tau: np.ndarray, gains: dict[str, np.ndarray], driven: Sequence[int]
+) -> Variables:
     """Return the variables of a parameter.
 
-    `tau` (nv,) are the constant joint forces, `gains` {name: (nv,)} the gains of PID drives.
+    `tau` (nv,) are the constant joint forces, `gains` {name: (nv,)} the gains of PID drives, and `driven` the degrees
+    of freedom with a drive, which have no constant force.
 
     Raises
     ------
@@ -159,11 +163,18 @@ def variables_of(model: Model, name: str, tau: np.ndarray, gains: dict[str, np.n
     first = gains[name] if name in gains else tau if name == "tau" else getattr(model, name)
     owners = model.body_names if name == "mass" else joints
     entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
+    if name == "tau":
+        entries = np.setdiff1d(entries, driven)
+        if not entries.size:
+            raise StateError(
+                'parameters contains "tau", but all joints have a drive, which excludes a constant force; expected a '
+                'joint without a drive. Remove a drive, or do not fit "tau"'
+            )
     if not entries.size:
         expected = "a PID drive with a positive gain" if name in gains else "a model with positive first guesses"
         remedy = "A PID in a Sampled is not supported" if name in gains else "Use model.vary"
         raise StateError(
             f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}. {remedy}'
         )
-    scale = np.maximum(np.abs(first), 1.0) if name in SIGNED else None
+    scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None
     return EntryVariables(first, entries, scale, [f"{owners[i]}.{name}" for i in entries], True)

@@ -196,6 +196,16 @@ class Measure(Described):
                 if self.quantity not in kinds:
                     wrong = f"is {getattr(self, key)!r}, but the quantity {self.quantity!r} does not use it; remove it"
                 raise ValueError(f"{key} {wrong}")
+        for key, is_used in (
+            ("dof", self.joint is not None and not self.quantity.startswith("reaction")),
+            ("axis", self.quantity == "coordinate"),
+            ("target", self.quantity in ("distance", "distance_to_plane")),
+            ("band", self.over == "settling_time"),
+        ):
+            value = getattr(self, key)
+            if value != type(self).model_fields[key].default and not is_used:
+                used_by = f"over = {self.over!r}" if key == "band" else f"the quantity {self.quantity!r}"
+                raise ValueError(f"{key} is {value!r}, but {used_by} does not use it; remove it")
         self._check_reduction()
         return self
 

@@ -244,3 +244,17 @@ def test_a_module_with_the_name_of_another_one_is_refused(study_file):
         StudyError, match=r"there are two modules 'json': .*json.py, next to the study file, and .*Rename"
     ):
         rb.Study.read(study_file)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"quantity": "speed", "frame": "slide", "axis": "z"}, "axis is 'z', but the quantity 'speed' does not use it"),
+        ({"quantity": "speed", "frame": "slide", "target": (1, 0, 0)}, "target is"),
+        ({"quantity": "energy", "dof": 1}, "dof is 1"),
+        ({"quantity": "speed", "frame": "slide", "band": 0.5}, "band is 0.5, but over = 'final' does not use it"),
+    ],
+)
+def test_keys_that_a_measure_does_not_use_are_refused(keys, message):
+    with pytest.raises(ValueError, match=message):
+        Measure(name="x", **keys)
