@@ -223,15 +223,22 @@ def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     statistics = json.loads(results.attrs["statistics"])
     columns = ("measure", "mean", "std", "5 %", "median", "95 %", "unit")
     table = table_of_numbers(escape(results.attrs["title"]), columns, texts=("measure", "unit"))
-    levels = statistics["levels"]
+    levels, left_out = statistics["levels"], []
     for name, measured in statistics["of"].items():
-        if results[name].dims != ("sample",) or measured["mean"] is None:
+        if results[name].dims != ("sample",):
+            continue
+        undefined = statistics["samples"] - statistics["failures"] - measured["count"]
+        if undefined:
+            left_out.append(f"{name}: without {undefined:,} samples, in which it is not a finite number")
+        if measured["mean"] is None:
             continue
         deviation = float("nan") if measured["variance"] is None else measured["variance"] ** 0.5
         quantiles = [measured["quantiles"][levels.index(p)] for p in (0.05, 0.5, 0.95)]
         numbers = [f"{x:.5g}" for x in (measured["mean"], deviation, *quantiles)]
         table.add_row(escape(name), *numbers, escape(results[name].attrs.get("units", "")))
     console.print(table)
+    for line in left_out:
+        console.print(line, markup=False, highlight=False)
     rate = statistics["failure_rate"]
     console.print(
         f"{statistics['samples']:,} samples, {statistics['failures']:,} failed. Failure rate {rate['estimate']:.3%}, "

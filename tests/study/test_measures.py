@@ -228,6 +228,13 @@ def test_modules_next_to_the_study_file_are_found_and_printed(study_file, capsys
     )
 
 
+def test_samples_without_a_finite_measure_are_counted(study_file, capsys):
+    study_file.with_name("measures_of_this_study.py").write_text(CODE.replace("[..., 0, 1]", "[..., 0, 1] / 0.0"))
+    assert main(["study", "run", str(study_file), "--out", str(study_file.with_name("out"))]) == 0
+    samples = rb.Study.read(study_file).description.samples
+    assert f"height: without {samples} samples, in which it is not a finite number" in capsys.readouterr().out
+
+
 def test_code_is_refused(study_file, capsys):
     message = r"measures\[0\].function is 'measures_of_this_study:height', but importing code is not allowed"
     with pytest.raises(StudyError, match=message):
