@@ -103,7 +103,7 @@ def load_motion(path: str | Path) -> Trajectory:
     contents = _contents_of(path, entries)
     try:
         return _Reader(entries).motion(contents)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RbchainError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, RbchainError) as error:
         raise FileFormatError(f"{path}: the contents do not describe a motion: {error}") from None
 
 

@@ -157,7 +157,8 @@ def _measures(
 ) -> str:
     """Return the table of the measures."""
     rows = []
-    described = {of["name"]: of for of in json.loads(results.attrs["study"])["measures"]}
+    study = json.loads(results.attrs["study"])
+    described = {of["name"]: of for of in study["measures"]}
     for name, of_measure in influences.items():
         found, unit = statistics["of"][name], html.escape(results[name].attrs.get("units", ""))
         at = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
@@ -175,6 +176,9 @@ def _measures(
     words = ("measure", "unit", "explains most of the variance")
     head = (words[0], *_levels(), "mean", "std", *words[1:])
     note = "Small numbers: 95 % confidence intervals, for quantiles from order statistics."
+    design = study["design"]["kind"]
+    if design != "random":
+        note += f" The samples of the design {design} are not independent, so the intervals are approximate."
     return f'{_table(head, rows, words)}<p class="note">{note}</p>'
 
 

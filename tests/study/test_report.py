@@ -195,6 +195,14 @@ def test_the_description_in_the_report_is_toml(tmp_path):
     assert again == study.description
 
 
+@pytest.mark.parametrize(("design", "is_noted"), [("random", False), ("sobol", True)])
+def test_the_report_says_when_intervals_are_approximate(tmp_path, design, is_noted):
+    measure = {"name": "angle", "quantity": "position", "joint": "link1"}
+    small_study(measures=[measure], design={"kind": design}).run(tmp_path)
+    page = write_report(tmp_path).read_text()
+    assert ("design sobol are not independent, so the intervals are approximate" in page) == is_noted
+
+
 def test_the_report_removes_pictures_of_an_earlier_report(tmp_path):
     small_study(measures=[{"name": "angle", "quantity": "position", "joint": "link1"}]).run(tmp_path)
     (tmp_path / "report").mkdir()
