@@ -54,7 +54,7 @@ study = rb.Study(
         },
         {"parameter": "friction", "how": "multiply", "distribution": {"kind": "log_normal", "sigma": 0.3}},
     ],
-    simulate={"duration": MOVE + SETTLE, "method": "rk4", "step": 1e-3, "samples": 61, "q": START},
+    simulate={"duration": MOVE + SETTLE, "method": "implicit", "step": 1e-3, "samples": 61, "q": START},
     measures=[
         {
             "name": "tool error",
