@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from ..actions.coordinates import dof_index
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
-from ..actions.sampled import Drive
+from ..actions.sampled import Drive, Sampled
 from ..actions.signals import as_signal
 from ..actions.wrenches import Current, Force
 from ..chain import Model
@@ -79,8 +79,8 @@ class Measure(Described):
         * "rise_time": time in s from the first 10 % to the first 90 % of the step to the reference; NaN if 90 % are not
           reached
         * "time_above": time in s for which the quantity is above `limit`
-        * "time_in_saturation": time in s for which the "torque" is at the limit of its drive. If a `Sampled` rounds its
-          output, the limit must be a multiple of its `resolution`
+        * "time_in_saturation": time in s for which the "torque" is at the limit of its drive, or at the limit rounded
+          to the `resolution` of a `Sampled`
     frame : str
         Name of a body or of a fixed frame.
     joint : str
@@ -320,7 +320,9 @@ class Measure(Described):
             return responses.time_above(t, series, self.limit)  # type: ignore[arg-type]
         if self.over == "time_in_saturation":
             drive = self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
-            return responses.time_in_saturation(t, series, np.asarray(drive.limit)[..., None])
+            resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
+            largest = responses.largest_output(drive.limit, resolution[0] if resolution else 0.0)
+            return responses.time_in_saturation(t, series, largest[..., None])
         magnitudes = {"integral": series, "integral_of_magnitude": np.abs(series), "integral_of_square": series**2}
         return responses.integral(t, magnitudes[self.over])
 

@@ -5,6 +5,7 @@ for each sample (...). Between two times, the series counts as linear.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 #: |tau| counts as saturated from this share of the limit on, because of round-off.
 SATURATED = 1.0 - 1e-9
@@ -77,6 +78,21 @@ def time_in_saturation(t: np.ndarray, x: np.ndarray, limit: np.ndarray) -> np.nd
     """Return how long |x| is at its limit: the length of the intervals with both ends at the limit."""
     saturated = np.abs(x) >= SATURATED * limit
     return ((saturated[..., 1:] & saturated[..., :-1]) * np.diff(t)).sum(-1)
+
+
+def largest_output(limit: npt.ArrayLike, resolution: npt.ArrayLike) -> np.ndarray:
+    """Return the largest output of a controller that limits its output, rounds it, and limits it again.
+
+    Examples
+    --------
+    >>> largest_output(1.0, [0.0, 0.3, 0.35]).round(9).tolist()
+    [1.0, 0.9, 1.0]
+    """
+    limit, resolution = np.broadcast_arrays(np.asarray(limit, float), np.asarray(resolution, float))
+    is_rounded = (resolution > 0.0) & np.isfinite(limit)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rounded = resolution * np.floor(limit / resolution + 0.5)
+    return np.where(is_rounded, np.minimum(limit, rounded), limit)
 
 
 def integral(t: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -143,6 +143,10 @@ def test_limits_and_references_are_those_of_each_sample():
     saturated = Measure(name="x", quantity="torque", joint="slide", over="time_in_saturation")
     # |sin| exceeds 1/2 in two thirds of the time; each of four ends is within an interval
     np.testing.assert_allclose(saturated.values(model, motion, [force]), [2 / 3, 0.0], rtol=0, atol=4 / 400)
+    # a digital controller that is always at its limit of 1 N, which it rounds to 0.9 N
+    digital = rb.Sampled(rb.PID("slide", 100.0, kp=1.0, limit=1.0), period=0.05, resolution=0.3)
+    motion = model.simulate(start, start, 1.0, method="rk4", step=0.05, save_at=21, drives=[digital])
+    np.testing.assert_allclose(saturated.values(model, motion, [digital]), 1.0, rtol=1e-14)
     reference = np.array([0.1, -0.3])
     drive = rb.PID("slide", reference, kp=1.0)
     error = Measure(name="x", quantity="tracking_error", joint="slide")
