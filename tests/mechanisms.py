@@ -89,6 +89,15 @@ def random_trees(chunk, count=TREES_PER_CHUNK):
     return trees
 
 
+def slide(mass=2.0, **passive):
+    """Return a body on a slide along x, without gravity."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body(
+        "slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass), passive=rb.PassiveForces(**passive)
+    )
+    return builder.build()
+
+
 def massless_middle():
     """A universal joint: a body without mass between two hinges."""
     builder = rb.ModelBuilder(name="massless_middle")

@@ -7,7 +7,8 @@ import rbchain as rb
 from rbchain.fitting.variables import variables_of
 
 from .conftest import mechanism
-from .test_sensitivities import START, arm_with, slide, two_links, two_seeds
+from .mechanisms import slide
+from .test_sensitivities import START, arm_with, two_links, two_seeds
 
 plain = pytest.mark.plain_python
 LOOSE = {"rtol": 1e-6, "atol": 1e-8}

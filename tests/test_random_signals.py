@@ -11,6 +11,8 @@ import rbchain as rb
 from rbchain.actions.drives import ONE_JOINT
 from rbchain.actions.tables import action_of, table_of_drive
 
+from .mechanisms import slide
+
 plain = pytest.mark.plain_python
 SEA = {"significant_wave_height": 3.0, "peak_period": 9.0}
 GRAVITY = 9.80665
@@ -25,14 +27,6 @@ KINDS = {
     "sea_state": lambda **given: rb.Signal.sea_state(**SEA, quantity="vertical_velocity", depth=2.0, **given),
 }
 TIMES = np.array([0.0, 0.33, 1.0, 2.5])
-
-
-def slide(mass=1.0, **passive):
-    builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    builder.add_body(
-        "slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=mass), passive=rb.PassiveForces(**passive)
-    )
-    return builder.build()
 
 
 def drift(**given):
@@ -266,7 +260,7 @@ def test_each_place_has_its_own_channel_and_waves_belong_to_one_sea():
     wind = rb.Signal.ornstein_uhlenbeck(1.0, 0.1)
     sea = rb.Signal.sea_state(**SEA)
     forces = [rb.Wrench("slide", (wind, wind, sea)), rb.Wrench("slide", (sea, rb.Signal.noise(1.0, [1, 2]), 0.0))]
-    model, start = slide(), np.zeros((3, 1))
+    model, start = slide(1.0), np.zeros((3, 1))
     settings = {"method": "rk4", "step": 0.05, "save_at": 3}
     motion = model.simulate(start, start, 0.1, drives=[rb.PrescribedForce("slide", wind)], forces=forces, **settings)
     (first, second, elevation), (same, *_) = (wrench.force for wrench in motion.forces)
@@ -281,7 +275,7 @@ def test_each_place_has_its_own_channel_and_waves_belong_to_one_sea():
 @plain
 def test_places_do_not_use_the_channels_that_other_signals_have_been_given():
     signals = [rb.Signal.ornstein_uhlenbeck(1.0, 0.1, channel=channel) for channel in (1, None)]
-    model, start = slide(), np.zeros((2, 1))
+    model, start = slide(1.0), np.zeros((2, 1))
     forces = [rb.Wrench("slide", (signal, 0.0, 0.0)) for signal in signals]
     motion = model.simulate(start, start, 0.1, method="rk4", step=0.05, forces=forces)
     first, second = (wrench.force[0](motion.t) for wrench in motion.forces)

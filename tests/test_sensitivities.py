@@ -7,6 +7,7 @@ from scipy.linalg import expm
 import rbchain as rb
 
 from .closed_chains import four_bar
+from .mechanisms import slide
 from .quantities import random_states
 from .test_one_source import check_alike, computed
 
@@ -112,14 +113,6 @@ def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
     c, s = np.cos(omega * motion.t), np.sin(omega * motion.t)
     wanted = np.moveaxis(np.array([[c, s / omega], [-omega * s, c]]), -1, 0)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
-
-
-def slide(mass=2.0, **passive):
-    builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    builder.add_body(
-        "slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass), passive=rb.PassiveForces(**passive)
-    )
-    return builder.build()
 
 
 @plain

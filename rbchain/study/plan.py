@@ -68,14 +68,20 @@ class Plan:
         """Units of the drawn numbers, as in `Column`."""
         return tuple(column.unit for column in self.drawn.columns)
 
-    def chosen_measures(self, measure: str | None) -> list[str]:
-        """Return the name of this measure, or the names of all measures if it is None."""
+    def check_measure(self, measure: str | None) -> None:
+        """Raise a StudyError if the study has no measure of this name, or no measure at all."""
         known = [m.name for m in self.measures]
         if not known:
             raise StudyError("the study has no measures, but this analysis needs one; add measures")
-        if measure is not None and measure not in known:
+        if measure not in known:
             raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
-        return known if measure is None else [measure]
+
+    def chosen_measures(self, measure: str | None) -> list[str]:
+        """Return the name of this measure, or the names of all measures if it is None."""
+        if measure is None and self.measures:
+            return [m.name for m in self.measures]
+        self.check_measure(measure)
+        return [str(measure)]
 
     def sizes(self) -> dict[str, int]:
         """Return the lengths of all axes after that of the samples."""

@@ -77,11 +77,7 @@ def indices(
     import xarray
 
     plan = study.plan
-    if measure not in [m.name for m in study.description.measures]:
-        known = [m.name for m in study.description.measures]
-        if not known:
-            raise StudyError("the study has no measures, but a sensitivity analysis needs one; add measures")
-        raise StudyError(f"measure is {measure!r}; expected one of the measures of the study: {known}")
+    plan.check_measure(measure)
     if plan.drawn.correlations or plan.table is not None:
         raise StudyError(
             "the draws of this study are correlated or come from a table, but a sensitivity analysis needs independent "

@@ -12,6 +12,8 @@ from rbchain.errors import StudyError
 from rbchain.study import Measure
 from rbchain.study.responses import integral, overshoot, rise_time, settling_time, time_above, time_in_saturation
 
+from ..mechanisms import slide
+
 pytestmark = pytest.mark.plain_python
 
 ZETA, OMEGA, STEP, START = np.array([0.2, 0.5, 0.8]), 3.0, 2.0, 0.5
@@ -23,12 +25,6 @@ def step_response(t):
     phase = np.multiply.outer(DAMPED, t)
     decay = np.exp(-np.multiply.outer(ZETA * OMEGA, t))
     return START + STEP * (1 - decay * (np.cos(phase) + (ZETA * OMEGA / DAMPED)[:, None] * np.sin(phase)))
-
-
-def slide():
-    builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0))
-    return builder.build()
 
 
 def test_overshoot():

@@ -6,6 +6,8 @@ import pytest
 import rbchain as rb
 from rbchain.errors import StudyError
 
+from ..mechanisms import slide
+
 pytestmark = pytest.mark.plain_python
 
 FILE = """
@@ -40,12 +42,6 @@ name = "end"
 quantity = "position"
 joint = "slide"
 """
-
-
-def slide():
-    builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0))
-    return builder.build()
 
 
 def study_file(tmp_path, text=FILE):
