@@ -5,8 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rbchain as rb
+from rbchain import cli
+from rbchain.study import open_dataset
+from rbchain.study.effects import effects_of
 
 from .closed_chains import four_bar
 from .test_one_source import check_alike, computed
@@ -578,6 +582,99 @@ def test_a_study_in_a_file_has_friction_and_contact(tmp_path):
         rb.StudyError, match="forces contains DryFriction of joint 'link1', which method \"rk4\" does not"
     ):
         rb.Study.read(path).run()
+
+
+VARIED = (
+    STUDY.replace("mass", "dry_friction").replace(
+        "plane_normal = [0, 1, 0]",
+        """plane_normal = [0, 2, 0]
+friction = 0.4
+restitution = 0.5""",
+    )
+    + """
+[[vary]]
+parameter = "contact_friction"
+targets = "link1"
+distribution = {kind = "uniform", low = 0.1, high = 0.9}
+[[vary]]
+parameter = "contact_restitution"
+distribution = {kind = "normal", mean = 0.5, std = 0.3}
+[[vary]]
+parameter = "contact_radius"
+distribution = {kind = "uniform", low = "5 mm", high = "20 mm"}
+[[vary]]
+parameter = "plane_point"
+components = ["y"]
+how = "add"
+distribution = {kind = "uniform", low = -0.01, high = 0.01}
+[[vary]]
+parameter = "plane_normal"
+components = ["z"]
+distribution = {kind = "uniform", low = "-5 deg", high = "5 deg"}
+"""
+).replace("samples = 3", "samples = 12")
+
+
+@plain
+def test_numbers_of_contacts_vary_in_a_study_file_as_arrays_do_in_python(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "study.toml"
+    path.write_text(VARIED, encoding="utf-8")
+    study = rb.Study.read(path)
+    assert study.plan.units == ("1", "1", "1", "m", "m", "rad")
+    results = study.run()
+    factor, friction, restitution, radius, height, angle = results.parameters.values.T
+    valid = (restitution >= 0.0) & (restitution <= 1.0)
+    assert valid.any() and not valid.all()
+    np.testing.assert_array_equal(results.status, np.where(valid, rb.Status.DONE, rb.Status.INVALID_PARAMETERS))
+    assert np.isnan(results.q_final.values[~valid]).all()
+
+    model = rb.Model.serial_chain(1, gravity=(0, -10, 0))
+    normal = Rotation.from_rotvec(angle[valid, None] * [0, 0, 1]).as_matrix() @ [0.0, 2.0, 0.0]
+    floor = rb.SphereContact(
+        "link1",
+        (0.25, 0, 0),
+        radius[valid],
+        np.stack([0 * height, -0.1 + height, 0 * height], -1)[valid],
+        normal,
+        friction[valid],
+        restitution[valid],
+    )
+    forces = [rb.DryFriction("link1", 0.01 * factor[valid]), floor]
+    start = np.zeros((valid.sum(), 1)), np.full((valid.sum(), 1), 5.0)
+    motion = model.simulate(*start, 0.3, method="moreau", step=0.01, save_at=21, forces=forces)
+    np.testing.assert_array_equal(results.q_final.values[valid], motion.q[:, -1])
+    np.testing.assert_array_equal(results.qd_final.values[valid], motion.qd[:, -1])
+
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.main(["study", "run", str(path), "--out", str(tmp_path / "out")]) == 1  # some samples are invalid
+    output = capsys.readouterr().out
+    assert "contact_friction" in output and "drives and forces" in output
+    np.testing.assert_array_equal(open_dataset(tmp_path / "out").q_final, results.q_final)
+
+
+@plain
+@pytest.mark.parametrize(
+    ("replaced", "message"),
+    [
+        (('targets = "link1"', 'targets = "link9"'), "'link9' does not match any contact .*expected names.*'link1'"),
+        (
+            ("contact_friction", "contact_radius_a"),
+            "any contact with the parameter 'contact_radius_a'.*no such contact",
+        ),
+        (
+            ("contact_friction", "stop_restitution"),
+            "any hard stops with the parameter.*the study has no such hard stops",
+        ),
+        (("low = 0.1, high = 0.9", 'low = "0.1 N", high = "0.9 N"'), "'0.1 N' has a unit; expected a plain number"),
+        (("low = 0.1, high = 0.9", "low = -3, high = -2"), "no valid draw of 'contact_friction'.*friction is"),
+    ],
+)
+def test_varied_numbers_of_contacts_that_do_not_fit_are_refused(replaced, message, tmp_path):
+    path = tmp_path / "study.toml"
+    assert replaced[0] in VARIED
+    path.write_text(VARIED.replace(*replaced), encoding="utf-8")
+    with pytest.raises(rb.StudyError, match=message):
+        effects_of(rb.Study.read(path).plan)
 
 
 def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_they_do_not_penetrate_it():

@@ -62,5 +62,5 @@ def test_the_cable_example_runs():
 
 def test_every_dispersion_of_the_underwater_arm_reaches_the_kernels():
     reached = effects_of(runpy.run_path(EXAMPLES / "underwater_arm.py")["study"]().plan)
-    assert reached["current"] == "drives and wrenches"
+    assert reached["current"] == "drives and forces"
     assert {"fluid_density", "mass_and_inertia"} < set(reached)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy.typing as npt
 
 from ..misspelt import SuggestsAttributes
 from ..model.pose import Pose
 from .packing import value_of_sample
+
+if TYPE_CHECKING:
+    from .contacts import SphereSphereContact
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +159,6 @@ class Bushing(SuggestsAttributes):
 BETWEEN_BODIES = (SpringDamper, Bushing)
 
 
-def label_of(force: SpringDamper | Bushing) -> str:
+def label_of(force: SpringDamper | Bushing | SphereSphereContact) -> str:
     """Return the name of a force in a study: the names of its bodies, such as "slider-rod1", or "world"."""
     return "-".join("world" if body is None else str(body) for body in (force.body_a, force.body_b))

@@ -64,6 +64,15 @@ class DryFriction(SuggestsAttributes):
     dof: int | None = None
     max_records: int = 16
 
+    def with_defaults(self) -> DryFriction:
+        """Return the friction with all numbers that are not given."""
+        static = self.kinetic if self.static is None else self.static
+        backward = self.kinetic if self.kinetic_backward is None else self.kinetic_backward
+        static_backward = self.static_backward
+        if static_backward is None:
+            static_backward = static if self.kinetic_backward is None else self.kinetic_backward
+        return replace(self, static=static, kinetic_backward=backward, static_backward=static_backward)
+
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> DryFriction:
         """Return the friction of one sample of a batch."""
         static, kinetic_backward, static_backward = (

@@ -132,20 +132,14 @@ def _flat_friction(
             f"{what}: the joint also has the regularised friction of PassiveForces; expected one of them. Set its "
             "friction to 0"
         )
-    static = force.kinetic if force.static is None else force.static
-    forward = (force.kinetic, static)
-    if force.static_backward is not None:
-        backward_static = force.static_backward
-    else:
-        backward_static = static if force.kinetic_backward is None else force.kinetic_backward
-        if force.kinetic_backward is not None and force.static is not None:
-            raise StateError(f"{what}: kinetic_backward and static are given; expected static_backward, too")
-    backward = (force.kinetic if force.kinetic_backward is None else force.kinetic_backward, backward_static)
-    first = len(numbers.columns)
-    for direction, pair in (("", forward), ("_backward", backward)):
-        for name, value in zip(("kinetic", "static"), pair, strict=True):
-            numbers.add(f"{what}: {name}{direction}", value, 0.0, LARGEST)
-        kinetic, static = (real_array("value", value, StateError) for value in pair)
+    if force.static_backward is None and force.kinetic_backward is not None and force.static is not None:
+        raise StateError(f"{what}: kinetic_backward and static are given; expected static_backward, too")
+    full, first = force.with_defaults(), len(numbers.columns)
+    for direction in ("", "_backward"):
+        names = f"kinetic{direction}", f"static{direction}"
+        for name in names:
+            numbers.add(f"{what}: {name}", getattr(full, name), 0.0, LARGEST)
+        kinetic, static = (real_array(name, getattr(full, name), StateError) for name in names)
         if np.any(static < kinetic):
             raise StateError(
                 f"{what}: static{direction} is {excerpt(static.tolist())} and kinetic{direction} is "

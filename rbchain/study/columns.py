@@ -13,7 +13,7 @@ from .checks import refuse_driven
 from .description import Description, Dispersion
 from .distributions import Distribution, MultivariateNormal, triangle_of_correlation
 from .nominal import Nominal
-from .parameter_table import MODEL, PARAMETERS
+from .parameter_table import DIMENSIONLESS, MODEL, PARAMETERS
 from .places import call_at
 from .targets import Target, targets_of
 
@@ -36,7 +36,7 @@ class Column:
     place : str
         Place of its distribution in the description, for error messages.
     unit : str
-        SI unit; "1" for a factor or strain, "" if the parameter table names no unit.
+        SI unit; "1" for a factor, strain or coefficient, "" if the parameter table names no unit.
     """
 
     name: str
@@ -139,7 +139,8 @@ def _in_si(dispersion: Dispersion, target: Target) -> Distribution:
 def _unit(dispersion: Dispersion, target: Target) -> str:
     """Return the unit of the draws, as in `Column`."""
     dimension = _dimension(dispersion, target)
-    return "1" if dispersion.how == "multiply" or dispersion.parameter == "inertia" else SI.get(dimension or "", "")
+    is_plain = dispersion.how == "multiply" or dispersion.parameter in DIMENSIONLESS
+    return "1" if is_plain else SI.get(dimension or "", "")
 
 
 def _dimension(dispersion: Dispersion, target: Target) -> str | None:

@@ -121,9 +121,10 @@ class Dispersion(Described):
         The quantity; see the list in the notes.
     targets : str or sequence of str
         Names of the bodies, joints, drives or forces whose quantity varies; all of them by default. "*", "?" and
-        "[1-3]" match parts of names. A drive has the name of its joint, a wrench that of its frame. A spring or bushing
-        has the names of its bodies, such as "slider-rod" or "world-rod". Degree of freedom i of a joint that has
-        several is named "joint.i".
+        "[1-3]" match parts of names. A drive, `DryFriction` or `HardStops` has the name of its joint, a wrench or
+        `SphereContact` that of its frame or body. A spring, bushing or `SphereSphereContact` has the names of its
+        bodies, such as "slider-rod" or "world-rod". Degree of freedom i of a joint that has several is named
+        "joint.i".
     how : "set", "add" or "multiply"
         How a draw changes the model's own value. The default is the first way that the parameter allows: "set" for
         most parameters.
@@ -185,6 +186,19 @@ class Dispersion(Described):
       a factor of its signals, such as the level of noise.
     * "spring_stiffness", "spring_damping", "rest_length": of a `SpringDamper`, in N/m, N s/m and m.
     * "bushing_stiffness", "bushing_damping" ("multiply"): factors of the matrices of a `Bushing`.
+
+    Of friction, stops and contacts:
+
+    * "dry_friction" ("multiply"): factor of all numbers of a `DryFriction`.
+    * "dry_friction_kinetic", "dry_friction_static", "dry_friction_kinetic_backward", "dry_friction_static_backward": in
+      N m or N. Numbers that the `DryFriction` does not give follow the others, as in Python.
+    * "stop_restitution": of `HardStops`.
+    * "contact_friction": coefficient of a `SphereContact`.
+    * "contact_restitution": of a `SphereContact` or `SphereSphereContact`.
+    * "contact_point" (components x, y, z), "contact_radius": of a `SphereContact`, in m.
+    * "contact_point_a", "contact_point_b", "contact_radius_a", "contact_radius_b": of a `SphereSphereContact`, in m.
+    * "plane_point": components x, y, z of a point of the plane of a `SphereContact` in m, in world axes.
+    * "plane_normal" ("add"): components x, y, z of a rotation vector in rad that tilts the normal, in world axes.
 
     Of constraints, which targets name:
 

@@ -14,7 +14,7 @@ from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS
 from .description import Dispersion
 from .nominal import Nominal
-from .parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, SPRING, WRENCH
+from .parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, PREFIXES, SPRING, WRENCH
 from .plan import Plan
 from .samples import Samples
 
@@ -79,7 +79,7 @@ def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> 
 
 def _changes_actions(dispersion: Dispersion) -> bool:
     """Tell whether a dispersion changes drives, forces or the current."""
-    owners = (DRIVE, ENCODER, WRENCH, SPRING, BUSHING)
+    owners = (DRIVE, ENCODER, WRENCH, SPRING, BUSHING, *PREFIXES)
     return PARAMETERS[dispersion.parameter].owner in owners or dispersion.parameter == "current"
 
 
@@ -126,7 +126,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:
-    """Tell whether the arrays of drives and wrenches differ."""
+    """Tell whether the arrays of drives and forces differ."""
     simulate = nominal.simulation
     settings = (1,), simulate.duration, FLOAT64
     tables = [
@@ -135,7 +135,7 @@ def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) ->
         )[0]
         for c in (samples, nominal_samples)
     ]
-    return [] if _same(*tables) else ["drives and wrenches"]
+    return [] if _same(*tables) else ["drives and forces"]
 
 
 def _same(first: Any, second: Any) -> bool:

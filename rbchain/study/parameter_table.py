@@ -8,6 +8,9 @@ XYZ = ("x", "y", "z")
 STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
 SPRING, BUSHING, CONSTRAINT, ENCODER = "spring", "bushing", "constraint", "encoder"
+DRY_FRICTION, HARD_STOPS, CONTACT = "dry friction", "hard stops", "contact"
+#: Owners whose parameters are fields of a force with this prefix, such as "stop_restitution".
+PREFIXES = {DRY_FRICTION: "dry_friction_", HARD_STOPS: "stop_", CONTACT: "contact_"}
 
 
 @dataclass(frozen=True)
@@ -17,8 +20,8 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        Whether each body, each degree of freedom, the model, a drive, a wrench, a spring, a bushing, a constraint or
-        the encoder of a joint has a value of its own.
+        What has a value of its own: each body, each degree of freedom, the model, or each drive, wrench, spring, bushing,
+        constraint, encoder, contact, dry friction or pair of hard stops.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
@@ -37,7 +40,7 @@ class Parameter:
     note: str = ""
 
 
-ANGLE = ("angle", "length")
+ANGLE, TORQUE = ("angle", "length"), ("moment", "force")
 PARAMETERS = {
     "mass": Parameter(BODY, dimension="mass", note='inertia tensors do not change; "mass_and_inertia" scales both'),
     "mass_and_inertia": Parameter(BODY, dimension="mass", note="inertia tensors scale with the mass"),
@@ -61,18 +64,18 @@ PARAMETERS = {
     "rest_position": Parameter(DOF, dimension=ANGLE),
     "cubic_stiffness": Parameter(DOF),
     "damping": Parameter(DOF),
-    "friction": Parameter(DOF, dimension=("moment", "force")),
-    "static_friction": Parameter(DOF, dimension=("moment", "force")),
+    "friction": Parameter(DOF, dimension=TORQUE),
+    "static_friction": Parameter(DOF, dimension=TORQUE),
     "stribeck_velocity": Parameter(DOF, dimension=("angular_velocity", "velocity")),
     "friction_velocity": Parameter(DOF, dimension=("angular_velocity", "velocity")),
     "lower_limit": Parameter(DOF, dimension=ANGLE),
     "upper_limit": Parameter(DOF, dimension=ANGLE),
     "limit_stiffness": Parameter(DOF),
     "limit_damping": Parameter(DOF),
-    "friction_asymmetry": Parameter(DOF, dimension=("moment", "force")),
+    "friction_asymmetry": Parameter(DOF, dimension=TORQUE),
     "q": Parameter(DOF, dimension=ANGLE, ways=("set", "add")),
     "qd": Parameter(DOF, dimension=("angular_velocity", "velocity")),
-    "tau": Parameter(DOF, dimension=("moment", "force")),
+    "tau": Parameter(DOF, dimension=TORQUE),
     "gravity": Parameter(MODEL, XYZ, "gravity"),
     "fluid_density": Parameter(MODEL, dimension="density"),
     "current": Parameter(MODEL, XYZ, "velocity"),
@@ -87,7 +90,7 @@ PARAMETERS = {
     "encoder_bias": Parameter(ENCODER, dimension=ANGLE),
     "encoder_noise": Parameter(ENCODER, dimension=ANGLE),
     "reference": Parameter(DRIVE, dimension=ANGLE, ways=("add",)),
-    "signal": Parameter(DRIVE, dimension=("moment", "force"), ways=("add", "multiply")),
+    "signal": Parameter(DRIVE, dimension=TORQUE, ways=("add", "multiply")),
     "force": Parameter(WRENCH, XYZ, "force", ways=("add", "multiply")),
     "moment": Parameter(WRENCH, XYZ, "moment", ways=("add", "multiply")),
     "spring_stiffness": Parameter(SPRING),
@@ -95,9 +98,27 @@ PARAMETERS = {
     "rest_length": Parameter(SPRING, dimension="length"),
     "bushing_stiffness": Parameter(BUSHING, ways=("multiply",)),
     "bushing_damping": Parameter(BUSHING, ways=("multiply",)),
+    "dry_friction": Parameter(DRY_FRICTION, ways=("multiply",)),
+    "dry_friction_kinetic": Parameter(DRY_FRICTION, dimension=TORQUE),
+    "dry_friction_static": Parameter(DRY_FRICTION, dimension=TORQUE),
+    "dry_friction_kinetic_backward": Parameter(DRY_FRICTION, dimension=TORQUE),
+    "dry_friction_static_backward": Parameter(DRY_FRICTION, dimension=TORQUE),
+    "stop_restitution": Parameter(HARD_STOPS),
+    "contact_friction": Parameter(CONTACT),
+    "contact_restitution": Parameter(CONTACT),
+    "contact_point": Parameter(CONTACT, XYZ, "length"),
+    "contact_point_a": Parameter(CONTACT, XYZ, "length"),
+    "contact_point_b": Parameter(CONTACT, XYZ, "length"),
+    "contact_radius": Parameter(CONTACT, dimension="length"),
+    "contact_radius_a": Parameter(CONTACT, dimension="length"),
+    "contact_radius_b": Parameter(CONTACT, dimension="length"),
+    "plane_point": Parameter(CONTACT, XYZ, "length"),
+    "plane_normal": Parameter(CONTACT, XYZ, "angle", ways=("add",)),
     "constraint_point_a": Parameter(CONSTRAINT, XYZ, "length"),
     "constraint_point_b": Parameter(CONSTRAINT, XYZ, "length"),
     "constraint_length": Parameter(CONSTRAINT, dimension="length"),
     "constraint_ratio": Parameter(CONSTRAINT),
     "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),
 }
+#: Parameters whose unit is 1. The units of other parameters without a dimension have no name in `Units`.
+DIMENSIONLESS = ("inertia", "stop_restitution", "contact_friction", "contact_restitution")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..actions.contacts import DryFriction
 from ..actions.coordinates import dof_index
 from ..actions.sampled import OF_SAMPLED, Encoder, controller_of, with_encoders
 from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
@@ -17,8 +18,8 @@ from ..errors import StudyError
 from ..simulation_of_loops import assembled_states
 from .description import Dispersion
 from .nominal import Nominal
-from .parameter_table import BUSHING, DRIVE, ENCODER, MODEL, PARAMETERS, SPRING, STRAINS, WRENCH
-from .targets import Target
+from .parameter_table import BUSHING, DRIVE, ENCODER, MODEL, PARAMETERS, PREFIXES, SPRING, STRAINS, WRENCH
+from .targets import Target, contact_field
 
 
 class Samples:
@@ -82,6 +83,8 @@ class Samples:
             self._apply_to_wrench(dispersion, target, values)
         elif PARAMETERS[name].owner in (SPRING, BUSHING):
             self._apply_between_bodies(dispersion, target, values)
+        elif PARAMETERS[name].owner in PREFIXES:
+            self._apply_to_contact(dispersion, target, values)
         else:
             place = (slice(None),) if PARAMETERS[name].owner == MODEL else (slice(None), i)
             place = (*place, list(dispersion.component_indices)) if PARAMETERS[name].components else place
@@ -194,6 +197,28 @@ class Samples:
         old = np.broadcast_to(np.zeros(matrix) if given is None else np.asarray(given), (self.count, *matrix))
         draws = values[:, 0].reshape(-1, *np.ones(len(matrix), int))
         self.forces[target.index] = replace(force, **{field: changed(old, draws, dispersion.how)})
+
+    def _apply_dry_friction(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+        """Scale all numbers of a DryFriction."""
+        force = self.forces[target.index]
+        fields = ("kinetic", "static", "kinetic_backward", "static_backward")
+        given = {field: np.asarray(getattr(force, field)) for field in fields if getattr(force, field) is not None}
+        self.forces[target.index] = replace(force, **{field: old * values[:, 0] for field, old in given.items()})
+
+    def _apply_plane_normal(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+        contact = self.forces[target.index]
+        normal = self._rotations(dispersion, values) @ np.asarray(contact.plane_normal, float)[..., None]
+        self.forces[target.index] = replace(contact, plane_normal=normal[..., 0])
+
+    def _apply_to_contact(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+        """Change a number or a vector of dry friction, hard stops or a contact."""
+        force, field = self.forces[target.index], contact_field(dispersion.parameter)
+        given = getattr(force.with_defaults() if isinstance(force, DryFriction) else force, field)
+        has_components = bool(PARAMETERS[dispersion.parameter].components)
+        old = np.broadcast_to(given, (self.count, 3)) if has_components else np.broadcast_to(given, self.count)[:, None]
+        new, columns = np.array(old, float), list(dispersion.component_indices) or [0]
+        new[:, columns] = changed(new[:, columns], values, dispersion.how)
+        self.forces[target.index] = replace(force, **{field: new if has_components else new[:, 0]})
 
 
 def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:

@@ -10,13 +10,29 @@ from typing import Any
 import numpy as np
 
 from ..actions.between_bodies import Bushing, SpringDamper, label_of
+from ..actions.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
 from ..actions.coordinates import dof_index
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
 from ..actions.sampled import OF_SAMPLED, Sampled, controller_of, encoder_joints
 from ..actions.wrenches import Current, Wrench
+from ..chain import Model
 from ..errors import StudyError
 from .nominal import Nominal
-from .parameter_table import BODY, BUSHING, CONSTRAINT, DOF, ENCODER, MODEL, PARAMETERS, SPRING, WRENCH
+from .parameter_table import (
+    BODY,
+    BUSHING,
+    CONSTRAINT,
+    CONTACT,
+    DOF,
+    DRY_FRICTION,
+    ENCODER,
+    HARD_STOPS,
+    MODEL,
+    PARAMETERS,
+    PREFIXES,
+    SPRING,
+    WRENCH,
+)
 
 #: Parameters that only some kinds of constraints have.
 OF_KINDS = {
@@ -74,11 +90,7 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
             names += list(model.fixed_frames)
         return [Target(name, i) for i, name in enumerate(names)]
     if owner == DOF:
-        counts = np.diff([*model.velocity_index, model.nv])
-        names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
-        return [
-            Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))
-        ]
+        return _degrees_of_freedom(nominal.model)
     if owner == CONSTRAINT:
         return [
             Target(place.name, i, model.joint_types[place.body_b] != "prismatic")
@@ -91,6 +103,22 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         kind = SpringDamper if owner == SPRING else Bushing
         return _with_distinct_names(
             [Target(label_of(f), i) for i, f in enumerate(nominal.forces) if isinstance(f, kind)]
+        )
+    if owner in (DRY_FRICTION, HARD_STOPS):
+        of_joints = DryFriction if owner == DRY_FRICTION else HardStops
+        dofs = _degrees_of_freedom(model)
+        return [
+            replace(dofs[dof_index(model, owner, force.joint, force.dof or 0)], index=i)
+            for i, force in enumerate(nominal.forces)
+            if isinstance(force, of_joints)
+        ]
+    if owner == CONTACT:
+        return _with_distinct_names(
+            [
+                Target(force.body if isinstance(force, SphereContact) else label_of(force), i)
+                for i, force in enumerate(nominal.forces)
+                if isinstance(force, (SphereContact, SphereSphereContact)) and hasattr(force, contact_field(parameter))
+            ]
         )
     if owner == ENCODER:
         return [
@@ -108,6 +136,18 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
     return _with_distinct_names(
         [Target(d.joint, i, kind != "prismatic") for (d, i), kind in zip(driven, types, strict=True)]
     )
+
+
+def contact_field(parameter: str) -> str:
+    """Return the field of dry friction, hard stops or a contact that a parameter changes."""
+    return parameter.removeprefix(PREFIXES[PARAMETERS[parameter].owner])
+
+
+def _degrees_of_freedom(model: Model) -> list[Target]:
+    """Return a target for each degree of freedom."""
+    counts = np.diff([*model.velocity_index, model.nv])
+    names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
+    return [Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))]
 
 
 def _with_distinct_names(targets: Sequence[Target]) -> list[Target]:

@@ -16,7 +16,7 @@ from rbchain.study import Dispersion
 from rbchain.study import plan as plans
 from rbchain.study.description import checked
 from rbchain.study.effects import effects_of
-from rbchain.study.parameter_table import PARAMETERS
+from rbchain.study.parameter_table import PARAMETERS, PREFIXES
 from rbchain.study.samples import Samples
 
 from ..test_water import immersed_tree
@@ -52,6 +52,22 @@ def looped():
     builder.add_constraint(rb.DistanceConstraint("strut", "crank", "rocker", (0, 0, 1), (0, 0, 1), length=1.0))
     builder.add_constraint(rb.CouplerConstraint("rack", "slide", "crank", ratio=0.5, offset=0.1))
     return builder.build()
+
+
+def touching():
+    """A rod with dry friction and stops above a plane, and a sphere beside it."""
+    builder, rod = rb.ModelBuilder(gravity=(0, 0, -10)), rb.Inertia.rod(1.0, mass=1.0)
+    limits = rb.JointLimits(lower=-1.0, upper=1.0)
+    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rod, limits=limits)
+    builder.add_body("slide", joint=rb.Prismatic(), placement=rb.Pose((2, 0, 0)), inertia=rod)
+    model = builder.build()
+    contacts = [
+        rb.DryFriction("rod", kinetic=1.0, static=9.0, kinetic_backward=1.5, static_backward=9.5),
+        rb.HardStops("rod", restitution=0.5),
+        rb.SphereContact("rod", (1, 0, 0), 0.1, (0, 0, -3.0), (0, 0, 2), friction=0.5, restitution=0.5),
+        rb.SphereSphereContact("rod", "slide", (1, 0, 0), (1, 0, 0), 0.1, 0.2, restitution=0.5),
+    ]
+    return model, contacts
 
 
 def drives(model):
@@ -111,6 +127,9 @@ def changed_chains(plan, count=6):
 )
 def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, how):
     model = looped() if parameter.startswith("constraint") else mechanism()
+    keys = {}
+    if PARAMETERS[parameter].owner in PREFIXES:
+        model, keys["forces"] = touching()
     if parameter == "q" and how == "set":
         with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
             effects_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
@@ -121,8 +140,10 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         distribution = stats.uniform(0.12, 0.05)
     if parameter == "friction_asymmetry" and how != "multiply":  # at most the friction
         distribution = stats.uniform(0.02, 0.05)
+    if PARAMETERS[parameter].owner in PREFIXES and how == "set":  # at most the static friction, or 1
+        distribution = stats.uniform(9.6 if "static" in parameter else 0.4, 0.05)
     dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
-    reached = effects_of(plan_of(dispersion, model))
+    reached = effects_of(plan_of(dispersion, model, **keys))
     assert list(reached) == [parameter]
     words = {
         "constraint_length": "parameters of the constraint of strut",
@@ -136,7 +157,8 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"), *OF_SAMPLED)
     in_actions += ("encoder_resolution", "encoder_bias", "encoder_noise")
     in_actions += ("spring_stiffness", "spring_damping", "rest_length", "bushing_stiffness", "bushing_damping")
-    assert words.get(parameter, "drives and wrenches" if parameter in in_actions else " of ") in reached[parameter]
+    in_actions += tuple(name for name in PARAMETERS if PARAMETERS[name].owner in PREFIXES)
+    assert words.get(parameter, "drives and forces" if parameter in in_actions else " of ") in reached[parameter]
 
 
 def closing_plan(assemble, lengths=(0.95, 1.05), **keys):
