@@ -20,8 +20,8 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        What has a value of its own: each body, each degree of freedom, the model, or each drive, wrench, spring, bushing,
-        constraint, encoder, contact, dry friction or pair of hard stops.
+        What has a value of its own: each body, each degree of freedom, the model, or each drive, wrench, spring,
+        bushing, constraint, encoder, contact, dry friction or pair of hard stops.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
