@@ -283,6 +283,23 @@ def test_places_do_not_use_the_channels_that_other_signals_have_been_given():
 
 
 @plain
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("drive", "field"),
+    [
+        (lambda noise: rb.PID("link1", 0.0, kp=noise), "PID of joint 'link1': kp"),
+        (lambda noise: rb.Sampled(rb.PID("link1", 0.0, kp=1.0), 0.01, delay=noise), "Sampled PID .*: delay"),
+    ],
+)
+def test_numbers_that_are_constant_over_time_refuse_a_signal_and_do_not_print_its_table(drive, field):
+    model, start = rb.Model.serial_chain(1), np.zeros((2, 1))
+    noise = rb.Signal.ornstein_uhlenbeck(0.1, 0.001)
+    shown = r"Signal\(pieces=\d+, degree=1, sines=0, batch_shape=\(2,\), end=[\d.]+\)"
+    with pytest.raises(rb.StateError, match=rf"^{field} is a signal, {shown}; expected one number, or one for each"):
+        model.simulate(start, start, 0.1, method="rk4", step=0.01, drives=[drive(noise)])
+    assert repr(rb.Signal.constant(2.0)) == "Signal.constant(2.0)"
+
+
 def test_tables_of_random_signals():
     table = {"signal": "ornstein_uhlenbeck", "std": 2.0, "correlation_time": 0.5, "seed": 3}
     current = action_of({"velocity": [table, 0.0, {"signal": "sea_state", **SEA}]}, {"Current": rb.Current})

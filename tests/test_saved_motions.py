@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.io import motions
 from rbchain.io.motions import CONTENTS, DIGEST
 
 from .mechanisms import EXAMPLES, random_tree
@@ -231,6 +232,62 @@ def test_damaged_files_are_refused(driven, tmp_path):
         file.write_bytes(whole[:length])
         with pytest.raises(rb.FileFormatError, match="the file is damaged or no NumPy archive"):
             rb.load_motion(file)
+
+
+def edited(file, entries, change):
+    """Write a file whose arrays and document `change` has edited, with a checksum that is right."""
+    arrays = {name: x for name, x in entries.items() if name != DIGEST}
+    contents = json.loads(arrays[CONTENTS].tobytes())
+    change(arrays, contents)
+    arrays[CONTENTS] = np.frombuffer(json.dumps(contents).encode(), np.uint8)
+    np.savez(file, **arrays, **{DIGEST: np.frombuffer(motions.digest_of(arrays), np.uint8)})
+
+
+def with_array(name, value):
+    return lambda arrays, contents: arrays.update({name: value(arrays[name])})
+
+
+def with_field(name, value):
+    return lambda arrays, contents: contents["fields"].update({name: value(contents["fields"][name])})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_array("q", lambda q: q[:, :2]), r"q has shape \(2, 2, 3\); expected \(2, 5, 3\)"),
+        (with_array("qd", lambda qd: qd.astype(int)), "qd has type int64; expected an array of real numbers"),
+        (with_array("t", lambda t: t + np.nan), "t is .*nan.*; expected finite numbers"),
+        (with_array("t", lambda t: t + 1.0), "signals|defined from"),
+        (with_array("status", lambda x: x + 77), "status contains 77; expected values of rbchain.Status"),
+        (with_array("status", lambda x: x[0]), r"batch shape \(2,\); expected \(\) or that of status, \(\)"),
+        (with_array("steps", lambda x: x[:1]), r"steps has shape \(1,\); expected \(2,\)"),
+        (with_array("is_stiff", lambda x: x + 0.5), "is_stiff has type float64; expected an array of truth values"),
+        (with_array("end_q", lambda x: x[:, :1]), r"end_q has shape \(2, 1\); expected \(2, 3\)"),
+        (with_array("contact_forces", lambda x: np.zeros((2, 5, 1, 3))), r"contact_forces has shape .*5, 0, 3\)"),
+        (with_array("tau_and_qdd", lambda x: x[..., :3]), r"tau_and_qdd has shape .*; expected \(2, 5, 6\)"),
+        (with_array("events.0.t", lambda x: x[0]), r"events\[0\].t has shape \(16,\); expected \(2, 1\)"),
+        (with_array("events.1.q", lambda x: x[..., :2]), r"events\[1\].q has shape .*; expected \(2, 16, 3\)"),
+        (with_array("forces.2.stiffness", lambda x: -x), "SpringDamper world-link3: stiffness is .*at least 0"),
+        (with_field("contact_tolerance", lambda x: "much"), "contact_tolerance is 'much'; expected a number"),
+        (with_field("sticking", lambda x: [{"force": 0}]), r"sticking\[0\] is Wrench.*expected StickingRecord"),
+        (with_field("forces", lambda x: [*x, 3]), "forces contains 3; expected forces"),
+        (with_field("sensitivities", lambda x: {"table": {"q": {"array": "q"}}}), r"sensitivities\['q'\] has shape"),
+        (
+            lambda arrays, contents: contents.update(exceptions=[[[5], "it broke"]]),
+            r"\(5,\): 'it broke'; expected text",
+        ),
+    ],
+)
+def test_files_that_were_edited_are_refused_although_their_checksum_is_right(driven, tmp_path, change, message):
+    file = tmp_path / "motion.npz"
+    driven.save(file)
+    with np.load(file) as arrays:
+        entries = dict(arrays)
+    edited(file, entries, lambda arrays, contents: None)
+    assert_same(rb.load_motion(file), driven)
+    edited(file, entries, change)
+    with pytest.raises(rb.FileFormatError, match=f"(?s)the contents do not describe a motion: .*(?:{message})"):
+        rb.load_motion(file)
 
 
 def test_foreign_files_are_refused(driven, tmp_path):

@@ -58,6 +58,11 @@ class SampleNumbers:
 
     def for_each_sample(self, name: str, value: npt.ArrayLike) -> np.ndarray:
         """Return one number, or one for each sample in the batch shape. Raises StateError if it does not fit."""
+        if isinstance(value, Signal):
+            raise StateError(
+                f"{name} is a signal, {value!r}; expected one number, or one for each sample, which "
+                "cannot change with time"
+            )
         found = real_array(name, value, StateError)
         try:
             return np.broadcast_to(found, self.batch if found.ndim else ())

@@ -71,6 +71,14 @@ class Signal(SuggestsAttributes):
                 f"shape {self.waves.shape}; expected {pieces} increasing breaks, and waves of shape (..., sines, 3)"
             )
 
+    def __repr__(self) -> str:
+        """Describe the signal in one line: a sampled signal has thousands of coefficients."""
+        if self.is_constant and not self.batch_shape:
+            return f"Signal.constant({self.coefficients.item()!r})"
+        (pieces, count), sines = self.coefficients.shape[-2:], self.waves.shape[-2]
+        numbers = f"pieces={pieces}, degree={count - 1}, sines={sines}"
+        return f"Signal({numbers}, batch_shape={self.batch_shape}, end={self.end:g})"
+
     @classmethod
     def constant(cls, value: npt.ArrayLike) -> Self:
         """Make a constant signal.

@@ -88,7 +88,7 @@ def _verbs() -> dict[str, _Verb]:
     return {
         "run": _Verb(
             [file, running, out, code],
-            _study,
+            read_study,
             _run_study,
             "run a study, or resume it after an interruption",
             (
@@ -105,7 +105,7 @@ def _verbs() -> dict[str, _Verb]:
         ),
         "sensitivity": _Verb(
             [file, running, out, code],
-            _study,
+            read_study,
             _sensitivity,
             "compute the sensitivity of a measure to each varied parameter",
             (
@@ -115,7 +115,7 @@ def _verbs() -> dict[str, _Verb]:
         ),
         "sample": _Verb(
             [file, code],
-            _study,
+            read_study,
             _sample,
             "simulate one sample again, and save its motion",
             (
@@ -140,7 +140,8 @@ def _verbs() -> dict[str, _Verb]:
     }
 
 
-def _study(options: argparse.Namespace) -> Study:
+def read_study(options: argparse.Namespace) -> Study:
+    """Return the study of a file, and print the modules of users that it imports."""
     from .. import Study
 
     return _with_modules_printed(Study.read(options.file, code=not options.no_code))

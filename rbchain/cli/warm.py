@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from .output import EXIT_OK, help_texts
+from .study import read_study
 
 
 def add_warm(commands: Any) -> None:
@@ -34,6 +35,7 @@ def add_warm(commands: Any) -> None:
         help="processor level to compile for, such as x86-64-v3; repeat it for several (default: of this one)",
     )
     warm.add_argument("--processes", type=int, help="number of compiling processes (default: one for each core)")
+    warm.add_argument("--no-code", action="store_true", help="refuse a study whose measures import user functions")
     warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to continue")
 
 
@@ -52,10 +54,9 @@ def _signatures(options: argparse.Namespace) -> Any:
         from ..precompile.signatures import signatures_of
 
         return signatures_of(call_everything)
-    from .. import Study
     from ..study.compilation import signatures_of_plan
 
-    return signatures_of_plan(Study.read(options.file).plan)
+    return signatures_of_plan(read_study(options).plan)
 
 
 def _warm(options: argparse.Namespace, signatures: Any, console: Console) -> int:

@@ -18,15 +18,23 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..actions.contacts import ImpactRecord, StickingRecord
+from ..actions.contacts import (
+    DryFriction,
+    HardStops,
+    ImpactRecord,
+    SphereContact,
+    SphereSphereContact,
+    StickingRecord,
+)
 from ..actions.events import EventRecord
+from ..actions.flatten import flatten_actions
 from ..actions.signals import Signal, as_signal
 from ..actions.wrenches import Force
 from ..chain import Model
-from ..errors import FileFormatError, RbchainError, StateError
+from ..errors import FileFormatError, RbchainError, StateError, Status
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.pose import Pose
-from ..real_arrays import excerpt
+from ..real_arrays import FLOAT64, excerpt
 from ..trajectory import Trajectory
 from .native import model_of_toml
 from .write_native import toml_of
@@ -54,7 +62,7 @@ def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | 
         "tau_and_qdd": writer.encoded("tau_and_qdd", tau_and_qdd),
     }
     entries = {CONTENTS: np.frombuffer(json.dumps(contents).encode(), np.uint8), **writer.arrays}
-    entries[DIGEST] = np.frombuffer(_digest(entries), np.uint8)
+    entries[DIGEST] = np.frombuffer(digest_of(entries), np.uint8)
     partial = path.with_name(f"{path.name}.partial")
     with partial.open("wb") as file:
         np.savez(file, **entries)  # type: ignore[arg-type]
@@ -132,12 +140,12 @@ def _contents_of(path: Path, entries: Mapping[str, np.ndarray]) -> dict[str, Any
             f"{path}: the format is {found!r}; expected {FORMAT!r}. Read the file with the version of rbchain that "
             "wrote it"
         )
-    if entries[DIGEST].tobytes() != _digest({name: x for name, x in entries.items() if name != DIGEST}):
+    if entries[DIGEST].tobytes() != digest_of({name: x for name, x in entries.items() if name != DIGEST}):
         raise FileFormatError(f"{path}: the checksum does not match the contents; the file is damaged or was changed")
     return contents
 
 
-def _digest(entries: Mapping[str, np.ndarray]) -> bytes:
+def digest_of(entries: Mapping[str, np.ndarray]) -> bytes:
     """Return the SHA-256 of the names, types, shapes and values of arrays."""
     digest = hashlib.sha256()
     for name in sorted(entries):
@@ -190,6 +198,111 @@ class _Writer:
         return {"kind": type(value).__name__, "fields": fields}
 
 
+def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
+    """Raise a ValueError or a StateError if the parts of a motion do not fit together.
+
+    The checksum of a file finds accidental changes. A program that edits a file can write a new checksum.
+    """
+    model, batch, forces = motion.model, np.shape(motion.status), motion.forces
+    if model.batch_shape not in ((), batch):
+        raise ValueError(f"the model has the batch shape {model.batch_shape}; expected () or that of status, {batch}")
+    strangers = [force for force in forces if not isinstance(force, get_args(Force))]
+    if strangers:
+        raise ValueError(f"forces contains {excerpt(strangers[0])}; expected forces")
+    _check_array("t", motion.t, "f", (np.size(motion.t),))
+    if not np.isfinite(motion.t).all():
+        raise ValueError(f"t is {excerpt(motion.t.tolist())}; expected finite numbers")
+    flatten_actions(model, batch, float(motion.t.max(initial=0.0)), FLOAT64, (), forces)  # checks the forces
+    _check_numbers(motion, tau_and_qdd)
+    _check_records(motion)
+    for index, text in motion.exceptions.items():
+        inside = len(index) == len(batch) and all(0 <= i < size for i, size in zip(index, batch, strict=True))
+        if not inside or not isinstance(text, str):
+            raise ValueError(f"exceptions contains {index}: {excerpt(text)}; expected text for an index in {batch}")
+
+
+def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
+    """Raise a ValueError if an array of a motion does not fit its model and batch."""
+    nq, nv, batch = motion.model.nq, motion.model.nv, np.shape(motion.status)
+    saved = (*batch, motion.t.size)
+    spheres = sum(isinstance(force, (SphereContact, SphereSphereContact)) for force in motion.forces)
+    for name, kind, shape in (
+        ("status", "i", batch),
+        ("q", "f", (*saved, nq)),
+        ("qd", "f", (*saved, nv)),
+        ("steps", "i", batch),
+        ("rejections", "i", batch),
+        ("evaluations", "i", batch),
+        ("end_time", "f", batch),
+        ("end_q", "f", (*batch, nq)),
+        ("end_qd", "f", (*batch, nv)),
+        ("is_stiff", "b", batch),
+        ("contact_forces", "f", (*saved, spheres, 3)),
+        ("contact_residual", "f", batch),
+    ):
+        _check_array(name, getattr(motion, name), kind, shape)
+    unknown = np.setdiff1d(motion.status, list(Status))
+    if unknown.size:
+        raise ValueError(f"status contains {unknown[0]}; expected values of rbchain.Status, {[*map(int, Status)]}")
+    if not isinstance(motion.contact_tolerance, float):
+        raise ValueError(f"contact_tolerance is {excerpt(motion.contact_tolerance)}; expected a number")
+    if tau_and_qdd is not None:
+        _check_array("tau_and_qdd", tau_and_qdd, "f", (*saved, 2 * nv))
+    for name, derivatives in motion.sensitivities.items():
+        of_field = np.shape(derivatives)[len(saved) + 1 :]
+        _check_array(f"sensitivities[{name!r}]", derivatives, "f", (*saved, 2 * nv, *of_field))
+
+
+def _check_records(motion: Trajectory) -> None:
+    """Raise a ValueError if the records of events, impacts and sticking do not fit the batch or the forces."""
+    batch, spheres = np.shape(motion.status), (SphereContact, SphereSphereContact)
+    for i, record in enumerate(motion.events):
+        _check_record(
+            f"events[{i}]", record, EventRecord, {"t": (), "q": (motion.model.nq,), "qd": (motion.model.nv,)}, batch
+        )
+    for i, impacts in enumerate(motion.impacts):
+        impulse = () if isinstance(getattr(impacts, "force", None), HardStops) else (3,)
+        _check_record(f"impacts[{i}]", impacts, ImpactRecord, {"t": (), "impulse": impulse}, batch)
+        _check_force(f"impacts[{i}]", impacts.force, (HardStops, *spheres), motion.forces)
+    for i, sticking in enumerate(motion.sticking):
+        _check_record(f"sticking[{i}]", sticking, StickingRecord, {"start": (), "end": ()}, batch)
+        _check_force(f"sticking[{i}]", sticking.force, (DryFriction, *spheres), motion.forces)
+
+
+def _check_force(what: str, force: Any, kinds: tuple[type, ...], forces: tuple[Any, ...]) -> None:
+    """Raise a ValueError if a record is not that of a force of these classes."""
+    if not (isinstance(force, kinds) and any(force is other for other in forces)):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"{what} belongs to {excerpt(force)}; expected {names} in forces")
+
+
+def _check_record(
+    what: str,
+    record: Any,
+    kind: type[EventRecord | ImpactRecord | StickingRecord],
+    numbers: Mapping[str, tuple[int, ...]],
+    batch: tuple[int, ...],
+) -> None:
+    """Raise a ValueError if a record of occurrences does not have the arrays of a batch, each with these last axes."""
+    if not isinstance(record, kind):
+        raise ValueError(f"{what} is {excerpt(record)}; expected {kind.__name__}")
+    _check_array(f"{what}.count", record.count, "i", batch)
+    first = np.shape(getattr(record, next(iter(numbers))))
+    most = first[len(batch)] if len(first) > len(batch) else 1
+    for name, last in numbers.items():
+        _check_array(f"{what}.{name}", getattr(record, name), "f", (*batch, most, *last))
+
+
+def _check_array(name: str, value: Any, kind: str, shape: tuple[int, ...]) -> None:
+    """Raise a ValueError if a value is not an array of this kind of dtype and this shape."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind != kind:
+        found = f"has type {value.dtype}" if hasattr(value, "dtype") else f"is {excerpt(value)}"
+        expected = {"f": "real numbers", "i": "integers", "b": "truth values"}[kind]
+        raise ValueError(f"{name} {found}; expected an array of {expected}")
+    if value.shape != shape:
+        raise ValueError(f"{name} has shape {value.shape}; expected {shape}")
+
+
 class _Reader:
     """Makes the trajectory that a JSON document and the arrays of a file describe."""
 
@@ -210,12 +323,7 @@ class _Reader:
             exceptions={tuple(index): text for index, text in contents["exceptions"]},
             _compute_tau_and_qdd=None if tau_and_qdd is None else lambda: tau_and_qdd,
         )
-        model, states = motion.model, (*motion.status.shape, motion.t.size)
-        if motion.q.shape != (*states, model.nq) or motion.qd.shape != (*states, model.nv):
-            raise ValueError(
-                f"q and qd have shapes {motion.q.shape} and {motion.qd.shape}; expected {(*states, model.nq)} and "
-                f"{(*states, model.nv)}"
-            )
+        _check(motion, tau_and_qdd)
         return motion
 
     def model(self, given: Mapping[str, Any]) -> Model:

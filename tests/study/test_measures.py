@@ -241,6 +241,8 @@ def test_code_is_refused(study_file, capsys):
         rb.Study.read(study_file, code=False)
     assert main(["study", "sample", str(study_file), "1", "--no-code"]) == 2
     assert "importing code is not allowed (--no-code" in " ".join(capsys.readouterr().err.split())
+    assert main(["warm", str(study_file), "--no-code"]) == 2
+    assert "importing code is not allowed (--no-code" in " ".join(capsys.readouterr().err.split())
     assert "measures_of_this_study" not in sys.modules
 
 
