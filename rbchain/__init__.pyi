@@ -6,6 +6,7 @@ from . import io as io
 from . import model as model
 from . import reference as reference
 from . import study as study
+from .actions.actuators import Actuator
 from .actions.between_bodies import Bushing, SpringDamper
 from .actions.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
 from .actions.drives import (
@@ -62,6 +63,7 @@ __version__: str
 
 __all__ = [
     "PID",
+    "Actuator",
     "AssemblyError",
     "BallConstraint",
     "Bushing",

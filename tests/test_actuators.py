@@ -1,13 +1,21 @@
-"""Actuators that are built from joints and drives: motors, series elasticity and backlash, against closed forms."""
+"""Actuators against closed forms: lags and torque-speed curves, and motors that are built from joints."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import rbchain as rb
+from rbchain.core.integration.actuators import decay
+from rbchain.errors import StateError
+
+from .mechanisms import slide
 
 pytestmark = pytest.mark.plain_python
+METHODS = {"rk45": {}, "rosenbrock": {}, "rk4": {"step": 0.01}, "implicit": {"step": 0.01}, "moreau": {"step": 0.01}}
+FIRST_ORDER = ("implicit", "moreau")
+MASS = 2.0  # of `slide`
 
 
 def about_z(inertia):
@@ -62,3 +70,211 @@ def test_backlash():
     np.testing.assert_allclose(motion.q[0, -1, 1], 0.0, rtol=0, atol=1e-7)
     np.testing.assert_allclose(motion.qd[0, -1, 1], -speed, rtol=1e-6)
     np.testing.assert_allclose(motion.qd[0, -1, 0], speed, rtol=1e-6)  # equal inertias exchange their speeds
+
+
+# --- first-order lags -------------------------------------------------------------------------------------------------
+
+
+def constant_force(t, q, qd, parameters, out):
+    out[0] = parameters[0]
+
+
+def test_the_exponential_function():
+    for x in [0.0, 1e-9, 0.1, 0.3466, 0.35, 0.69, 1.0, 3.0, 10.0, 30.0, 43.9, -1e-6, -0.5]:
+        assert abs(decay(x) * math.exp(x) - 1.0) < 1e-14
+    assert decay(0.0) == 1.0
+    assert 0.0 <= decay(1e9) < 1e-19
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_step_response_of_a_lag(method):
+    """The torque follows a step from zero to u at 0.05 s by u (1 - exp(-t / T)), and it moves a mass."""
+    T, u = 0.2, 3.0
+    drives = [rb.Sampled(rb.UserForces(constant_force, [u]), period=0.1, phase=0.05), rb.Actuator("slide", T)]
+    settings = {"method": method, "save_at": 41, **METHODS[method]}
+    motion = slide(MASS).simulate([[0.0]], [[0.0]], 1.0, drives=drives, **settings)
+    t = np.maximum(motion.t - 0.05, 0.0)
+    np.testing.assert_allclose(motion.tau[0, :, 0], u * (1 - np.exp(-t / T)), rtol=0, atol=1e-14)
+    speed = u / MASS * (t - T * (1 - np.exp(-t / T)))
+    step = METHODS[method].get("step", 0.0)
+    # the methods of first order have an error of at most h / 2 times the change of the acceleration
+    atol = step / 2 * u / MASS if method in FIRST_ORDER else 1e-8
+    np.testing.assert_allclose(motion.qd[0, :, 0], speed, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4"])
+def test_a_sampled_pd_controller_with_a_lag_is_the_discrete_time_system(method):
+    """Samples with different time constants, one of them without a lag, and a limit that some commands exceed."""
+    period, constants, limit, count = 0.05, [0.0, 0.01, 0.03, 0.2], 4.0, 12
+    drives = [
+        rb.Sampled(rb.PID("slide", 0.3, kp=20.0, kd=8.0, limit=limit), period=period),
+        rb.Actuator("slide", time_constant=constants),
+    ]
+    settings = {"method": method, "save_at": count + 1, **({"step": 2e-3} if method == "rk4" else {})}
+    motion = slide(MASS).simulate([[0.1]] * 4, [[0.2]] * 4, count * period, drives=drives, **settings)
+    for sample, T in enumerate(constants):
+        A = np.zeros((4, 4))  # position, velocity, torque, command
+        A[0, 1], A[1, 2 if T else 3] = 1.0, 1.0 / MASS
+        A[2, 2:] = [-1.0 / T, 1.0 / T] if T else 0.0
+        step, x = expm(period * A), np.array([0.1, 0.2, 0.0, 0.0])
+        for i in range(count + 1):
+            x[3] = np.clip(20.0 * (0.3 - x[0]) - 8.0 * x[1], -limit, limit)
+            found = motion.q[sample, i, 0], motion.qd[sample, i, 0], motion.tau[sample, i, 0]
+            np.testing.assert_allclose(found, [*x[:2], x[2] if T else x[3]], rtol=0, atol=2e-7)
+            x = step @ x
+
+
+def test_a_lag_of_several_controllers_with_their_own_clocks():
+    """The lag acts on the sum of the outputs: it is linear, so that the forces of two lags add up."""
+    mass = slide(MASS)
+    clocks = ({"period": 0.05, "delay": 0.02}, {"period": 0.03, "phase": 0.01})
+    sampled = [rb.Sampled(rb.UserForces(constant_force, [u]), **clock) for u, clock in zip((3.0, -1.0), clocks)]
+    lag = rb.Actuator("slide", time_constant=0.04)
+
+    def torque(*drives):
+        return mass.simulate([[0.0]], [[0.0]], 0.3, drives=[*drives, lag], save_at=31).tau
+
+    np.testing.assert_allclose(torque(*sampled), torque(sampled[0]) + torque(sampled[1]), rtol=0, atol=1e-14)
+
+
+# --- torque-speed curves ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_acceleration_to_the_no_load_speed(method):
+    """With F(v) = F0 (1 - v / v0), an inertia accelerates by v = v0 (1 - exp(-t F0 / (m v0)))."""
+    stall, no_load = np.array([5.0, 4.0, np.inf]), np.array([5.0, 8.0, np.inf])
+    drives = [rb.PrescribedForce("slide", 6.0), rb.Actuator("slide", stall_torque=stall, no_load_speed=no_load)]
+    settings = {"method": method, "save_at": 21, **METHODS[method]}
+    motion = slide(MASS).simulate([[0.0]] * 3, [[0.0]] * 3, 2.0, drives=drives, **settings)
+    for i in range(2):
+        speed = no_load[i] * (1 - np.exp(-motion.t * stall[i] / (MASS * no_load[i])))
+        step = METHODS[method].get("step", 0.0)
+        atol = step / 2 * stall[i] / MASS if method in FIRST_ORDER else 2e-8
+        np.testing.assert_allclose(motion.qd[i, :, 0], speed, rtol=0, atol=atol)
+        np.testing.assert_allclose(motion.tau[i, :, 0], stall[i] * (1 - speed / no_load[i]), rtol=0, atol=atol)
+    np.testing.assert_allclose(motion.qd[2, :, 0], 3.0 * motion.t, rtol=1e-9, atol=1e-12)
+
+
+def delivered(speeds, command, **curve):
+    """The delivered torque at these speeds."""
+    start = np.array(speeds, float)[:, None]
+    drives = [rb.PrescribedForce("slide", command), rb.Actuator("slide", **curve)]
+    motion = slide(MASS).simulate(np.zeros_like(start), start, 1e-6, method="rk4", step=1e-6, drives=drives)
+    return motion.tau[:, 0, 0]
+
+
+def test_all_quadrants_of_a_curve():
+    """Driving and braking, in both directions: torques are between -F(-v) and F(v)."""
+    speeds = [-30.0, -15.0, -5.0, 0.0, 5.0, 15.0, 30.0]
+    line = {"stall_torque": 4.0, "no_load_speed": 20.0}
+    np.testing.assert_allclose(delivered(speeds, 9.0, **line), [4, 4, 4, 4, 3, 1, 0], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(delivered(speeds, -9.0, **line), [0, -1, -3, -4, -4, -4, -4], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(delivered(speeds, 0.5, **line), [0.5] * 6 + [0.0], rtol=0, atol=1e-15)
+    table = np.array([[-20.0, 6.0], [-10.0, 8.0], [10.0, 5.0], [20.0, 0.0]])
+    largest = np.interp(speeds, *table.T)
+    np.testing.assert_allclose(delivered(speeds, 99.0, torque_speed=table), largest, rtol=1e-15)
+    np.testing.assert_allclose(delivered(speeds, -99.0, torque_speed=table), -largest[::-1], rtol=1e-15)
+    each = table * np.linspace(0.5, 2.0, 7)[:, None, None]
+    found = delivered(speeds, 99.0, torque_speed=each)
+    np.testing.assert_allclose(found, [np.interp(v, *own.T) for v, own in zip(speeds, each)], rtol=1e-14)
+
+
+def test_a_motor_at_its_largest_voltage_also_brakes():
+    """The line of a DC motor continues beyond the no-load speed: a faster mass slows down to this speed."""
+    line = [[-50.0, 7.0], [50.0, -3.0]]  # F0 = 2 at rest, 0 at v = 20
+    drives = [rb.PrescribedForce("slide", 100.0), rb.Actuator("slide", torque_speed=line)]
+    motion = slide(MASS).simulate([[0.0]], [[30.0]], 10.0, drives=drives, save_at=11)
+    np.testing.assert_allclose(motion.qd[0, :, 0], 20 + 10 * np.exp(-motion.t * 0.1 / MASS), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["rosenbrock", "rk4", "implicit", "moreau"])
+def test_a_pid_controller_on_its_curve(method):
+    """A PID controller that reaches its curve moves as with rk45, also with methods that use its derivatives."""
+    drives = [
+        rb.PID("slide", 1.0, kp=400.0, kd=30.0, ki=50.0),
+        rb.Actuator("slide", stall_torque=8.0, no_load_speed=1.5),
+    ]
+    start = [[0.0]], [[0.0]], 1.5
+    expected = slide(MASS).simulate(*start, drives=drives, save_at=4)
+    assert expected.qd[0, 1, 0] > 0.5
+    motion = slide(MASS).simulate(*start, method=method, drives=drives, save_at=4, **METHODS[method])
+    # all have errors at the kinks of the force; implicit and moreau are of first order
+    atol = {"implicit": 2e-2, "moreau": 2e-2, "rk4": 1e-3}.get(method, 1e-5)
+    np.testing.assert_allclose(motion.q, expected.q, rtol=0, atol=atol)
+
+
+def test_rosenbrock_has_exact_derivatives_on_a_curve():
+    """With wrong derivatives, the order of the method would drop, and it would need many more steps."""
+    drives = [rb.PrescribedForce("slide", 9.0), rb.Actuator("slide", stall_torque=8.0, no_load_speed=0.01)]
+    motion = slide(MASS).simulate([[0.0]], [[0.0]], 5.0, method="rosenbrock", drives=drives)
+    assert motion.steps[0] < 100  # the time constant of the speed is 2.5 ms
+    np.testing.assert_allclose(motion.qd[0, -1, 0], 0.01, rtol=1e-8)
+
+
+def test_sensitivities_on_a_curve():
+    drives = [
+        rb.PID("slide", 1.0, kp=40.0, kd=3.0),
+        rb.Actuator("slide", torque_speed=[[-2.0, 9.0], [0.5, 8.0], [1.5, 0.0]]),
+    ]
+
+    def motion(mass, speed, **settings):
+        return slide(mass).simulate([[0.0]], [[speed]], 0.5, drives=drives, rtol=1e-12, atol=1e-13, **settings)
+
+    found = motion(MASS, 0.2, sensitivities=("mass", "qd")).sensitivities
+    h = 1e-4
+    for name, change in (("mass", (h, 0.0)), ("qd", (0.0, h))):
+        larger, smaller = (motion(MASS + s * change[0], 0.2 + s * change[1]) for s in (1, -1))
+        expected = [(getattr(larger, x)[0, -1, 0] - getattr(smaller, x)[0, -1, 0]) / (2 * h) for x in ("q", "qd")]
+        np.testing.assert_allclose(found[name][0, -1, :, 0], expected, rtol=0, atol=1e-7)
+
+
+def test_a_lag_and_a_curve_together():
+    """The curve limits the torque behind the lag."""
+    T, u, stall, no_load = 0.1, 10.0, 4.0, 20.0
+    drives = [
+        rb.Sampled(rb.UserForces(constant_force, [u]), period=0.1),
+        rb.Actuator("slide", T, stall_torque=stall, no_load_speed=no_load),
+    ]
+    motion = slide(MASS).simulate([[0.0]], [[0.0]], 2.0, drives=drives, save_at=41)
+    lagged = u * (1 - np.exp(-motion.t / T))
+    expected = np.minimum(lagged, stall * (1 - motion.qd[0, :, 0] / no_load))
+    assert (lagged < expected + 1e-12).any()
+    assert (lagged > expected + 1.0).any()
+    np.testing.assert_allclose(motion.tau[0, :, 0], expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(motion.qdd[0, :, 0], expected / MASS, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("drives", "message"),
+    [
+        ([rb.PID("slide", 1.0, kp=1.0), rb.Actuator("slide", 0.1)], "no drive of this joint is a digital controller"),
+        ([rb.Actuator("slide", 0.1)], "no drive of this joint is a digital controller"),
+        (
+            [
+                rb.Sampled(rb.PID("slide", 1.0, kp=1.0)),
+                rb.UserForces(constant_force, [1.0]),
+                rb.Actuator("slide", 0.1),
+            ],
+            "UserForces adds forces that change between instants",
+        ),
+        ([rb.PrescribedVelocity("slide", 1.0), rb.Actuator("slide")], "a drive prescribes the motion of this joint"),
+        ([rb.Actuator("slide"), rb.Actuator("slide")], "already has an Actuator"),
+        ([rb.Actuator("arm")], "arm"),
+        ([rb.Actuator("slide", -0.1)], "time_constant is -0.1; expected finite numbers of at least 0"),
+        ([rb.Actuator("slide", stall_torque=-1.0)], "expected a torque of at least 0 and a speed above 0"),
+        ([rb.Actuator("slide", stall_torque=1.0, no_load_speed=0.0)], "expected a torque of at least 0 and a speed"),
+        ([rb.Actuator("slide", no_load_speed=2.0)], "it has a no_load_speed, but no stall_torque"),
+        ([rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "expected one of both"),
+        ([rb.Actuator("slide", torque_speed=[1.0, 2.0])], r"torque_speed has shape \(2,\); expected \(m, 2\)"),
+        ([rb.Actuator("slide", torque_speed=[[1.0, 2.0], [1.0, 3.0]])], "expected increasing numbers"),
+        ([rb.Actuator("slide", torque_speed=[[1.0, np.nan]])], "expected finite numbers"),
+        (
+            [rb.Actuator("slide", torque_speed=[[0.0, 2.0], [2.0, -3.0]])],
+            "at the velocity 2, torque_speed allows torques from -2 to -3",
+        ),
+    ],
+)
+def test_mistakes_are_named(drives, message):
+    with pytest.raises(StateError, match=message):
+        slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives)

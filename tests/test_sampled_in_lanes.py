@@ -1,4 +1,4 @@
-"""Sampled controllers in compiled lanes: a sample moves alone as in a batch, and as in plain Python."""
+"""Sampled controllers and actuators in compiled lanes: a sample moves alone as in a batch, and as in plain Python."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def arm():
 
 
 def drives(part):
-    """Three controllers with their own clocks; delays and gains differ between samples."""
+    """Three controllers with their own clocks, and a motor; delays, gains and time constants differ between samples."""
     delay, kp = np.linspace(0.0, 0.013, BATCH)[part], np.linspace(0.2, 0.4, BATCH)[part]
     encoder = rb.Encoder("link1", resolution=1e-3, noise=2e-4, measures_velocity=True, samples=np.arange(BATCH)[part])
     pid = rb.PID("link1", 0.2, kp=kp, kd=0.04, ki=0.3, gravity_compensation=True)
@@ -27,6 +27,7 @@ def drives(part):
         rb.Sampled(pid, period=0.01, delay=delay, sensors=[encoder], rate_limit=500.0, resolution=1e-4),
         rb.Sampled(rb.ComputedTorque("link2", 0.1, kp=20.0, kd=5.0), period=0.004, phase=0.001, latency=0.002),
         rb.Sampled(rb.UserForces(damper, [0.002]), period=0.007, states=[0.0]),
+        rb.Actuator("link1", np.linspace(0.0, 0.01, BATCH)[part], stall_torque=0.2, no_load_speed=1.0),
     ]
 
 
@@ -43,7 +44,7 @@ def test_a_sample_moves_alone_as_in_a_batch():
         one = motion_of(slice(i, i + 1))
         for name in ("q", "qd", "tau", "steps"):
             np.testing.assert_array_equal(getattr(one, name)[0], getattr(motion, name)[i])
-    # the inverse dynamics of the motion are the held outputs
+    # the inverse dynamics of the motion are the held outputs, and the torque that the motor delivers
     torque = arm().inverse_dynamics(motion.q, motion.qd, motion.qdd)
     np.testing.assert_allclose(torque, motion.tau, rtol=0, atol=1e-12)
 

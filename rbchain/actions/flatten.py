@@ -16,9 +16,11 @@ from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES
 from ..drivers.trajectories import Actions
 from ..errors import StateError
 from ..real_arrays import excerpt
+from .actuators import Actuator
 from .controllers import controller_arrays, controllers_model
 from .drives import UserForces
 from .events import Event
+from .flatten_actuators import flatten_actuators
 from .flatten_between_bodies import flatten_between_bodies, is_between_bodies
 from .flatten_contacts import flatten_contacts, new_contact_records
 from .flatten_drives import flatten_drives, settings_of_drives
@@ -92,7 +94,9 @@ def flatten_actions(
     signals = SignalTables(numbers, duration)
     settings = np.zeros(layout.SETTING_COUNT, np.int64)
     settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
-    drive_codes, integrals, user, sampled = flatten_drives(model, drives, signals, numbers)
+    actuators = [drive for drive in drives if isinstance(drive, Actuator)]
+    others = [drive for drive in drives if not isinstance(drive, Actuator)]
+    drive_codes, integrals, user, sampled = flatten_drives(model, others, signals, numbers)
     samplers, sampled_calls = flatten_samplers(
         model,
         sampled,
@@ -102,6 +106,7 @@ def flatten_actions(
         layout.FAILED_FIRST_EVENT + len(events),
     )
     functions |= sampled_calls
+    actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, user is not None, numbers)
     settings_of_drives(drive_codes, settings)
     settings[layout.SETTING_CONTROLLER_MODEL] = (
         settings[layout.SETTING_COMPENSATES]
@@ -139,6 +144,7 @@ def flatten_actions(
         bushings=between_bodies[1],
         contacts=contacts,
         samplers=samplers,
+        actuators=actuator_codes,
         events=np.array(codes_of_events, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
         numbers=given,

@@ -11,6 +11,7 @@ from ..core.integration import drives as drive_codes
 from ..core.tree import layout
 from ..errors import StateError
 from ..real_arrays import excerpt
+from .actuators import Actuator
 from .coordinates import dof_index, refuse_quaternion
 from .drives import (
     ONE_JOINT,
@@ -75,7 +76,7 @@ def flatten_drives(
             user = drive
             continue
         if not isinstance(drive, ONE_JOINT):
-            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled))
+            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
             raise StateError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
         i = dof_index(model, what, drive.joint, drive.dof)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..misspelt import SuggestsAttributes
+from .actuators import Actuator
 from .drives import PID, ComputedTorque, OneJointDrive, UserForces
 
 
@@ -173,7 +174,7 @@ class Sampled(SuggestsAttributes):
     states: npt.ArrayLike = ()
 
 
-Drive = OneJointDrive | UserForces | Sampled
+Drive = OneJointDrive | UserForces | Sampled | Actuator
 #: Fields of `Sampled` that can vary in a study.
 OF_SAMPLED = ("delay", "latency", "rate_limit")
 

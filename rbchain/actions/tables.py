@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import RbchainError, StateError
 from ..model.pose import Pose
 from ..real_arrays import real_array
+from .actuators import Actuator
 from .drives import ONE_JOINT
 from .random_signals import RandomSignal
 from .sampled import Encoder, Sampled, VelocitySensor
@@ -71,7 +72,7 @@ def drive_of(table: Mapping[str, Any]) -> Any:
     """
     given = dict(table)
     clock = given.pop("sampled", None)
-    drive = action_of(given, DRIVES)
+    drive = action_of(given, {**DRIVES, "Actuator": Actuator})
     if clock is None:
         return drive
     if not isinstance(clock, Mapping):

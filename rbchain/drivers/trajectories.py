@@ -9,6 +9,7 @@ from ..core.algorithms.contact_modes import modes_in, modes_size
 from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
+from ..core.integration.actuators import recall_lags
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
 from ..core.integration.constraint_hooks import decide_rank
 from ..core.integration.fixed_steps import integrate_fixed_steps
@@ -370,6 +371,7 @@ def copy_outputs(block, outputs, row, lane):
     held = block.loads.actions.sampled.held
     for c in range(held.shape[0]):
         held[c, lane] = outputs[row, c]
+    recall_lags(block.loads.actions, lane)
 
 
 # Copy saved outputs of sampled controllers to a lane.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..actions.coordinates import dof_index
+from ..actions.actuators import Actuator
 from ..actions.drives import ONE_JOINT
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import random_signals_of
@@ -58,7 +59,8 @@ def check_actions(nominal: Nominal) -> None:
     drives, forces = call_at("drives and forces", nominal.actions, np.zeros(1, np.int64))
     for kind, actions in {"drives": drives, "forces": forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
-            call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
+            if not isinstance(action, Actuator):  # an Actuator belongs to another drive
+                call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
         call_at(kind, flattened, **{kind: tuple(actions)})
     call_at("forces", refuse_contacts, nominal.forces, simulate.method)
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))

@@ -179,6 +179,7 @@ class Dispersion(Described):
 
     * "kp", "kd", "ki", "limit": gains and force limit of a drive.
     * "delay", "latency", "rate_limit": of a `Sampled` drive, in s and N m/s or N/s.
+    * "time_constant", "stall_torque", "no_load_speed": of an `Actuator`, in s, N m or N, and rad/s or m/s.
     * "encoder_resolution", "encoder_bias", "encoder_noise": of the `Encoder` of a joint, in all drives.
     * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
     * "signal" ("add", "multiply"): constant offset of the signal of a `PrescribedForce`, or a factor of the signal.

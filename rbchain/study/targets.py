@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..actions.actuators import OF_ACTUATOR, Actuator
 from ..actions.between_bodies import Bushing, SpringDamper, label_of
 from ..actions.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
 from ..actions.coordinates import dof_index
@@ -127,6 +128,7 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         ]
     kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
     kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
+    kinds = (Actuator,) if parameter in OF_ACTUATOR else kinds
     driven = [
         (controller_of(d), i)
         for i, d in enumerate(nominal.drives)

@@ -45,6 +45,14 @@ from ..tree.layout import (
     apply_gravity,
 )
 from ..tree.sampler_layout import CHANNEL_GROUP, actions_have_samplers
+from .actuators import (
+    actions_have_lags,
+    clip_to_curve,
+    has_actuators,
+    lagged_output,
+    place_on_curve,
+    sum_of_held_outputs,
+)
 from .callbacks import call, store_failed_call
 from .constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
 from .contact_rates import add_contact_forces
@@ -86,20 +94,17 @@ def kind_of_controller(actions, i):
 drive_kind = choose(actions_have_samplers, kind_of_controller, lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
 
 
-@kernel
-def sum_of_held_outputs(i, actions, k):
-    """Return the sum of the outputs of sampled controllers that act on dof i."""
-    held, n = actions.sampled.held, actions.shared.drives.shape[1]
-    total = held[i, k]
-    for user in range(1, held.shape[0] // n):
-        total = total + held[user * n + i, k]
-    return total
-
+# The force of dof i that follows from the outputs of sampled controllers: their sum, or behind the lag of an actuator.
+force_of_outputs = choose(
+    lambda i, actions, k: actions_have_lags(actions),
+    lambda i, actions, k: lagged_output(i, actions, actions.time[0, k], k),
+    sum_of_held_outputs,
+)
 
 # Add the outputs of sampled controllers to the force of dof i.
 add_held_outputs = choose(
     lambda i, force, actions, k: actions_have_samplers(actions),
-    lambda i, force, actions, k: force + sum_of_held_outputs(i, actions, k),
+    lambda i, force, actions, k: force + force_of_outputs(i, actions, k),
     lambda i, force, actions, k: force,
 )
 
@@ -186,7 +191,8 @@ def set_prescribed_state(i, model, actions, q, qd, k):
 def store_stiffness_and_damping(block, y, k):
     """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID force.
 
-    A PID force at its limit is constant and adds nothing.
+    A PID force at its limit is constant and adds nothing. A force on the torque-speed curve of an actuator adds the
+    damping of the curve.
     """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
@@ -194,12 +200,12 @@ def store_stiffness_and_damping(block, y, k):
         stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
         if actions.shared.drives[DRIVE_KIND, i] == KIND_PID:
             gains, force = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
-            is_below_limit = abs(force) < actions.numbers[gains + GAIN_LIMIT, k]
+            varies = limit_to_curve(i, abs(force) < actions.numbers[gains + GAIN_LIMIT, k], block, y, k)
             kp, kd = actions.numbers[gains + GAIN_KP, k], actions.numbers[gains + GAIN_KD, k]
-            stiffness = stiffness + select(is_below_limit, kp, kp - kp)
-            damping = damping + select(is_below_limit, kd, kd - kd)
+            stiffness = stiffness + select(varies, kp, kp - kp)
+            damping = damping + select(varies, kd, kd - kd)
         actions.joints[JOINT_STIFFNESS, i, k] = stiffness
-        actions.joints[JOINT_DAMPING, i, k] = damping
+        actions.joints[JOINT_DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
 
 
 @kernel
@@ -257,14 +263,54 @@ def call_user_derivatives(actions, nq, n, y, derivatives, lane):
 
 
 @kernel
-def is_below_limit(i, block, y, k):
-    """Return 1 if the actuator force of dof i is below the limit of its drive, so that it varies with its input."""
+def is_below_limit_of_drive(i, block, y, k):
+    """Return 1 if the force of dof i is below the limit of its drive, so that it varies with its input; else 0."""
     actions = block.loads.actions
     one = constant_like(y, 1.0) + constant_like(y, 0.0) * y[0, k]
     if actions.shared.drives[DRIVE_KIND, i] == KIND_NONE:
         return one
     limit = actions.numbers[actions.shared.drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
-    return select(abs(actuator_force(i, block, y, k)) < limit, one, one - one)
+    return select(abs(force_of_drive(i, block, y, k)) < limit, one, one - one)
+
+
+@kernel
+def state_of_curve(i, block, y, k):
+    """Return 1 if the force of dof i is inside its torque-speed curve, else 0, and its derivative on the curve."""
+    return place_on_curve(i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k)
+
+
+@kernel
+def is_inside_curve(i, varies, block, y, k):
+    """Whether a force that varies with its input is also inside the torque-speed curve of dof i."""
+    inside, _ = state_of_curve(i, block, y, k)
+    return varies & (inside > constant_like(y, 0.0))
+
+
+@kernel
+def add_damping_on_curve(i, damping, block, y, k):
+    """Add the damping of the torque-speed curve of dof i, if its force is on the curve; negative damping is omitted."""
+    _, slope = state_of_curve(i, block, y, k)
+    return damping + max(-slope, slope - slope)
+
+
+# Whether a force of dof i that varies with its input is also inside a torque-speed curve.
+limit_to_curve = choose(
+    lambda i, varies, block, y, k: has_actuators(block), is_inside_curve, lambda i, varies, block, y, k: varies
+)
+
+# Add the damping of a torque-speed curve to that of dof i.
+add_damping_of_curve = choose(
+    lambda i, damping, block, y, k: has_actuators(block),
+    add_damping_on_curve,
+    lambda i, damping, block, y, k: damping,
+)
+
+# Return 1 if the actuator force of dof i is below its limits, so that it varies with its input, else 0.
+is_below_limit = choose(
+    lambda i, block, y, k: has_actuators(block),
+    lambda i, block, y, k: is_below_limit_of_drive(i, block, y, k) * state_of_curve(i, block, y, k)[0],
+    is_below_limit_of_drive,
+)
 
 
 @kernel
@@ -327,8 +373,8 @@ def feedback(i, block, y, k):
 
 
 @kernel
-def actuator_force(i, block, y, k):
-    """Compute the actuator force of dof i, N m or N: constant, user, drive and gravity force, clipped to the limit.
+def force_of_drive(i, block, y, k):
+    """Compute the force of dof i, N m or N: constant, user, drive and gravity force, clipped to the limit of its drive.
 
     It includes the outputs of sampled controllers. A dof without a drive has no limit.
     """
@@ -352,8 +398,18 @@ def actuator_force(i, block, y, k):
     return min(max(force, -limit), limit)
 
 
+# The actuator force of dof i, N m or N: that of its drive, clipped to the torque-speed curve of an actuator.
+actuator_force = choose(
+    lambda i, block, y, k: has_actuators(block),
+    lambda i, block, y, k: clip_to_curve(
+        i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k
+    ),
+    force_of_drive,
+)
+
+
 @kernel
-def derivatives_of_joint_force(i, block, y, k):
+def derivatives_of_drive(i, block, y, k):
     """Return the derivatives of the force of dof i with respect to its position, its velocity and its integral.
 
     The force is that of passive forces, PrescribedForce and PID. A PID force at its limit is constant.
@@ -368,6 +424,20 @@ def derivatives_of_joint_force(i, block, y, k):
         -(damping + factor * actions.numbers[gains + GAIN_KD, k]),
         factor * actions.numbers[gains + GAIN_KI, k],
     )
+
+
+@kernel
+def derivatives_with_curve(i, block, y, k):
+    """Return the derivatives of the force of dof i, with that of the torque-speed curve if its force is on it."""
+    by_q, by_qd, by_integral = derivatives_of_drive(i, block, y, k)
+    _, slope = state_of_curve(i, block, y, k)
+    return by_q, by_qd + slope, by_integral
+
+
+# The derivatives of the force of dof i with respect to its position, its velocity and its integral.
+derivatives_of_joint_force = choose(
+    lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drive
+)
 
 
 @kernel

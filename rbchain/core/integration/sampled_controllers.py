@@ -45,6 +45,7 @@ from ..tree.sampler_layout import (
     has_samplers,
 )
 from .action_hooks import set_prescribed_states
+from .actuators import output_at
 from .callbacks import call, store_failed_call
 from .drives import (
     DRIVE_COMPENSATES_GRAVITY,
@@ -284,9 +285,10 @@ def call_sampled_function(actions, g, nq, n, lane):
 @kernel
 def save_outputs(block, stepper, batch, slot, lane):
     """Save the outputs that act in a lane at the saved time number `slot`."""
-    held, m, sample = block.loads.actions.sampled.held, batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
-    for c in range(held.shape[0]):
-        batch.saved.outputs[(sample * m + slot) * held.shape[0] + c] = held[c, lane]
+    actions, m, sample = block.loads.actions, batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
+    count = actions.sampled.held.shape[0]
+    for c in range(count):
+        batch.saved.outputs[(sample * m + slot) * count + c] = output_at(actions, c, batch.times[slot], lane)
 
 
 @kernel

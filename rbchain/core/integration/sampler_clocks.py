@@ -22,6 +22,7 @@ from ..tree.sampler_layout import (
     actions_have_samplers,
     has_samplers,
 )
+from .actuators import begin_lags, restart_lags
 
 # Times that differ by less than this fraction are equal: those of different clocks differ by their round-off.
 RELATIVE_ROUND_OFF = 1e-14
@@ -80,6 +81,7 @@ def hold_due_outputs(actions, g, t, lane):
         acting = sampled.counts[COUNT_ACTING, g, lane]
         if not is_reached(instant(actions, g, acting) + delay, t):
             break
+        restart_lags(actions, t, lane)
         for c in range(channels.shape[1]):
             if channels[CHANNEL_GROUP, c] == g:
                 sampled.held[c, lane] = sampled.queue[acting % sampled.queue.shape[0], c, lane]
@@ -97,6 +99,7 @@ def begin_sample(actions, lane):
         sampled.integrals[i, lane] = constant_like(sampled.integrals, 0.0)
     for s in range(sampled.positions.shape[0]):
         sampled.positions[s, lane] = constant_like(sampled.positions, math.nan)
+    begin_lags(actions, lane)
     sampled.proposed[0, lane] = 0.0
     sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
     for g in range(samplers.groups.shape[1]):

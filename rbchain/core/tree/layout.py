@@ -166,9 +166,9 @@ class SharedActions(NamedTuple):
     `core.integration.drives` and `core.integration.events` describe their rows. `springs` and `bushings` are None if
     there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds the elements
     of `core.tree.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
-    `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `tables` (m,) holds the tables
-    of signals, `numbers` (samples or 1, m) all other numbers. `variation` is the Variation of the
-    controllers' model, or None.
+    `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `actuators` (rows, n) holds the integers
+    of `core.integration.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `numbers`
+    (samples or 1, m) all other numbers. `variation` is the Variation of the controllers' model, or None.
     """
 
     signals: np.ndarray
@@ -178,6 +178,7 @@ class SharedActions(NamedTuple):
     bushings: object
     contacts: object
     samplers: Samplers | None
+    actuators: object
     events: np.ndarray
     tables: np.ndarray
     numbers: np.ndarray

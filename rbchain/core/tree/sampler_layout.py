@@ -77,6 +77,7 @@ class SamplerMemory(NamedTuple):
     * `states` (SIZE_STATES, lanes) are the discrete states of user functions.
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
     * `measured` (rows of the state, lanes) is the measured state.
+    * `lagged` (n, lanes) are the forces behind the lags of actuators at the time `lag_start` (1, lanes), s.
     """
 
     stops: np.ndarray
@@ -90,13 +91,15 @@ class SamplerMemory(NamedTuple):
     states: np.ndarray
     positions: np.ndarray
     measured: np.ndarray
+    lagged: np.ndarray
+    lag_start: np.ndarray
 
 
 def sampler_sizes(samplers, n, state_size, width):
     """Return the numbers of floats in the precision of the states, of float64 and of integers of a SamplerMemory."""
     groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
     rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + n + state_size
-    rows += samplers.sensors.shape[1]
+    rows += samplers.sensors.shape[1] + n + 1
     return (rows + int(samplers.sizes[SIZE_STATES])) * width, (groups + 1) * width, COUNT_ROWS * groups * width
 
 
@@ -110,7 +113,8 @@ def samplers_in(memory, samplers, n, width):
     integrals = queue + samplers.sizes[SIZE_QUEUE] * channels * width
     states = integrals + n * width
     positions = states + samplers.sizes[SIZE_STATES] * width
-    measured = positions + samplers.sensors.shape[1] * width
+    lagged = positions + samplers.sensors.shape[1] * width
+    measured = lagged + (n + 1) * width
     return SamplerMemory(
         window(times, 0, (groups, width)),
         window(times, groups * width, (1, width)),
@@ -123,6 +127,8 @@ def samplers_in(memory, samplers, n, width):
         window(numbers, states, (samplers.sizes[SIZE_STATES], width)),
         window(numbers, positions, (samplers.sensors.shape[1], width)),
         window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),
+        window(numbers, lagged, (n, width)),
+        window(numbers, lagged + n * width, (1, width)),
     )
 
 
