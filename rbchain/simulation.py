@@ -117,7 +117,7 @@ def simulate(
     drives : list
         Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
-        `Sampled` runs a controller at instants with zero-order hold.
+        `Sampled` runs a controller at instants with zero-order hold. `Actuator` adds a lag and a torque-speed curve.
     forces : list
         `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact`, and at
         most one `Current`.

@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 import rbchain as rb
 from rbchain.core.integration.actuators import decay
-from rbchain.errors import StateError
+from rbchain.errors import ModelError, StateError
 
 from .mechanisms import slide
 
@@ -128,7 +128,9 @@ def test_a_lag_of_several_controllers_with_their_own_clocks():
     """The lag acts on the sum of the outputs: it is linear, so that the forces of two lags add up."""
     mass = slide(MASS)
     clocks = ({"period": 0.05, "delay": 0.02}, {"period": 0.03, "phase": 0.01})
-    sampled = [rb.Sampled(rb.UserForces(constant_force, [u]), **clock) for u, clock in zip((3.0, -1.0), clocks)]
+    sampled = [
+        rb.Sampled(rb.UserForces(constant_force, [u]), **clock) for u, clock in zip((3.0, -1.0), clocks, strict=True)
+    ]
     lag = rb.Actuator("slide", time_constant=0.04)
 
     def torque(*drives):
@@ -177,7 +179,7 @@ def test_all_quadrants_of_a_curve():
     np.testing.assert_allclose(delivered(speeds, -99.0, torque_speed=table), -largest[::-1], rtol=1e-15)
     each = table * np.linspace(0.5, 2.0, 7)[:, None, None]
     found = delivered(speeds, 99.0, torque_speed=each)
-    np.testing.assert_allclose(found, [np.interp(v, *own.T) for v, own in zip(speeds, each)], rtol=1e-14)
+    np.testing.assert_allclose(found, [np.interp(v, *own.T) for v, own in zip(speeds, each, strict=True)], rtol=1e-14)
 
 
 def test_a_motor_at_its_largest_voltage_also_brakes():
@@ -278,3 +280,119 @@ def test_a_lag_and_a_curve_together():
 def test_mistakes_are_named(drives, message):
     with pytest.raises(StateError, match=message):
         slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives)
+
+
+# --- motors behind elastic transmissions ------------------------------------------------------------------------------
+
+INERTIA, ROTOR, RATIO = 0.1, 4e-5, 100.0  # of the link, of the rotor, and the gear ratio
+
+
+def rod(**passive):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    passive_forces = rb.PassiveForces(**passive)
+    builder.add_body("rod", joint=rb.Revolute((0, 0, 1)), inertia=about_z(INERTIA), passive=passive_forces)
+    return builder.build()
+
+
+def with_motor(stiffness=30.0, **numbers):
+    return rod().with_motor("rod", stiffness, rotor_inertia=ROTOR, gear_ratio=RATIO, **numbers)
+
+
+def test_the_frequency_of_an_elastic_joint():
+    """Motor and link oscillate with the frequency sqrt(k (1 / (n^2 J_rotor) + 1 / J_link)); damping acts likewise."""
+    reflected, stiffness, damping, twist = RATIO**2 * ROTOR, 30.0, 0.2, 0.05
+    rate = 1 / reflected + 1 / INERTIA
+    decay_rate = damping * rate / 2
+    w = math.sqrt(stiffness * rate - decay_rate**2)
+    model = with_motor(stiffness, damping=damping)
+    motion = model.simulate([[0.0, twist]], [[0.0, 0.0]], 0.4, rtol=1e-11, atol=1e-13, save_at=9)
+    wave = np.cos(w * motion.t) + decay_rate / w * np.sin(w * motion.t)
+    np.testing.assert_allclose(motion.q[0, :, 1], twist * np.exp(-decay_rate * motion.t) * wave, rtol=0, atol=1e-10)
+    share = INERTIA / (reflected + INERTIA)
+    np.testing.assert_allclose(motion.q[0, :, 0] + share * motion.q[0, :, 1], share * twist, rtol=0, atol=1e-12)
+
+
+def test_the_motor_moves_freely_inside_the_backlash():
+    """The motor accelerates alone up to the end of the play, while the link is at rest."""
+    play, torque, reflected = 0.04, 0.5, RATIO**2 * ROTOR
+    model = with_motor(400.0, backlash=play)
+    until = math.sqrt(play * reflected / torque)  # torque t^2 / (2 J) = play / 2
+    drives = [rb.PrescribedForce("rod", torque)]
+    motion = model.simulate([[0.0, 0.0]], [[0.0, 0.0]], 1.2 * until, drives=drives, save_at=13)
+    motor, link = motion.q[0, :, 0], motion.q[0].sum(-1)
+    free = motion.t <= until * (1 + 1e-12)
+    np.testing.assert_allclose(motor[free], torque * motion.t[free] ** 2 / (2 * reflected), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(link[free], 0.0, rtol=0, atol=1e-9)
+    assert (link[~free] > 1e-5).all()
+    # the spring begins at the ends of the play
+    forces = model.passive_forces([[0.0, x] for x in (-0.03, -0.02, 0.0, 0.02, 0.03)], np.zeros((5, 2)))
+    np.testing.assert_allclose(forces[:, 1], [4.0, 0.0, 0.0, 0.0, -4.0], rtol=0, atol=1e-12)
+
+
+def test_friction_of_the_motor_is_reflected_through_the_gear():
+    """Damping is n^2 and dry friction n times larger at the joint. They add to those of the joint."""
+    friction, damping, speed = 2e-3, 3e-5, 0.7
+    model = rod(friction=0.1, static_friction=0.15, damping=0.2).with_motor(
+        "rod", 30.0, rotor_inertia=ROTOR, gear_ratio=RATIO, motor_friction=friction, motor_damping=damping
+    )
+    np.testing.assert_allclose(model.friction, [0.1 + RATIO * friction, 0.0])
+    np.testing.assert_allclose(model.static_friction, [0.15 + RATIO * friction, 0.0])
+    np.testing.assert_allclose(model.damping, [0.2 + RATIO**2 * damping, 0.0])
+    np.testing.assert_allclose(np.diag(model.mass_matrix([0.0, 0.0])), [RATIO**2 * ROTOR + INERTIA, INERTIA])
+    # inside a large play, the motor turns alone: w = w0 exp(-t d / J), whatever the gear ratio is
+    alone = with_motor(1.0, backlash=9.0, motor_damping=damping)
+    motion = alone.simulate([[0.0, 0.0]], [[speed, -speed]], 2.0, save_at=5)
+    np.testing.assert_allclose(motion.qd[0, :, 0], speed * np.exp(-motion.t * damping / ROTOR), rtol=1e-8)
+    np.testing.assert_allclose(motion.qd[0].sum(-1), 0.0, rtol=0, atol=1e-9)
+
+
+def test_dry_friction_of_the_motor_sticks():
+    """Below its friction, the motor stands, and the link oscillates on the spring."""
+    model, torque = with_motor(30.0), 0.2
+    drives, friction = [rb.PrescribedForce("rod", torque)], rb.DryFriction("rod", 0.5)
+    motion = model.simulate([[0.0, 0.01]], [[0.0, 0.0]], 0.3, drives=drives, forces=[friction], save_at=7)
+    np.testing.assert_array_equal(motion.q[0, :, 0], 0.0)
+    w = math.sqrt(30.0 / INERTIA)
+    np.testing.assert_allclose(motion.q[0, :, 1], 0.01 * np.cos(w * motion.t), rtol=0, atol=1e-8)
+
+
+def test_a_held_transmission_moves_as_armature():
+    arm = rb.Model.serial_chain(2)
+    rigid = arm.vary(rotor_inertia=[1e-5, 0.0], gear_ratio=[50.0, 1.0])
+    elastic = rigid.with_motor("link1", stiffness=1e5)
+    assert elastic.joint_names == ("link1", "link1_deflection", "link2")
+    assert elastic.body_names == ("link1_motor", "link1", "link2")
+    # without a motion of the deflection, the accelerations are those with the reflected inertia of the rotor
+    expected = rigid.forward_dynamics([0.1, 0.2], [0.5, -0.3], [0.3, 0.1])
+    held = np.array([False, True, False])
+    qdd, _ = elastic.hybrid_dynamics([0.1, 0.0, 0.2], [0.5, 0.0, -0.3], [0.3, 0.0, 0.1], np.zeros(3), prescribed=held)
+    np.testing.assert_allclose(qdd, [expected[0], 0.0, expected[1]], rtol=1e-12, atol=1e-12)
+
+
+def test_a_file_keeps_the_motor(tmp_path):
+    model = with_motor(30.0, backlash=0.01, damping=0.1, motor_friction=1e-3)
+    rb.save(model, tmp_path / "rod.toml")
+    loaded = rb.load(tmp_path / "rod.toml")
+    assert loaded.joint_names == model.joint_names == ("rod", "rod_deflection")
+    q, qd = [0.1, 0.02], [0.3, -0.4]
+    np.testing.assert_array_equal(loaded.forward_dynamics(q, qd, [0, 0]), model.forward_dynamics(q, qd, [0, 0]))
+    np.testing.assert_array_equal(loaded.passive_forces(q, qd), model.passive_forces(q, qd))
+
+
+def test_mistakes_with_motors_are_named():
+    with pytest.raises(ModelError, match="with_motor: joint 'rod': rotor_inertia is 0 and gear_ratio is 1; expected"):
+        rod().with_motor("rod", 30.0)
+    with pytest.raises(ModelError, match=r"joint 'rod': backlash is -0\.1; expected one number of at least 0"):
+        with_motor(backlash=-0.1)
+    with pytest.raises(ModelError, match="with_motor: the model has no joint 'arm'"):
+        rod().with_motor("arm", 30.0)
+    builder = rb.ModelBuilder()
+    builder.add_body("body", joint=rb.Free(), inertia=about_z(1.0))
+    with pytest.raises(ModelError, match="is a free joint; expected a revolute or a prismatic joint"):
+        builder.build().with_motor("body", 30.0)
+    builder = rb.ModelBuilder()
+    for name in ("a", "b"):
+        builder.add_body(name, joint=rb.Revolute((0, 0, 1)), inertia=about_z(1.0))
+    builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", ratio=2.0))
+    with pytest.raises(ModelError, match="belongs to CouplerConstraint 'gear'"):
+        builder.build().with_motor("b", 30.0)

@@ -1,4 +1,4 @@
-"""Edit models: lock joints, choose another root, remove constraints; and convert states."""
+"""Edit models: lock joints, add motors, choose another root, remove constraints; and convert states."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..model.editing import (
     rerooted_description,
 )
 from ..model.joint import QUATERNION_JOINTS, Free
+from ..model.motors import description_with_motor
 from .attributes import Attributes
 
 
@@ -65,6 +66,85 @@ class Editing(Attributes):
         [1.0, 0.0, 0.0]
         """
         return type(self)(locked_description(self.description, joints))
+
+    def with_motor(
+        self,
+        joint: str,
+        stiffness: float,
+        *,
+        damping: float = 0.0,
+        backlash: float = 0.0,
+        rotor_inertia: float | None = None,
+        gear_ratio: float | None = None,
+        motor_friction: float = 0.0,
+        motor_damping: float = 0.0,
+    ) -> Self:
+        """Return the model with a motor at a joint, which drives the link by an elastic transmission with backlash.
+
+        The motor is a body of its own, behind the gear. It takes over the joint with its name, so drives and encoders
+        of this joint act on the motor. A second joint, with the suffix "_deflection", connects the link to the motor.
+        Its position is the deflection of the transmission, so the position of the link is the sum of both.
+
+        Parameters
+        ----------
+        joint : str
+            Name of a revolute or prismatic joint.
+        stiffness : float, N m/rad or N/m
+            Stiffness of the transmission, at the joint.
+        damping : float, N m s/rad or N s/m
+            Viscous damping of the transmission, at the joint. It also acts inside the play.
+        backlash : float, rad or m
+            Play of the transmission at the joint, from one end to the other. Inside the play, the spring has no force.
+        rotor_inertia : float, kg m^2, optional
+            Inertia of the rotor about its axis. The default is that of the joint.
+        gear_ratio : float, optional
+            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The default is that of the
+            joint.
+        motor_friction : float, N m
+            Dry friction at the shaft of the motor. It is `gear_ratio` times larger at the joint.
+        motor_damping : float, N m s/rad
+            Viscous friction at the shaft of the motor. It is `gear_ratio` squared times larger at the joint.
+
+        Returns
+        -------
+        Model
+            The positions and velocities of the motor come before those of the deflection. Limits and passive forces of
+            the joint remain with the motor.
+
+        Raises
+        ------
+        ModelError
+            If the joint does not exist, has another type, or belongs to a CouplerConstraint. If a number is negative,
+            the motor has no inertia, a drive has its own model, or the samples of the model differ.
+
+        Notes
+        -----
+        The kinetic energy of the rotor is that of its rotation relative to the link which carries it. This is the usual
+        model for large gear ratios (Spong 1987). The friction is regularised, as in `PassiveForces`; a `DryFriction` of
+        the joint sticks.
+
+        References
+        ----------
+        Spong (1987), "Modeling and control of elastic joint robots".
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1)
+        >>> elastic = rod.with_motor("link1", stiffness=20.0, backlash=0.01, rotor_inertia=1e-5, gear_ratio=50.0)
+        >>> elastic.joint_names
+        ('link1', 'link1_deflection')
+        >>> elastic.passive_forces([0.0, 0.015], [0.0, 0.0]).round(6).tolist()
+        [0.0, -0.2]
+        """
+        spring = {"stiffness": stiffness, "damping": damping, "backlash": backlash}
+        motor = {
+            "rotor_inertia": rotor_inertia,
+            "gear_ratio": gear_ratio,
+            "motor_friction": motor_friction,
+            "motor_damping": motor_damping,
+        }
+        return type(self)(description_with_motor(self.description, joint, spring, motor))
 
     def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Convert a state of this model to one of the model that `lock` returns, by leaving out the locked joints.

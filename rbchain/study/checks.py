@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.coordinates import dof_index
 from ..actions.actuators import Actuator
+from ..actions.coordinates import dof_index
 from ..actions.drives import ONE_JOINT
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import random_signals_of
