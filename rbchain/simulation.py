@@ -21,11 +21,11 @@ from .core.integration import drives as drive_codes
 from .core.integration.rollout import RECORDED_TALLIES, AdaptiveStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
-from .drivers import threads
 from .drivers.trajectories import Actions, rosenbrock_memory, rosenbrock_steps, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .model.topology import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array
+from .simulation_of_batch_functions import run_driver
 from .simulation_of_contacts import with_modes
 from .simulation_of_loops import (
     close_saved_states,
@@ -242,7 +242,7 @@ def simulate(
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
         new_memory = partial(rosenbrock_memory if driver is rosenbrock_steps else trajectory_memory, *sizes, dtype)
         effort = samples * model.nv * _evaluations(settings, calls, duration, times)
-        threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
+        run_driver(driver, new_memory, arguments, samples, width, effort, calls.batch_functions)
         refuse_penetration(model, forces, outcome.tally[:, 0].reshape(batch), states[0])
     set_prescribed_states(model, drives, times, (q, qd), batch)
     if kernel_model.constraint_tables is not None:

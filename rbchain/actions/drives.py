@@ -228,7 +228,7 @@ class UserForces(SuggestsAttributes):
     function : function(t, q, qd, parameters, out)
         Adds the joint forces (nv,) to `out`, which is zero at first. `t` is the time in s; the other arguments are flat
         float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
-        `numba.njit` is used as it is.
+        `numba.njit` is used as it is. `Sampled` also accepts functions in plain Python for the whole batch.
     parameters : (m,) or (..., m) array
         Numbers for the functions, the same for all samples or different for each.
     derivatives : function(t, q, qd, parameters, out), optional

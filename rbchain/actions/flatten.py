@@ -17,6 +17,7 @@ from ..drivers.trajectories import Actions
 from ..errors import StateError
 from ..real_arrays import excerpt
 from .actuators import Actuator
+from .batch_functions import BatchFunction, is_batch_function, rows_of_batch
 from .controllers import controller_arrays, controllers_model
 from .drives import UserForces
 from .events import Event
@@ -88,7 +89,7 @@ def flatten_actions(
     _check_list("forces", forces)
     _check_list("events", events)
     if not (always or drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
-        return None, UserCalls({}, np.zeros((1, 0)), dtype)
+        return None, UserCalls({}, np.zeros((1, 0)), dtype, {})
     numbers = SampleNumbers(batch)
     functions: dict[int, UserCall] = {}
     signals = SignalTables(numbers, duration)
@@ -102,10 +103,11 @@ def flatten_actions(
         sampled,
         drive_codes,
         numbers,
-        lambda drive: _sampled_function(model, drive, numbers, boundscheck),
+        lambda drive, outputs: _sampled_function(model, drive, outputs, numbers, dtype, boundscheck),
         layout.FAILED_FIRST_EVENT + len(events),
     )
-    functions |= sampled_calls
+    batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
+    functions |= {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
     actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, user is not None, numbers)
     settings_of_drives(drive_codes, settings)
     settings[layout.SETTING_CONTROLLER_MODEL] = (
@@ -152,9 +154,10 @@ def flatten_actions(
     )
     samples = math.prod(batch)
     contact_records = new_contact_records(contacts, forces, samples)
-    records = _new_records(model, samples, events, integrals, bool(functions), dtype, contact_records)
+    has_functions = bool(functions or batch_functions)
+    records = _new_records(model, samples, events, integrals, has_functions, dtype, contact_records)
     actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
-    return actions, UserCalls(functions, given, dtype)
+    return actions, UserCalls(functions, given, dtype, batch_functions)
 
 
 def _check_list(name: str, items: Any) -> None:
@@ -167,6 +170,11 @@ def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, bounds
     first, count = numbers.add_row("parameters of UserForces", drive.parameters)
     sizes = model.nq, model.nv, count
     what = f"UserForces with function {name_of(drive.function)}"
+    if is_batch_function(drive.function, False):
+        raise StateError(
+            f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled supports; "
+            "expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
+        )
     calls = [
         UserCall(what, user_function("UserForces", drive.function, *sizes, (model.nv,), boundscheck), first, count)
     ]
@@ -177,14 +185,23 @@ def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, bounds
     return calls
 
 
-def _sampled_function(model: Model, drive: Sampled, numbers: SampleNumbers, boundscheck: bool) -> UserCall:
-    """Return the user function of a sampled drive."""
+def _sampled_function(
+    model: Model, drive: Sampled, outputs: int, numbers: SampleNumbers, dtype: np.dtype, boundscheck: bool
+) -> UserCall | BatchFunction:
+    """Return the user function of a sampled drive, compiled or for the whole batch."""
     assert isinstance(drive.controller, UserForces)
     user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
-    first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
     what = f"Sampled UserForces with function {name_of(user.function)}"
+    if is_batch_function(user.function, states > 0):
+        parameters, initial = (
+            rows_of_batch(f"{what}: {name}", values, numbers.batch).astype(dtype).astype(np.float64)
+            for name, values in (("parameters", user.parameters), ("states", drive.states))
+        )
+        clock = float(drive.period), float(drive.phase)
+        return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype)
+    first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
     sizes = model.nq, model.nv, count
-    function = user_function("Sampled UserForces", user.function, *sizes, (model.nv,), boundscheck, states)
+    function = user_function("Sampled UserForces", user.function, *sizes, (outputs,), boundscheck, states)
     return UserCall(what, function, first, count)
 
 

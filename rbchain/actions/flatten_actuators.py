@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.integration import actuators as rows
 from ..core.integration import drives as drive_codes
-from ..core.tree.sampler_layout import CHANNEL_GROUP, Samplers
+from ..core.tree.sampler_layout import CHANNEL_DOF, CHANNEL_GROUP, CHANNEL_ROWS, Samplers
 from ..errors import StateError
 from ..real_arrays import excerpt, real_array
 from .actuators import Actuator
@@ -81,8 +81,9 @@ def flatten_actuators(
 
 def _refuse_continuous_commands(what: str, i: int, kind: int, samplers: Samplers | None, has_user_forces: bool) -> None:
     """Refuse a lag of a command that is not constant between the instants of a sampled controller."""
-    channels = () if samplers is None else samplers.channels[CHANNEL_GROUP, i :: samplers.drives.shape[1]]
-    if kind not in HELD_KINDS or not np.any(np.asarray(channels) >= 0):
+    channels = np.zeros((CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
+    acts = (channels[CHANNEL_DOF] == i) & (channels[CHANNEL_GROUP] >= 0)
+    if kind not in HELD_KINDS or not acts.any():
         raise StateError(
             f"{what}: it has a time_constant, but no drive of this joint is a digital controller; expected a command "
             "that is constant between instants. Put the drive into Sampled(..., period=1e-3), or remove time_constant"

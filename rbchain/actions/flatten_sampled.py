@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from ..core.tree import sampler_layout as rows
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
 from ..real_arrays import excerpt, finite_number, whole_number
+from .batch_functions import BatchFunction
 from .coordinates import dof_index, refuse_quaternion
 from .drives import PID, UserForces
 from .packing import SampleNumbers, numbers_of_samples
@@ -42,9 +44,9 @@ def flatten_samplers(
     sampled: Sequence[tuple[Sampled, int | None]],
     codes: np.ndarray,
     numbers: SampleNumbers,
-    compile_function: Callable[[Sampled], UserCall],
+    function_of: Callable[[Sampled, int], UserCall | BatchFunction],
     first_code: int,
-) -> tuple[rows.Samplers | None, dict[int, UserCall]]:
+) -> tuple[rows.Samplers | None, dict[int, UserCall | BatchFunction]]:
     """Flatten sampled controllers, and replace them in the table of drives by outputs that are held.
 
     Parameters
@@ -55,8 +57,8 @@ def flatten_samplers(
     codes : (DRIVE_ROWS, nv) array of int
         The table of drives, which contains the wrapped controllers. It changes in place.
     numbers : SampleNumbers
-    compile_function : function of a Sampled
-        Compiles its user function.
+    function_of : function of a Sampled and its number of outputs
+        Returns its user function, compiled or for the whole batch.
     first_code : int
         Code of the first user function in `BlockActions.failures`.
 
@@ -71,9 +73,10 @@ def flatten_samplers(
     n, controllers = model.nv, codes.copy()
     groups: list[_Group] = []
     channels = np.full((rows.CHANNEL_ROWS, n), -1, np.int64)
+    channels[rows.CHANNEL_DOF] = range(n)
     sensors: list[np.ndarray] = []
-    calls: dict[int, UserCall] = {}
-    states, pending = 0, 1
+    calls: dict[int, UserCall | BatchFunction] = {}
+    states, pending, most_outputs, batch_calls = 0, 1, 0, 0
     for drive, i in sampled:
         what = _name(drive)
         g = (
@@ -88,30 +91,22 @@ def flatten_samplers(
             groups.append(group)
         else:
             group = groups[g]
-        own = np.array([[g], [numbers.add(f"{what}: rate_limit", drive.rate_limit, least=0.0)]])
+        own = np.array([[g], [numbers.add(f"{what}: rate_limit", drive.rate_limit, least=0.0)], [-1]])
         numbers.add(f"{what}: resolution", drive.resolution, 0.0, LARGEST)
         if i is None:
-            call = compile_function(drive)
-            code = first_code + len(calls)
+            dofs = _dofs_of_outputs(model, drive, what)
+            call, code = function_of(drive, len(dofs)), first_code + len(calls)
             calls[code] = call
-            first, count = numbers.add_row(f"{what}: states", drive.states)
-            group.codes[rows.GROUP_FUNCTION : rows.GROUP_FUNCTION_CODE + 1] = (
-                call.function.address,
-                call.first,
-                call.count,
-                code,
-            )
-            group.codes[[rows.GROUP_CHANNEL, rows.GROUP_STATE, rows.GROUP_STATE_COUNT, rows.GROUP_STATE_NUMBERS]] = (
-                channels.shape[1],
-                states,
-                count,
-                first,
-            )
-            states += count
-            channels = np.concatenate([channels, np.repeat(own, n, axis=1)], axis=1)
+            batch_calls += isinstance(call, BatchFunction)
+            group.codes[[rows.GROUP_FUNCTION_CODE, rows.GROUP_CHANNEL]] = code, channels.shape[1]
+            group.codes[rows.GROUP_OUTPUT_COUNT] = len(dofs)
+            states += _add_function(call, drive, what, group.codes, numbers, states, batch_calls)
+            most_outputs = max(most_outputs, len(dofs))
+            channels = np.concatenate([channels, np.repeat(own, len(dofs), axis=1)], axis=1)
+            channels[rows.CHANNEL_DOF, -len(dofs) :] = dofs
             continue
-        if np.size(drive.states):
-            raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove it")
+        _refuse_fields_of_functions(drive, what)
+        own[rows.CHANNEL_DOF] = i
         channels[:, i : i + 1] = own
         _refuse_sensors_of_other_joints(model, drive, what, i)
         group.codes[rows.GROUP_COMPENSATES] |= codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i]
@@ -125,9 +120,76 @@ def flatten_samplers(
         groups=np.array([group.codes for group in groups]).T.copy(),
         channels=channels,
         sensors=np.array(sensors, np.int64).reshape(-1, rows.SENSOR_ROWS).T.copy(),
-        sizes=np.array([pending, states]),
+        sizes=np.array([pending, states, most_outputs]),
         drives=controllers,
+        batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
     ), calls
+
+
+def _new_batch_calls(model: Model, samples: int, functions: int, outputs: int) -> rows.BatchCalls | None:
+    """Allocate the arguments and outputs of functions that Python calls for the whole batch."""
+    if functions == 0:
+        return None
+    return rows.BatchCalls(
+        due=np.zeros((samples, functions), np.int64),
+        measured=np.zeros((functions, samples, model.nq + model.nv)),
+        outputs=np.zeros((functions, samples, outputs)),
+    )
+
+
+def _dofs_of_outputs(model: Model, drive: Sampled, what: str) -> list[int]:
+    """Return the degrees of freedom on which the outputs of a user function act."""
+    if drive.joints is None:
+        return list(range(model.nv))
+    if not isinstance(drive.joints, (list, tuple)) or not drive.joints:
+        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; expected a list of names of joints")
+    found: list[int] = []
+    for joint in drive.joints:
+        first = dof_index(model, f"{what}: joints", joint, 0)
+        found.extend(range(first, first + int(model.kernel_model.dofs.counts[model.joint_names.index(joint)])))
+    if len(set(found)) < len(found):
+        raise StateError(f"{what}: joints is {excerpt([*drive.joints])}; expected each joint once")
+    return found
+
+
+def _add_function(
+    call: UserCall | BatchFunction,
+    drive: Sampled,
+    what: str,
+    codes: np.ndarray,
+    numbers: SampleNumbers,
+    states: int,
+    column: int,
+) -> int:
+    """Add a user function to the codes of its group, and return the number of its states in compiled code.
+
+    `states` is the number of states before it, and `column` is 1 + its column in BatchCalls.
+    """
+    if isinstance(call, BatchFunction):
+        codes[rows.GROUP_BATCH_CALL] = column
+        _refuse_several_latencies(numbers.columns[codes[rows.GROUP_DELAY] + 1], what)
+        return 0
+    first, count = numbers.add_row(f"{what}: states", drive.states)
+    codes[rows.GROUP_FUNCTION : rows.GROUP_FUNCTION_COUNT + 1] = call.function.address, call.first, call.count
+    codes[[rows.GROUP_STATE, rows.GROUP_STATE_COUNT, rows.GROUP_STATE_NUMBERS]] = states, count, first
+    return count
+
+
+def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
+    """Refuse fields that only user functions have."""
+    if np.size(drive.states):
+        raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove it")
+    if drive.joints is not None:
+        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove it")
+
+
+def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
+    """Refuse a latency that differs between samples, because Python calls the function for all samples at once."""
+    if (latency != latency[:1]).any():
+        raise StateError(
+            f"{what}: latency differs between samples, but Python calls the function for all samples at once; expected "
+            "one number. Or give the function the argument out, so that rbchain compiles it"
+        )
 
 
 def _name(drive: Sampled) -> str:

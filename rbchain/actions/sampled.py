@@ -107,10 +107,16 @@ class Sampled(SuggestsAttributes):
 
     Parameters
     ----------
-    controller : PID, ComputedTorque or UserForces
+    controller : PID, ComputedTorque, UserForces or function
         The integral of the error is I_i = I_(i-1) + period e_i, and the output of instant i uses I_i. References and
-        the time of user functions are those of the instant. The function of `UserForces` computes the joint forces
-        (nv,), which are held.
+        the time of user functions are those of the instant. A function stands for `UserForces(function)`. It computes
+        the joint forces, which are held. There are two kinds:
+
+        * function(t, q, qd, parameters, out) is compiled by Numba, and called for each sample. It adds the forces (nv,)
+          to `out`.
+        * function(t, q, qd, parameters) is plain Python, and called once in each period for the whole batch. `q`, `qd`
+          and `parameters` are arrays (..., nq), (..., nv) and (..., m) in the batch shape. It returns the forces
+          (..., nv).
     period : float, s
         Time between two instants.
     delay : float or one for each sample, s
@@ -127,11 +133,25 @@ class Sampled(SuggestsAttributes):
     resolution : float or one for each sample, N m or N
         Distance between two values of the output; 0 for no rounding.
     states : (m,) or (..., m) array
-        Initial values of the discrete states of a user function. The function then is
-        function(t, q, qd, parameters, states, out) and changes `states` (m,) in place.
+        Initial values of the discrete states of a user function. The function then has the argument `states` after
+        `parameters`, and changes it in place. It is (m,) for a compiled function, else (..., m).
+    joints : list of str, optional
+        Joints on which the outputs of a user function act, in this order; all joints by default. The outputs are those
+        of the degrees of freedom of these joints.
+
+    Raises
+    ------
+    StateError
+        From `Model.simulate`, if a function in plain Python does not return numbers of the expected shape. Exceptions
+        of the function are raised unchanged, with a note about the time. If outputs of a sample are not finite, the
+        sample ends with status USER_FUNCTION_FAILED.
 
     Notes
     -----
+    Functions in plain Python need one latency for all samples, and another method than "moreau". The rows of samples
+    that have ended contain their last measurement. With them, a simulation keeps the memory of all samples, about 5 kB
+    for each joint and sample.
+
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
     their own. Methods with fixed steps need the same delay and latency in all samples.
 
@@ -161,9 +181,18 @@ class Sampled(SuggestsAttributes):
     >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 0.25, save_at=6, drives=[drive])
     >>> motion.tau[0, :, 0].tolist()
     [1.0, 1.0, -1.0, -1.0, 1.0, 1.0]
+
+    A function in plain Python for the whole batch:
+
+    >>> def damper(t, q, qd, parameters):
+    ...     return -0.05 * qd
+    >>> start = [[0.0], [0.1]], [[1.0], [2.0]]
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate(*start, 0.1, drives=[rb.Sampled(damper, period=0.1)])
+    >>> motion.tau[:, 0, 0].tolist()
+    [-0.05, -0.1]
     """
 
-    controller: PID | ComputedTorque | UserForces
+    controller: PID | ComputedTorque | UserForces | Callable[..., Any]
     period: float = 1e-3
     delay: npt.ArrayLike = 0.0
     phase: float = 0.0
@@ -172,6 +201,11 @@ class Sampled(SuggestsAttributes):
     rate_limit: npt.ArrayLike = np.inf
     resolution: npt.ArrayLike = 0.0
     states: npt.ArrayLike = ()
+    joints: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if callable(self.controller):
+            object.__setattr__(self, "controller", UserForces(self.controller))
 
 
 Drive = OneJointDrive | UserForces | Sampled | Actuator

@@ -12,7 +12,7 @@ from ..errors import RbchainError, StateError
 from ..model.pose import Pose
 from ..real_arrays import real_array
 from .actuators import Actuator
-from .drives import ONE_JOINT
+from .drives import ONE_JOINT, UserForces
 from .random_signals import RandomSignal
 from .sampled import Encoder, Sampled, VelocitySensor
 from .signals import Signal, as_signal
@@ -68,11 +68,12 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
 def drive_of(table: Mapping[str, Any]) -> Any:
     """Return the drive of a table, which is a `Sampled` if it has a table `sampled` such as {period = 1e-3}.
 
-    A sensor without a joint is that of the joint of the drive. Raises StateError, as `action_of` does.
+    A sensor without a joint is that of the joint of the drive. The function of `UserForces` may be a text "module:name",
+    which the caller imports. Raises StateError, as `action_of` does.
     """
     given = dict(table)
     clock = given.pop("sampled", None)
-    drive = action_of(given, {**DRIVES, "Actuator": Actuator})
+    drive = action_of(given, {**DRIVES, "UserForces": UserForces, "Actuator": Actuator})
     if clock is None:
         return drive
     if not isinstance(clock, Mapping):
@@ -80,7 +81,8 @@ def drive_of(table: Mapping[str, Any]) -> Any:
     sensors = clock.get("sensors", [])
     if not (isinstance(sensors, list) and all(isinstance(sensor, Mapping) for sensor in sensors)):
         raise StateError(f'sensors is {sensors!r}; expected a list of tables, such as [{{kind = "Encoder"}}]')
-    own = [action_of({"joint": drive.joint, **sensor}, SENSORS) for sensor in sensors]
+    joint = {} if isinstance(drive, UserForces) else {"joint": drive.joint}
+    own = [action_of(joint | sensor, SENSORS) for sensor in sensors]
     return action_of({"controller": drive, **clock, "sensors": own}, {"Sampled": Sampled})
 
 

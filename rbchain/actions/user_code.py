@@ -17,6 +17,7 @@ from numba import types
 from ..core.integration import callbacks
 from ..core.integration.rollout import Records
 from ..errors import StateError
+from .batch_functions import BatchFunction
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
 NUMBER_WORDS = {5: "five", 6: "six"}
@@ -54,15 +55,22 @@ class UserCall:
 
 @dataclass(frozen=True, eq=False)
 class UserCalls:
-    """The user functions of a simulation by the codes of `BlockActions.failures`, and the numbers of all samples."""
+    """The user functions of a simulation by the codes of `BlockActions.failures`, and the numbers of all samples.
+
+    `batch_functions` are those that Python calls for the whole batch.
+    """
 
     functions: dict[int, UserCall]
     given: np.ndarray
     dtype: np.dtype
+    batch_functions: dict[int, BatchFunction]
 
     def failure(self, records: Records, sample: int, nq: int) -> str:
         """Describe the failed call of a sample: the function, its exception and the time."""
-        call = self.functions[int(records.failures[sample])]
+        code = int(records.failures[sample])
+        if code in self.batch_functions:
+            return self.batch_functions[code].failures[sample]
+        call = self.functions[code]
         t, *_ = arguments = records.failed_calls[sample]
         parameters = self.given[min(sample, len(self.given) - 1), call.first : call.first + call.count]
         rounded = parameters.astype(self.dtype).astype(np.float64)  # as the simulation passed them
@@ -105,6 +113,11 @@ def user_function(
             f"{what}: {found} cannot be compiled as a {expected}: {error}. Give it these "
             f"{NUMBER_WORDS[len(arguments)]} parameters"
         ) from None
+    if not states and [*inspect.signature(plain).parameters][-1] == "states":
+        raise StateError(
+            f"{what}: the last parameter of {name_of(plain)} is called states, but there are no states; expected a "
+            f"{expected}. Pass states=[...] to Sampled, or rename the parameter to out"
+        )
     return _compiled(what, function, nq, nv, parameters, results, boundscheck, states)
 
 

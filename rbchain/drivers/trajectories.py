@@ -42,7 +42,7 @@ from ..core.tree.layout import (
     flat_model,
     set_sample_parameters,
 )
-from ..core.tree.sampler_layout import SIZE_STATES, has_samplers, sampler_sizes, samplers_in
+from ..core.tree.sampler_layout import SIZE_OUTPUTS, SIZE_STATES, has_samplers, sampler_sizes, samplers_in
 from .blocks import block_for, choose_parameters, memory_size, water_of
 
 
@@ -106,7 +106,8 @@ def actions_memory(topology, state_size, actions, width, dtype):
     contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
     results = 2 * n * n if actions.settings[SETTING_DERIVATIVES] != 0 else n
     if actions.shared.samplers is not None:
-        results = max(results, n + int(actions.shared.samplers.sizes[SIZE_STATES]))
+        sizes = actions.shared.samplers.sizes
+        results = max(results, int(sizes[SIZE_OUTPUTS] + sizes[SIZE_STATES]))
     return (
         np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((actions.shared.events.shape[1], width)),

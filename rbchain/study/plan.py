@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..actions.drives import UserForces
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import RandomSignal, random_signals_of
+from ..actions.sampled import Sampled, controller_of
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64
@@ -237,12 +239,13 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     `code` tells whether the functions of measures may be imported.
     """
     folder = Path(folder)
+    description, modules = _with_functions_of_drives(description, folder, code)
     nominal = nominal_of(description, folder)
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
         call_at(f"measures[{i}]", measure.check, nominal.model, nominal.forces, nominal.drives)
-    measures, modules = _with_functions(description.measures, folder, code)
+    measures, modules_of_measures = _with_functions(description.measures, folder, code)
     drawn, table = columns_of(description, nominal), None
     if isinstance(description.design, Table):
         names = [column.name for column in drawn.columns]
@@ -250,7 +253,29 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     else:
         call_at("design", description.design.check, description.samples, len(drawn.columns))
     variables = tuple(variables_of(description.outputs, measures, nominal))
-    return Plan(description, nominal, drawn, measures, variables, table, modules=modules)
+    return Plan(description, nominal, drawn, measures, variables, table, modules=modules | modules_of_measures)
+
+
+def _with_functions_of_drives(description: Description, folder: Path, code: bool) -> tuple[Description, dict[str, str]]:
+    """Return the description with the functions of drives imported that are given by name, and their modules."""
+    found: list[Any] = []
+    modules: dict[str, str] = {}
+    for i, drive in enumerate(description.drives):
+        controller = controller_of(drive)
+        if not isinstance(controller, UserForces):
+            found.append(drive)
+            continue
+        functions = {}
+        for name in ("function", "derivatives"):
+            given, place = getattr(controller, name), f"drives[{i}].{name}"
+            if isinstance(given, str):
+                if not code:
+                    refuse_code(place, given)
+                functions[name], module, file = imported_function(place, given, folder)
+                modules[module] = file
+        changed = replace(controller, **functions)
+        found.append(replace(drive, controller=changed) if isinstance(drive, Sampled) else changed)
+    return description.model_copy(update={"drives": tuple(found)}), modules
 
 
 def _with_functions(

@@ -65,6 +65,6 @@ def refuse_code(place: str, given: Any) -> None:
     """Raise a StudyError if a description names a function, which would have to be imported."""
     if isinstance(given, str):
         raise StudyError(
-            f"{place} is {given!r}, but importing code is not allowed (--no-code, or code=False); remove the measure, "
-            "or allow the import if you trust the module"
+            f"{place} is {given!r}, but importing code is not allowed (--no-code, or code=False); remove it, or "
+            "allow the import if you trust the module"
         )

@@ -164,6 +164,14 @@ def set_constant_forces(block, tau, t, sample, lane):
 
 
 @kernel
+def set_controller_parameters(block, sample, lane):
+    """Copy the parameters of the controllers' model of a sample to a lane."""
+    actions = block.loads.actions
+    if actions.settings[SETTING_CONTROLLER_MODEL] == 1:
+        replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
+
+
+@kernel
 def set_sample_actions(block, tau, t, sample, lane):
     """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s."""
     actions = block.loads.actions
@@ -174,8 +182,7 @@ def set_sample_actions(block, tau, t, sample, lane):
         actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.numbers[row, j])
     actions.sample[lane] = sample
     actions.failures[lane] = CALLS_ALLOWED
-    if actions.settings[SETTING_CONTROLLER_MODEL] == 1:
-        replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
+    set_controller_parameters(block, sample, lane)
     for i in range(block.qd.shape[0]):
         actions.joints[JOINT_IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)
     actions.time[0, lane] = constant_like(actions.time, t)

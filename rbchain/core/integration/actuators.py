@@ -14,7 +14,7 @@ import math
 
 from ..simd.jit import choose, is_given, kernel
 from ..simd.lanes import constant_like, select
-from ..tree.sampler_layout import actions_have_samplers
+from ..tree.sampler_layout import CHANNEL_DOF, actions_have_samplers
 
 # Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices are those of `BlockActions.numbers`.
 ACTUATOR_TIME_CONSTANT = 0  # index of the time constant of the lag, or -1 without a lag
@@ -61,10 +61,11 @@ def decay(x):
 @kernel
 def sum_of_held_outputs(i, actions, k):
     """Return the sum of the outputs of sampled controllers that act on dof i."""
-    held, n = actions.sampled.held, actions.shared.drives.shape[1]
+    held, channels = actions.sampled.held, actions.shared.samplers.channels
     total = held[i, k]
-    for user in range(1, held.shape[0] // n):
-        total = total + held[user * n + i, k]
+    for c in range(actions.shared.drives.shape[1], held.shape[0]):  # the outputs of user functions
+        if channels[CHANNEL_DOF, c] == i:
+            total = total + held[c, k]
     return total
 
 
@@ -116,8 +117,8 @@ begin_lags = choose(actions_have_lags, clear_lags, lambda actions, lane: None)
 @kernel
 def output_behind_lag(actions, c, t, lane):
     """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
-    n = actions.shared.drives.shape[1]
-    if actions.shared.actuators[ACTUATOR_TIME_CONSTANT, c % n] < 0:
+    n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[CHANNEL_DOF, c]
+    if actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
         return actions.sampled.held[c, lane]
     if c >= n:
         return constant_like(actions.sampled.held, 0.0)

@@ -57,46 +57,65 @@ def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
     """
     first, last = span
     times, samples = batch.times, min(stepper.y.shape[1], last - first)
-    for lane in range(stepper.y.shape[1]):
-        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
-        stepper.tally[TALLY_STATUS, lane] = RUNNING
-        allow_calls(block, lane < samples, lane)
+    start_block(block, stepper, batch, span)
     running = samples
     for slot in range(1, times.shape[0]):
         start = times[slot - 1]
         while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
-            has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
-            end = limit_to_stops(block, times[slot], 0)
-            length = end - start
-            steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-            h = constant_like(stepper.y, length / steps)
-            is_first = slot == 1 and start == times[0]
-            if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
-                start_interval(block, stepper, start, h, k)
-            if is_first:
-                for lane in range(samples):
-                    begin_events(block, stepper.y, times[0], lane)
-                    save_lane(block, stepper.y, batch, first + lane, 0, lane)
-            for index in range(steps):
-                if running == 0 or batch.outcome.interrupt[0] != 0:
-                    break
-                if tableau.order > 1:
-                    update_stiffness_and_damping(block, stepper.y, k)
-                start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
-                compute_stages(block, stepper, tableau, k)
-                normalize_positions(block.model, stepper.y_new, k)
-                close_end_of_step(block, stepper, tableau, k)
-                running = 0
-                for lane in range(samples):
-                    if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                        is_saved_time = index == steps - 1 and end == times[slot]
-                        end_step(block, stepper, tableau, batch, is_saved_time, lane)
-                        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-                accept_step(block, stepper, tableau, k)
-            start = end
+            place = first, samples, slot
+            start, running = integrate_to_stop(block, stepper, tableau, batch, step, place, start, running, k)
     if running > 0 and batch.outcome.interrupt[0] == 0:
         run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
     end_block(block, stepper, batch, samples)
+
+
+@kernel
+def start_block(block, stepper, batch, span):
+    """Start the samples of a block. Lanes without a sample compute with a copy of the last one."""
+    first, last = span
+    for lane in range(stepper.y.shape[1]):
+        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
+        stepper.tally[TALLY_STATUS, lane] = RUNNING
+        allow_calls(block, first + lane < last, lane)
+
+
+@kernel
+def integrate_to_stop(block, stepper, tableau, batch, step, place, start, running, k):
+    """Integrate from `start` to the next saved time or stop of controllers, in equal steps.
+
+    place = (first sample, number of samples, number of the next saved time). Returns the end, and the number of samples
+    that still run.
+    """
+    times, (first, samples, slot) = batch.times, place
+    has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
+    end = limit_to_stops(block, times[slot], 0)
+    length = end - start
+    steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+    h = constant_like(stepper.y, length / steps)
+    is_first = slot == 1 and start == times[0]
+    if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
+        start_interval(block, stepper, start, h, k)
+    if is_first:
+        for lane in range(samples):
+            begin_events(block, stepper.y, times[0], lane)
+            save_lane(block, stepper.y, batch, first + lane, 0, lane)
+    for index in range(steps):
+        if running == 0 or batch.outcome.interrupt[0] != 0:
+            break
+        if tableau.order > 1:
+            update_stiffness_and_damping(block, stepper.y, k)
+        start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
+        compute_stages(block, stepper, tableau, k)
+        normalize_positions(block.model, stepper.y_new, k)
+        close_end_of_step(block, stepper, tableau, k)
+        running = 0
+        for lane in range(samples):
+            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                is_saved_time = index == steps - 1 and end == times[slot]
+                end_step(block, stepper, tableau, batch, is_saved_time, lane)
+                running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+        accept_step(block, stepper, tableau, k)
+    return end, running
 
 
 @routine

@@ -26,6 +26,7 @@ from ..tree.sampler_layout import (
     COUNT_NEXT,
     FLAG_HAS_CHANGED,
     FLAG_IS_DUE,
+    GROUP_BATCH_CALL,
     GROUP_CHANNEL,
     GROUP_COMPENSATES,
     GROUP_COMPUTES,
@@ -34,6 +35,7 @@ from ..tree.sampler_layout import (
     GROUP_FUNCTION_CODE,
     GROUP_FUNCTION_COUNT,
     GROUP_FUNCTION_NUMBERS,
+    GROUP_OUTPUT_COUNT,
     GROUP_SENSOR_COUNT,
     GROUP_STATE,
     GROUP_STATE_COUNT,
@@ -42,6 +44,7 @@ from ..tree.sampler_layout import (
     SENSOR_NUMBERS,
     SENSOR_ROW,
     SENSOR_SEED,
+    has_batch_calls,
     has_samplers,
 )
 from .action_hooks import set_prescribed_states
@@ -93,7 +96,7 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
                     sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
                     due += 1
         if due > 0:
-            compute_outputs(block, stepper, g, k)
+            set_outputs(block, stepper, g, k)
         for lane in range(width):
             if has_changed(block, lane) and is_reached(sampled.stops[g, lane], stepper.clock[CLOCK_T, lane]):
                 hold_due_outputs(actions, g, stepper.clock[CLOCK_T, lane], lane)
@@ -123,15 +126,8 @@ def is_due(block, lane):
 def compute_outputs(block, stepper, g, k):
     """Measure the state and compute the outputs of a group, in the lanes with FLAG_IS_DUE."""
     actions, sampled, samplers = block.loads.actions, block.loads.actions.sampled, block.loads.actions.shared.samplers
-    y, nq, n, width = sampled.measured, block.q.shape[0], block.qd.shape[0], stepper.y.shape[1]
-    for j in range(y.shape[0]):
-        y[j, k] = stepper.y[j, k]
-    set_prescribed_states(block, y, stepper.control[CONTROL_TIME, k], k)
-    for lane in range(width):
-        actions.time[0, lane] = stepper.control[CONTROL_TIME, lane]
-        if is_due(block, lane):
-            actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
-            measure(block, g, lane)
+    nq, n, width = block.q.shape[0], block.qd.shape[0], stepper.y.shape[1]
+    measure_lanes(block, stepper, g, k)
     evaluate_signals(actions, k)
     for lane in range(width):
         if is_due(block, lane):
@@ -145,6 +141,54 @@ def compute_outputs(block, stepper, g, k):
             if samplers.groups[GROUP_FUNCTION, g] != 0:
                 call_sampled_function(actions, g, nq, n, lane)
             sampled.counts[COUNT_NEXT, g, lane] += 1
+
+
+@routine
+def set_outputs_of_batch(block, stepper, g, k):
+    """Compute the outputs of a group as `compute_outputs` does, or take those that Python has computed."""
+    actions = block.loads.actions
+    if actions.shared.samplers.groups[GROUP_BATCH_CALL, g] == 0:
+        compute_outputs(block, stepper, g, k)
+        return
+    for lane in range(stepper.y.shape[1]):
+        if is_due(block, lane):
+            enqueue_outputs_of_batch(actions, g, lane)
+            actions.sampled.counts[COUNT_NEXT, g, lane] += 1
+
+
+@kernel
+def enqueue_outputs_of_batch(actions, g, lane):
+    """Add the outputs that Python has computed for a lane to the queue. If they are not finite, the call has failed."""
+    groups, index = actions.shared.samplers.groups, actions.sampled.counts[COUNT_NEXT, g, lane]
+    outputs, sample = actions.shared.samplers.batch_calls.outputs[groups[GROUP_BATCH_CALL, g] - 1], actions.sample[lane]
+    if actions.failures[lane] != CALLS_ALLOWED:
+        return
+    for j in range(groups[GROUP_OUTPUT_COUNT, g]):
+        if not math.isfinite(outputs[sample, j]):
+            t = float(instant(actions, g, index))
+            store_failed_call(actions, groups[GROUP_FUNCTION_CODE, g], t, actions.sampled.measured, lane)
+            return
+    for j in range(groups[GROUP_OUTPUT_COUNT, g]):
+        enqueue_output(actions, g, groups[GROUP_CHANNEL, g] + j, outputs[sample, j], lane)
+
+
+# Compute the outputs of a group, in the lanes with FLAG_IS_DUE.
+set_outputs = choose(has_batch_calls, set_outputs_of_batch, compute_outputs)
+
+
+@kernel
+def measure_lanes(block, stepper, g, k):
+    """Measure the state in the lanes with FLAG_IS_DUE, and set the time of their signals to that of their instants."""
+    actions, sampled = block.loads.actions, block.loads.actions.sampled
+    y = sampled.measured
+    for j in range(y.shape[0]):
+        y[j, k] = stepper.y[j, k]
+    set_prescribed_states(block, y, stepper.control[CONTROL_TIME, k], k)
+    for lane in range(stepper.y.shape[1]):
+        actions.time[0, lane] = stepper.control[CONTROL_TIME, lane]
+        if is_due(block, lane):
+            actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
+            measure(block, g, lane)
 
 
 @kernel
@@ -248,14 +292,14 @@ def enqueue_output(actions, g, c, value, lane):
 
 
 @kernel
-def call_sampled_function(actions, g, nq, n, lane):
+def call_sampled_function(actions, g, nq, nv, lane):
     """Call the user function of a group with the measured state of a lane, and add its outputs to the queue."""
     sampled, groups, memory = actions.sampled, actions.shared.samplers.groups, actions.call_arguments
     if actions.failures[lane] != CALLS_ALLOWED:
         return
     first, count = groups[GROUP_FUNCTION_NUMBERS, g], groups[GROUP_FUNCTION_COUNT, g]
     state, states = groups[GROUP_STATE, g], groups[GROUP_STATE_COUNT, g]
-    parameters = nq + n
+    n, parameters = groups[GROUP_OUTPUT_COUNT, g], nq + nv
     out = parameters + count
     end = out + n + states
     for j in range(parameters):

@@ -14,3 +14,5 @@ INITIAL_PENETRATION = 9
 # Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1
 IDLE = -2
+# Status of a lane whose sample waits for functions that Python calls for the whole batch.
+WAITING = -3

@@ -1,7 +1,7 @@
 """Tables and memory of sampled controllers, which compute their outputs at instants and hold them in between.
 
 Controllers with the same period, phase, delay, latency and sensors form a group. Its outputs are channels: channel i is
-the actuator force of dof i. Each user function has n further channels, the joint forces that it adds.
+the actuator force of dof i. Each user function has further channels, the joint forces that it adds.
 """
 
 from typing import NamedTuple
@@ -25,11 +25,14 @@ GROUP_FUNCTION_CODE = 8  # its code in `BlockActions.failures`
 GROUP_CHANNEL = 9  # its first channel
 GROUP_STATE, GROUP_STATE_COUNT = 10, 11  # its first discrete state in `SamplerMemory.states`, and their number
 GROUP_STATE_NUMBERS = 12  # index of the initial value of its first state
-GROUP_ROWS = 13
+GROUP_BATCH_CALL = 13  # 1 + its column in `BatchCalls` if Python calls its function for the whole batch, else 0
+GROUP_OUTPUT_COUNT = 14  # number of outputs of its function, which are successive channels
+GROUP_ROWS = 15
 # Rows of `Samplers.channels`.
 CHANNEL_GROUP = 0  # group of the channel, or -1 if the dof has no sampled controller
 CHANNEL_NUMBERS = 1  # index of the largest rate of the output; the resolution of the output follows
-CHANNEL_ROWS = 2
+CHANNEL_DOF = 2  # the dof on which its output acts
+CHANNEL_ROWS = 3
 # Rows of `Samplers.sensors`, one column for each sensor.
 SENSOR_ROW = 0  # row of the state that it measures
 SENSOR_NUMBERS = 1  # index of its resolution; the bias, the noise and the number of the sample follow
@@ -37,7 +40,7 @@ SENSOR_DIFFERENCE = 2  # row of the velocity that is computed from differences o
 SENSOR_SEED, SENSOR_CHANNEL = 3, 4  # of its random numbers
 SENSOR_ROWS = 5
 # Entries of `Samplers.sizes`.
-SIZE_QUEUE, SIZE_STATES = 0, 1
+SIZE_QUEUE, SIZE_STATES, SIZE_OUTPUTS = 0, 1, 2  # the last one is the largest number of outputs of a function
 # Rows of `SamplerMemory.counts`, for each group.
 COUNT_NEXT = 0  # index of the next instant
 COUNT_ACTING = 1  # index of the instant whose output begins to act next
@@ -48,12 +51,26 @@ FLAG_HAS_CHANGED = 1  # 1 if outputs have changed at this stop
 SAMPLER_FLAG_ROWS = 2
 
 
+class BatchCalls(NamedTuple):
+    """Arguments and outputs of the functions that Python calls for the whole batch, while all samples wait.
+
+    * `due` (samples, functions) is 1 + the index of the instant at which a sample waits for a function, or 0.
+    * `measured` (functions, samples, nq + nv) are the positions and velocities that were measured last.
+    * `outputs` (functions, samples, SIZE_OUTPUTS) are the outputs for that instant.
+    """
+
+    due: np.ndarray
+    measured: np.ndarray
+    outputs: np.ndarray
+
+
 class Samplers(NamedTuple):
     """The sampled controllers of all samples in a call.
 
     `clocks` (CLOCK_ROWS_OF_GROUP, groups) are the periods and phases, s. `groups` (GROUP_ROWS, groups), `channels`
-    (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (2,) are described above. `drives`
+    (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (3,) are described above. `drives`
     (DRIVE_ROWS, n) describes the controllers as `SharedActions.drives` describes drives that act continuously.
+    `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch.
     """
 
     clocks: np.ndarray
@@ -62,6 +79,7 @@ class Samplers(NamedTuple):
     sensors: np.ndarray
     sizes: np.ndarray
     drives: np.ndarray
+    batch_calls: object
 
 
 class SamplerMemory(NamedTuple):
@@ -140,3 +158,8 @@ def has_samplers(block, *_):
 def actions_have_samplers(actions, *_):
     """Whether the actions of a block, or their Numba type, have sampled controllers."""
     return is_given(actions, "sampled")
+
+
+def has_batch_calls(block, *_):
+    """Whether Python calls functions of the sampled controllers for the whole batch."""
+    return has_samplers(block) and is_given(block, "loads", "actions", "shared", "samplers", "batch_calls")
