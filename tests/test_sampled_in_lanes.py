@@ -49,6 +49,23 @@ def test_a_sample_moves_alone_as_in_a_batch():
     np.testing.assert_allclose(torque, motion.tau, rtol=0, atol=1e-12)
 
 
+def damper_of_batch(t, q, qd, parameters, states):
+    states += 1.0
+    out = np.zeros_like(qd)
+    out[:, 2] = -(parameters[:, 0] * qd[:, 2] + 1e-3 * states[:, 0])
+    return out
+
+
+@pytest.mark.slow
+def test_a_function_in_python_for_the_batch_gives_the_same_bits():
+    zero, given = np.zeros((BATCH, 3)), drives(slice(None))
+    user = rb.Sampled(rb.UserForces(damper_of_batch, [0.002]), period=0.007, states=[0.0])
+    motion = arm().simulate(zero, zero, 0.1, drives=[*given[:2], user], save_at=TIMES)
+    compiled = motion_of(slice(None))
+    for name in ("q", "qd", "tau", "steps", "evaluations"):
+        np.testing.assert_array_equal(getattr(motion, name), getattr(compiled, name))
+
+
 @pytest.mark.slow
 def test_compiled_code_agrees_with_the_discrete_time_system():
     """A double integrator under PD control, whose delay of 0.03 s is a fraction of the period of 0.05 s."""

@@ -172,8 +172,8 @@ def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, bounds
     what = f"UserForces with function {name_of(drive.function)}"
     if is_batch_function(drive.function, False):
         raise StateError(
-            f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled supports; "
-            "expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
+            f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
+            "supports; expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
         )
     calls = [
         UserCall(what, user_function("UserForces", drive.function, *sizes, (model.nv,), boundscheck), first, count)

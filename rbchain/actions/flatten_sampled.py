@@ -17,7 +17,7 @@ from ..errors import StateError
 from ..real_arrays import excerpt, finite_number, whole_number
 from .batch_functions import BatchFunction
 from .coordinates import dof_index, refuse_quaternion
-from .drives import PID, UserForces
+from .drives import PID, ComputedTorque, UserForces
 from .packing import SampleNumbers, numbers_of_samples
 from .sampled import Encoder, Sampled, Sensor, VelocitySensor
 from .user_code import UserCall
@@ -193,7 +193,7 @@ def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
 
 
 def _name(drive: Sampled) -> str:
-    joint = "" if isinstance(drive.controller, UserForces) else f" of joint {drive.controller.joint!r}"
+    joint = f" of joint {drive.controller.joint!r}" if isinstance(drive.controller, (PID, ComputedTorque)) else ""
     return f"Sampled {type(drive.controller).__name__}{joint}"
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..misspelt import SuggestsAttributes
 from .actuators import Actuator
+from .batch_functions import is_batch_function
 from .drives import PID, ComputedTorque, OneJointDrive, UserForces
 
 
@@ -186,8 +187,9 @@ class Sampled(SuggestsAttributes):
 
     >>> def damper(t, q, qd, parameters):
     ...     return -0.05 * qd
-    >>> start = [[0.0], [0.1]], [[1.0], [2.0]]
-    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate(*start, 0.1, drives=[rb.Sampled(damper, period=0.1)])
+    >>> drive = rb.Sampled(damper, period=0.1)
+    >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    >>> motion = rod.simulate([[0.0], [0.1]], [[1.0], [2.0]], 0.1, drives=[drive])
     >>> motion.tau[:, 0, 0].tolist()
     [-0.05, -0.1]
     """
@@ -216,6 +218,13 @@ OF_SAMPLED = ("delay", "latency", "rate_limit")
 def controller_of(drive: Any) -> Any:
     """Return the controller of a sampled drive, and other drives as they are."""
     return drive.controller if isinstance(drive, Sampled) else drive
+
+
+def is_called_for_batch(drive: Any) -> bool:
+    """Whether Python calls the function of a drive for the whole batch."""
+    if not (isinstance(drive, Sampled) and isinstance(drive.controller, UserForces)):
+        return False
+    return is_batch_function(drive.controller.function, np.size(drive.states) > 0)
 
 
 def with_encoders(drive: Any, change: Callable[[Encoder], Encoder]) -> Any:

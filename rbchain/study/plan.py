@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..actions.drives import UserForces
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import RandomSignal, random_signals_of
-from ..actions.sampled import Sampled, controller_of
+from ..actions.sampled import Sampled, controller_of, is_called_for_batch
 from ..chain import Model
 from ..errors import ModelError, StateError, StudyError
 from ..real_arrays import FLOAT64
@@ -101,6 +101,8 @@ class Plan:
         of_states = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
         of_signals = sum(signal.bytes_per_sample(self.nominal.simulation.duration) for signal in self.random_signals)
         of_steps = 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
+        if any(map(is_called_for_batch, self.nominal.drives)):  # the memory of all blocks is kept
+            of_steps += 5000 * (model.nv + 1)
         return self._kept_per_sample + of_states + of_steps + of_signals
 
     @property
@@ -265,7 +267,7 @@ def _with_functions_of_drives(description: Description, folder: Path, code: bool
         if not isinstance(controller, UserForces):
             found.append(drive)
             continue
-        functions = {}
+        functions: dict[str, Any] = {}
         for name in ("function", "derivatives"):
             given, place = getattr(controller, name), f"drives[{i}].{name}"
             if isinstance(given, str):
