@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.spatial.transform import Rotation
 
 import rbchain as rb
+from rbchain.actions.actuators import OF_ACTUATOR
 from rbchain.actions.sampled import OF_SAMPLED, controller_of
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
@@ -77,6 +78,7 @@ def drives(model):
         rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0),
         rb.PrescribedForce(model.joint_names[3], 1.0),
         rb.Sampled(rb.PID(screw, 0.1, kp=1.0), 0.01, delay=1e-3, latency=1e-3, rate_limit=9.0, sensors=[encoder]),
+        rb.Actuator(screw, time_constant=1e-3, stall_torque=5.0, no_load_speed=9.0),
     ]
 
 
@@ -154,7 +156,11 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         "mass": "mass",
         "mass_and_inertia": "mass, inertia",
     }
-    in_actions = (*("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"), *OF_SAMPLED)
+    in_actions = (
+        *("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),
+        *OF_SAMPLED,
+        *OF_ACTUATOR,
+    )
     in_actions += ("encoder_resolution", "encoder_bias", "encoder_noise")
     in_actions += ("spring_stiffness", "spring_damping", "rest_length", "bushing_stiffness", "bushing_damping")
     in_actions += tuple(name for name in PARAMETERS if PARAMETERS[name].owner in PREFIXES)
