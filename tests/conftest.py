@@ -20,6 +20,11 @@ LONGEST = (
     *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
     *("test_cache", "test_controllers", "test_models"),
 )
+# Examples in docstrings run in plain Python, which takes less time than compiling them. These take longer in plain Python.
+COMPILED_EXAMPLES = {
+    *("rbchain.actions.drives.PID", "rbchain.simulation.simulate", "rbchain.study.study.Study"),
+    "rbchain.trajectory.Trajectory.plot",
+}
 # Collecting all files takes longer than the quick tests; `-m quick` collects only these.
 QUICK_FILES = {
     *("test_derivatives.py", "test_drives.py", "test_dynamics.py", "test_force_balance.py"),
@@ -50,8 +55,12 @@ def pytest_configure(config):
         config.pluginmanager.register(QuickFiles(), "quick files")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `plain_python` looks at the markers
 def pytest_collection_modifyitems(items):
-    """Order the files; the tests of a file stay in their order."""
+    """Order the files; the tests of a file stay in their order. Mark the examples that run in plain Python."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name not in COMPILED_EXAMPLES:
+            item.add_marker(plain_python.MARKER)
     names = [item.path.stem for item in items]
     ranks = [LONGEST.index(name) if name in LONGEST else len(LONGEST) for name in names]
     items[:] = [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]

@@ -58,6 +58,8 @@ def run_in_child(config, nodeids):
         selected, results = Path(folder, "selected"), Path(folder, "results")
         selected.write_text("\n".join(nodeids), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "", f"--fuzz={config.getoption('--fuzz')}"]
+        if not any(Path(nodeid).parts[0] == "tests" for nodeid in nodeids):
+            command += ["-p", "tests.conftest"]  # pytest loads it only for tests in that folder
         command += [f"{OPTION}={results}", f"@{selected}"]
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
         settings = {"env": environment, "cwd": config.rootpath, "capture_output": True, "text": True}
