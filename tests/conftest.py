@@ -20,7 +20,7 @@ LONGEST = (
     *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
     *("test_cache", "test_controllers", "test_models"),
 )
-# Examples in docstrings run in plain Python, which takes less time than compiling them. These take longer in plain Python.
+# Examples in docstrings run in plain Python, which takes less time than compiling them, except for these.
 COMPILED_EXAMPLES = {
     *("rbchain.actions.drives.PID", "rbchain.simulation.simulate", "rbchain.study.study.Study"),
     "rbchain.trajectory.Trajectory.plot",

@@ -143,7 +143,7 @@ SUBSETS = [
 
 
 @pytest.mark.parametrize("fields", SUBSETS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_each_sample_of_a_varied_model_equals_the_model_with_its_parameters(fields, dtype):
     """The results are bit-identical, because shared and own parameters go through the same operations."""
     model = mechanism("mixed_tree")

@@ -380,6 +380,7 @@ def governor():
     return builder.build(), springs, reference["samples"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rtol", "error"), [(1e-6, 1e-5), (1e-9, 1e-7), (1e-12, 1e-8)])
 def test_the_stiff_governor_agrees_with_its_published_motion(governor, rtol, error):
     model, springs, samples = governor
@@ -585,6 +586,7 @@ over = "peak"
 """
 
 
+@plain
 def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(STUDY, encoding="utf-8")

@@ -94,6 +94,7 @@ def copy_of_kernels(cache, folder):
     return {path: path.stat().st_mtime_ns for path in compiled_kernels(folder)}
 
 
+@pytest.mark.slow
 def test_a_driver_is_compiled_from_the_kernels_of_other_processes(cache, tmp_path):
     folder, double, _ = cache
     kept = copy_of_kernels(folder, tmp_path / "cache")
@@ -103,6 +104,7 @@ def test_a_driver_is_compiled_from_the_kernels_of_other_processes(cache, tmp_pat
     assert kept == {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path / "cache")}
 
 
+@pytest.mark.slow
 def test_damaged_kernels_are_reported_and_replaced(cache, tmp_path):
     folder, double, _ = cache
     kept = copy_of_kernels(folder, tmp_path / "cache")

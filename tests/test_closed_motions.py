@@ -33,6 +33,7 @@ def total_energy(model, motion):
 # --- benchmarks of the IFToMM library ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["A03_andrews", "A03_beta0062"])
 def test_andrews_squeezer_reaches_the_published_angles(name):
     (model, _, q), reference = benchmark(name)

@@ -523,6 +523,7 @@ def test_plain_python_single_states_and_float32_agree_with_lanes():
     assert np.sum(expected["impacts float64"]) > 3
 
 
+@pytest.mark.slow
 def test_samples_on_the_floor_do_not_change_the_bits_of_samples_in_flight():
     """All rows of a block are far from closed, or those of some lanes only."""
     model, start = linkage(3), np.array([[0.1, 0.2, 0.3]])

@@ -18,6 +18,7 @@ def varied(seed):
     return arm().vary(mass=arm().mass * numbers, gravity=[0, -10, 0] * numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "controller"),
     [(arm(), arm()), (varied(0), arm()), (arm(), varied(1)), (varied(0), varied(1)), (varied(0), "true")],

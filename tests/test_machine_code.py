@@ -257,6 +257,7 @@ def test_installed_machine_code_is_not_used_for_changed_sources(installed, tmp_p
         source.write_text(text)
 
 
+@pytest.mark.slow
 def test_machine_code_for_the_host_alone_is_compiled_where_it_is_asked_for(installed, tmp_path):
     assert run(installed, tmp_path, RBCHAIN_MACHINE_CODE="native") == (EXPECTED, 1, [])
     (file,) = tmp_path.rglob("*.rbc")
@@ -264,6 +265,7 @@ def test_machine_code_for_the_host_alone_is_compiled_where_it_is_asked_for(insta
     assert run(installed, tmp_path, RBCHAIN_MACHINE_CODE="native") == (EXPECTED, 0, [])
 
 
+@pytest.mark.slow
 def test_of_processes_that_need_the_same_code_one_compiles(installed, tmp_path):
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),

@@ -206,6 +206,7 @@ def one_number_at_a_time(topology, parameters, q, qd, tau, wrenches, qdd, dof, c
     aba.forward_dynamics(model, q, qd, Loads(tau, wrenches, None), qdd, work, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_sweeps_run_on_single_numbers_with_an_integer_lane_index(dtype):
     model = mechanism("mixed_tree")

@@ -285,6 +285,7 @@ def derivatives_of_oscillator(t, q, qd, parameters, out):
     out[1, 0, 0] = -parameters[1]
 
 
+@pytest.mark.slow
 def test_stiff_oscillators_in_lanes_follow_their_closed_form():
     """m x'' + c x' + k x = f cos t, without its transient; with derivatives, each step takes fewer evaluations."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))

@@ -234,6 +234,7 @@ def test_each_sample_of_a_varied_model_moves_with_its_own_parameters():
         np.testing.assert_allclose(motion.q[i, :, 0] + np.pi / 2, 2 * np.arcsin(k * sn), rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_float32_trajectories_are_float32_and_close_to_float64():
     model = mechanism("arm7")
     q, qd = (np.random.default_rng(7).normal(size=(2, 30, 7)) * 0.3).astype(np.float32)

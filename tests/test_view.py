@@ -503,12 +503,14 @@ def in_water():
     return builder.build().simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.01, save_at=3)
 
 
+@pytest.mark.plain_python
 def test_a_film_without_the_reactions_that_it_should_show_says_why(in_water, tmp_path):
     with pytest.warns(UserWarning, match="joint reactions are not shown: reactions"):
         (file, _) = in_water.film(tmp_path / "arm.png", fps=10, show=("bodies", "reactions"), size=(100, 80))
     assert file.exists()
 
 
+@pytest.mark.plain_python
 def test_the_page_says_why_reactions_are_not_shown(in_water):
     viewer = in_water.view(port=0)
     try:

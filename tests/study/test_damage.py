@@ -101,6 +101,7 @@ def check_repaired(folder, name, whole, computed, lost=None):
     assert results.identical(whole[2])
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_file_is_reported_and_repaired_or_harmless(folder, whole, computed, capsys):
     rng, names = np.random.default_rng(0), sorted(whole[1])
     harmless = 0
