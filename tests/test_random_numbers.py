@@ -26,9 +26,10 @@ ALARM = 5.0
 @driver
 def fill(seed, samples, channel, instants, words, numbers):
     for i in range(len(samples)):
-        words[i, 0], words[i, 1], words[i, 2], words[i, 3] = random_words(seed, samples[i], channel, instants[i])
-        numbers[i, 0], numbers[i, 1] = two_uniforms(seed, samples[i], channel, instants[i])
-        numbers[i, 2], numbers[i, 3] = two_normals(seed, samples[i], channel, instants[i])
+        sample, instant = int(samples[i]), int(instants[i])
+        words[i, 0], words[i, 1], words[i, 2], words[i, 3] = random_words(seed, sample, channel, instant)
+        numbers[i, 0], numbers[i, 1] = two_uniforms(seed, sample, channel, instant)
+        numbers[i, 2], numbers[i, 3] = two_normals(seed, sample, channel, instant)
 
 
 @pytest.mark.parametrize(

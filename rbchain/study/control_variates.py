@@ -24,33 +24,44 @@ def control_variates(plan: Plan, results: xarray.Dataset, measure: str | None = 
     import xarray
 
     names = plan.chosen_measures(measure)
+    missing = [name for name in ("parameters", "status", *names) if name not in results]
+    if missing:
+        raise StudyError(f"the results contain no {missing[0]!r}; expected the dataset of Study.run")
+    drawn = _verified_draws(plan, results["parameters"].values)
+    values = {name: results[name].values for name in names}
+    estimates, used = controlled_means(plan, drawn, results["status"].values, values)
+    labels = ("mean", "half_width", "plain_mean", "plain_half_width", "factor")
+    found = xarray.Dataset(
+        {label: ("measure", column) for label, column in zip(labels, estimates.T, strict=True)},
+        {"measure": names, "units": ("measure", [results[name].attrs.get("units", "") for name in names])},
+        {"samples": len(drawn), "parameters": used},
+    )
+    return found if measure is None else found.sel(measure=measure)
+
+
+def controlled_means(
+    plan: Plan, drawn: np.ndarray, status: np.ndarray, measures: dict[str, np.ndarray]
+) -> tuple[np.ndarray, list[str]]:
+    """Return the results of `controlled_mean` for each measure, and the names of the drawn numbers that were used.
+
+    `drawn` (n, columns), `status` (n,) and `measures` (n,), by name, are those of all samples.
+    """
     if not isinstance(plan.description.design, Random):
         raise StudyError(
             f"the design of this study is {plan.description.design.kind!r}, but control variates need independent "
             'samples; set design = "random"'
         )
-    missing = [name for name in ("parameters", "status", *names) if name not in results]
-    if missing:
-        raise StudyError(f"the results contain no {missing[0]!r}; expected the dataset of Study.run")
-    drawn = _verified_draws(plan, results)
     moments = np.array([column.distribution.moments() for column in plan.drawn.columns]).reshape(-1, 2)
     used = np.isfinite(moments).all(-1) & (moments[:, 1] > 0.0)
     used &= np.ptp(drawn, axis=0) > 0.0  # rare values of a discrete distribution may be missing
-    _check_samples(results, names, int(used.sum()))
+    _check_samples(status, measures, int(used.sum()))
     controls = (drawn[:, used] - moments[used, 0]) / moments[used, 1]
-    estimates = np.array([controlled_mean(results[name].values, controls) for name in names])
-    labels = ("mean", "half_width", "plain_mean", "plain_half_width", "factor")
-    found = xarray.Dataset(
-        {label: ("measure", values) for label, values in zip(labels, estimates.T, strict=True)},
-        {"measure": names, "units": ("measure", [results[name].attrs.get("units", "") for name in names])},
-        {"samples": len(drawn), "parameters": [plan.columns[c] for c in np.flatnonzero(used)]},
-    )
-    return found if measure is None else found.sel(measure=measure)
+    estimates = np.array([controlled_mean(values, controls) for values in measures.values()])
+    return estimates, [plan.columns[c] for c in np.flatnonzero(used)]
 
 
-def _verified_draws(plan: Plan, results: xarray.Dataset) -> np.ndarray:
-    """Return the drawn numbers of the results, or raise a StudyError if they are not those of the study."""
-    drawn = results["parameters"].values
+def _verified_draws(plan: Plan, drawn: np.ndarray) -> np.ndarray:
+    """Return the drawn numbers of results, or raise a StudyError if they are not those of the study."""
     samples = len(drawn)
     belong = drawn.shape == (samples, len(plan.columns)) and samples <= plan.description.samples
     # another machine may round the quantiles of a distribution differently
@@ -62,17 +73,16 @@ def _verified_draws(plan: Plan, results: xarray.Dataset) -> np.ndarray:
     return drawn
 
 
-def _check_samples(results: xarray.Dataset, names: list[str], controls: int) -> None:
+def _check_samples(status: np.ndarray, measures: dict[str, np.ndarray], controls: int) -> None:
     """Raise a StudyError if samples failed or are missing, if measures are not finite, or if there are too few."""
-    status = results["status"].values
     failed = int((has_failed(status) | (status == NOT_RUN)).sum())
     if failed:
         raise StudyError(
             f"{failed} of {status.size} samples failed or were not run, but control variates need all samples: the "
             "means of the drawn numbers of the others are not known. Finish the run, or narrow the distributions"
         )
-    for name in names:
-        wrong = int((~np.isfinite(results[name].values)).sum())
+    for name, values in measures.items():
+        wrong = int((~np.isfinite(values)).sum())
         if wrong:
             raise StudyError(
                 f"{name!r} is not finite in {wrong} of {status.size} samples, but control variates need all samples; "

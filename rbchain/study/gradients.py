@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +11,10 @@ import numpy as np
 from ..errors import Status, StudyError
 from .checks import refuse_noise
 from .distributions import Normal
+from .executors import Executor, local
 from .outcomes import has_failed
 from .plan import Plan
+from .run import MEMORY, chunk_size
 
 if TYPE_CHECKING:
     import xarray
@@ -19,11 +23,62 @@ STEPS_PER_STD = 64  # a power of two; the truncation error is then below the err
 OFFSETS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps
 
 
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of measures (m,) by drawn numbers (p,), as described by `Study.gradient`."""
+
+    names: list[str]
+    units: list[str]
+    gradient_units: list[list[str]]
+    means: np.ndarray
+    stds: np.ndarray
+    values: np.ndarray
+    gradient: np.ndarray
+    error: np.ndarray
+    first_order_std: np.ndarray
+
+    @property
+    def contribution(self) -> np.ndarray:
+        """Absolute changes (m, p) of the measures for one standard deviation of each number."""
+        return np.abs(self.gradient) * self.stds
+
+
 def gradients(plan: Plan, measure: str | None = None) -> xarray.Dataset:
     """Return the gradients of measures: see `Study.gradient`."""
     import xarray
 
     names = plan.chosen_measures(measure)
+    found = compute_gradients(plan, names)
+    of_both = ("measure", "parameter")
+    dataset = xarray.Dataset(
+        {
+            "gradient": (of_both, found.gradient),
+            "error": (of_both, found.error),
+            "contribution": (of_both, found.contribution),
+            "value": ("measure", found.values),
+            "first_order_std": ("measure", found.first_order_std),
+            "mean": ("parameter", found.means),
+            "std": ("parameter", found.stds),
+        },
+        {
+            "measure": names,
+            "parameter": list(plan.columns),
+            "units": ("measure", found.units),
+            "parameter_units": ("parameter", list(plan.units)),
+            "gradient_units": (of_both, found.gradient_units),
+        },
+        {"motions": motions_for(plan)},
+    )
+    return dataset if measure is None else dataset.sel(measure=measure)
+
+
+def motions_for(plan: Plan) -> int:
+    """Return the number of motions that gradients need."""
+    return 1 + OFFSETS.size * len(plan.columns)
+
+
+def compute_gradients(plan: Plan, names: list[str], executor: Executor = local) -> Gradients:
+    """Compute the gradients of these measures. A StudyError tells why the study has none."""
     _check(plan)
     moments = np.array([column.distribution.moments() for column in plan.drawn.columns])
     for column, (mean, std) in zip(plan.columns, moments, strict=True):
@@ -34,30 +89,13 @@ def gradients(plan: Plan, measure: str | None = None) -> xarray.Dataset:
             )
     means, stds = moments.T
     steps = (means + stds / STEPS_PER_STD) - means  # so that round-off does not change the differences
-    values = _simulated(plan, names, means, steps)
+    values = _simulated(plan, names, means, steps, executor)
     gradient, error = differences(values, steps)
-    first_order = np.einsum("mi,ij,mj->m", gradient, _covariance(plan, stds), gradient)
+    variance = np.einsum("mi,ij,mj->m", gradient, _covariance(plan, stds), gradient)
     units = [{v.name: v.units for v in plan.variables}[name] for name in names]
-    found = xarray.Dataset(
-        {
-            "gradient": (("measure", "parameter"), gradient),
-            "error": (("measure", "parameter"), error),
-            "contribution": (("measure", "parameter"), np.abs(gradient) * stds),
-            "value": ("measure", values[:, 0]),
-            "first_order_std": ("measure", np.sqrt(np.maximum(first_order, 0.0))),
-            "mean": ("parameter", means),
-            "std": ("parameter", stds),
-        },
-        {
-            "measure": names,
-            "parameter": list(plan.columns),
-            "units": ("measure", units),
-            "parameter_units": ("parameter", list(plan.units)),
-            "gradient_units": (("measure", "parameter"), [[_ratio(u, p) for p in plan.units] for u in units]),
-        },
-        {"motions": 1 + OFFSETS.size * len(means)},
-    )
-    return found if measure is None else found.sel(measure=measure)
+    of_gradient = [[_ratio(u, p) for p in plan.units] for u in units]
+    first_order_std = np.sqrt(np.maximum(variance, 0.0))
+    return Gradients(names, units, of_gradient, means, stds, values[:, 0], gradient, error, first_order_std)
 
 
 def _check(plan: Plan) -> None:
@@ -72,20 +110,30 @@ def _check(plan: Plan) -> None:
     refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
 
 
-def _simulated(plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray) -> np.ndarray:
+def _simulated(plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray, executor: Executor) -> np.ndarray:
     """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p numbers."""
     displacements = (OFFSETS * np.diag(steps)[..., None]).swapaxes(1, 2).reshape(-1, steps.size)
     points = means + np.concatenate([np.zeros((1, steps.size)), displacements])
-    outputs = plan.compute_values(points, np.arange(len(points)))
-    failed = np.flatnonzero(has_failed(outputs["status"]))
+    variables = tuple(variable for variable in plan.variables if variable.name in (*names, "status"))
+    varied = replace(plan.with_values(points), variables=variables)
+    # at least two samples in a chunk, because a single one would run other machine code
+    chunks = max(1, min(-(-len(points) // chunk_size(varied, MEMORY)), len(points) // 2))
+    ends = np.linspace(0, len(points), chunks + 1).astype(int).tolist()
+    spans = [(chunk, first, last) for chunk, (first, last) in enumerate(pairwise(ends))]
+    values, status = np.empty((len(names), len(points))), np.empty(len(points), np.int64)
+    for chunk, outputs in executor(varied, spans):
+        _, first, last = spans[chunk]
+        status[first:last] = outputs["status"]
+        values[:, first:last] = [outputs[name] for name in names]
+    failed = np.flatnonzero(has_failed(status))
     if failed.size:
         changed = np.flatnonzero(points[failed[0]] != means)
         where = "".join(f", except {plan.columns[c]!r} = {points[failed[0], c]:g}" for c in changed)
         raise StudyError(
             f"the sample with all drawn numbers at their means{where} fails, but a gradient needs it: "
-            f"{Status(outputs['status'][failed[0]]).sentence} Change the distributions or the settings of simulate"
+            f"{Status(status[failed[0]]).sentence} Change the distributions or the settings of simulate"
         )
-    return np.array([outputs[name] for name in names])
+    return values
 
 
 def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from ..trajectory import Trajectory
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
 from .description import Description, as_json
-from .designs import Table
+from .designs import Random, Table
 from .measures import Measure
 from .nominal import Nominal, nominal_of
 from .outputs import Variable, outputs_of, outputs_of_invalid_draws, variables_of
@@ -214,6 +214,12 @@ class Plan:
                 return np.array([False])
             return np.concatenate([self.valid(half) for half in np.array_split(values, 2)])
         return np.full(len(values), True)
+
+    def with_values(self, values: np.ndarray) -> Plan:
+        """Return the plan with these values (samples, columns) in place of those of the design."""
+        name = f"{self.description.name}, varied"
+        changed = {"samples": len(values), "design": Random(), "stop_when": None, "name": name}
+        return replace(self, description=self.description.model_copy(update=changed), table=values)
 
     def part(self, first: int, last: int) -> Plan:
         """Return the plan with only the rows of the table that these samples need, to send it to a worker."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,7 @@ from ..errors import StudyError
 from ..real_arrays import whole_number
 from .capacity import total_memory, with_unit
 from .checks import refuse_noise
-from .designs import SMALLEST, Random
-from .plan import Plan
+from .designs import SMALLEST
 
 if TYPE_CHECKING:
     import xarray
@@ -98,7 +96,7 @@ def indices(
     points = sampled(problem, samples, study.description.seed)
     # distributions may be infinite at the ends of the unit interval; use quantiles near them instead
     inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
-    results = study.of_plan(plan_of_values(plan, plan.drawn.values(inside))).run(out, **settings)
+    results = study.of_plan(plan.with_values(plan.drawn.values(inside))).run(out, **settings)
     measured = results[measure].values
     failed = int(np.isnan(measured).sum())
     if failed:
@@ -116,19 +114,6 @@ def indices(
     variables = {name: ("parameter", index) for name, index in values.items()}
     attributes = {"measure": measure, "method": method, "motions": measured.size}
     return xarray.Dataset(variables, {"parameter": list(plan.columns)}, attributes)
-
-
-def plan_of_values(plan: Plan, values: np.ndarray) -> Plan:
-    """Return the plan with these values (samples, columns) in place of those of the design."""
-    description = plan.description.model_copy(
-        update={
-            "samples": len(values),
-            "design": Random(),
-            "stop_when": None,
-            "name": f"{plan.description.name}, varied",
-        }
-    )
-    return replace(plan, description=description, table=values)
 
 
 def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:

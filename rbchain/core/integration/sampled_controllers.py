@@ -188,40 +188,64 @@ def measure_lanes(block, stepper, g, k):
         actions.time[0, lane] = stepper.control[CONTROL_TIME, lane]
         if is_due(block, lane):
             actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
-            measure(block, g, lane)
+    measure(block, g)
 
 
 @kernel
-def measure(block, g, lane):
-    """Replace the state of a lane by that which the sensors of a group measure."""
+def measure(block, g):
+    """Replace the state by that which the sensors of a group measure, in the lanes with FLAG_IS_DUE."""
+    groups = block.loads.actions.shared.samplers.groups
+    first = groups[GROUP_FIRST_SENSOR, g]
+    for s in range(first, first + groups[GROUP_SENSOR_COUNT, g]):
+        compute_noise_of_sensor(block, g, s)
+        for lane in range(block.loads.actions.sampled.noise.shape[0]):
+            if is_due(block, lane):
+                measure_in_lane(block, g, s, lane)
+
+
+@kernel
+def measure_in_lane(block, g, s, lane):
+    """Replace the state of a lane by that which sensor s of a group measures."""
     actions = block.loads.actions
     sampled, samplers = actions.sampled, actions.shared.samplers
-    y, first = sampled.measured, samplers.groups[GROUP_FIRST_SENSOR, g]
-    for s in range(first, first + samplers.groups[GROUP_SENSOR_COUNT, g]):
-        row, at, velocity = (
-            samplers.sensors[SENSOR_ROW, s],
-            samplers.sensors[SENSOR_NUMBERS, s],
-            samplers.sensors[SENSOR_DIFFERENCE, s],
-        )
-        resolution, bias = float(actions.numbers[at, lane]), float(actions.numbers[at + 1, lane])
-        value = rounded(float(y[row, lane]) + bias + noise_of_sensor(actions, g, s, lane), resolution)
-        if velocity >= 0:
-            previous, period = float(sampled.positions[s, lane]), samplers.clocks[CLOCK_PERIOD, g]
-            y[velocity, lane] = constant_like(y, (value - previous) / period if not math.isnan(previous) else 0.0)
-            sampled.positions[s, lane] = constant_like(y, value)
-        y[row, lane] = constant_like(y, value)
+    y, row, at, velocity = (
+        sampled.measured,
+        samplers.sensors[SENSOR_ROW, s],
+        samplers.sensors[SENSOR_NUMBERS, s],
+        samplers.sensors[SENSOR_DIFFERENCE, s],
+    )
+    resolution, bias = float(actions.numbers[at, lane]), float(actions.numbers[at + 1, lane])
+    value = rounded(float(y[row, lane]) + bias + sampled.noise[lane], resolution)
+    if velocity >= 0:
+        previous, period = float(sampled.positions[s, lane]), samplers.clocks[CLOCK_PERIOD, g]
+        y[velocity, lane] = constant_like(y, (value - previous) / period if not math.isnan(previous) else 0.0)
+        sampled.positions[s, lane] = constant_like(y, value)
+    y[row, lane] = constant_like(y, value)
 
 
 @kernel
-def noise_of_sensor(actions, g, s, lane):
-    """Return the noise of a measurement for the next instant of a group."""
-    shared, sensors = actions.shared, actions.shared.samplers.sensors
-    seed, channel, at = sensors[SENSOR_SEED, s], sensors[SENSOR_CHANNEL, s], sensors[SENSOR_NUMBERS, s]
-    row, index = min(actions.sample[lane], shared.numbers.shape[0] - 1), actions.sampled.counts[COUNT_NEXT, g, lane]
-    if shared.numbers[row, at + 2] == 0.0:
-        return 0.0
-    normal, _ = two_normals(seed, int(shared.numbers[row, at + 3]), channel, index)
-    return shared.numbers[row, at + 2] * normal
+def compute_noise_of_sensor(block, g, s):
+    """Compute the noise of sensor s for the next instant of group g, in the lanes with FLAG_IS_DUE."""
+    actions = block.loads.actions
+    sampled, numbers, sensors = actions.sampled, actions.shared.numbers, actions.shared.samplers.sensors
+    noise, at, has_noise = sampled.noise, sensors[SENSOR_NUMBERS, s] + 2, False
+    for lane in range(noise.shape[0]):
+        noise[lane] = 0.0
+        row = min(actions.sample[lane], numbers.shape[0] - 1)
+        if is_due(block, lane) and numbers[row, at] != 0.0:
+            noise[lane], has_noise = numbers[row, at + 1], True
+    if has_noise:
+        replace_by_normals(sensors[SENSOR_SEED, s], noise, sensors[SENSOR_CHANNEL, s], sampled.counts[COUNT_NEXT, g])
+        for lane in range(noise.shape[0]):
+            row = min(actions.sample[lane], numbers.shape[0] - 1)
+            noise[lane] = numbers[row, at] * noise[lane] if is_due(block, lane) else 0.0
+
+
+@routine
+def replace_by_normals(seed, numbers, channel, instants):
+    """Replace the numbers of samples by standard normal numbers. The compiler vectorises this loop over the lanes."""
+    for lane in range(numbers.shape[0]):
+        numbers[lane] = two_normals(int(seed), int(numbers[lane]), int(channel), int(instants[lane]))[0]
 
 
 @kernel

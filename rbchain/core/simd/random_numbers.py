@@ -12,15 +12,14 @@ Source: Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy 
 
 import numpy as np
 
-from .jit import plain_or_compiled
+from .jit import overload, plain_or_compiled
 
 # Channels of different users do not overlap, so that their numbers are independent for the same seed.
 FIRST_SENSOR_CHANNEL, FIRST_SIGNAL_CHANNEL = 0, 1 << 31
 
-WORD, HALF_WORD = 0xFFFFFFFF, 0xFFFF
+WORD = 0xFFFFFFFF
 ROUNDS = 10
-# High and low halves of the multipliers 0xD2511F53 and 0xCD9E8D57. Products with halves fit in int64.
-MULTIPLIER_0, MULTIPLIER_1 = (0xD251, 0x1F53), (0xCD9E, 0x8D57)
+MULTIPLIER_0, MULTIPLIER_1 = 0xD2511F53, 0xCD9E8D57
 WEYL_0, WEYL_1 = 0x9E3779B9, 0xBB67AE85  # increments of the key: golden ratio, and square root of 3 minus 1
 
 # To scale a number of [2^-64, 1) to [0.5, 1): if it is below the first entry, multiply it by the second, 2^n.
@@ -31,10 +30,9 @@ SQUARE_ROOT_OF_HALF = 0.7071067811865476
 
 @plain_or_compiled
 def multiply_words(multiplier, x):
-    """Return the high and low words of the product of a multiplier, given by its halves, and a word."""
-    high, low = multiplier[0] * x, multiplier[1] * x
-    middle = high + (low >> 16)
-    return middle >> 16, (middle & HALF_WORD) << 16 | low & HALF_WORD
+    """Return the high and low words of the product of two words. An int64 product that overflows has the same bits."""
+    product = multiplier * x
+    return product >> 32 & WORD, product & WORD
 
 
 @plain_or_compiled
@@ -75,16 +73,31 @@ def two_normals(seed, sample, channel, instant):
     return radius * cosine, radius * sine
 
 
+def factor_where(condition, factor):
+    """Return a factor where a condition holds, and 1 elsewhere."""
+    return 1.0 + condition * (factor - 1.0)
+
+
+@overload(factor_where)
+def _compiled_factor_where(condition, factor):
+    """Select one of the numbers. Converting the condition to a number takes three times as long."""
+
+    def select(condition, factor):
+        return factor if condition else 1.0
+
+    return select
+
+
 @plain_or_compiled
 def minus_log(x):
     """Compute -log(x) for x in [2^-64, 1), with the polynomial of Sun's fdlibm (1993), e_log.c."""
     exponent = 0.0 * x
     for limit, factor, n in SCALES:
         small = x < limit
-        x = x * (1.0 + small * (factor - 1.0))
+        x = x * factor_where(small, factor)
         exponent = exponent + small * n
     small = x < SQUARE_ROOT_OF_HALF
-    f = x * (1.0 + small) - 1.0
+    f = x * factor_where(small, 2.0) - 1.0
     exponent = exponent + small
     s = f / (2.0 + f)
     z = s * s

@@ -87,6 +87,7 @@ class SamplerMemory(NamedTuple):
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
     * `proposed` (1, lanes) is the length of the step that a stop has shortened, s.
+    * `noise` (lanes,) is the noise of the sensor that measures.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
     * `held` (channels, lanes) are the outputs that act, `computed` (channels, lanes) those that were computed last.
@@ -100,6 +101,7 @@ class SamplerMemory(NamedTuple):
 
     stops: np.ndarray
     proposed: np.ndarray
+    noise: np.ndarray
     counts: np.ndarray
     flags: np.ndarray
     held: np.ndarray
@@ -118,7 +120,7 @@ def sampler_sizes(samplers, n, state_size, width):
     groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
     rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + n + state_size
     rows += samplers.sensors.shape[1] + n + 1
-    return (rows + int(samplers.sizes[SIZE_STATES])) * width, (groups + 1) * width, COUNT_ROWS * groups * width
+    return (rows + int(samplers.sizes[SIZE_STATES])) * width, (groups + 2) * width, COUNT_ROWS * groups * width
 
 
 @kernel
@@ -136,6 +138,7 @@ def samplers_in(memory, samplers, n, width):
     return SamplerMemory(
         window(times, 0, (groups, width)),
         window(times, groups * width, (1, width)),
+        window(times, (groups + 1) * width, (width,)),
         window(counts, 0, (COUNT_ROWS, groups, width)),
         window(numbers, 0, (SAMPLER_FLAG_ROWS, width)),
         window(numbers, held, (channels, width)),
