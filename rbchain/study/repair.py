@@ -84,7 +84,9 @@ def restore(findings: Findings, plan: Plan, effects: dict[str, str]) -> None:
             "the study again"
         )
     attributes = findings.attributes or attributes_of(plan, chunk, effects)
-    kept = {name: value for name, value in attributes.items() if name not in (*OF_CHECKS, "statistics")}
+    kept = {
+        name: value for name, value in attributes.items() if name not in (*OF_CHECKS, "statistics", "linear_analysis")
+    }
     with laid_out(folder, plan, chunk, kept) as unfinished:
         for path in sorted(path for path in unfinished.rglob("*") if path.is_file()):
             place = folder / path.relative_to(unfinished)

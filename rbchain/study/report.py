@@ -6,7 +6,7 @@ import base64
 import html
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Status
+from .linear_report import LinearAnalysis
 from .opening import open_finished
 from .outcomes import NOT_RUN, has_failed
 from .pictures import (
@@ -28,6 +29,7 @@ from .pictures import (
     units_along,
     with_unit,
 )
+from .report_tables import number, table
 from .stored_results import StoredResults
 
 if TYPE_CHECKING:
@@ -61,26 +63,28 @@ $sections
 def write_report(folder: str | Path) -> Path:
     """Write `report.html` and `report/*.png` into a folder of results; returns the path of the page.
 
-    The report begins with a table of the measures: quantiles and mean with their 95 % confidence intervals, and the
-    parameters that explain most of the variance. For each measure it shows the distribution, its convergence with the
-    number of samples, and its dependence on these parameters. Quantile bands over time follow if the motion was stored,
-    then the failed samples and the dispersions. The statistics of other outputs and the description of the study are
-    folded.
+    The report begins with a table of the measures: quantiles and mean with their 95 % confidence intervals, standard
+    deviations of the samples and of first order, and the parameters that explain most of the variance. For each measure
+    it shows the distribution, its convergence with the number of samples, its dependence on these parameters, and the
+    mean by control variates. Quantile bands over time follow if the motion was stored, then the failed samples and the
+    dispersions. Local sensitivities, the statistics of other outputs and the description of the study are folded.
     """
     folder = Path(folder)
     results, samples = open_finished(folder)
     statistics = json.loads(results.attrs.get("statistics", "null"))
+    linear = LinearAnalysis(json.loads(results.attrs.get("linear_analysis", "{}")))
     (folder / "report").mkdir(exist_ok=True)
     for old in (folder / "report").glob("[0-9]*_*.png"):
         old.unlink()
     pictures = _Pictures(folder / "report")
     influences = {name: influences_on(results, name) for name in measures_of(results)}
-    sections = [_measures(results, statistics, influences)] if statistics and influences else []
+    sections = [_measures(results, statistics, influences, linear)] if statistics and influences else []
     for name, of_measure in influences.items():
         sections.append(_measure(results, name, statistics, of_measure, pictures))
+        sections.append(linear.mean(results, name))
     if statistics:
         sections += [_bands(results, name, statistics, pictures) for name in ("q", "qd") if name in results]
-    sections += [_failures(results), _dispersions(results)]
+    sections += [_failures(results), _dispersions(results), linear.sensitivities(results)]
     if statistics:
         sections.append(_other_statistics(results, statistics, "" if influences else " open"))
     sections.append(_description(results))
@@ -135,25 +139,15 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
     )
 
 
-def _number(value: float | None, interval: Sequence[float | None] = ()) -> str:
-    """Return the cell of a number, with its confidence interval below it."""
-    known = "" if value is None else f"{value:.5g}"
-    ends = [] if value is None else ["unknown" if end is None else f"{end:.4g}" for end in interval]
-    return f'<td class="number">{known}{f"<small>{ends[0]} to {ends[1]}</small>" if ends else ""}</td>'
-
-
-def _table(head: Iterable[str], rows: Iterable[str], words: Sequence[str] = ()) -> str:
-    """Return a table. The columns in `words` contain text; the others contain numbers."""
-    cells = "".join(f"<th{'' if x in words else ' class=number'}>{html.escape(x)}</th>" for x in head)
-    return f'<div class="wide"><table><thead><tr>{cells}</tr></thead>{"".join(rows)}</table></div>'
-
-
 def _levels() -> list[str]:
     return ["median" if level == 0.5 else f"{level:.0%}".replace("%", " %") for level in SHOWN_LEVELS]
 
 
 def _measures(
-    results: StoredResults, statistics: dict[str, Any], influences: dict[str, list[tuple[int, float]]]
+    results: StoredResults,
+    statistics: dict[str, Any],
+    influences: dict[str, list[tuple[int, float]]],
+    linear: LinearAnalysis,
 ) -> str:
     """Return the table of the measures."""
     rows = []
@@ -163,8 +157,9 @@ def _measures(
         found, unit = statistics["of"][name], html.escape(results[name].attrs.get("units", ""))
         at = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
         intervals = found.get("quantile_intervals")  # results of earlier versions have none
-        cells = [_number(found["quantiles"][i], intervals[i] if intervals else ()) for i in at]
-        cells += [_number(found["mean"], found.get("mean_interval", ())), _number(_deviation(found["variance"]))]
+        cells = [number(found["quantiles"][i], intervals[i] if intervals else ()) for i in at]
+        cells += [number(found["mean"], found.get("mean_interval", ()))]
+        cells += [number(_deviation(found["variance"]), below=linear.first_order(name))]
         reasons = "<br>".join(
             f"{html.escape(str(results['parameter'].values[c]))} {share:.0%}" for c, share in of_measure[:2]
         )
@@ -179,7 +174,8 @@ def _measures(
     design = study["design"]["kind"]
     if design != "random":
         note += f" The samples of the design {design} are not independent, so the intervals are approximate."
-    return f'{_table(head, rows, words)}<p class="note">{note}</p>'
+    note += linear.note(results, statistics)
+    return f'{table(head, rows, words)}<p class="note">{note}</p>'
 
 
 def _meaning(measure: dict[str, Any]) -> str:
@@ -237,13 +233,13 @@ def _other_statistics(results: StoredResults, statistics: dict[str, Any], state:
             numbers = [columns["mean"][0][i], _deviation(columns["variance"][0][i]), columns["min"][0][i]]
             numbers += [columns["quantiles"][level][i] for level in levels] + [columns["max"][0][i]]
             title = html.escape(str(label) if name == "parameters" else f"{name} {label}")
-            cells = "".join(map(_number, numbers))
+            cells = "".join(map(number, numbers))
             rows.append(f"<tr><th>{title}</th>{cells}<td>{html.escape(units[i % len(units)])}</td></tr>")
     if not rows:
         return ""
     words = ("output", "unit")
-    table = _table((words[0], "mean", "std", "min", *_levels(), "max", words[1]), rows, words)
-    return f"<details{state}><summary>Statistics of drawn numbers and states</summary>{table}</details>"
+    shown = table((words[0], "mean", "std", "min", *_levels(), "max", words[1]), rows, words)
+    return f"<details{state}><summary>Statistics of drawn numbers and states</summary>{shown}</details>"
 
 
 def _failures(results: StoredResults) -> str:

@@ -102,7 +102,7 @@ class Store(Chunked):
         if any(damage.chunk is None for damage in findings.damage):
             restore(findings, plan, effects)
         elif findings.damage:
-            change_attributes(folder, statistics=None)
+            change_attributes(folder, statistics=None, linear_analysis=None)
         return cls(folder, plan, findings)
 
     def repair_message(self) -> str:
@@ -154,9 +154,10 @@ class Store(Chunked):
             write_with_checksum(self.folder, document_of(variable.name), document)
         self.samples = samples
 
-    def write_statistics(self, statistics: Statistics) -> None:
-        """Write the statistics. They mark the study as finished."""
-        change_attributes(self.folder, statistics=json.dumps(statistics.as_json()))
+    def write_statistics(self, statistics: Statistics, analysis: dict[str, Any]) -> None:
+        """Write the statistics and the result of `linear_analysis`. They mark the study as finished."""
+        statistics_as_text = json.dumps(statistics.as_json())
+        change_attributes(self.folder, statistics=statistics_as_text, linear_analysis=json.dumps(analysis))
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from . import executors
 from .compilation import compiled_in_parallel
 from .description import checked, read_description
 from .effects import effects_of
+from .linear_analysis import linear_analysis
 from .opening import dataset_in
 from .plan import Plan, plan_of
 from .progress import bar_of
@@ -559,7 +560,7 @@ def run_into(
                 warnings.warn(store.repair_message(), stacklevel=3)
             with compiled_in_parallel(plan):
                 statistics = run(plan, store, compute, progress)
-            store.write_statistics(statistics)
+            store.write_statistics(statistics, linear_analysis(plan, store, compute))
             log.write(event="finished", samples=statistics.count, failures=statistics.failures)
     except OSError as error:
         raise StudyError(

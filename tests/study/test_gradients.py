@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.study import open_dataset
+from rbchain.study import gradients, open_dataset
+from rbchain.study.executors import local
 from rbchain.study.gradients import differences
 
 pytestmark = pytest.mark.plain_python
@@ -157,3 +158,22 @@ def test_studies_without_a_gradient_are_refused(rod, tmp_path):
             study.gradient()
     with pytest.raises(rb.StudyError, match=r"measure is 'odd'; expected one of the measures .*'linear'"):
         study_of(rod, linear).gradient("odd")
+
+
+def test_gradients_of_many_numbers_are_computed_in_chunks(rod, monkeypatch):
+    """The memory is bounded, the result is the same bit for bit, and no sample is computed alone."""
+    study = study_of(rod, smooth, linear)
+    at_once = study.gradient()
+    sizes = []
+
+    def recorded(plan, spans):
+        for chunk, outputs in local(plan, spans):
+            sizes.append(len(outputs["status"]))
+            yield chunk, outputs
+
+    monkeypatch.setattr(gradients, "chunk_size", lambda plan, memory: 2)
+    in_chunks = gradients.compute_gradients(study.plan, ["smooth", "linear"], recorded)
+    np.testing.assert_array_equal(in_chunks.gradient, at_once.gradient)
+    np.testing.assert_array_equal(in_chunks.error, at_once.error)
+    assert sum(sizes) == at_once.motions
+    assert set(sizes) <= {2, 3}

@@ -260,3 +260,54 @@ def test_a_progress_bar_is_shown(caplog):
     results = small_study().run(progress=True)
     assert results.sizes["sample"] == 60
     assert "60/60" in caplog.text
+
+
+SPEED = {"parameter": "qd", "distribution": {"kind": "normal", "std": 0.1}}
+ANGLE = {"name": "angle", "quantity": "position", "joint": "link1"}
+ENERGY = {"name": "energy", "quantity": "kinetic_energy", "over": "final"}
+PULL = rb.PID("link1", reference=0.0, kp=1e-3)
+NOISY_DRIVE = rb.Sampled(PULL, period=0.5, sensors=[rb.Encoder("link1", noise=1e-3)])
+
+
+def free_rod(**more):
+    """A rod that turns at a constant random speed for 2 s: the angle is linear in the speed, the energy quadratic."""
+    settings = {"duration": 2.0, "method": "rk4", "step": 0.5, "samples": 2}
+    model = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    return rb.Study(**{"model": model, "samples": 200, "simulate": settings, "vary": [SPEED]} | more)
+
+
+@pytest.mark.plain_python
+def test_the_report_shows_uncertainty_of_first_order_and_control_variates(tmp_path):
+    """The angle is t qd: its derivative is 2 s, and its standard deviation 0.2 rad. The energy has the derivative 0."""
+    free_rod(measures=[ANGLE, ENERGY]).run(tmp_path)
+    page = write_report(tmp_path).read_text()
+    row = re.search(r"<tr><th>angle.*?</tr>", page)[0]
+    assert "<small>0.2 by gradient</small>" in row
+    note = re.search(r"By gradient: .*?</p>", page)[0]
+    wrong = re.search(r"It is wrong for energy \((\S+) instead of (\S+) J\): .* (not linear|not smooth) ", note)
+    assert float(wrong[1]) < 1e-9
+    assert float(wrong[2]) > 1e-6
+    assert "angle" not in note
+    assert "reduce the number of samples for the mean (factor" in page  # of the energy
+    mean = re.search(r"Mean with control variates: (\S+) rad, 95 % confidence interval (\S+) to (\S+) rad", page)
+    assert max(abs(float(number)) for number in mean.groups()) < 1e-12
+    local = page[page.index("<summary>Local sensitivities") :]
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)", re.search(r"<tr><th>qd\[link1\].*?</tr>", local)[0])
+    assert cells == ["qd[link1]", "2", "rad/(rad/s)", "0.1", "rad/s", "0.2", "rad"]
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("changed", "has_gradient", "has_control_variates"),
+    [
+        ({"design": "sobol"}, True, False),
+        ({"samples": 40}, False, True),
+        ({"samples": 15}, False, False),
+        ({"drives": [NOISY_DRIVE]}, False, True),
+    ],
+)
+def test_the_report_shows_only_what_the_study_allows(tmp_path, changed, has_gradient, has_control_variates):
+    free_rod(measures=[ANGLE], **changed).run(tmp_path)
+    page = write_report(tmp_path).read_text()
+    assert ("by gradient" in page, "Local sensitivities" in page) == (has_gradient, has_gradient)
+    assert ("ontrol variates" in page) == has_control_variates
