@@ -60,7 +60,7 @@ def damper_of_batch(t, q, qd, parameters, states):
 def test_a_function_in_python_for_the_batch_gives_the_same_bits():
     zero, given = np.zeros((BATCH, 3)), drives(slice(None))
     user = rb.Sampled(rb.UserForces(damper_of_batch, [0.002]), period=0.007, states=[0.0])
-    motion = arm().simulate(zero, zero, 0.1, drives=[*given[:2], user], save_at=TIMES)
+    motion = arm().simulate(zero, zero, 0.1, drives=[*given[:2], user, *given[3:]], save_at=TIMES)
     compiled = motion_of(slice(None))
     for name in ("q", "qd", "tau", "steps", "evaluations"):
         np.testing.assert_array_equal(getattr(motion, name), getattr(compiled, name))
