@@ -155,6 +155,12 @@ class ModelBuilder(SuggestsAttributes):
         if (rotor < 0.0).any():
             raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
         gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
+        if ((gears == 0.0) & (rotor > 0.0)).any():
+            raise ModelError(
+                f"body {name!r}: gear_ratio is {gears.tolist()}, but rotor_inertia is {rotor.tolist()}; expected a "
+                "ratio other than 0, because the reflected inertia is rotor_inertia * gear_ratio^2. Use 1 for a direct "
+                "drive, or set rotor_inertia to 0"
+            )
         if isinstance(joint, Fixed) and np.any(rotor_inertia):
             raise ModelError(
                 f"body {name!r}: rotor_inertia is {rotor_inertia!r}; expected 0, because a fixed joint does not move"

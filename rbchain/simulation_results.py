@@ -186,7 +186,9 @@ def contact_results(
             times = records.impact_times[:, f, :most].reshape(*batch, most)
             impulses = impulses[..., 0] if isinstance(force, HardStops) else impulses
             impacts.append(ImpactRecord(force, records.impact_counts[:, f].reshape(batch), times, impulses))
-        if isinstance(force, (DryFriction, SphereContact)):
+        if isinstance(force, (DryFriction, SphereContact)) or (
+            isinstance(force, SphereSphereContact) and force.is_rough
+        ):
             start, end = (records.sticking_times[:, f, :most, i].reshape(*batch, most) for i in range(2))
             sticking.append(StickingRecord(force, records.sticking_counts[:, f].reshape(batch), start, end))
     return {

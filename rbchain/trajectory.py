@@ -67,7 +67,8 @@ class Trajectory(SuggestsAttributes):
     impacts : tuple of ImpactRecord
         Impacts of each `HardStops`, `SphereContact` and `SphereSphereContact`, in the order of `forces`.
     sticking : tuple of StickingRecord
-        Intervals in which each `DryFriction` and `SphereContact` sticks, in the order of `forces`.
+        Intervals in which each `DryFriction`, `SphereContact` and `SphereSphereContact` with friction sticks, in the
+        order of `forces`.
     contact_residual : (...) array, m/s or rad/s
         Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
     contact_tolerance : float, m/s or rad/s

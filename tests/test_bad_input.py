@@ -290,6 +290,19 @@ def test_a_negative_rotor_inertia_is_refused(value):
         rb.ModelBuilder().add_body("body", joint=rb.Universal(), rotor_inertia=value)
 
 
+def test_a_gear_ratio_of_zero_would_drop_the_rotor_and_is_refused():
+    builder, joint, inertia = rb.ModelBuilder(), rb.Universal(), rb.Inertia(1.0, inertia=(1, 1, 1))
+    with pytest.raises(
+        rb.ModelError, match=r"'body': gear_ratio is \[1.0, 0.0\].*other than 0.*set rotor_inertia to 0"
+    ):
+        builder.add_body("body", joint=joint, inertia=inertia, rotor_inertia=0.1, gear_ratio=[1.0, 0.0])
+    builder.add_body("body", joint=joint, inertia=inertia, rotor_inertia=[0.1, 0.0], gear_ratio=[1.0, 0.0])
+    model = builder.build()
+    for fields in ({"rotor_inertia": [0.1, 0.2]}, {"gear_ratio": [[1.0, 1.0], [0.0, 1.0]]}):
+        with pytest.raises(rb.ModelError, match="gear_ratio of body 'body' is 0, but its rotor_inertia is above 0"):
+            model.vary(**fields)
+
+
 def test_the_base_of_a_robot_must_be_a_joint(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text('<robot name="r"><link name="base"/></robot>')

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
 
 import rbchain as rb
 
@@ -191,6 +193,139 @@ def test_spheres_on_two_links_of_a_chain_act_like_a_stop_of_their_joint(settings
     assert abs(found.q[-1, 1] - folded) < 1e-7 and found.contact_forces[-1, 0].any()
 
 
+# --- friction ---------------------------------------------------------------------------------------------------------
+
+
+def rough_balls(masses, radii, **settings):
+    """Return two free solid spheres in space, and their contact."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, mass, radius in zip("ab", masses, radii, strict=True):
+        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia.sphere(radius, mass=mass))
+    return builder.build(), rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), *radii, **settings)
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_an_oblique_impact_of_rough_spheres_slides_or_sticks(settings):
+    """The tangential impulse is mu times the normal one, or 2/7 of the impulse that stops the sliding without spin.
+
+    A tangential impulse at the surface of a solid sphere changes the velocity there by 1/m + r^2 / I = 7 / (2 m). The
+    normal velocity is 2 m/s, and the tangential one, with spin, is u. Momentum and angular momentum are conserved.
+    """
+    masses, radii, mu = np.array([1.0, 3.0]), np.array([0.1, 0.2]), np.array([0.0, 0.05, 0.1, 2.0])
+    model, contact = rough_balls(masses, radii, restitution=0.5, friction=mu)
+    n, t = np.array([1.0, 2.0, 2.0]) / 3, np.array([2.0, 1.0, -2.0]) / 3
+    spin, gap = 4.0, 1e-6  # of the first sphere; the surfaces move with spin r along t
+    q, qd = np.zeros((4, 14)), np.zeros((4, 12))
+    q[:, 6] = q[:, 13] = 1.0
+    q[:, 7:10] = (radii.sum() + gap) * n
+    qd[:, :3], qd[:, 3:6], qd[:, 6:9] = 2.0 * n, spin * np.cross(n, t), -t
+    settings = settings | ({"step": 1e-6} if settings["method"] == "moreau" else {})
+    motion = model.simulate(q, qd, 4e-6, forces=[contact], **settings)
+    reduced = 1 / np.sum(1 / masses)
+    normal, slip = 1.5 * 2.0 * reduced, -1.0 - spin * radii[0]  # of the second sphere against the first
+    tangential = np.minimum(mu * normal, 2 / 7 * reduced * abs(slip))
+    assert (mu * normal > tangential).tolist() == [False, False, False, True]
+    assert motion.impacts[0].count.tolist() == [1] * 4
+    impulse = motion.impacts[0].impulse[:, 0]
+    np.testing.assert_allclose(impulse, normal * n + tangential[:, None] * t, rtol=0, atol=1e-4)
+    change = motion.qd[:, -1] - qd
+    np.testing.assert_allclose(change[:, :3], -impulse / masses[0], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(change[:, 6:9], impulse / masses[1], rtol=0, atol=1e-4)
+    for body, velocity in enumerate((change[:, 3:6], change[:, 9:])):  # both feel r n x (-p): they turn the same way
+        expected = -2.5 / (masses[body] * radii[body]) * tangential[:, None] * np.cross(n, t)
+        np.testing.assert_allclose(velocity, expected, rtol=0, atol=2e-3)
+    v = motion.qd[:, -1]
+    at_contact = v[:, 6:9] - np.cross(v[:, 9:], radii[1] * n) - v[:, :3] - np.cross(v[:, 3:6], radii[0] * n)
+    np.testing.assert_allclose(at_contact[3] @ t, 0.0, atol=1e-4)
+    np.testing.assert_allclose(at_contact @ n, 1.0, rtol=0, atol=1e-4)
+
+
+@plain
+@pytest.mark.parametrize(
+    ("settings", "in_space", "mu"),
+    [
+        ({"method": "rk45"}, False, [0.5, 1e4]),
+        ({"method": "rk45"}, True, [1e4]),
+        (METHODS[1] | {"step": 5e-3}, True, [0.5]),
+    ],
+)
+def test_a_rolling_ball_slips_and_leaves_a_fixed_ball_at_the_angle_of_the_closed_form(settings, in_space, mu):
+    """It leaves at cos a = 10/17 for large mu.
+
+    Rolling, the ball has the speed^2 10/7 g L (1 - cos a), the normal force m g (17 cos a - 10) / 7, and the friction
+    2/7 m g sin a. It slips if this exceeds mu times the normal force. In space, the plane of its motion is not one of
+    the axes.
+    """
+    R, r, m, start, mu = 1.0, 0.25, 2.0, 0.5, np.array(mu)
+    length, exact, samples = R + r, settings["method"] == "rk45", len(mu)
+    across, up = np.array([0.6, 0.8, 0.0] if in_space else [1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    n, t = (np.sin(start) * across + np.cos(start) * up), (np.cos(start) * across - np.sin(start) * up)
+    speed = np.sqrt(10 / 7 * G * length * (1 - np.cos(start)))
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    if in_space:
+        builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(r, mass=m))
+        q, qd, place = np.r_[length * n, 0, 0, 0, 1], np.r_[speed * t, speed / r * np.cross(n, t)], [0, 1, 2]
+    else:
+        disc(builder, "ball", m, np.sqrt(0.4) * r)
+        q, qd, place = np.r_[length * n[[0, 2]], 0], np.r_[speed * t[[0, 2]], speed / r], [0, 1]
+    contact = rb.SphereSphereContact(None, "ball", (0, 0, 0), (0, 0, 0), R, r, friction=mu)
+    model, states = builder.build(), (np.tile(q, (samples, 1)), np.tile(qd, (samples, 1)))
+    motion = model.simulate(*states, 0.4, forces=[contact], save_at=21, **settings)
+    assert motion.success
+
+    def excess(a, mu):
+        return 2 * np.sin(a) - mu * (17 * np.cos(a) - 10)
+
+    slips = np.array([brentq(excess, start, 1.0, args=(x,)) for x in mu])
+    np.testing.assert_allclose(np.cos(slips[mu > 1e3]), 10 / 17, atol=1e-4)
+    times = [quad(lambda a: 1 / np.sqrt(10 / 7 * G / length * (1 - np.cos(a))), start, end)[0] for end in slips]
+    sticking = motion.sticking[0]
+    np.testing.assert_array_equal(sticking.start[:, 0], 0.0)
+    np.testing.assert_allclose(sticking.end[:, 0], times, rtol=0, atol=1e-7 if exact else 5e-3)
+    for sample in range(samples):
+        rolls = motion.t < times[sample] - 0.01
+        assert np.count_nonzero(rolls) > 4
+        directions = motion.q[sample, rolls][:, place] / length
+        a = np.arccos(directions[:, -1])
+        v2 = np.sum(motion.qd[sample, rolls][:, place] ** 2, 1)
+        np.testing.assert_allclose(v2, 10 / 7 * G * length * (1 - np.cos(a)), rtol=0, atol=1e-7 if exact else 2e-2)
+        normal, along = m * G * (17 * np.cos(a) - 10) / 7, 2 / 7 * m * G * np.sin(a)
+        sine, cosine = np.sin(a)[:, None], np.cos(a)[:, None]
+        force = normal[:, None] * (sine * across + cosine * up) - along[:, None] * (cosine * across - sine * up)
+        tolerance = 1e-6 if exact else 0.2  # the mean force of a step, which ends at the time
+        np.testing.assert_allclose(motion.contact_forces[sample, rolls, 0][1:], force[1:], rtol=0, atol=tolerance)
+    assert not motion.contact_forces[:, -1].any()
+    if exact:
+        assert (np.diff(energy_of(model, motion), axis=-1) < 1e-6).all()
+
+
+@plain
+@pytest.mark.parametrize("settings", METHODS)
+def test_rough_bodies_that_collide_keep_their_momentum_and_lose_energy(settings):
+    """Their centres of mass are beside those of the spheres. With mu = 0, the results are those of a smooth pair."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, mass in (("a", 1.0), ("b", 2.0)):
+        builder.add_body(
+            name, joint=rb.Free(), inertia=rb.Inertia(mass, cg=(0.02, 0.01, 0), inertia=(0.02, 0.03, 0.03))
+        )
+    model, mu = builder.build(), np.array([0.0, 0.3])
+    numbers = ("a", "b", (0.2, 0.1, 0), (0, 0.1, 0.05), 0.1, 0.15)
+    q = np.tile([0, 0, 0, 0, 0, 0, 1.0, 0.6, 0, 0.1, 0, 0, 0, 1.0], (2, 1))
+    qd = np.tile([2.0, 0, 0, 0.3, 0.2, 0.5, 0.0, 0.3, 0, 0.1, 0.4, 0.2], (2, 1))
+    settings = settings | ({"rtol": 1e-11, "atol": 1e-12} if settings["method"] == "rk45" else {"step": 4e-3})
+    motion, smooth = (
+        model.simulate(q, qd, 0.16, forces=[rb.SphereSphereContact(*numbers, restitution=0.5, friction=x)], **settings)
+        for x in (mu, 0.0)
+    )
+    assert (motion.impacts[0].count == 1).all() and len(smooth.sticking) == 0
+    np.testing.assert_allclose(motion.qd[0], smooth.qd[0], rtol=0, atol=1e-9)
+    momentum, energy = model.momentum(motion.q, motion.qd), energy_of(model, motion)
+    turn = 0.0 if settings["method"] == "rk45" else 4e-2  # as in the test without friction
+    np.testing.assert_allclose(momentum[:, 1], momentum[:, 0], rtol=0, atol=1e-9 + turn)
+    assert (energy[:, 1] < energy[:, 0]).all() and energy[1, 1] < energy[0, 1]
+
+
 # --- samples, precision and errors ------------------------------------------------------------------------------------
 
 
@@ -223,9 +358,13 @@ def test_samples_have_their_own_numbers(tmp_path):
         ({"radius_b": -0.1}, "radius_b is -0.1; expected finite numbers of at least 0"),
         ({"radius_a": np.ones(3)}, r"radius_a has shape \(3,\); expected one number"),
         ({"point_a": (0, 0)}, r"point_a has shape \(2,\); expected \(3,\)"),
+        ({"friction": -0.1}, "friction is -0.1; expected finite numbers of at least 0"),
+        ({"friction": [0.1, 0.2]}, r"friction has shape \(2,\); expected one number"),
+        ({"friction": np.nan}, "friction is nan; expected finite numbers of at least 0"),
         ({"restitution": 1.5}, "restitution is 1.5; expected numbers from 0 to 1"),
         ({"max_records": 0}, "max_records is 0; expected a whole number from 1"),
         ({"radius_a": 0.3}, r"SphereSphereContact of 'ball0' and 'ball1' has a gap of -0\.2 m or rad"),
+        ({"point_b": (-0.2, 0, 0)}, r"SphereSphereContact of 'ball0' and 'ball1' has a gap of -0\.2 m or rad"),
     ],
 )
 def test_invalid_numbers_are_refused(change, message):
@@ -249,7 +388,8 @@ rng = np.random.default_rng(0)
 q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
 forces = [
     rb.DryFriction("link1", 0.2),
-    rb.SphereSphereContact(None, "link2", (1.0, 0, -0.4), (0.4, 0, 0), 0.3, [0.05, 0.1, 0.15], [0.5, 0.2, 0.0]),
+    rb.SphereSphereContact(None, "link2", (1.0, 0, -0.4), (0.4, 0, 0), 0.3, [0.05, 0.1, 0.15], [0.5, 0.2, 0.0],
+        friction=[0.3, 0.1, 0.0]),
     rb.SphereSphereContact("link0", "link2", (0.6, 0, 0.4), (0.3, 0, 0), 0.1, 0.1),
 ]
 out = {}

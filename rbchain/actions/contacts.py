@@ -192,7 +192,7 @@ class SphereContact(SuggestsAttributes):
 
 @dataclass(frozen=True, eq=False)
 class SphereSphereContact(SuggestsAttributes):
-    """Contact of two spheres on two bodies, or of a sphere and a point, without friction.
+    """Contact of two spheres on two bodies, or of a sphere and a point.
 
     Parameters
     ----------
@@ -206,12 +206,15 @@ class SphereSphereContact(SuggestsAttributes):
     restitution : float or (...) array
         Ratio of the normal speeds after and before an impact, from 0 to 1.
     max_records : int
-        rbchain records the first `max_records` impacts and counts the rest.
+        rbchain records the first `max_records` impacts and intervals of sticking, and counts the rest.
+    friction : float or (...) array
+        Coefficient mu of Coulomb's law, at least 0: the tangential force is at most mu times the normal force.
 
     Notes
     -----
-    The force acts along the line of the centres. Recorded forces and impulses are those on `body_b`; body a receives
-    the opposite ones. The spheres touch from outside. Only some methods of `simulate` support contact; see there.
+    The forces act at the point where the spheres touch. There is no friction of rolling or spinning. Recorded forces
+    and impulses are those on `body_b`; body a receives the opposite ones. The spheres touch from outside. Only some
+    methods of `simulate` support contact; see there.
 
     Restitution is Newton's law for each contact on its own, also in simultaneous impacts. With a restitution of 1, a
     ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its speed.
@@ -243,6 +246,12 @@ class SphereSphereContact(SuggestsAttributes):
     radius_b: npt.ArrayLike
     restitution: npt.ArrayLike = 0.0
     max_records: int = 16
+    friction: npt.ArrayLike = 0.0
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether the contact has friction, in any of the samples."""
+        return bool(np.any(np.asarray(self.friction) != 0.0))
 
     def of_sample(
         self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
@@ -257,6 +266,7 @@ class SphereSphereContact(SuggestsAttributes):
             value_of_sample(self.radius_b, i, batch_shape),
             value_of_sample(self.restitution, i, batch_shape),
             self.max_records,
+            value_of_sample(self.friction, i, batch_shape),
         )
 
 
@@ -296,11 +306,11 @@ class ImpactRecord(SuggestsAttributes):
 
 @dataclass(frozen=True, eq=False)
 class StickingRecord(SuggestsAttributes):
-    """The intervals in which a DryFriction or the friction of a SphereContact sticks.
+    """The intervals in which a DryFriction or the friction of a contact sticks.
 
     Attributes
     ----------
-    force : DryFriction or SphereContact
+    force : DryFriction, SphereContact or SphereSphereContact
     count : (...) array of int
         Number of intervals, including those that are not recorded.
     start, end : (..., max_records) arrays, s
@@ -308,7 +318,7 @@ class StickingRecord(SuggestsAttributes):
         simulation.
     """
 
-    force: DryFriction | SphereContact
+    force: DryFriction | SphereContact | SphereSphereContact
     count: np.ndarray
     start: np.ndarray
     end: np.ndarray

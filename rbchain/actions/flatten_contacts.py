@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_RECORDS = 1_000_000
 LARGEST = float(np.finfo(np.float32).max)
+#: The axis c of `contact_rows.directions_of_pair`. The normal of two spheres is rarely close to -c.
+TANGENT_AXIS = normalized(np.array([0.37, -0.53, 0.71]))
 
 
 def flatten_contacts(
@@ -215,8 +217,20 @@ def _flat_pair(
     if not (radii[0] + radii[1] > 0.0).all():
         raise StateError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
     numbers.add(f"{what}: radius_a + radius_b", radii[0] + radii[1])
+    if contact.is_rough:
+        for axis in (TANGENT_AXIS, *_tangents(TANGENT_AXIS)):
+            numbers.add_row(f"{what}: axes of the tangents", axis)
+    friction = numbers.for_each_sample(f"{what}: friction", contact.friction)
+    if not ((friction >= 0.0) & (friction <= LARGEST)).all():
+        raise StateError(f"{what}: friction is {excerpt(friction.tolist())}; expected finite numbers of at least 0")
+    if not contact.is_rough:
+        numbers.add(f"{what}: restitution", _restitution(what, contact.restitution))
+        return dof_a, [(layout.PAIR, dof_b, first, 1)]
+    numbers.add(f"{what}: friction", friction)
     numbers.add(f"{what}: restitution", _restitution(what, contact.restitution))
-    return dof_a, [(layout.PAIR, dof_b, first, 1)]
+    numbers.add(f"{what}: radius_b", radii[1])
+    numbers.add(f"{what}: radius_a", radii[0])
+    return dof_a, [(layout.ROUGH_PAIR, dof_b, first, 1)]
 
 
 def _tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,6 +38,8 @@ def varied_description(description: Description, dofs: Dofs, fields: Mapping[str
         found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
         raise ModelError(f"the batch shapes of the varied fields differ: {found}; expected the same shape for all")
     varied = dataclasses.replace(description, **checked)
+    if "gear_ratio" in checked or "rotor_inertia" in checked:
+        _refuse_lost_rotors(varied, dofs)
     if batches or description.nominal is not None:
         # controllers know a new value that all samples share, but not the values of single samples
         shared = {name: value for name, value in checked.items() if name not in batches}
@@ -48,6 +50,17 @@ def varied_description(description: Description, dofs: Dofs, fields: Mapping[str
         names = tuple(description.body_names[body] for body in dofs.body)
         check_passive(names, {field: getattr(varied, field) for field in PASSIVE_FIELDS})
     return varied
+
+
+def _refuse_lost_rotors(description: Description, dofs: Dofs) -> None:
+    """Refuse a gear ratio of 0 at a rotor with inertia, which would not be reflected to the joint."""
+    lost = (description.gear_ratio == 0.0) & (description.rotor_inertia > 0.0)
+    if lost.any():
+        i = int(np.argwhere(lost)[0, -1])
+        raise ModelError(
+            f"gear_ratio of body {description.body_names[dofs.body[i]]!r} is 0, but its rotor_inertia is above 0; "
+            "expected a ratio other than 0. Use 1 for a direct drive, or set rotor_inertia to 0"
+        )
 
 
 def _with_inertias_as_arrays(fields: Mapping[str, npt.ArrayLike]) -> dict[str, Any]:

@@ -194,8 +194,7 @@ class Dispersion(Described):
     * "dry_friction_kinetic", "dry_friction_static", "dry_friction_kinetic_backward", "dry_friction_static_backward": in
       N m or N. Numbers that the `DryFriction` does not give follow the others, as in Python.
     * "stop_restitution": of `HardStops`.
-    * "contact_friction": coefficient of a `SphereContact`.
-    * "contact_restitution": of a `SphereContact` or `SphereSphereContact`.
+    * "contact_friction", "contact_restitution": coefficients of a `SphereContact` or `SphereSphereContact`.
     * "contact_point" (components x, y, z), "contact_radius": of a `SphereContact`, in m.
     * "contact_point_a", "contact_point_b", "contact_radius_a", "contact_radius_b": of a `SphereSphereContact`, in m.
     * "plane_point": components x, y, z of a point of the plane of a `SphereContact` in m, in world axes.

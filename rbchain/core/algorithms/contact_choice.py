@@ -20,7 +20,7 @@ from ..tree.contact_layout import (
     FRICTION,
     FRICTION_STATIC_BACKWARD,
     FRICTION_STATIC_FORWARD,
-    SPHERE,
+    has_tangents,
     rows_of_element,
 )
 from .contact_modes import (
@@ -75,7 +75,7 @@ def relax(contacts, modes, numbers, lane):
             if rows[row, MODE, lane] == HELD and contacts.matrix[row, row, lane] > 0.0:
                 relax_row(e, contacts, modes, numbers, lane)
                 change = max(change, abs(rows[row, MODE_FORCE, lane] - before) * contacts.matrix[row, row, lane])
-            if table[ELEMENT_KIND, e] == SPHERE and rows[row + 1, MODE, lane] == HELD:
+            if has_tangents(table[ELEMENT_KIND, e]) and rows[row + 1, MODE, lane] == HELD:
                 change = max(change, relax_tangents(row, contacts, modes, lane))
         if change <= SWEEP_TOLERANCE * scale or not change < math.inf:
             break
@@ -97,7 +97,7 @@ def relax_row(e, contacts, modes, numbers, lane):
         rows[row, MODE_FORCE, lane] = min(force, numbers[at + FRICTION_STATIC_BACKWARD, lane])
         return
     rows[row, MODE_FORCE, lane] = max(force, 0.0)
-    if table[ELEMENT_KIND, e] == SPHERE and rows[row + 1, MODE, lane] == SLIDING:
+    if has_tangents(table[ELEMENT_KIND, e]) and rows[row + 1, MODE, lane] == SLIDING:
         size = rows[row, MODE_FRICTION, lane] * rows[row, MODE_FORCE, lane]
         for tangent in range(row + 1, row + 3):
             rows[tangent, MODE_FORCE, lane] = -size * rows[tangent, MODE_HEADING, lane]
@@ -150,7 +150,7 @@ def align_directions(contacts, modes, numbers, lane):
         change = 0.0
         for e in range(contacts.table.shape[1]):
             row = contacts.table[ELEMENT_ROW, e]
-            is_sphere = contacts.table[ELEMENT_KIND, e] == SPHERE
+            is_sphere = has_tangents(contacts.table[ELEMENT_KIND, e])
             if is_sphere and modes.rows[row + 1, MODE, lane] == SLIDING:
                 change = max(change, turn_direction(row, contacts, modes, lane))
         if change <= TURN_TOLERANCE:
@@ -209,7 +209,7 @@ def guess_modes(contacts, modes, numbers, rest, lane):
                 start_sliding(row, p, modes, lane)
         elif not p > SIGN_TOLERANCE * largest:
             open_row(e, contacts, modes, lane)
-        elif table[ELEMENT_KIND, e] == SPHERE and rows[row + 1, MODE, lane] == HELD:
+        elif has_tangents(table[ELEMENT_KIND, e]) and rows[row + 1, MODE, lane] == HELD:
             is_at_limit = tangent_force(row, modes, lane) >= rows[row, MODE_FRICTION, lane] * p
             if is_at_limit:
                 start_sliding_of_contact(row, modes, lane)
@@ -258,7 +258,7 @@ def close_row(e, contacts, modes, rest, lane):
     """Close a stop or a contact, whose friction sticks if its velocity is at most `rest`, and else slides."""
     row, rows = contacts.table[ELEMENT_ROW, e], modes.rows
     rows[row, MODE, lane] = HELD
-    if contacts.table[ELEMENT_KIND, e] != SPHERE:
+    if not has_tangents(contacts.table[ELEMENT_KIND, e]):
         return
     a, b = contacts.rows[row + 1, CONTACT_VELOCITY, lane], contacts.rows[row + 2, CONTACT_VELOCITY, lane]
     speed, mode = math.sqrt(a * a + b * b), OPEN
@@ -317,7 +317,7 @@ def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lan
         return -motion * rows[row, MODE_DIRECTION, lane] if can_change else 0.0
     if mode == OPEN:
         return -motion
-    if p < -SIGN_TOLERANCE * forces or kind != SPHERE:
+    if p < -SIGN_TOLERANCE * forces or not has_tangents(kind):
         return -p / forces if forces > 0.0 else 0.0
     if rows[row + 1, MODE, lane] == HELD:
         return (tangent_force(row, modes, lane) - rows[row, MODE_FRICTION, lane] * p) / forces if forces > 0.0 else 0.0

@@ -31,8 +31,8 @@ from ..tree.contact_layout import (
     FRICTION,
     FRICTION_KINETIC_BACKWARD,
     FRICTION_KINETIC_FORWARD,
-    SPHERE,
     SPHERE_FRICTION,
+    has_tangents,
     rows_of_element,
 )
 from .contact_rows import add_responses
@@ -137,7 +137,7 @@ def prepare_element(e, contacts, modes, numbers, k):
     rows, table, zero = modes.rows, contacts.table, constant_like(modes.rows, 0.0)
     row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
     largest = contacts.matrix[row, row, k]
-    if kind == SPHERE:
+    if has_tangents(kind):
         turn_heading(row, contacts, modes, k)
         largest = max(largest, contacts.matrix[row + 1, row + 1, k])
         largest = max(largest, contacts.matrix[row + 2, row + 2, k])
@@ -146,7 +146,7 @@ def prepare_element(e, contacts, modes, numbers, k):
         rows[r, MODE_FORCE, k] = zero * largest
         rows[r, MODE_FRICTION, k] = zero * largest
         rows[r, MODE_SCALE, k] = largest
-    if kind == SPHERE:
+    if has_tangents(kind):
         rows[row, MODE_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
     if kind == FRICTION:
         rows[row, MODE_FORCE, k] = kinetic_friction(row, at, modes, numbers, k)
@@ -273,7 +273,7 @@ def add_friction_of_contacts(contacts, modes, column, k):
     """Set the forces of the tangents of sliding contacts, in a column of the rows, to - mu p_n times their heading."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] == SPHERE:
+        if has_tangents(table[ELEMENT_KIND, e]):
             row = table[ELEMENT_ROW, e]
             slides = rows[row + 1, MODE, k] == constant_like(rows, SLIDING)
             size = rows[row, MODE_FRICTION, k] * rows[row, column, k]

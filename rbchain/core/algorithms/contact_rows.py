@@ -48,6 +48,10 @@ from ..tree.contact_layout import (
     PAIR_OTHER_POINT,
     PAIR_POINT,
     PAIR_RADII,
+    ROUGH_AXES,
+    ROUGH_OTHER_RADIUS,
+    ROUGH_PAIR,
+    ROUGH_RADIUS,
     SPHERE,
     SPHERE_FRICTION,
     SPHERE_NORMAL,
@@ -57,6 +61,8 @@ from ..tree.contact_layout import (
     SPHERE_TANGENT_A,
     STOP,
     STOP_POSITION,
+    has_tangents,
+    is_pair,
     rows_of_element,
 )
 from ..tree.joints import add_joint_motion, joint_bias, joint_force
@@ -138,7 +144,64 @@ def line_of_centers(e, model, contacts, numbers, work, k):
         add3(load3(work.dof, i, ROW_POSITION, k), second), add3(load3(work.dof, other, ROW_POSITION, k), first)
     )
     length = math.sqrt(dot(line, line))
-    return first, second, scale3(constant_like(length, 1.0) / length, line), length
+    return first, second, scale3(constant_like(length, 1.0) / positive_length(length), line), length
+
+
+@kernel
+def positive_length(length):
+    """Return a length above zero, and 1 instead of zero: concentric spheres penetrate, and have the direction zero."""
+    one = constant_like(length, 1.0) + (length - length)
+    return select(length > constant_like(length, 0.0), length, one)
+
+
+@kernel
+def directions_of_pair(n, at, numbers, k):
+    """Return the normal n of two spheres and two tangents, which turn with it.
+
+    With orthonormal axes c, e_1 and e_2 among the numbers, the smallest rotation from c to n turns e_i to
+    t_i = e_i - (e_i . n) / (1 + c . n) (c + n). The tangents are smooth functions of n except at n = -c.
+    """
+    c, one = vector_of(numbers, at + ROUGH_AXES, k), constant_like(numbers, 1.0)
+    weight, middle = one / positive_length(one + dot(c, n)), add3(c, n)
+    first, second = vector_of(numbers, at + ROUGH_AXES + 3, k), vector_of(numbers, at + ROUGH_AXES + 6, k)
+    return (
+        n,
+        subtract3(first, scale3(weight * dot(first, n), middle)),
+        subtract3(second, scale3(weight * dot(second, n), middle)),
+    )
+
+
+@kernel
+def levers_of_pair(e, model, contacts, numbers, work, k):
+    """Return the levers of the points of two rough spheres that touch, of the first and of the second, and their line.
+
+    The line is its direction and its length.
+    """
+    at = contacts.table[ELEMENT_NUMBERS, e]
+    first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
+    first = add3(first, scale3(numbers[at + ROUGH_OTHER_RADIUS, k], n))
+    return first, subtract3(second, scale3(numbers[at + ROUGH_RADIUS, k], n)), n, d
+
+
+@kernel
+def acceleration_of_touching_points(e, model, contacts, numbers, work, k):
+    """Return d w / dt of the relative velocity w of the points of two rough spheres that touch.
+
+    Reads the velocities in V and the accelerations in A. The point of the second sphere, with radius r, has the
+    velocity v - omega x r n, and that of the first one v + omega x r n. The normal n turns with the centres.
+    """
+    table, dof, at = contacts.table, work.dof, contacts.table[ELEMENT_NUMBERS, e]
+    first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
+    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
+    v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    v_other, a_other = load_motion(dof, other, ROW_V, k), load_motion(dof, other, ROW_A, k)
+    w = subtract3(motion_at_tip(v, second).lin, motion_at_tip(v_other, first).lin)
+    change = subtract3(acceleration_of_point(v, a, second), acceleration_of_point(v_other, a_other, first))
+    turn = scale3(constant_like(d, 1.0) / positive_length(d), subtract3(w, scale3(dot(n, w), n)))
+    below = add3(cross(a.ang, n), cross(v.ang, turn))
+    above = add3(cross(a_other.ang, n), cross(v_other.ang, turn))
+    radii = add3(scale3(numbers[at + ROUGH_RADIUS, k], below), scale3(numbers[at + ROUGH_OTHER_RADIUS, k], above))
+    return subtract3(change, radii)
 
 
 @kernel
@@ -156,7 +219,7 @@ def acceleration_between_centers(e, model, contacts, numbers, work, k):
     w = subtract3(motion_at_tip(v, second).lin, motion_at_tip(v_other, first).lin)
     change = subtract3(acceleration_of_point(v, a, second), acceleration_of_point(v_other, a_other, first))
     across = subtract3(w, scale3(dot(n, w), n))
-    return dot(n, change) + dot(across, across) / d
+    return dot(n, change) + dot(across, across) / positive_length(d)
 
 
 @routine
@@ -173,7 +236,7 @@ def update_gaps(model, contacts, q, numbers, work, k):
             point = add3(load3(dof, i, ROW_POSITION, k), lowest_point(e, model, contacts, numbers, work, k))
             above = subtract3(point, vector_of(numbers, at + SPHERE_PLANE_POINT, k))
             rows[row, CONTACT_GAP, k] = dot(vector_of(numbers, at + SPHERE_NORMAL, k), above)
-        elif table[ELEMENT_KIND, e] == PAIR:
+        elif is_pair(table[ELEMENT_KIND, e]):
             length = line_of_centers(e, model, contacts, numbers, work, k)[3]
             rows[row, CONTACT_GAP, k] = length - numbers[at + PAIR_RADII, k]
         else:
@@ -198,11 +261,24 @@ def update_biases(model, contacts, qd, numbers, work, k):
             bias = acceleration_of_lowest_point(e, model, contacts, numbers, work, k)
             for direction in range(3):
                 rows[row + direction, CONTACT_BIAS, k] = dot(direction_of_contact(at, direction, numbers, k), bias)
-        elif table[ELEMENT_KIND, e] == PAIR:
+        elif is_pair(table[ELEMENT_KIND, e]):
             rows[row, CONTACT_BIAS, k] = acceleration_between_centers(e, model, contacts, numbers, work, k)
+            if table[ELEMENT_KIND, e] == ROUGH_PAIR:
+                store_tangential_accelerations(e, CONTACT_BIAS, rows, model, contacts, numbers, work, k)
         else:
             rows[row, CONTACT_BIAS, k] = qd[0, k] - qd[0, k]
     apply_gravity(model, work, k)
+
+
+@kernel
+def store_tangential_accelerations(e, column, rows, model, contacts, numbers, work, k):
+    """Store the accelerations of the tangents of two rough spheres in a column of `rows`, as for a constant normal."""
+    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    n = line_of_centers(e, model, contacts, numbers, work, k)[2]
+    change = acceleration_of_touching_points(e, model, contacts, numbers, work, k)
+    _, first, second = directions_of_pair(n, at, numbers, k)
+    rows[row + 1, column, k] = dot(first, change)
+    rows[row + 2, column, k] = dot(second, change)
 
 
 @kernel
@@ -233,6 +309,17 @@ def update_jacobian(model, contacts, numbers, work, k):
                 rows[row, CONTACT_NORMAL + axis, k] = d[axis]
             add_to_jacobian(row, i, Force(cross(second, d), d), model, contacts, work, k)
             add_to_jacobian(row, table[ELEMENT_OTHER, e], Force(cross(first, back), back), model, contacts, work, k)
+        elif table[ELEMENT_KIND, e] == ROUGH_PAIR:
+            first, second, n, _ = levers_of_pair(e, model, contacts, numbers, work, k)
+            row_of_direction = row
+            for d in directions_of_pair(n, at, numbers, k):
+                back = (-d[0], -d[1], -d[2])
+                for axis in range(3):
+                    rows[row_of_direction, CONTACT_NORMAL + axis, k] = d[axis]
+                other = table[ELEMENT_OTHER, e]
+                add_to_jacobian(row_of_direction, i, Force(cross(second, d), d), model, contacts, work, k)
+                add_to_jacobian(row_of_direction, other, Force(cross(first, back), back), model, contacts, work, k)
+                row_of_direction += 1
         else:
             zero = numbers[at, k] - numbers[at, k]
             contacts.jacobian[row, i, k] = zero + constant_like(zero, table[ELEMENT_SIGN, e])
@@ -269,8 +356,17 @@ def update_responses(model, contacts, constraints, numbers, work, k):
                 close_response(row + direction, model, contacts, constraints, work, k)
             rows[row, CONTACT_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
         elif table[ELEMENT_KIND, e] == PAIR:
-            respond_to_pair(e, model, contacts, numbers, work, k)
+            first, second, d, _ = line_of_centers(e, model, contacts, numbers, work, k)
+            respond_to_pair(e, row, first, second, d, model, contacts, work, k)
             close_response(row, model, contacts, constraints, work, k)
+        elif table[ELEMENT_KIND, e] == ROUGH_PAIR:
+            first, second, n, _ = levers_of_pair(e, model, contacts, numbers, work, k)
+            row_of_direction = row
+            for d in directions_of_pair(n, at, numbers, k):
+                respond_to_pair(e, row_of_direction, first, second, d, model, contacts, work, k)
+                close_response(row_of_direction, model, contacts, constraints, work, k)
+                row_of_direction += 1
+            rows[row, CONTACT_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
         elif is_upper_stop_after_lower(e, table):
             copy_opposite_response(row, model, contacts, k)
         else:
@@ -311,14 +407,13 @@ def respond_to_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
 
 
 @kernel
-def respond_to_pair(e, model, contacts, numbers, work, k):
-    """Compute the response of the open chain to a unit impulse between two spheres, positive on the second.
+def respond_to_pair(e, row, first, second, d, model, contacts, work, k):
+    """Compute the response of the open chain to a unit impulse along d between two spheres, positive on the second.
 
-    The impulses of both spheres are passed to the base one after the other, and add up.
+    The impulse acts at the end of the lever `second`, and the opposite one at that of `first`. The impulses of both
+    spheres are passed to the base one after the other, and add up.
     """
-    table, row = contacts.table, contacts.table[ELEMENT_ROW, e]
-    first, second, d, _ = line_of_centers(e, model, contacts, numbers, work, k)
-    zero = d[0] - d[0]
+    table, zero = contacts.table, d[0] - d[0]
     back = (-d[0], -d[1], -d[2])
     for i in range(model.parent.shape[0]):
         contacts.responses[row, i, k] = zero
@@ -387,7 +482,7 @@ def assemble_contact_matrix(model, contacts, k):
             for d in range(e, table.shape[1]):
                 start = table[ELEMENT_ROW, d]
                 for other in range(max(row, start), start + rows_of_element(d, table)):
-                    if table[ELEMENT_KIND, d] == SPHERE or table[ELEMENT_KIND, d] == PAIR:
+                    if has_tangents(table[ELEMENT_KIND, d]) or table[ELEMENT_KIND, d] == PAIR:
                         total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
                     else:  # the product in the other order has one term
                         total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
@@ -407,7 +502,7 @@ def assemble_contact_matrix(model, contacts, k):
 def row_of_velocity(e, row, model, contacts, v, k):
     """Compute J v for one row of element e, from velocities v (n, lanes)."""
     i, n = contacts.table[ELEMENT_DOF, e], model.parent.shape[0]
-    if contacts.table[ELEMENT_KIND, e] == PAIR:  # J is zero beside the paths to both bodies
+    if is_pair(contacts.table[ELEMENT_KIND, e]):  # J is zero beside the paths to both bodies
         total = contacts.jacobian[row, 0, k] * v[0, k]
         for j in range(1, n):
             total = total + contacts.jacobian[row, j, k] * v[j, k]

@@ -35,7 +35,7 @@ from ..tree.contact_layout import (
     ELEMENT_KIND,
     ELEMENT_ROW,
     FRICTION,
-    SPHERE,
+    has_tangents,
     rows_of_element,
 )
 
@@ -91,7 +91,7 @@ def sweep(contacts, running, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
         apply_change(row, change, contacts, running, k)
-        if kind == SPHERE:
+        if has_tangents(kind):
             a, b = change_of_tangents(row, rows, k)
             apply_change(row + 1, a, contacts, running, k)
             apply_change(row + 2, b, contacts, running, k)
@@ -155,7 +155,7 @@ def largest_residual(contacts, k):
         acts = rows[row, CONTACT_INVERSE, k] > residual - residual
         missing = rows[row, CONTACT_BOUND, k] - rows[row, CONTACT_VELOCITY, k]
         residual = select(acts, residual, max(residual, missing))
-        if kind == SPHERE:
+        if has_tangents(kind):
             a, b = change_of_tangents(row, rows, k)
             residual = larger_residual(residual, row + 1, a, rows, k)
             residual = larger_residual(residual, row + 2, b, rows, k)
@@ -206,7 +206,7 @@ def linearise(contacts, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         linearise_row(kind, row, contacts, k)
         changes = row_changes(row, contacts, k)
-        if kind == SPHERE:
+        if has_tangents(kind):
             linearise_tangents(row, contacts, k)
             changes = changes or row_changes(row + 1, contacts, k) or row_changes(row + 2, contacts, k)
         if changes:
@@ -218,7 +218,7 @@ def linearise(contacts, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         if a < count and row_at_place(a, contacts) == row:
             fill_row(a, row, count, contacts, k)
-            if kind == SPHERE:
+            if has_tangents(kind):
                 fill_tangents(a, row, count, contacts, k)
             a += rows_of_element(e, table)
     return count

@@ -56,7 +56,7 @@ from ..tree.contact_layout import (
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
     FRICTION,
-    SPHERE,
+    has_tangents,
 )
 from ..tree.kinematics import normalize_positions, position_rates
 from ..tree.sampler_layout import has_samplers
@@ -265,10 +265,10 @@ def update_watches(block, lane):
             rows[row, MODE_WATCH, lane] = u * rows[row, MODE_DIRECTION, lane] if slides else limit + slack - abs(p)
             continue
         rows[row, MODE_WATCH, lane] = contacts.rows[row, CONTACT_GAP, lane] if mode == OPEN else p + slack
-        if kind == SPHERE and rows[row + 1, MODE, lane] == HELD:
+        if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
             limit = rows[row, MODE_FRICTION, lane] * p
             rows[row + 1, MODE_WATCH, lane] = limit + slack - tangent_force(row, modes, lane)
-        elif kind == SPHERE and rows[row + 1, MODE, lane] == SLIDING:
+        elif has_tangents(kind) and rows[row + 1, MODE, lane] == SLIDING:
             along = contacts.rows[row + 1, CONTACT_VELOCITY, lane] * rows[row + 1, MODE_DIRECTION, lane]
             across = contacts.rows[row + 2, CONTACT_VELOCITY, lane] * rows[row + 2, MODE_DIRECTION, lane]
             rows[row + 1, MODE_WATCH, lane] = along + across

@@ -38,7 +38,7 @@ from ..tree.contact_layout import (
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
     FRICTION,
-    SPHERE,
+    has_tangents,
     restitution_column,
     rows_of_element,
 )
@@ -186,9 +186,9 @@ def record_sticking(block, batch, sample, t, lane):
     contacts, modes, records = block.loads.actions.contacts, block.loads.actions.modes, batch.records.contacts
     for e in range(contacts.table.shape[1]):
         kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
-        if kind not in (FRICTION, SPHERE):
+        if not (kind == FRICTION or has_tangents(kind)):
             continue
-        sticks = modes.rows[row + (1 if kind == SPHERE else 0), MODE, lane] == HELD
+        sticks = modes.rows[row + (1 if has_tangents(kind) else 0), MODE, lane] == HELD
         stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
         modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
         record_interval(sticks, stuck, t, records, sample, f)

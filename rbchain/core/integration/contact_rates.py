@@ -6,6 +6,7 @@ from ..algorithms.contact_rows import (
     acceleration_of_lowest_point,
     add_responses,
     direction_of_contact,
+    store_tangential_accelerations,
     update_contact_rows,
     update_gaps,
     update_row_velocities,
@@ -21,9 +22,10 @@ from ..tree.contact_layout import (
     ELEMENT_ROW,
     ELEMENT_SIGN,
     FRICTION,
-    PAIR,
+    ROUGH_PAIR,
     SPHERE,
     STOP,
+    is_pair,
 )
 from ..tree.layout import PARAM_GRAVITY, parameter3
 
@@ -63,9 +65,11 @@ def store_acceleration(e, block, qdd, k):
     actions, model = block.loads.actions, block.model
     table, rows, numbers = actions.contacts.table, actions.modes.rows, actions.numbers
     i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
-    if table[ELEMENT_KIND, e] == PAIR:  # gravity is the same for both centres
+    if is_pair(table[ELEMENT_KIND, e]):  # gravity is the same for both centres
         difference = acceleration_between_centers(e, model, actions.contacts, numbers, block.work, k)
         rows[row, MODE_ACCELERATION, k] = difference
+        if table[ELEMENT_KIND, e] == ROUGH_PAIR:
+            store_tangential_accelerations(e, MODE_ACCELERATION, rows, model, actions.contacts, numbers, block.work, k)
         return
     if table[ELEMENT_KIND, e] != SPHERE:
         rows[row, MODE_ACCELERATION, k] = qdd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qdd[i, k]

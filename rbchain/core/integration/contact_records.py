@@ -18,10 +18,12 @@ from ..tree.contact_layout import (
     ELEMENT_ROW,
     ELEMENT_SIGN,
     FRICTION,
-    PAIR,
     SPHERE,
     SPHERE_NORMAL,
     SPHERE_TANGENT_A,
+    has_tangents,
+    is_pair,
+    rows_of_element,
 )
 from .rollout import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS, TALLY_STEPS
 from .status import RUNNING, STOPPED
@@ -46,7 +48,7 @@ def record_step(block, stepper, batch, slot, lane):
         kind = contacts.table[ELEMENT_KIND, e]
         if kind != FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
-        if kind in (FRICTION, SPHERE):
+        if kind == FRICTION or has_tangents(kind):
             record_sticking(e, contacts, stepper, records, sample, lane)
 
 
@@ -63,8 +65,12 @@ def impulse_of_element(e, block, axis, lane):
     """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
-    if contacts.table[ELEMENT_KIND, e] == PAIR:
-        return float(contacts.rows[row, CONTACT_IMPULSE, lane]) * float(contacts.rows[row, CONTACT_NORMAL + axis, lane])
+    if is_pair(contacts.table[ELEMENT_KIND, e]):
+        total = 0.0
+        for r in range(row, row + rows_of_element(e, contacts.table)):
+            component = contacts.rows[r, CONTACT_NORMAL + axis, lane]
+            total += float(contacts.rows[r, CONTACT_IMPULSE, lane]) * float(component)
+        return total
     if contacts.table[ELEMENT_KIND, e] != SPHERE:
         total = float(contacts.rows[row, CONTACT_IMPULSE, lane]) * contacts.table[ELEMENT_SIGN, e]
         return total if axis == 0 else 0.0

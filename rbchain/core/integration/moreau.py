@@ -64,7 +64,7 @@ from ..tree.contact_layout import (
     FRICTION_KINETIC_FORWARD,
     FRICTION_STATIC_BACKWARD,
     FRICTION_STATIC_FORWARD,
-    SPHERE,
+    has_tangents,
     restitution_column,
     rows_of_element,
 )
@@ -387,7 +387,7 @@ def set_bound(e, contacts, settings, numbers, h, k):
     rows[row, CONTACT_IMPACT, k] = select(is_impact, one + (u - u), u - u)
     rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, u - u)
     rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one + (u - u), u - u)
-    if kind == SPHERE:
+    if has_tangents(kind):
         rows[row + 1, CONTACT_UPPER, k] = u - u
 
 
@@ -405,7 +405,7 @@ def update_sticking(contacts, tolerance, v, k):
             sticks = sticks & (abs(rows[row, CONTACT_VELOCITY, k]) <= slow)
             v[i, k] = select(sticks, p - p, v[i, k])
             rows[row, CONTACT_STICKS, k] = select(sticks, one + (p - p), p - p)
-        elif kind == SPHERE:
+        elif has_tangents(kind):
             a, b = rows[row + 1, CONTACT_IMPULSE, k], rows[row + 2, CONTACT_IMPULSE, k]
             radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
             speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
@@ -520,7 +520,7 @@ def set_correction(e, contacts, k):
         return
     rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GAP, k]
     rows[row, CONTACT_BOUND, k] = nothing
-    if contacts.table[ELEMENT_KIND, e] == SPHERE:
+    if has_tangents(contacts.table[ELEMENT_KIND, e]):
         rows[row, CONTACT_FRICTION, k] = nothing
         rows[row + 1, CONTACT_VELOCITY, k] = nothing
         rows[row + 2, CONTACT_VELOCITY, k] = nothing

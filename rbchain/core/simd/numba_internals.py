@@ -419,8 +419,16 @@ def _routine(module, name, args):
 # --- drivers: Python calls them ---------------------------------------------------------------------------------------
 
 
-#: How many seconds the drivers of a module take to compile: alone on a core, and beside other processes.
-TYPICAL_SECONDS = {"trajectories": "10 to 50", "dynamics": "5 to 15", "derivatives": "5 to 20"}
+#: How many seconds the smallest drivers of a module take to compile: alone on a core, and beside other processes.
+TYPICAL_SECONDS = {"trajectories": (10, 50), "dynamics": (5, 15), "derivatives": (5, 20)}
+#: How many times as long a part of a driver takes in addition, by the name of its type.
+TIMES_OF_PARTS = {
+    "SharedActions": 1,
+    "Samplers": 1,
+    "SensitivitySettings": 1,
+    "RosenbrockTableau": 1,
+    "ContactRecords": 3,
+}
 
 
 class _LevelCodegen(JITCPUCodegen):
@@ -622,7 +630,7 @@ class MachineCodeCache(FunctionCache):
             target_context.refresh()
             if machine_code.before_compiling is not None and cached:  # other processes keep what they compile there
                 machine_code.before_compiling(self._py_func, sig)
-            self.compiling.enter_context(progress(self._announcement()))
+            self.compiling.enter_context(progress(self._announcement(sig)))
         return found
 
     def _load(self, sig, key, target_context, files):
@@ -663,9 +671,10 @@ class MachineCodeCache(FunctionCache):
                 stacklevel=2,
             )
 
-    def _announcement(self):
-        seconds = TYPICAL_SECONDS.get(self._driver.partition(".")[0])
-        time = "" if seconds is None else f" ({seconds} s)"
+    def _announcement(self, sig):
+        seconds, described = TYPICAL_SECONDS.get(self._driver.partition(".")[0]), str(sig)
+        times = 1 + sum(times for part, times in TIMES_OF_PARTS.items() if f"{part}(" in described)
+        time = "" if seconds is None else f" ({times * seconds[0]} to {times * seconds[1]} s)"
         if self.cache_path is None:
             return f"Compiling {self._driver}{time}; set NUMBA_CACHE_DIR to a folder that can be written, to keep it"
         return f"Compiling {self._driver}{time}; later processes load it from the cache"

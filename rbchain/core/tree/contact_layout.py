@@ -1,8 +1,9 @@
 """Arrays that describe dry friction, joint stops and contacts, and their working memory.
 
-An element is the friction of a dof (one row), one stop of a dof (one row), a sphere and a plane (three rows: the normal
-and two tangents), or two spheres (one row). The velocity of a row is u = J v, and its impulse p acts on the dofs as
-J^T p:
+An element is the friction of a dof (one row), one stop of a dof (one row), or a contact. A sphere and a plane, or two
+spheres with friction, have three rows: the normal and two tangents. Two spheres without friction have one row.
+
+The velocity of a row is u = J v, and its impulse p acts on the dofs as J^T p:
 
     friction of a dof   u = v_i                        p is between two limits
     lower stop          u = v_i    gap = q_i - lower   p >= 0
@@ -10,7 +11,7 @@ J^T p:
     contact             u = velocity of the point of the sphere next to the plane, along the normal and two tangents
                         p of the normal is >= 0, and p of the tangents is in a disc
     two spheres         u = velocity of the second centre minus that of the first, along the line from the first to it
-                        p >= 0
+                        p >= 0; with friction also u of the points that touch, along two tangents
 
 Each constant has the prefix of its array: ELEMENT_ of `SharedActions.contacts`, CONTACT_ of `Contacts.rows`.
 """
@@ -32,8 +33,8 @@ ELEMENT_FORCE = 5  # number of its DryFriction, HardStops or SphereContact among
 ELEMENT_OTHER = 6  # dof of the body of the first of two spheres; n for the world, and for other elements
 ELEMENT_ROWS = 7
 
-FRICTION, STOP, SPHERE, PAIR = 0, 1, 2, 3
-ROWS_OF_KIND = (1, 1, 3, 1)
+FRICTION, STOP, SPHERE, PAIR, ROUGH_PAIR = 0, 1, 2, 3, 4  # PAIR: two spheres without friction; ROUGH_PAIR: with it
+ROWS_OF_KIND = (1, 1, 3, 1, 3)
 
 # --- numbers of an element ---
 FRICTION_KINETIC_FORWARD, FRICTION_STATIC_FORWARD = 0, 1  # friction of a motion in the positive direction, N m or N
@@ -48,6 +49,9 @@ SPHERE_FRICTION, SPHERE_RESTITUTION = 16, 17
 PAIR_POINT, PAIR_OTHER_POINT = 0, 3  # 3 each: centres of the second and the first sphere in the axes of their bodies, m
 PAIR_RADII = 6  # sum of both radii, m
 PAIR_RESTITUTION = 7
+ROUGH_AXES = 7  # 9: orthonormal vectors, from which the tangents of two spheres follow
+# SPHERE_FRICTION and SPHERE_RESTITUTION also are those of a ROUGH_PAIR
+ROUGH_RADIUS, ROUGH_OTHER_RADIUS = 18, 19  # of the second and the first sphere, m
 
 # --- rows of `Contacts.rows` ---
 CONTACT_GAP = 0  # m or rad; only of stops and of the normal rows of contacts
@@ -71,7 +75,7 @@ CONTACT_STUCK = 20  # 1 if the row stuck at the end of the last step, 2 if an in
 CONTACT_RESIDUAL = 21  # of the solver, in the first row
 CONTACT_COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
 CONTACT_BIAS = 23  # d u / dt without accelerations of the joints
-CONTACT_NORMAL = 24  # 3: of two spheres, from the first to the second, world axes
+CONTACT_NORMAL = 24  # 3: direction of a row of two spheres in world axes; the normal points to the second sphere
 CONTACT_PLACE = 27  # in lane 0: number of the row at this place of the matrix of a Newton step
 CONTACT_RESPONDS = 28  # in the first row and lane 0: 1 if the step has computed the responses
 CONTACT_ROWS = 29
@@ -100,13 +104,25 @@ class Contacts(NamedTuple):
 @kernel
 def rows_of_element(e, table):
     """Return the number of rows of element e."""
-    return 3 if table[ELEMENT_KIND, e] == SPHERE else 1
+    return 3 if has_tangents(table[ELEMENT_KIND, e]) else 1
+
+
+@kernel
+def has_tangents(kind):
+    """Whether an element has three rows: the normal and two tangents."""
+    return kind in (SPHERE, ROUGH_PAIR)
+
+
+@kernel
+def is_pair(kind):
+    """Whether an element is the contact of two spheres."""
+    return kind in (PAIR, ROUGH_PAIR)
 
 
 @kernel
 def restitution_column(kind):
     """Return the place of the coefficient of restitution among the numbers of a stop or a contact."""
-    if kind == SPHERE:
+    if has_tangents(kind):
         return SPHERE_RESTITUTION
     return PAIR_RESTITUTION if kind == PAIR else STOP_RESTITUTION
 
