@@ -14,12 +14,16 @@ def damper(t, q, qd, parameters, states, out):
     out[2] -= parameters[0] * qd[2] + 1e-3 * states[0]
 
 
+def target(t, q, qd, parameters, out):
+    out[0] = 0.5 * (q[2] + parameters[0])
+
+
 def arm():
     return rb.Model.serial_chain(3)
 
 
 def drives(part):
-    """Three controllers with their own clocks, and a motor; delays, gains and time constants differ between samples."""
+    """Controllers with their own clocks, a cascade, and a motor; delays, gains and time constants differ."""
     delay, kp = np.linspace(0.0, 0.013, BATCH)[part], np.linspace(0.2, 0.4, BATCH)[part]
     encoder = rb.Encoder("link1", resolution=1e-3, noise=2e-4, measures_velocity=True, samples=np.arange(BATCH)[part])
     pid = rb.PID("link1", 0.2, kp=kp, kd=0.04, ki=0.3, gravity_compensation=True)
@@ -27,6 +31,8 @@ def drives(part):
         rb.Sampled(pid, period=0.01, delay=delay, sensors=[encoder], rate_limit=500.0, resolution=1e-4),
         rb.Sampled(rb.ComputedTorque("link2", 0.1, kp=20.0, kd=5.0), period=0.004, phase=0.001, latency=0.002),
         rb.Sampled(rb.UserForces(damper, [0.002]), period=0.007, states=[0.0]),
+        rb.Sampled(rb.UserForces(target, [0.1]), period=0.02, outputs="position", joints=["link3"], limit=0.08),
+        rb.PID("link3", "target", kp=0.05, kd=0.01),
         rb.Actuator("link1", np.linspace(0.0, 0.01, BATCH)[part], stall_torque=0.2, no_load_speed=1.0),
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +126,10 @@ class PrescribedPosition(SuggestsAttributes):
     dof: int = 0
 
 
+#: Reference of a PID that follows the outputs of a sampled controller.
+TARGET = "target"
+
+
 @dataclass(frozen=True, eq=False)
 class PID(SuggestsAttributes):
     """A PID controller: tau = kp e + ki (integral of e) + kd de/dt, with the error e = reference - q.
@@ -134,8 +138,8 @@ class PID(SuggestsAttributes):
     ----------
     joint : str
         Name of the joint, which must not be free or spherical.
-    reference : Signal or number, rad or m
-        The position to follow.
+    reference : Signal, number or "target", rad or m
+        The position to follow. "target" is the output of a user function in `Sampled`, which is held.
     kp, kd, ki : float or one for each sample, N m/rad, N m s/rad, N m/(rad s) (N/m, N s/m, N/(m s))
         Gains, at least 0.
     limit : float or one for each sample, N m or N
@@ -161,7 +165,7 @@ class PID(SuggestsAttributes):
     """
 
     joint: str
-    reference: SignalLike
+    reference: SignalLike | Literal["target"]
     kp: npt.ArrayLike
     kd: npt.ArrayLike = 0.0
     ki: npt.ArrayLike = 0.0

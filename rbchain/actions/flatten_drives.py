@@ -16,6 +16,7 @@ from .coordinates import dof_index, refuse_quaternion
 from .drives import (
     ONE_JOINT,
     PID,
+    TARGET,
     ComputedTorque,
     OneJointDrive,
     PrescribedPosition,
@@ -90,7 +91,9 @@ def flatten_drives(
             remedy = "use PrescribedForce, PrescribedAcceleration, PrescribedVelocity or UserForces"
             refuse_quaternion(model, what, i, remedy)
         name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
-        signal = as_signal(f"{what}: {name}", getattr(drive, name))
+        follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
+        codes[drive_codes.DRIVE_FOLLOWS_TARGET, i] = follows
+        signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
         _refuse_jumps(f"{what}: {name}", drive, signal)
         codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal)
         gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]

@@ -20,6 +20,7 @@ from .coordinates import dof_index, refuse_quaternion
 from .drives import PID, ComputedTorque, UserForces
 from .packing import SampleNumbers, numbers_of_samples
 from .sampled import Encoder, Sampled, Sensor, VelocitySensor
+from .targets import FORCE, Targets, kinds_of_outputs
 from .user_code import UserCall
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def flatten_samplers(
         The user functions by their codes.
     """
     if not sampled:
+        Targets(model).table(codes, numbers)
         return None, {}
     n, controllers = model.nv, codes.copy()
     groups: list[_Group] = []
@@ -77,6 +79,7 @@ def flatten_samplers(
     sensors: list[np.ndarray] = []
     calls: dict[int, UserCall | BatchFunction] = {}
     states, pending, most_outputs, batch_calls = 0, 1, 0, 0
+    targets, limits = Targets(model), [-1] * n
     for drive, i in sampled:
         what = _name(drive)
         g = (
@@ -94,16 +97,19 @@ def flatten_samplers(
         own = np.array([[g], [numbers.add(f"{what}: rate_limit", drive.rate_limit, least=0.0)], [-1]])
         numbers.add(f"{what}: resolution", drive.resolution, 0.0, LARGEST)
         if i is None:
-            dofs = _dofs_of_outputs(model, drive, what)
-            call, code = function_of(drive, len(dofs)), first_code + len(calls)
+            kinds, dofs = kinds_of_outputs(drive, what), _dofs_of_outputs(model, drive, what)
+            count = len(kinds) * len(dofs)
+            call, code = function_of(drive, count), first_code + len(calls)
             calls[code] = call
             batch_calls += isinstance(call, BatchFunction)
             group.codes[[rows.GROUP_FUNCTION_CODE, rows.GROUP_CHANNEL]] = code, channels.shape[1]
-            group.codes[rows.GROUP_OUTPUT_COUNT] = len(dofs)
+            group.codes[rows.GROUP_OUTPUT_COUNT] = count
             states += _add_function(call, drive, what, group.codes, numbers, states, batch_calls)
-            most_outputs = max(most_outputs, len(dofs))
-            channels = np.concatenate([channels, np.repeat(own, len(dofs), axis=1)], axis=1)
-            channels[rows.CHANNEL_DOF, -len(dofs) :] = dofs
+            most_outputs = max(most_outputs, count)
+            limits += [_add_limit(drive, what, numbers)] * count
+            targets.add(drive, what, kinds, dofs, channels.shape[1])
+            channels = np.concatenate([channels, np.repeat(own, count, axis=1)], axis=1)
+            channels[rows.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
             continue
         _refuse_fields_of_functions(drive, what)
         own[rows.CHANNEL_DOF] = i
@@ -123,7 +129,15 @@ def flatten_samplers(
         sizes=np.array([pending, states, most_outputs]),
         drives=controllers,
         batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
+        targets=targets.table(controllers, numbers),
+        limits=None if max(limits) < 0 else np.array(limits),
     ), calls
+
+
+def _add_limit(drive: Sampled, what: str, numbers: SampleNumbers) -> int:
+    """Add the limit of the outputs of a user function, and return its column; -1 without a limit."""
+    column = numbers.add(f"{what}: limit", drive.limit, least=0.0)
+    return -1 if np.isinf(numbers.columns[column]).all() else column
 
 
 def _new_batch_calls(model: Model, samples: int, functions: int, outputs: int) -> rows.BatchCalls | None:
@@ -181,6 +195,13 @@ def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
         raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove it")
     if drive.joints is not None:
         raise StateError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove it")
+    if drive.outputs != FORCE:
+        raise StateError(
+            f"{what}: outputs is {excerpt(drive.outputs)}; only user functions have outputs other than forces; "
+            "remove it"
+        )
+    if not np.all(np.asarray(drive.limit) == np.inf):
+        raise StateError(f"{what}: limit of Sampled is for user functions; set the limit of the controller instead")
 
 
 def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:

@@ -129,9 +129,9 @@ class Sampled(SuggestsAttributes):
     sensors : list of Encoder and VelocitySensor
         How the controller measures positions and velocities. Those without a sensor are exact. Drives with equal
         clocks and equal sensors compute together.
-    rate_limit : float or one for each sample, N m/s or N/s
+    rate_limit : float or one for each sample, N m/s or N/s, or units of the target per s
         Largest rate of change between two outputs of the controller.
-    resolution : float or one for each sample, N m or N
+    resolution : float or one for each sample, N m or N, or units of the target
         Distance between two values of the output; 0 for no rounding.
     states : (m,) or (..., m) array
         Initial values of the discrete states of a user function. The function then has the argument `states` after
@@ -139,6 +139,14 @@ class Sampled(SuggestsAttributes):
     joints : list of str, optional
         Joints on which the outputs of a user function act, in this order; all joints by default. The outputs are those
         of the degrees of freedom of these joints.
+    outputs : "force", "position", "velocity" or ("position", "velocity")
+        What a user function computes: joint forces, or targets of the `PID` drives with the reference "target". With
+        both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
+        that of the PID is zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
+        first output acts, the target is the initial position.
+    limit : float or one for each sample, N m or N, or units of the target
+        Largest absolute value of an output of a user function. Outputs are first clipped to it, then to the rate limit,
+        and rounded last.
 
     Raises
     ------
@@ -192,6 +200,16 @@ class Sampled(SuggestsAttributes):
     >>> motion = rod.simulate([[0.0], [0.1]], [[1.0], [2.0]], 0.1, drives=[drive])
     >>> motion.tau[:, 0, 0].tolist()
     [-0.05, -0.1]
+
+    Cascaded control: a slow function computes the target of a fast PID controller.
+
+    >>> def half_way(t, q, qd, parameters):
+    ...     return q + 0.5 * (0.4 - q)
+    >>> outer = rb.Sampled(half_way, period=0.5, outputs="position")
+    >>> inner = rb.Sampled(rb.PID("link1", "target", kp=2.0, kd=0.2), period=0.002)
+    >>> motion = rod.simulate([[0.0]], [[0.0]], 6.0, drives=[outer, inner])
+    >>> bool(abs(motion.q[0, -1, 0] - 0.4) < 1e-3)
+    True
     """
 
     controller: PID | ComputedTorque | UserForces | Callable[..., Any]
@@ -204,6 +222,8 @@ class Sampled(SuggestsAttributes):
     resolution: npt.ArrayLike = 0.0
     states: npt.ArrayLike = ()
     joints: Sequence[str] | None = None
+    outputs: str | Sequence[str] = "force"
+    limit: npt.ArrayLike = np.inf
 
     def __post_init__(self) -> None:
         if callable(self.controller):
@@ -218,6 +238,12 @@ OF_SAMPLED = ("delay", "latency", "rate_limit")
 def controller_of(drive: Any) -> Any:
     """Return the controller of a sampled drive, and other drives as they are."""
     return drive.controller if isinstance(drive, Sampled) else drive
+
+
+def is_in_cascade(drive: Any) -> bool:
+    """Whether a drive computes or follows targets, so that it needs another drive."""
+    controller, outputs = controller_of(drive), drive.outputs if isinstance(drive, Sampled) else "force"
+    return outputs != "force" or (isinstance(controller, PID) and isinstance(controller.reference, str))
 
 
 def is_called_for_batch(drive: Any) -> bool:

@@ -12,7 +12,7 @@ from ..actions.coordinates import dof_index
 from ..actions.drives import ONE_JOINT
 from ..actions.flatten import flatten_actions
 from ..actions.random_signals import random_signals_of
-from ..actions.sampled import controller_of, has_noise
+from ..actions.sampled import controller_of, has_noise, is_in_cascade
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
 from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts
@@ -59,7 +59,7 @@ def check_actions(nominal: Nominal) -> None:
     drives, forces = call_at("drives and forces", nominal.actions, np.zeros(1, np.int64))
     for kind, actions in {"drives": drives, "forces": forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
-            if not isinstance(action, Actuator):  # an Actuator belongs to another drive
+            if not (isinstance(action, Actuator) or is_in_cascade(action)):  # they belong to another drive
                 call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
         call_at(kind, flattened, **{kind: tuple(actions)})
     call_at("forces", refuse_contacts, nominal.forces, simulate.method)

@@ -50,6 +50,10 @@ def compiled(t, q, qd, parameters, states, out):
     out[0] = parameters[0] * (0.3 - q[0]) - 8.0 * qd[0] + 1e-3 * states[0]
 
 
+def target(t, q, qd, parameters):
+    return 0.5 * (q + 0.3)
+
+
 def continuous(t, q, qd, parameters, out):
     out[0] = parameters[0] * (0.3 - q[0])
 """
@@ -89,6 +93,22 @@ def test_a_continuous_function_in_a_study_file(study_of):
     mass = np.float64(slide().mass[0]) * factor[:, 0]
     exact = 0.3 - 0.3 * np.cos(np.sqrt(20.0 / mass) * 0.3)
     np.testing.assert_allclose(results["end"].values, exact, rtol=0, atol=2e-6)
+
+
+def test_a_cascade_in_a_study_file(study_of):
+    """The gains of the inner controller vary; the study is the simulation of its draws."""
+    inner = '[[drives]]\nkind = "PID"\njoint = "slide"\nreference = "target"\nkp = 30.0\nkd = 8.0\n[[vary]]'
+    text = FILE.replace(":batch", ":target").replace("states = [0.0]", 'outputs = "position"')
+    text = text.replace("[[vary]]", inner).replace('"mass"', '"kp"').replace(", noise = 1e-3", "")
+    results = study_of(text).run()
+    factor = results.parameters.values[:, 0]
+    drives = [
+        rb.Sampled(lambda t, q, qd, parameters: 0.5 * (q + 0.3), period=0.05, outputs="position"),
+        rb.PID("slide", "target", kp=30.0 * factor, kd=8.0),
+    ]
+    zero = np.zeros((7, 1))
+    motion = slide().simulate(zero, zero, 0.3, method="rk4", step=0.05, drives=drives)
+    np.testing.assert_allclose(results["end"].values, motion.q[:, -1, 0], rtol=1e-13)
 
 
 def test_functions_of_a_study_file_are_checked(study_of):

@@ -118,7 +118,7 @@ begin_lags = choose(actions_have_lags, clear_lags, lambda actions, lane: None)
 def output_behind_lag(actions, c, t, lane):
     """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
     n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[CHANNEL_DOF, c]
-    if actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
+    if dof < 0 or actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
         return actions.sampled.held[c, lane]
     if c >= n:
         return constant_like(actions.sampled.held, 0.0)

@@ -44,7 +44,7 @@ from ..tree.layout import (
     SETTING_SAMPLED_GROUP,
     apply_gravity,
 )
-from ..tree.sampler_layout import CHANNEL_GROUP, actions_have_samplers
+from ..tree.sampler_layout import CHANNEL_GROUP, actions_have_samplers, actions_have_targets
 from .actuators import (
     actions_have_lags,
     clip_to_curve,
@@ -63,7 +63,8 @@ DRIVE_SIGNAL = 1  # column of the signal that is its force, or that it follows
 DRIVE_GAINS = 2  # index of its KP in `BlockActions.numbers`; KI, KD and LIMIT follow
 DRIVE_INTEGRAL = 3  # the row of the state that integrates the error, or -1
 DRIVE_COMPENSATES_GRAVITY = 4  # 1 if it adds the force that balances gravity
-DRIVE_ROWS = 5
+DRIVE_FOLLOWS_TARGET = 5  # 1 if its reference is the target of a sampled controller
+DRIVE_ROWS = 6
 (
     KIND_NONE,
     KIND_FORCE,
@@ -143,10 +144,8 @@ def rate_under_actions(block, y, t, rate, k):
         rate[nq + i, k] = actions.joints[JOINT_QDD, i, k]
         row = actions.shared.drives[DRIVE_INTEGRAL, i]
         if row >= 0:
-            rate[row, k] = (
-                actions.values[actions.shared.drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, k]
-                - q[block.model.coordinate[i], k]
-            )
+            s = actions.shared.drives[DRIVE_SIGNAL, i]
+            rate[row, k] = reference(actions, s, SIGNAL_VALUE, i, k) - q[block.model.coordinate[i], k]
     add_contact_forces(block, y, rate, k)
 
 
@@ -356,16 +355,29 @@ def set_joint_command(i, sweep, block, y, k):
 
 
 @kernel
+def reference_or_target(actions, s, order, i, k):
+    """Return the reference of dof i or its rate: those of signal s, and the held target, for which the signal is 0."""
+    channel, value = actions.shared.samplers.targets[order, i], actions.values[s, order, k]
+    return value if channel < 0 else value + actions.sampled.held[channel, k]
+
+
+# The reference of dof i (order SIGNAL_VALUE) or its rate (SIGNAL_RATE).
+reference = choose(
+    actions_have_targets, reference_or_target, lambda actions, s, order, i, k: actions.values[s, order, k]
+)
+
+
+@kernel
 def feedback(i, block, y, k):
-    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = signal - q."""
+    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = reference - q."""
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     s, gains, row = (
         actions.shared.drives[DRIVE_SIGNAL, i],
         actions.shared.drives[DRIVE_GAINS, i],
         actions.shared.drives[DRIVE_INTEGRAL, i],
     )
-    error = actions.values[s, SIGNAL_VALUE, k] - y[model.coordinate[i], k]
-    rate = actions.values[s, SIGNAL_RATE, k] - y[nq + i, k]
+    error = reference(actions, s, SIGNAL_VALUE, i, k) - y[model.coordinate[i], k]
+    rate = reference(actions, s, SIGNAL_RATE, i, k) - y[nq + i, k]
     total = actions.numbers[gains + GAIN_KP, k] * error + actions.numbers[gains + GAIN_KD, k] * rate
     if row >= 0:
         total = total + actions.numbers[gains + GAIN_KI, k] * y[row, k]

@@ -23,6 +23,7 @@ from .constraint_hooks import (
 )
 from .dense_output import interpolate
 from .runge_kutta import MIN_PREVIOUS_ERROR, advance
+from .sampler_clocks import begin_targets
 from .sensitivities import evaluate_with_sensitivities, start_sensitivities
 from .status import STOPPED
 from .tableaus import RosenbrockTableau, Tableau
@@ -304,6 +305,7 @@ def start_sample(block, stepper, batch, sample, lane):
     set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
     reset_conditions(block, lane)
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
+    begin_targets(block, stepper.y, lane)
     start_sensitivities(block, stepper.y, lane)
     stepper.tally[TALLY_STEPS, lane] = 0
     stepper.tally[TALLY_REJECTIONS, lane] = 0

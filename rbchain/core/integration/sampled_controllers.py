@@ -44,6 +44,7 @@ from ..tree.sampler_layout import (
     SENSOR_NUMBERS,
     SENSOR_ROW,
     SENSOR_SEED,
+    actions_have_limits,
     has_batch_calls,
     has_samplers,
 )
@@ -59,6 +60,7 @@ from .drives import (
     KIND_COMPUTED_TORQUE,
     call_user_forces,
     feedback,
+    reference,
     sweep_under_actions,
 )
 from .rollout import CLOCK_T, CONTROL_TIME, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS
@@ -263,7 +265,7 @@ def add_errors(block, g, lane):
     for i in range(block.qd.shape[0]):
         if samplers.channels[CHANNEL_GROUP, i] == g:
             position = sampled.measured[block.model.coordinate[i], lane]
-            error = actions.values[drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, lane] - position
+            error = reference(actions, drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, i, lane) - position
             sampled.integrals[i, lane] = sampled.integrals[i, lane] + period * error
 
 
@@ -303,11 +305,26 @@ def output_of_controller(i, block, lane):
 
 
 @kernel
+def clip_to_limit(actions, c, value, lane):
+    """Clip an output to the limit of its channel. NaN stays NaN."""
+    at = actions.shared.samplers.limits[c]
+    if at < 0:
+        return value
+    limit = float(actions.numbers[at, lane])
+    return math.copysign(limit, value) if abs(value) > limit else value
+
+
+# Clip an output of channel c to its limit, if outputs have limits.
+clipped = choose(actions_have_limits, clip_to_limit, lambda actions, c, value, lane: value)
+
+
+@kernel
 def enqueue_output(actions, g, c, value, lane):
-    """Apply the rate limit and the resolution of a channel to an output, and add it to the queue."""
+    """Apply the limit, the rate limit and the resolution of a channel to an output, and add it to the queue."""
     sampled, samplers = actions.sampled, actions.shared.samplers
     at, previous = samplers.channels[CHANNEL_NUMBERS, c], float(sampled.computed[c, lane])
     change = float(actions.numbers[at, lane]) * samplers.clocks[CLOCK_PERIOD, g]
+    value = clipped(actions, c, value, lane)
     if abs(value - previous) > change:  # not min and max, because these may hide NaN
         value = previous + math.copysign(change, value - previous)
     sampled.computed[c, lane] = constant_like(sampled.computed, rounded(value, float(actions.numbers[at + 1, lane])))

@@ -19,8 +19,10 @@ from ..tree.sampler_layout import (
     GROUP_STATE,
     GROUP_STATE_COUNT,
     GROUP_STATE_NUMBERS,
+    TARGET_POSITION,
     actions_have_samplers,
     has_samplers,
+    has_targets,
 )
 from .actuators import begin_lags, restart_lags
 
@@ -112,6 +114,21 @@ def begin_sample(actions, lane):
         sampled.counts[COUNT_NEXT, g, lane] = first
         sampled.counts[COUNT_ACTING, g, lane] = first
         set_next_stop(actions, g, lane)
+
+
+@kernel
+def hold_initial_position(block, y, lane):
+    """Set the targets of positions to the initial positions in y, which are held until the first outputs act."""
+    sampled, targets = block.loads.actions.sampled, block.loads.actions.shared.samplers.targets
+    for i in range(targets.shape[1]):
+        channel = targets[TARGET_POSITION, i]
+        if channel >= 0:
+            sampled.held[channel, lane] = y[block.model.coordinate[i], lane]
+            sampled.computed[channel, lane] = y[block.model.coordinate[i], lane]
+
+
+# Set the targets of a lane with a new sample.
+begin_targets = choose(has_targets, hold_initial_position, lambda block, y, lane: None)
 
 
 # Reset the sampled controllers of a lane with a new sample.

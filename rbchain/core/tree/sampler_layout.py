@@ -1,7 +1,8 @@
 """Tables and memory of sampled controllers, which compute their outputs at instants and hold them in between.
 
 Controllers with the same period, phase, delay, latency and sensors form a group. Its outputs are channels: channel i is
-the actuator force of dof i. Each user function has further channels, the joint forces that it adds.
+the actuator force of dof i. Each user function has further channels: joint forces that it adds, or targets of PID
+controllers.
 """
 
 from typing import NamedTuple
@@ -31,7 +32,7 @@ GROUP_ROWS = 15
 # Rows of `Samplers.channels`.
 CHANNEL_GROUP = 0  # group of the channel, or -1 if the dof has no sampled controller
 CHANNEL_NUMBERS = 1  # index of the largest rate of the output; the resolution of the output follows
-CHANNEL_DOF = 2  # the dof on which its output acts
+CHANNEL_DOF = 2  # the dof on which its force acts, or -1 for a target
 CHANNEL_ROWS = 3
 # Rows of `Samplers.sensors`, one column for each sensor.
 SENSOR_ROW = 0  # row of the state that it measures
@@ -39,6 +40,9 @@ SENSOR_NUMBERS = 1  # index of its resolution; the bias, the noise and the numbe
 SENSOR_DIFFERENCE = 2  # row of the velocity that is computed from differences of its positions, or -1
 SENSOR_SEED, SENSOR_CHANNEL = 3, 4  # of its random numbers
 SENSOR_ROWS = 5
+# Rows of `Samplers.targets`.
+TARGET_POSITION, TARGET_VELOCITY = 0, 1
+TARGET_ROWS = 2
 # Entries of `Samplers.sizes`.
 SIZE_QUEUE, SIZE_STATES, SIZE_OUTPUTS = 0, 1, 2  # the last one is the largest number of outputs of a function
 # Rows of `SamplerMemory.counts`, for each group.
@@ -70,7 +74,9 @@ class Samplers(NamedTuple):
     `clocks` (CLOCK_ROWS_OF_GROUP, groups) are the periods and phases, s. `groups` (GROUP_ROWS, groups), `channels`
     (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (3,) are described above. `drives`
     (DRIVE_ROWS, n) describes the controllers as `SharedActions.drives` describes drives that act continuously.
-    `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch.
+    `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch. `targets` (TARGET_ROWS, n)
+    are the channels that are the target of a PID controller, or -1; None without targets. `limits` (channels,) are the
+    indices of the largest absolute outputs, or -1; None without such limits.
     """
 
     clocks: np.ndarray
@@ -80,6 +86,8 @@ class Samplers(NamedTuple):
     sizes: np.ndarray
     drives: np.ndarray
     batch_calls: object
+    targets: object
+    limits: object
 
 
 class SamplerMemory(NamedTuple):
@@ -166,3 +174,18 @@ def actions_have_samplers(actions, *_):
 def has_batch_calls(block, *_):
     """Whether Python calls functions of the sampled controllers for the whole batch."""
     return has_samplers(block) and is_given(block, "loads", "actions", "shared", "samplers", "batch_calls")
+
+
+def actions_have_targets(actions, *_):
+    """Whether the outputs of sampled controllers are targets of PID controllers."""
+    return actions_have_samplers(actions) and is_given(actions, "shared", "samplers", "targets")
+
+
+def has_targets(block, *_):
+    """Whether the outputs of the sampled controllers of a block are targets of PID controllers."""
+    return has_samplers(block) and is_given(block, "loads", "actions", "shared", "samplers", "targets")
+
+
+def actions_have_limits(actions, *_):
+    """Whether outputs of user functions of sampled controllers have limits."""
+    return is_given(actions, "shared", "samplers", "limits")
