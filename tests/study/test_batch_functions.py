@@ -100,14 +100,15 @@ def test_a_cascade_in_a_study_file(study_of):
     inner = '[[drives]]\nkind = "PID"\njoint = "slide"\nreference = "target"\nkp = 30.0\nkd = 8.0\n[[vary]]'
     text = FILE.replace(":batch", ":target").replace("states = [0.0]", 'outputs = "position"')
     text = text.replace("[[vary]]", inner).replace('"mass"', '"kp"').replace(", noise = 1e-3", "")
-    results = study_of(text).run()
+    study = study_of(text)
+    results, times = study.run(), study.description.simulate.samples
     factor = results.parameters.values[:, 0]
     drives = [
         rb.Sampled(lambda t, q, qd, parameters: 0.5 * (q + 0.3), period=0.05, outputs="position"),
         rb.PID("slide", "target", kp=30.0 * factor, kd=8.0),
     ]
     zero = np.zeros((7, 1))
-    motion = slide().simulate(zero, zero, 0.3, method="rk4", step=0.05, drives=drives)
+    motion = slide().simulate(zero, zero, 0.3, method="rk4", step=0.05, drives=drives, save_at=times)
     np.testing.assert_allclose(results["end"].values, motion.q[:, -1, 0], rtol=1e-13)
 
 
