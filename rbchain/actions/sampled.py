@@ -201,13 +201,13 @@ class Sampled(SuggestsAttributes):
     >>> motion.tau[:, 0, 0].tolist()
     [-0.05, -0.1]
 
-    Cascaded control: a slow function computes the target of a fast PID controller.
+    Cascaded control: a function computes the target of a continuous PID controller.
 
     >>> def half_way(t, q, qd, parameters):
     ...     return q + 0.5 * (0.4 - q)
     >>> outer = rb.Sampled(half_way, period=0.5, outputs="position")
-    >>> inner = rb.Sampled(rb.PID("link1", "target", kp=2.0, kd=0.2), period=0.002)
-    >>> motion = rod.simulate([[0.0]], [[0.0]], 6.0, drives=[outer, inner])
+    >>> inner = rb.PID("link1", "target", kp=2.0, kd=0.2)
+    >>> motion = rod.simulate([[0.0]], [[0.0]], 6.0, method="implicit", step=0.02, drives=[outer, inner])
     >>> bool(abs(motion.q[0, -1, 0] - 0.4) < 1e-3)
     True
     """
