@@ -31,7 +31,8 @@ def linear_analysis(plan: Plan, store: Store, executor: Executor) -> dict[str, A
     if not (names and columns):
         return found
     if SAMPLES_PER_MOTION * motions_for(plan) <= store.samples:
-        with contextlib.suppress(StudyError):  # for example of a study with noise
+        # for example a StudyError of a study with noise; and a user's function may raise any error at the means
+        with contextlib.suppress(Exception):
             found["gradients"] = _gradients(plan, names, executor)
     if store.samples * columns <= MOST_NUMBERS and store.samples * columns**2 <= MOST_WORK:
         with contextlib.suppress(StudyError):  # for example of samples that are not independent

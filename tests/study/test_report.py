@@ -311,3 +311,20 @@ def test_the_report_shows_only_what_the_study_allows(tmp_path, changed, has_grad
     page = write_report(tmp_path).read_text()
     assert ("by gradient" in page, "Local sensitivities" in page) == (has_gradient, has_gradient)
     assert ("ontrol variates" in page) == has_control_variates
+
+
+def inverse_of_speed(model, motion):
+    """Raise an error if the rod does not turn, as at the mean of its speed."""
+    return np.array([1.0 / speed for speed in motion.qd[:, 0, 0].tolist()])
+
+
+@pytest.mark.plain_python
+def test_a_function_that_fails_at_the_means_does_not_stop_the_study(tmp_path):
+    inverse = {"name": "inverse", "quantity": "function", "function": inverse_of_speed}
+    study = free_rod(measures=[inverse])
+    study.run(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        study.gradient()
+    page = write_report(tmp_path).read_text()
+    assert "200 samples failed" in page
+    assert "by gradient" not in page
