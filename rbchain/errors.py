@@ -82,6 +82,7 @@ class Status(IntEnum):
     USER_FUNCTION_FAILED = status.USER_FUNCTION_FAILED
     NOT_ASSEMBLED = status.NOT_ASSEMBLED
     INITIAL_PENETRATION = status.INITIAL_PENETRATION
+    NO_CONTACT_MODES = status.NO_CONTACT_MODES
 
     @property
     def sentence(self) -> str:
@@ -119,5 +120,9 @@ _SENTENCES = {
     ),
     Status.INITIAL_PENETRATION: (
         "The initial position is beyond a hard stop, or a sphere is in the plane of its contact. Change q0."
+    ),
+    Status.NO_CONTACT_MODES: (
+        "No choice of open, sticking and sliding contacts agrees with their forces, or it changes repeatedly at one "
+        "time. Use the method 'moreau'."
     ),
 }

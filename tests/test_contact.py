@@ -678,9 +678,11 @@ def test_varied_numbers_of_contacts_that_do_not_fit_are_refused(replaced, messag
         effects_of(rb.Study.read(path).plan)
 
 
-def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_they_do_not_penetrate_it():
-    """Gravity and the links are in the plane; each link has a sphere in its middle."""
-    links, length, radius = 20, 0.1, 0.02
+def chain_over_a_floor(links=20, length=0.1, radius=0.02):
+    """A free chain above a floor; gravity and the links are in the plane, and each link has a sphere in its middle.
+
+    Returns the model, the initial positions, the contacts, and a function that returns the smallest gap of a motion.
+    """
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     for i in range(links):
         builder.add_body(
@@ -697,13 +699,33 @@ def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_the
         rb.SphereContact(f"link{i}", center, radius, (0, 0, 0), (0, 0, 1), friction=0.3, max_records=1)
         for i in range(links)
     ]
+
+    def smallest_gap(motion):
+        poses = [model.frame_poses(motion.q, f"link{i}") for i in range(links)]
+        return min((pose.translation + pose.rotation @ center)[..., 2].min() for pose in poses) - radius
+
+    return model, start, floor, smallest_gap
+
+
+def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_they_do_not_penetrate_it():
+    model, start, floor, smallest_gap = chain_over_a_floor()
     settings = {"method": "moreau", "step": 2e-4, "forces": floor, "save_at": 101}
     motion = model.simulate(start, np.zeros((1, model.nv)), 0.8, **settings)
     assert motion.success
     energy = sum(model.energy(motion.q, motion.qd))[0]
     assert np.diff(energy).max() < 1e-8 * energy[0]
     assert energy[-1] < 0.2 * energy[0]
-    poses = [model.frame_poses(motion.q, f"link{i}") for i in range(links)]
-    heights = [(pose.translation + pose.rotation @ center)[..., 2] for pose in poses]
-    assert np.min(heights) - radius > -1e-6
-    assert sum(int(record.count[0]) for record in motion.impacts) >= links
+    assert smallest_gap(motion) > -1e-6
+    assert sum(int(record.count[0]) for record in motion.impacts) >= 20
+
+
+@pytest.mark.slow
+def test_20_links_that_fall_on_the_floor_come_to_rest_with_located_impacts():
+    model, start, floor, smallest_gap = chain_over_a_floor()
+    motion = model.simulate(start, np.zeros((1, model.nv)), 2.0, forces=floor, save_at=101, max_steps=100_000)
+    assert motion.success, motion.message
+    energy = sum(model.energy(motion.q, motion.qd))[0]
+    assert np.diff(energy).max() < 1e-9 * energy[0]
+    assert smallest_gap(motion) > -1e-8
+    assert np.abs(motion.qd[0, -1]).max() < 1e-9
+    assert sum(int(record.count[0]) for record in motion.impacts) >= 100

@@ -32,13 +32,13 @@ def ball(restitution, **given):
     return builder.build(), floor
 
 
-def rod_in_the_plane(restitution=0.0, friction=0.0):
+def rod_in_the_plane(restitution=0.0, friction=0.0, inertia=0.1):
     """A rod that moves in the plane y = 0, with a sphere at each end, above a floor."""
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("x", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=0.1))
     builder.add_body("z", parent="x", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=0.1))
-    inertia = rb.Inertia(mass=1.0, inertia=(0.01, 0.1, 0.1))
-    builder.add_body("rod", parent="z", joint=rb.Revolute((0, 1, 0)), inertia=inertia)
+    rod = rb.Inertia(mass=1.0, inertia=(0.01, inertia, inertia))
+    builder.add_body("rod", parent="z", joint=rb.Revolute((0, 1, 0)), inertia=rod)
     ends = [
         rb.SphereContact("rod", (x, 0, 0), 0.05, (0, 0, 0), (0, 0, 1), friction, restitution, max_records=100)
         for x in (-0.5, 0.5)
@@ -338,3 +338,35 @@ def test_accelerations_are_not_known():
     with pytest.raises(rb.StateError, match="accelerations"):
         _ = motion.qdd
     assert motion.tau.shape == (2, 1)
+
+
+def test_a_rod_that_jams_is_stopped_by_an_impulse():
+    """Painleve: with mu = 2, the friction of a sliding tip presses it into the floor, and no finite force stops it."""
+    mu, inertia, rx, rz = 2.0, 1.0 / 12, 0.5 * math.cos(1), -0.5 * math.sin(1)
+    assert 1 + rx * (rx + mu * rz) / inertia < 0  # the acceleration of the tip by a normal force, with its friction
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("rod", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(inertia, inertia, inertia)))
+    tip = rb.SphereContact("rod", (0.5, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), friction=mu)
+    q0 = [0, 0, 0.5 * math.sin(1), 0, math.sin(0.5), 0, math.cos(0.5)]
+    model = builder.build()
+    motion = model.simulate(q0, [math.cos(1), 0, math.sin(1), 0, 0, 0], 0.1, save_at=11, forces=[tip])
+    assert motion.success
+    W = np.array([[1 + rz * rz / inertia, -rx * rz / inertia], [-rx * rz / inertia, 1 + rx * rx / inertia]])
+    impulse = np.linalg.solve(W, [-1.0, 0.0])  # stops the tip
+    assert motion.impacts[0].count == 1 and motion.impacts[0].t[0] == 0.0
+    np.testing.assert_allclose(motion.impacts[0].impulse[0], [impulse[0], 0.0, impulse[1]], atol=1e-8)
+    energy = energy_of(model, motion)
+    np.testing.assert_allclose(energy[1] - energy[0], 0.5 * impulse[0], rtol=1e-7)
+    assert (np.diff(energy) < 1e-9).all() and motion.sticking[0].start[0] == 0.0
+
+
+def test_a_rod_that_rocks_without_restitution_comes_to_rest_after_few_impacts():
+    """The impacts of both ends follow each other in a geometric series, which ends with flights below `atol`."""
+    model, ends = rod_in_the_plane(inertia=1.0)
+    counts = []
+    for atol in (1e-6, 1e-10):
+        motion = model.simulate([0.0, 0.1, 0.1], [0.0, 0.0, 0.0], 2.0, forces=ends, atol=atol, save_at=21)
+        assert motion.success and (np.abs(motion.qd[-1]) < 10 * atol).all()
+        assert (np.diff(energy_of(model, motion)) < max(atol, 1e-8)).all()
+        counts.append(sum(int(record.count) for record in motion.impacts))
+    assert 2 < counts[0] < counts[1] < 40, counts

@@ -1,18 +1,23 @@
 """The choice of the modes of dry friction, stops and contacts in one lane, from the accelerations.
 
-This is a complementarity problem: a closed gap has either a force or an acceleration, and friction is at its limit or
-the row has no acceleration. All rows that may change are held at first. The row that violates its conditions most then
-changes its mode, one after the other, with the forces that `contact_modes.solve_forces` computes. If this does not end,
-projected Gauss-Seidel sweeps give another first choice.
+This is a complementarity problem: a closed gap has either a force or an acceleration. Friction is at its limit, against
+the acceleration, or the row has no acceleration. All rows that may change are held at first. The row that violates its
+conditions most then changes its mode, one after the other, with the forces that `contact_modes.solve_forces` computes.
+If this does not end, `contact_solver` gives another first choice. With sliding contacts there may be no solution
+(the paradox of Painleve), and then an impulse has to change the velocities.
 
-Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapter 5; Jourdan, Alart and Jean
-(1998), "A Gauss-Seidel like algorithm to solve frictional contact problems".
+Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
 """
 
 import math
 
 from ..simd.jit import kernel, routine
 from ..tree.contact_layout import (
+    CONTACT_BOUND,
+    CONTACT_IMPULSE,
+    CONTACT_LOWER,
+    CONTACT_START_VELOCITY,
+    CONTACT_UPPER,
     CONTACT_VELOCITY,
     ELEMENT_KIND,
     ELEMENT_NUMBERS,
@@ -37,11 +42,17 @@ from .contact_modes import (
     prepare_element,
     solve_forces,
 )
+from .contact_solver import solve_contacts
 
-MAX_SWEEPS, SWEEP_TOLERANCE = 2000, 1e-15
-MAX_TURNS, TURN_TOLERANCE = 50, 1e-9
+MAX_ALIGNMENTS, MAX_TURNS, TURN_TOLERANCE = 10, 50, 1e-9
 # Relative tolerance of the signs of forces and accelerations.
 SIGN_TOLERANCE = 1e-10
+# Of the solver that gives another first choice, relative to the largest acceleration.
+SOLVER_TOLERANCE = 1e-13
+# The acceleration along the direction of contacts that slide, in this solver, as a multiple of the largest one.
+SLIDING_ACCELERATION = 1e4
+# The bound of the velocity, or acceleration, of a row without a contact.
+NO_BOUND = -1e30
 
 
 @kernel
@@ -54,83 +65,26 @@ def motion_of_row(row, contacts, modes, lane):
 
 
 @routine
-def relax(contacts, modes, numbers, lane):
-    """Solve for MODE_FORCE by projected Gauss-Seidel sweeps, with limits of the forces of the held rows.
-
-    Forces of gaps are not negative, and those of friction are between the static limits or in a disc. The motion
-    w = a + W p of a row is zero unless its force is at a limit. If the sweeps diverge, all forces are zero. Returns the
-    last change of w.
-
-    Source: Jourdan, Alart and Jean (1998), "A Gauss-Seidel like algorithm to solve frictional contact problems".
-    """
-    rows, table = modes.rows, contacts.table
-    scale, change = 0.0, 0.0
-    for row in range(rows.shape[0]):
-        scale = max(scale, abs(rows[row, MODE_ACCELERATION, lane]))
-    for _sweep in range(MAX_SWEEPS):
-        change = 0.0
-        for e in range(table.shape[1]):
-            row = table[ELEMENT_ROW, e]
-            before = rows[row, MODE_FORCE, lane]
-            if rows[row, MODE, lane] == HELD and contacts.matrix[row, row, lane] > 0.0:
-                relax_row(e, contacts, modes, numbers, lane)
-                change = max(change, abs(rows[row, MODE_FORCE, lane] - before) * contacts.matrix[row, row, lane])
-            if has_tangents(table[ELEMENT_KIND, e]) and rows[row + 1, MODE, lane] == HELD:
-                change = max(change, relax_tangents(row, contacts, modes, lane))
-        if change <= SWEEP_TOLERANCE * scale or not change < math.inf:
-            break
-    if not change < math.inf:  # the sweeps diverge, which friction makes possible
-        for row in range(rows.shape[0]):
-            rows[row, MODE_FORCE, lane] = 0.0
-    return change
-
-
-@kernel
-def relax_row(e, contacts, modes, numbers, lane):
-    """Update the force of one row: the friction of a joint, a stop, or the normal of a contact."""
-    rows, table = modes.rows, contacts.table
-    row, at = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e]
-    diagonal = contacts.matrix[row, row, lane]
-    force = rows[row, MODE_FORCE, lane] - motion_of_row(row, contacts, modes, lane) / diagonal
-    if table[ELEMENT_KIND, e] == FRICTION:
-        force = max(force, -numbers[at + FRICTION_STATIC_FORWARD, lane])
-        rows[row, MODE_FORCE, lane] = min(force, numbers[at + FRICTION_STATIC_BACKWARD, lane])
-        return
-    rows[row, MODE_FORCE, lane] = max(force, 0.0)
-    if has_tangents(table[ELEMENT_KIND, e]) and rows[row + 1, MODE, lane] == SLIDING:
-        size = rows[row, MODE_FRICTION, lane] * rows[row, MODE_FORCE, lane]
-        for tangent in range(row + 1, row + 3):
-            rows[tangent, MODE_FORCE, lane] = -size * rows[tangent, MODE_HEADING, lane]
-
-
-@kernel
-def relax_tangents(row, contacts, modes, lane):
-    """Update the forces of the tangents of a contact that may stick, and return the change of w."""
-    rows, largest = modes.rows, largest_eigenvalue(row, contacts, lane)
-    if not largest > 0.0:
-        return 0.0
-    p = rows[row + 1, MODE_FORCE, lane] - motion_of_row(row + 1, contacts, modes, lane) / largest
-    r = rows[row + 2, MODE_FORCE, lane] - motion_of_row(row + 2, contacts, modes, lane) / largest
-    size, radius = math.sqrt(p * p + r * r), rows[row, MODE_FRICTION, lane] * rows[row, MODE_FORCE, lane]
-    if size > radius:
-        p, r = p * (radius / size), r * (radius / size)
-    change = largest * max(abs(p - rows[row + 1, MODE_FORCE, lane]), abs(r - rows[row + 2, MODE_FORCE, lane]))
-    rows[row + 1, MODE_FORCE, lane] = p
-    rows[row + 2, MODE_FORCE, lane] = r
-    return change
-
-
-@routine
 def choose_modes(contacts, modes, numbers, rest, lane):
-    """Choose the modes of the rows with MODE_CAN_CHANGE in one lane, so that forces and accelerations fit them.
+    """Choose the modes of the rows with MODE_CAN_CHANGE in one lane; return whether forces and accelerations fit them.
 
     Starts from modes in which all of these rows are held. Velocities of tangents below `rest` count as zero.
     """
-    if not correct_modes(contacts, modes, numbers, rest, lane):
-        guess_modes(contacts, modes, numbers, rest, lane)
-        correct_modes(contacts, modes, numbers, rest, lane)
-    align_directions(contacts, modes, numbers, lane)
-    correct_modes(contacts, modes, numbers, rest, lane)
+    if find_modes(contacts, modes, numbers, rest, lane):
+        return True
+    guess_modes(contacts, modes, numbers, rest, lane)
+    return find_modes(contacts, modes, numbers, rest, lane)
+
+
+@routine
+def find_modes(contacts, modes, numbers, rest, lane):
+    """Correct the modes and the directions of sliding by turns, and return whether the modes fit the forces."""
+    for _ in range(MAX_ALIGNMENTS):
+        if not correct_modes(contacts, modes, numbers, rest, lane):
+            return False
+        if align_directions(contacts, modes, numbers, lane):
+            return True
+    return correct_modes(contacts, modes, numbers, rest, lane)
 
 
 @kernel
@@ -145,8 +99,11 @@ def correct_modes(contacts, modes, numbers, rest, lane):
 
 @kernel
 def align_directions(contacts, modes, numbers, lane):
-    """Turn the directions of contacts that start to slide to those of their accelerations, which depend on them."""
-    for _ in range(MAX_TURNS):
+    """Turn the directions of contacts that start to slide to those of their accelerations, which depend on them.
+
+    Returns whether the contacts had these directions before.
+    """
+    for turn in range(MAX_TURNS):
         change = 0.0
         for e in range(contacts.table.shape[1]):
             row = contacts.table[ELEMENT_ROW, e]
@@ -154,8 +111,9 @@ def align_directions(contacts, modes, numbers, lane):
             if is_sphere and modes.rows[row + 1, MODE, lane] == SLIDING:
                 change = max(change, turn_direction(row, contacts, modes, lane))
         if change <= TURN_TOLERANCE:
-            break
+            return turn == 0
         solve_forces(contacts, modes, numbers, lane)
+    return False
 
 
 @kernel
@@ -186,8 +144,12 @@ def largest_eigenvalue(row, contacts, lane):
 
 @kernel
 def guess_modes(contacts, modes, numbers, rest, lane):
-    """Choose modes from the forces of sweeps, which may be inaccurate."""
+    """Choose modes from the forces of `contact_solver`, with accelerations instead of velocities."""
     rows, table = modes.rows, contacts.table
+    scale, largest = 0.0, 0.0
+    for row in range(rows.shape[0]):
+        scale = max(scale, abs(rows[row, MODE_ACCELERATION, lane]))
+        contacts.rows[row, CONTACT_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
         if table[ELEMENT_KIND, e] != FRICTION and rows[row, MODE_CAN_CHANGE, lane] > 0.0:
@@ -195,24 +157,64 @@ def guess_modes(contacts, modes, numbers, rest, lane):
         elif rows[row, MODE_CAN_CHANGE, lane] > 0.0:
             rows[row, MODE, lane] = HELD
         prepare_element(e, contacts, modes, numbers, lane)
-    relax(contacts, modes, numbers, lane)
-    largest = 0.0
-    for row in range(rows.shape[0]):
-        largest = max(largest, abs(rows[row, MODE_FORCE, lane]))
     for e in range(table.shape[1]):
-        row, at = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e]
-        p = rows[row, MODE_FORCE, lane]
-        if rows[row, MODE, lane] != HELD:
-            continue
-        if table[ELEMENT_KIND, e] == FRICTION:
-            if abs(p) >= friction_limit(p, at, numbers, lane):
-                start_sliding(row, p, modes, lane)
-        elif not p > SIGN_TOLERANCE * largest:
-            open_row(e, contacts, modes, lane)
-        elif has_tangents(table[ELEMENT_KIND, e]) and rows[row + 1, MODE, lane] == HELD:
-            is_at_limit = tangent_force(row, modes, lane) >= rows[row, MODE_FRICTION, lane] * p
-            if is_at_limit:
-                start_sliding_of_contact(row, modes, lane)
+        pose_element(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
+    solve_contacts(contacts, SOLVER_TOLERANCE * scale, lane)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_FORCE, lane] = contacts.rows[row, CONTACT_IMPULSE, lane]
+        largest = max(largest, abs(rows[row, MODE_FORCE, lane]))
+        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0
+        contacts.rows[row, CONTACT_VELOCITY, lane] = contacts.rows[row, CONTACT_START_VELOCITY, lane]
+    for e in range(table.shape[1]):
+        release_element(e, contacts, modes, numbers, SIGN_TOLERANCE * largest, lane)
+
+
+@kernel
+def pose_element(e, contacts, modes, numbers, sliding, lane):
+    """Set the accelerations, the bounds and the limits of the forces of an element for `contact_solver`.
+
+    An acceleration `sliding` along the direction of a contact that slides fixes the direction of its friction.
+    """
+    rows, table, row, at = (
+        modes.rows,
+        contacts.table,
+        contacts.table[ELEMENT_ROW, e],
+        contacts.table[ELEMENT_NUMBERS, e],
+    )
+    for r in range(row, row + rows_of_element(e, table)):
+        slides = r > row and rows[r, MODE, lane] == SLIDING
+        along = sliding * rows[r, MODE_HEADING, lane] if slides else 0.0
+        contacts.rows[r, CONTACT_VELOCITY, lane] = rows[r, MODE_ACCELERATION, lane] + along
+        for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
+            contacts.rows[r, column, lane] = 0.0
+    contacts.rows[row, CONTACT_BOUND, lane] = NO_BOUND if rows[row, MODE, lane] == OPEN else 0.0
+    if table[ELEMENT_KIND, e] == FRICTION:
+        held, p = rows[row, MODE, lane] == HELD, rows[row, MODE_FORCE, lane]
+        contacts.rows[row, CONTACT_LOWER, lane] = -numbers[at + FRICTION_STATIC_FORWARD, lane] if held else p
+        contacts.rows[row, CONTACT_UPPER, lane] = numbers[at + FRICTION_STATIC_BACKWARD, lane] if held else p
+
+
+@kernel
+def release_element(e, contacts, modes, numbers, tolerance, lane):
+    """Open an element that is held without a force, and let it slide if its friction is at the limit."""
+    rows, table, row, at = (
+        modes.rows,
+        contacts.table,
+        contacts.table[ELEMENT_ROW, e],
+        contacts.table[ELEMENT_NUMBERS, e],
+    )
+    p, kind = rows[row, MODE_FORCE, lane], table[ELEMENT_KIND, e]
+    if rows[row, MODE, lane] != HELD:
+        return
+    if kind == FRICTION:
+        if abs(p) >= friction_limit(p, at, numbers, lane):
+            start_sliding(row, p, modes, lane)
+    elif not p > tolerance:
+        open_row(e, contacts, modes, lane)
+    elif has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+        is_at_limit = tangent_force(row, modes, lane) >= rows[row, MODE_FRICTION, lane] * p - tolerance
+        if is_at_limit:
+            start_sliding_of_contact(row, modes, lane)
 
 
 @kernel
@@ -296,8 +298,10 @@ def change_worst_mode(contacts, modes, numbers, rest, lane):
         close_row(element, contacts, modes, rest, lane)
     elif rows[row, MODE_FORCE, lane] < -SIGN_TOLERANCE * forces:
         open_row(element, contacts, modes, lane)
-    else:
+    elif rows[row + 1, MODE, lane] == HELD:
         start_sliding_of_contact(row, modes, lane)
+    else:
+        rows[row + 1, MODE, lane] = rows[row + 2, MODE, lane] = HELD
     return True
 
 
@@ -321,4 +325,14 @@ def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lan
         return -p / forces if forces > 0.0 else 0.0
     if rows[row + 1, MODE, lane] == HELD:
         return (tangent_force(row, modes, lane) - rows[row, MODE_FRICTION, lane] * p) / forces if forces > 0.0 else 0.0
-    return 0.0
+    starts = rows[row + 1, MODE, lane] == SLIDING and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0
+    return (
+        -motion_along_direction(row, contacts, modes, lane) / accelerations if starts and accelerations > 0.0 else 0.0
+    )
+
+
+@kernel
+def motion_along_direction(row, contacts, modes, lane):
+    """Return the acceleration of a contact along its direction of sliding."""
+    total = motion_of_row(row + 1, contacts, modes, lane) * modes.rows[row + 1, MODE_DIRECTION, lane]
+    return total + motion_of_row(row + 2, contacts, modes, lane) * modes.rows[row + 2, MODE_DIRECTION, lane]

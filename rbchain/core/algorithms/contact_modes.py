@@ -67,7 +67,9 @@ FLAG_SIDE = 4  # bound that the last iteration has changed: -1 low, 1 high
 FLAG_ITERATIONS = 5
 FLAG_PROPOSED = 6  # length of a step that a saved time has shortened, s; else 0
 FLAG_MOVES = 7  # 1 in lanes whose state is projected
-FLAG_ROWS = 8
+FLAG_CHOOSES = 8  # 1 while the modes of a lane that starts are chosen
+FLAG_DWELLS = 9  # number of successive steps that have ended with a change of modes in almost no time
+FLAG_ROWS = 10
 
 # Added to the diagonal of the held rows, relative to the largest diagonal entry of the element.
 REGULARISATION = 1e-8

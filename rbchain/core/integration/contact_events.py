@@ -17,6 +17,8 @@ import math
 
 from ..algorithms.contact_choice import choose_modes, friction_limit, tangent_force
 from ..algorithms.contact_modes import (
+    FLAG_CHOOSES,
+    FLAG_DWELLS,
     FLAG_HIGH,
     FLAG_ITERATIONS,
     FLAG_LOCATES,
@@ -64,11 +66,13 @@ from .action_hooks import evaluate
 from .contact_impacts import (
     CLOSED_GAP,
     PENETRATION,
+    is_short_flight,
     record_sticking,
     set_candidates,
     speed_at_rest,
     store_forces_of_modes,
     strike,
+    strike_without_collision,
 )
 from .contact_rates import has_contact_modes, stop_held_dofs
 from .rollout import (
@@ -87,7 +91,7 @@ from .rollout import (
     TALLY_STEPS,
     save_lane,
 )
-from .status import INITIAL_PENETRATION, RUNNING, STEP_UNDERFLOW, TOO_MANY_STEPS
+from .status import INITIAL_PENETRATION, NO_CONTACT_MODES, RUNNING, STEP_UNDERFLOW, TOO_MANY_STEPS
 
 # CONTROL_NEW of a lane that starts again after a change of modes.
 STARTS_AGAIN = 2.0
@@ -95,6 +99,8 @@ STARTS_AGAIN = 2.0
 TIME_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
 ROOT_ITERATIONS = 12  # of Newton's method for a cubic polynomial
+# Bounds whose numbers have a smaller ratio are halved, instead of interpolated linearly.
+SMALLEST_RATIO = 1e-6
 # Forces count as negative, or as larger than a limit, beyond this fraction of the largest force.
 FORCE_TOLERANCE = 1e-9
 # Residuals of held rows up to this one are round-off: a projection is not needed. m, rad, m/s or rad/s.
@@ -102,6 +108,10 @@ PROJECTED = 1e-13
 MAX_PROJECTIONS = 4
 LARGEST_PENETRATION = 1e-8  # at the end of a step, m or rad
 EVALUATIONS_OF_START = 4
+# The modes of a lane that starts are chosen so many times at most.
+MAX_CHOICES = 10
+# A sample ends if so many steps in succession end with a change of modes, within this multiple of the time's tolerance.
+MAX_DWELLS, DWELL = 50, 10.0
 
 
 # --- the start of a lane ----------------------------------------------------------------------------------------------
@@ -113,29 +123,74 @@ def begin_modes(block, stepper, batch, tolerances, k):
 
     Reads the rate that has just been evaluated; writes rates[1].
     """
-    actions, y, time = block.loads.actions, stepper.y_new, stepper.control[CONTROL_TIME, k]
+    flags, y, time = block.loads.actions.modes.flags, stepper.y_new, stepper.control[CONTROL_TIME, k]
     for lane in range(y.shape[1]):
+        flags[FLAG_CHOOSES, lane] = constant_like(flags, 0.0)
         if is_starting(stepper, lane):
             if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
                 begin_sample(block, stepper, batch, lane)
             strike(block, stepper, batch, y, tolerances, lane)
-    evaluate(block, y, time, stepper.rates[1], k)
-    for lane in range(y.shape[1]):
-        if is_starting(stepper, lane):
-            set_candidates(block, tolerances, lane)
-            stop_candidates(block, y, lane)
-            choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
-            nq, n = block.q.shape[0], block.qd.shape[0]
-            stop_held_dofs(actions.contacts, actions.modes, y[nq : nq + n], lane)
+            flags[FLAG_CHOOSES, lane] = constant_like(flags, 1.0)
+    for remaining in range(MAX_CHOICES - 1, -1, -1):
+        evaluate(block, y, time, stepper.rates[1], k)
+        choosing = 0
+        for lane in range(y.shape[1]):
+            if flags[FLAG_CHOOSES, lane] > 0.0 and is_starting(stepper, lane):
+                choosing += choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane)
+        if choosing == 0:
+            break
     evaluate(block, y, time, stepper.rates[1], k)
     for lane in range(y.shape[1]):
         if is_starting(stepper, lane):
             sample = stepper.tally[TALLY_SAMPLE, lane]
             record_sticking(block, batch, sample, stepper.clock[CLOCK_T, lane], lane)
-            update_watches(block, lane)
+            update_watches(block, speed_at_rest(tolerances), lane)
             keep_start(block, lane)
             if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
                 store_forces_of_modes(block, batch, sample, 0, lane)
+
+
+@routine
+def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
+    """Choose the modes of a lane; return 1 if impulses change its velocities, so that it has to choose them again.
+
+    This is the case if no modes fit the forces, or if flights are too short to be computed. `remaining` is the number
+    of choices that may follow.
+    """
+    actions, y, nq, n = block.loads.actions, stepper.y_new, block.q.shape[0], block.qd.shape[0]
+    set_candidates(block, tolerances, lane)
+    stop_candidates(block, y, lane)
+    found = choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
+    if remaining > 0 and not found:
+        strike_without_collision(block, stepper, batch, y, tolerances, lane)
+        return 1
+    if remaining > 0 and stop_short_flights(block, y, tolerances, lane):
+        strike(block, stepper, batch, y, tolerances, lane)
+        return 1
+    actions.modes.flags[FLAG_CHOOSES, lane] = constant_like(y, 0.0)
+    stop_held_dofs(actions.contacts, actions.modes, y[nq : nq + n], lane)
+    if not found:
+        stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
+    return 0
+
+
+@kernel
+def stop_short_flights(block, y, tolerances, lane):
+    """Stop the gaps that would open for a short flight only, without friction; return whether there are any.
+
+    The modes have to be chosen again then.
+    """
+    contacts, modes, found = block.loads.actions.contacts, block.loads.actions.modes, False
+    for e in range(contacts.table.shape[1]):
+        if is_short_flight(e, contacts, modes, tolerances, lane):
+            modes.rows[contacts.table[ELEMENT_ROW, e], MODE, lane] = HELD
+            found = True
+    if found:
+        for row in range(modes.rows.shape[0]):
+            if modes.rows[row, MODE, lane] == SLIDING:
+                modes.rows[row, MODE, lane] = OPEN
+        stop_candidates(block, y, lane)
+    return found
 
 
 @kernel
@@ -247,11 +302,11 @@ def largest_residual_of_held_rows(contacts, modes, k):
 
 
 @kernel
-def update_watches(block, lane):
-    """Compute MODE_WATCH of all rows from the last evaluation."""
+def update_watches(block, rest, lane):
+    """Compute MODE_WATCH of all rows from the last evaluation. Velocities below 1e-3 `rest` are round-off."""
     actions = block.loads.actions
     contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
-    rows, table, forces = modes.rows, contacts.table, 0.0
+    rows, table, forces, reversal = modes.rows, contacts.table, 0.0, 1e-3 * rest
     for row in range(rows.shape[0]):
         forces = max(forces, abs(rows[row, MODE_FORCE, lane]))
         rows[row, MODE_WATCH, lane] = 1.0
@@ -262,7 +317,8 @@ def update_watches(block, lane):
         if kind == FRICTION:
             limit = friction_limit(p, at, numbers, lane)
             slides = mode == SLIDING
-            rows[row, MODE_WATCH, lane] = u * rows[row, MODE_DIRECTION, lane] if slides else limit + slack - abs(p)
+            along = u * rows[row, MODE_DIRECTION, lane]
+            rows[row, MODE_WATCH, lane] = along + reversal if slides else limit + slack - abs(p)
             continue
         rows[row, MODE_WATCH, lane] = contacts.rows[row, CONTACT_GAP, lane] if mode == OPEN else p + slack
         if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
@@ -271,18 +327,16 @@ def update_watches(block, lane):
         elif has_tangents(kind) and rows[row + 1, MODE, lane] == SLIDING:
             along = contacts.rows[row + 1, CONTACT_VELOCITY, lane] * rows[row + 1, MODE_DIRECTION, lane]
             across = contacts.rows[row + 2, CONTACT_VELOCITY, lane] * rows[row + 2, MODE_DIRECTION, lane]
-            rows[row + 1, MODE_WATCH, lane] = along + across
+            rows[row + 1, MODE_WATCH, lane] = along + across + reversal
 
 
 @kernel
 def has_to_change(row, contacts, modes, rest, lane):
-    """Whether the mode of a row has to change: MODE_WATCH is negative, and not only by round-off."""
+    """Whether the mode of a row has to change: MODE_WATCH is negative, and gaps not only by round-off."""
     watch = modes.rows[row, MODE_WATCH, lane]
     if modes.rows[row, MODE, lane] == OPEN:
         approaches = contacts.rows[row, CONTACT_VELOCITY, lane] < -1e-3 * rest
         return (watch < 0.0 and approaches) or watch < -PENETRATION
-    if modes.rows[row, MODE, lane] == SLIDING:
-        return watch < -1e-3 * rest
     return watch < 0.0
 
 
@@ -305,7 +359,7 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
     """
     contacts, modes, rest = block.loads.actions.contacts, block.loads.actions.modes, speed_at_rest(tolerances)
     flags = modes.flags
-    update_watches(block, lane)
+    update_watches(block, rest, lane)
     changes = False
     for row in range(modes.rows.shape[0]):
         changes = changes or has_to_change(row, contacts, modes, rest, lane)
@@ -343,13 +397,24 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
         flags[FLAG_LOCATES, lane] = 0.0
         flags[FLAG_ITERATIONS, lane] = 0.0
         flags[FLAG_RESTARTS, lane] = 1.0
-        return is_penetration(contacts, stepper, lane)
+        return is_dwelling(modes, stepper, h <= DWELL * tolerance, lane) or is_penetration(contacts, stepper, lane)
     repeat_step(stepper, modes, tolerances, length, lane)
     return True
 
 
 # Whether a lane repeats a step with another length, because a mode changes in it.
 repeats_step = choose(has_contact_modes, inspect_step, lambda block, stepper, tolerances, t, h, lane: False)
+
+
+@kernel
+def is_dwelling(modes, stepper, is_short, lane):
+    """Whether too many successive steps have ended with a change of modes in almost no time; ends the sample then."""
+    modes.flags[FLAG_DWELLS, lane] = modes.flags[FLAG_DWELLS, lane] + 1.0 if is_short else 0.0
+    if modes.flags[FLAG_DWELLS, lane] <= MAX_DWELLS:
+        return False
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+    stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
+    return True
 
 
 @kernel
@@ -396,6 +461,8 @@ def next_length(contacts, modes, changes, tolerance, lane):
         first = first_change(modes, lane)
     flags[FLAG_SIDE, lane] = side
     length = first + 0.5 * tolerance
+    if length >= high:  # the first change is at the upper bound, if there is none shortly before it
+        length = high - tolerance
     if not low < length < high or flags[FLAG_ITERATIONS, lane] % 8.0 == 7.0:
         return 0.5 * (low + high)
     return length
@@ -412,7 +479,7 @@ def first_change(modes, lane):
     for row in range(modes.rows.shape[0]):
         a, b = float(modes.rows[row, MODE_WATCH_LOW, lane]), float(modes.rows[row, MODE_WATCH_HIGH, lane])
         if b < 0.0:
-            fraction = a / (a - b) if a > 0.0 else 0.5
+            fraction = a / (a - b) if a > SMALLEST_RATIO * -b else 0.5
             if modes.rows[row, MODE, lane] == OPEN:
                 u = (high - low) * float(modes.rows[row, MODE_VELOCITY_LOW, lane])
                 v = (high - low) * float(modes.rows[row, MODE_VELOCITY_HIGH, lane])
@@ -426,12 +493,12 @@ def root_of_gap(start, end, u, v, fraction):
     """Return the fraction of a step after which its cubic polynomial is zero, by Newton's method between bounds.
 
     `start` and `end` are the gaps at both ends, u and v their derivatives. A gap that is zero at first and opens is
-    divided by the fraction. Returns the given fraction if the gap does not open.
+    divided by the fraction. Returns the given fraction if the gap is zero at first and neither opens nor closes.
     """
     quadratic, cubic = 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
     is_zero_at_start = start <= 0.0
     if is_zero_at_start and u <= 0.0:
-        return fraction
+        return 0.0 if u < 0.0 else fraction
     low, high, s = 0.0, 1.0, 0.5
     for _ in range(ROOT_ITERATIONS):
         if is_zero_at_start:

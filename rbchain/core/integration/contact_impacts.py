@@ -3,13 +3,14 @@
 An impact changes the velocities in an instant, by impulses that `contact_solver` computes: Newton's law of restitution
 for normal directions and Coulomb's law for tangents. Friction of joints has no impulse. An impact has no restitution if
 the flight after it would not be higher than `atol`, with the largest acceleration of the closed gaps. A bouncing ball
-therefore comes to rest after a finite number of impacts.
+therefore comes to rest after a finite number of impacts. A contact that another impact opens stays closed under the
+same condition, so that a rod that rocks comes to rest, too.
 
 Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapter 8; Acary and Brogliato
 (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
 """
 
-from ..algorithms.contact_choice import close_row, open_row
+from ..algorithms.contact_choice import NO_BOUND, close_row, motion_of_row, open_row
 from ..algorithms.contact_modes import (
     HELD,
     MODE,
@@ -18,6 +19,7 @@ from ..algorithms.contact_modes import (
     MODE_DIRECTION,
     MODE_FORCE,
     MODE_STUCK,
+    OPEN,
     SLIDING,
 )
 from ..algorithms.contact_rows import add_responses, update_row_velocities
@@ -49,8 +51,6 @@ from .rollout import TALLY_SAMPLE
 CLOSED_GAP = 1e-10
 # A gap below this one is a penetration, m or rad.
 PENETRATION = 1e-9
-# The bound of the velocity of a row without a contact.
-NO_BOUND = -1e30
 # Energy that impulses may add because of round-off, relative to the sum of the absolute values of all terms.
 ENERGY_ROUND_OFF = 1e-12
 MAX_REDUCTIONS = 8
@@ -76,9 +76,8 @@ def strike(block, stepper, batch, y, tolerances, lane):
 
     Reads the rows, their responses and their accelerations in this state.
     """
-    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    contacts = block.loads.actions.contacts
     table, rows, rest = contacts.table, contacts.rows, speed_at_rest(tolerances)
-    nq, n = block.q.shape[0], block.qd.shape[0]
     has_impact = False
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
@@ -90,11 +89,45 @@ def strike(block, stepper, batch, y, tolerances, lane):
             has_impact = True
     if not has_impact:
         return
-    fastest = 0.0
     for row in range(rows.shape[0]):
         rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane]
-        fastest = max(fastest, abs(rows[row, CONTACT_VELOCITY, lane]))
-    factor = 1.0
+    apply_impulses(block, stepper, batch, y, tolerances, 1.0, lane)
+
+
+@routine
+def strike_without_collision(block, stepper, batch, y, tolerances, lane):
+    """Change the velocities of a lane in which no modes fit the forces, by impulses of its closed contacts.
+
+    The paradox of Painleve: the friction of a contact that slides presses it into its plane, and no finite force stops
+    it. The impulses are those of a step of time stepping whose length goes to zero (Moreau 1988), which always exist.
+    """
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, rest, largest = contacts.table, contacts.rows, speed_at_rest(tolerances), 0.0
+    for row in range(rows.shape[0]):
+        largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
+    length = rest / largest if largest > 0.0 else 0.0
+    for row in range(rows.shape[0]):
+        change = length * modes.rows[row, MODE_ACCELERATION, lane]
+        rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane] + change
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        slides = has_tangents(table[ELEMENT_KIND, e]) and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
+        rows[row, CONTACT_IMPACT, lane] = 1.0 if slides else 0.0
+        rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
+    apply_impulses(block, stepper, batch, y, tolerances, 0.0, lane)
+
+
+@routine
+def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
+    """Solve for the impulses of the closed gaps from the velocities in START_VELOCITY, apply and record them.
+
+    `factor` reduces all coefficients of restitution. It is halved while the impulses add energy.
+    """
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, fastest = contacts.table, contacts.rows, 0.0
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    for row in range(rows.shape[0]):
+        fastest = max(fastest, abs(rows[row, CONTACT_START_VELOCITY, lane]))
     for reduction in range(MAX_REDUCTIONS + 1):
         for e in range(table.shape[1]):
             set_bounds_of_impact(e, factor, block, tolerances, lane)
@@ -178,6 +211,17 @@ def set_candidates(block, tolerances, lane):
             close_row(e, contacts, modes, rest, lane)
         else:
             open_row(e, contacts, modes, lane)
+
+
+@kernel
+def is_short_flight(e, contacts, modes, tolerances, lane):
+    """Whether a closed gap opens with a velocity, but its acceleration closes it again within a distance of `atol`."""
+    row = contacts.table[ELEMENT_ROW, e]
+    u = contacts.rows[row, CONTACT_VELOCITY, lane]
+    is_closed = contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= CLOSED_GAP
+    if not is_closed or modes.rows[row, MODE, lane] != OPEN or u <= speed_at_rest(tolerances):
+        return False
+    return u * u <= -2.0 * tolerances.atol * motion_of_row(row, contacts, modes, lane)
 
 
 @kernel

@@ -10,6 +10,7 @@ INVALID_PARAMETERS = 6  # written by studies, not by compiled code
 USER_FUNCTION_FAILED = 7
 NOT_ASSEMBLED = 8
 INITIAL_PENETRATION = 9
+NO_CONTACT_MODES = 10
 
 # Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1

@@ -1,0 +1,97 @@
+"""Modes of contacts at rest: forces and accelerations satisfy the conditions of complementarity and of Coulomb."""
+
+import numpy as np
+import pytest
+
+from rbchain.core.algorithms.contact_choice import choose_modes, close_row, motion_of_row
+from rbchain.core.algorithms.contact_modes import (
+    MODE_ACCELERATION,
+    MODE_CAN_CHANGE,
+    MODE_FORCE,
+    MODE_FRICTION,
+    modes_in,
+    modes_size,
+)
+from rbchain.core.tree.contact_layout import (
+    CONTACT_FRICTION,
+    CONTACT_INVERSE,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    ELEMENT_ROWS,
+    SPHERE,
+    SPHERE_FRICTION,
+    contacts_in,
+    contacts_size,
+)
+
+pytestmark = pytest.mark.plain_python
+
+
+def contacts_at_rest(W, a, friction):
+    """Contacts in one lane, with the accelerations a without forces and the matrix W."""
+    count = len(friction)
+    table, numbers = np.zeros((ELEMENT_ROWS, count), np.int64), np.zeros((18 * count, 1))
+    table[ELEMENT_KIND], table[ELEMENT_ROW], table[ELEMENT_NUMBERS] = (
+        SPHERE,
+        np.arange(count) * 3,
+        np.arange(count) * 18,
+    )
+    numbers[SPHERE_FRICTION::18, 0] = friction
+    contacts = contacts_in(np.zeros(contacts_size(table, 1)), 0, 1, table, 1)
+    modes = modes_in(np.zeros(modes_size(3 * count)), 0, 1, 3 * count)
+    contacts.matrix[..., 0], modes.rows[:, MODE_ACCELERATION, 0] = W, a
+    for e in range(count):
+        n, t = 3 * e, slice(3 * e + 1, 3 * e + 3)
+        contacts.rows[n, CONTACT_FRICTION, 0] = friction[e]
+        contacts.rows[n, CONTACT_INVERSE, 0] = 1 / W[n, n]
+        contacts.rows[t, CONTACT_INVERSE, 0] = 1 / np.linalg.eigvalsh(W[t, t])[1]
+        modes.rows[n, MODE_FRICTION, 0] = friction[e]  # otherwise, the tangents do not stick
+        close_row(e, contacts, modes, 1e-9, 0)
+        modes.rows[n, MODE_CAN_CHANGE, 0] = 1.0
+    return contacts, modes, numbers
+
+
+def errors(contacts, modes, friction):
+    """Return the largest violations of the conditions, relative to the largest force and acceleration."""
+    p = modes.rows[:, MODE_FORCE, 0].reshape(-1, 3)
+    w = np.array([motion_of_row(row, contacts, modes, 0) for row in range(p.size)]).reshape(-1, 3)
+    p, w = p / np.abs(p).max(), w / np.abs(modes.rows[:, MODE_ACCELERATION, 0]).max()
+    force, motion = np.linalg.norm(p[:, 1:], axis=1), np.linalg.norm(w[:, 1:], axis=1)
+    normal = np.maximum(np.maximum(-p[:, 0], -w[:, 0]), np.abs(p[:, 0] * w[:, 0]))
+    cone = force - friction * p[:, 0]
+    sticks = np.minimum(-cone, motion)  # a contact moves only with the largest friction
+    against = force * motion + np.sum(p[:, 1:] * w[:, 1:], axis=1)
+    return np.max([normal, cone, sticks, against], axis=1)
+
+
+@pytest.mark.parametrize("plane", [True, False])
+def test_forces_and_accelerations_of_random_contacts_satisfy_their_conditions(plane):
+    """Also if contacts depend on each other. Rarely, no modes are found, or the direction of sliding in space."""
+    random, failures, moving = np.random.default_rng(0), 0, 0
+    for _ in range(60):
+        count, dofs = random.integers(2, 5), random.integers(3, 14)
+        J = random.normal(size=(3 * count, dofs))
+        if plane:
+            J[2::3] = 0.0
+        friction = random.uniform(0.1, 0.9, count)
+        a = J @ random.normal(size=dofs)
+        contacts, modes, numbers = contacts_at_rest(J @ J.T, a, friction)
+        found = choose_modes(contacts, modes, numbers, 1e-9, 0)
+        if found and not modes.rows[:, MODE_FORCE, 0].any():
+            assert (a[::3] > 0.0).all()
+            continue
+        moving += 1
+        failures += not found or errors(contacts, modes, friction).max() > 1e-8
+    assert moving > 40 and failures <= (0 if plane else 1)
+
+
+def test_a_contact_that_starts_to_slide_backwards_sticks_when_another_one_slides():
+    """Both contacts exceed their friction if both stick. The first one sticks if the second one slides."""
+    W = np.eye(6)
+    W[1, 4] = W[4, 1] = 8.0
+    W[4, 4] = 100.0
+    a = np.array([-1.0, 0.3, 0.0, -1.0, 10.0, 0.0])
+    contacts, modes, numbers = contacts_at_rest(W, a, np.array([0.35, 0.04]))
+    assert choose_modes(contacts, modes, numbers, 1e-9, 0)
+    np.testing.assert_allclose(modes.rows[:, MODE_FORCE, 0], [1.0, 0.02, 0.0, 1.0, -0.04, 0.0], atol=1e-12)
