@@ -678,8 +678,8 @@ def test_varied_numbers_of_contacts_that_do_not_fit_are_refused(replaced, messag
         effects_of(rb.Study.read(path).plan)
 
 
-def chain_over_a_floor(links=20, length=0.1, radius=0.02):
-    """A free chain above a floor; gravity and the links are in the plane, and each link has a sphere in its middle.
+def links_over_a_floor(links=20, length=0.1, radius=0.02):
+    """Links in a row above a floor. Gravity and the links are in the plane, and each link has a sphere in its middle.
 
     Returns the model, the initial positions, the contacts, and a function that returns the smallest gap of a motion.
     """
@@ -708,7 +708,7 @@ def chain_over_a_floor(links=20, length=0.1, radius=0.02):
 
 
 def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_they_do_not_penetrate_it():
-    model, start, floor, smallest_gap = chain_over_a_floor()
+    model, start, floor, smallest_gap = links_over_a_floor()
     settings = {"method": "moreau", "step": 2e-4, "forces": floor, "save_at": 101}
     motion = model.simulate(start, np.zeros((1, model.nv)), 0.8, **settings)
     assert motion.success
@@ -721,7 +721,7 @@ def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_the
 
 @pytest.mark.slow
 def test_20_links_that_fall_on_the_floor_come_to_rest_with_located_impacts():
-    model, start, floor, smallest_gap = chain_over_a_floor()
+    model, start, floor, smallest_gap = links_over_a_floor()
     motion = model.simulate(start, np.zeros((1, model.nv)), 2.0, forces=floor, save_at=101, max_steps=100_000)
     assert motion.success, motion.message
     energy = sum(model.energy(motion.q, motion.qd))[0]
