@@ -6,7 +6,10 @@ A 7-joint arm moves for 0.5 s under gravity with the method rk4 and steps of 1 m
 those of the final state by the initial state and the masses. Differences simulate two samples for each parameter, all
 in one batch. The script prints the CPU time per motion and derivative, and the largest difference of the results. If
 Drake is installed (pip install drake), it also prints the time of an evaluation of the rate with these derivatives by
-Drake's AutoDiffXd, in steps of the method runge_kutta3.
+Drake's AutoDiffXd, in steps of the method runge_kutta3. If MJX is installed (pip install mujoco-mjx), it prints the
+time of an evaluation for the gradient of one final position (reverse mode), in 10 Euler steps of the same batch. JAX
+compiles this for several minutes. The script also prints the largest difference from rbchain's gradient, which Euler's
+method explains.
 """
 
 import importlib.util
@@ -15,7 +18,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-SAMPLES, REPEATS, STEP = 16, 5, 1e-3
+SAMPLES, REPEATS, STEP, MJX_STEPS = 16, 5, 1e-3, 10
 SETTINGS = {"method": "rk4", "step": STEP}
 
 
@@ -62,6 +65,37 @@ def time_of_drake(model, parameters):
     return (time.process_time() - start) / integrator.get_num_derivative_evaluations()
 
 
+def gradient_of_mjx(model, q, qd, mass):
+    """Return the CPU time of an evaluation for the gradient of the last angle by MJX, in s, and this gradient."""
+    import jax
+    import mujoco
+    from mujoco import mjx
+
+    jax.config.update("jax_enable_x64", True)
+    links, n = [], model.nv
+    for i in range(n):
+        moments = " ".join(f"{max(moment, 1e-9)}" for moment in model.inertia[i].diagonal())  # zero is refused
+        center = " ".join(map(str, model.cg[i]))
+        place = " ".join(map(str, model.placement_translation[i]))
+        joint = f'<joint type="hinge" axis="0 0 1" damping="{model.damping[i]}"/>'
+        inertial = f'<inertial pos="{center}" mass="{model.mass[i]}" diaginertia="{moments}"/>'
+        links.append(f'<body pos="{place}">{joint}{inertial}')
+    gravity = " ".join(map(str, model.gravity))
+    option = f'<option timestep="{STEP}" gravity="{gravity}"><flag contact="disable" eulerdamp="disable"/></option>'
+    text = f"<mujoco>{option}<worldbody>{''.join(links)}{'</body>' * n}</worldbody></mujoco>"
+    mujoco_model = mujoco.MjModel.from_xml_string(text)
+    arm, start = mjx.put_model(mujoco_model), mjx.put_data(mujoco_model, mujoco.MjData(mujoco_model))
+
+    def last_angle(q, qd, mass):
+        one = arm.replace(body_mass=arm.body_mass.at[1:].set(mass))
+        state = start.replace(qpos=q, qvel=qd)
+        return jax.lax.scan(lambda state, _: (mjx.step(one, state), None), state, None, length=MJX_STEPS)[0].qpos[-1]
+
+    gradient = jax.jit(jax.vmap(jax.grad(last_angle, argnums=(0, 1, 2))))
+    best, found = cpu_time(lambda: jax.block_until_ready(gradient(q, qd, mass)))
+    return best / (len(q) * MJX_STEPS), found
+
+
 def main():
     import numpy as np
 
@@ -98,6 +132,12 @@ def main():
     if importlib.util.find_spec("pydrake"):
         drake = min(time_of_drake(arm, np.concatenate([q[0], qd[0], mass[0]])) for _ in range(REPEATS))
         print(f"an evaluation, Drake {1e6 * drake:8.1f} us")
+    if importlib.util.find_spec("mujoco") and importlib.util.find_spec("jax"):
+        mjx_time, gradient = gradient_of_mjx(arm, q, qd, mass)
+        motion = arm.vary(mass=mass).simulate(q, qd, MJX_STEPS * STEP, sensitivities=names, **SETTINGS)
+        own = np.concatenate([motion.sensitivities[name][:, -1, n - 1] for name in names], -1)
+        print(f"an evaluation, MJX   {1e6 * mjx_time:8.1f} us")
+        print(f"largest difference   {np.abs(own - np.concatenate(gradient, -1)).max():8.1e}")
 
 
 if __name__ == "__main__":
