@@ -267,8 +267,12 @@ def test_a_lag_and_a_curve_together():
         ([rb.Actuator("slide", stall_torque=-1.0)], "expected a torque of at least 0 and a speed above 0"),
         ([rb.Actuator("slide", stall_torque=1.0, no_load_speed=0.0)], "expected a torque of at least 0 and a speed"),
         ([rb.Actuator("slide", no_load_speed=2.0)], "it has a no_load_speed, but no stall_torque"),
-        ([rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "expected one of both"),
+        ([rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "expected one of them"),
         ([rb.Actuator("slide", torque_speed=[1.0, 2.0])], r"torque_speed has shape \(2,\); expected \(m, 2\)"),
+        (
+            [rb.Actuator("slide", torque_speed=np.ones((3, 4, 2)))],
+            r"torque_speed has shape \(3, 4, 2\); expected \(m, 2\)",
+        ),
         ([rb.Actuator("slide", torque_speed=[[1.0, 2.0], [1.0, 3.0]])], "expected increasing numbers"),
         ([rb.Actuator("slide", torque_speed=[[1.0, np.nan]])], "expected finite numbers"),
         (
@@ -346,6 +350,14 @@ def test_friction_of_the_motor_is_reflected_through_the_gear():
     np.testing.assert_allclose(motion.qd[0].sum(-1), 0.0, rtol=0, atol=1e-9)
 
 
+def test_friction_opposes_a_motor_with_a_negative_gear_ratio():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    geared = {"rotor_inertia": ROTOR, "gear_ratio": -RATIO}
+    builder.add_body("rod", joint=rb.Revolute((0, 0, 1)), inertia=about_z(INERTIA), **geared)
+    model = builder.build().with_motor("rod", 30.0, motor_friction=2e-3)
+    np.testing.assert_allclose(model.friction, [RATIO * 2e-3, 0.0])
+
+
 def test_dry_friction_of_the_motor_sticks():
     """Below its friction, the motor stands, and the link oscillates on the spring."""
     model, torque = with_motor(30.0), 0.2
@@ -384,6 +396,8 @@ def test_mistakes_with_motors_are_named():
         rod().with_motor("rod", 30.0)
     with pytest.raises(ModelError, match=r"joint 'rod': backlash is -0\.1; expected one number of at least 0"):
         with_motor(backlash=-0.1)
+    with pytest.raises(ModelError, match="with_motor: joint 'rod': stiffness is 0; expected a number above 0"):
+        with_motor(0.0)
     with pytest.raises(ModelError, match="with_motor: the model has no joint 'arm'"):
         rod().with_motor("arm", 30.0)
     builder = rb.ModelBuilder()

@@ -66,8 +66,8 @@ def flatten_actuators(
         taken.add(i)
         if kind in drive_codes.PRESCRIBED_KINDS:
             raise StateError(
-                f"{what}: a drive prescribes the motion of this joint, which needs all the torque that it takes; "
-                "expected a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
+                f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; expected "
+                "a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
             )
         if kind != drive_codes.KIND_NONE:
             codes[rows.ACTUATOR_LIMIT, i] = drives[drive_codes.DRIVE_GAINS, i] + drive_codes.GAIN_LIMIT
@@ -105,9 +105,9 @@ def _add_curve(what: str, actuator: Actuator, numbers: SampleNumbers) -> tuple[i
     if actuator.torque_speed is not None:
         if np.isfinite(stall).any() or np.isfinite(speed).any():
             raise StateError(
-                f"{what}: it has a torque_speed curve and also a stall_torque or a no_load_speed; expected one of both"
+                f"{what}: it has a torque_speed curve and also a stall_torque or a no_load_speed; expected one of them"
             )
-        points = _checked_points(what, actuator)
+        points = _checked_points(what, actuator, numbers.batch)
     else:
         if not ((stall >= 0.0).all() and (speed > 0.0).all()):
             raise StateError(
@@ -130,12 +130,15 @@ def _add_curve(what: str, actuator: Actuator, numbers: SampleNumbers) -> tuple[i
     return first, points.shape[-2]
 
 
-def _checked_points(what: str, actuator: Actuator) -> np.ndarray:
+def _checked_points(what: str, actuator: Actuator, batch: tuple[int, ...]) -> np.ndarray:
     """Return the points (..., m, 2) of a torque-speed curve. Raises a StateError if they are invalid."""
     points = real_array(f"{what}: torque_speed", actuator.torque_speed, StateError)
-    if points.ndim < 2 or points.shape[-1] != 2 or points.shape[-2] == 0:
+    fits = points.ndim >= 2 and points.shape[-1] == 2 and points.shape[:-2] in ((), batch) and points.size > 0
+    if not fits:
+        of_samples = f" or {(*batch, 'm', 2)}".replace("'", "") if batch else ""
         raise StateError(
-            f"{what}: torque_speed has shape {points.shape}; expected (m, 2), with a velocity and a torque in each row"
+            f"{what}: torque_speed has shape {points.shape}; expected (m, 2){of_samples}, with a velocity and a torque "
+            "in each row"
         )
     if not np.isfinite(points).all():
         raise StateError(f"{what}: torque_speed is {excerpt(points.tolist())}; expected finite numbers")

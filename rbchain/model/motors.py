@@ -45,6 +45,8 @@ def description_with_motor(
             )
     given = {name: value for name, value in (spring | motor).items() if value is not None}
     checked = {name: _number(what, name, value) for name, value in given.items()}
+    if not checked["stiffness"] > 0.0:
+        raise ModelError(f"{what}: stiffness is 0; expected a number above 0, because the motor moves the link by it")
     motor_name = unused_name(f"{link_name}_motor", mechanism.bodies)
     bodies: dict[str, Body] = {}
     for name, body in mechanism.bodies.items():
@@ -78,7 +80,7 @@ def _motor(what: str, link: Body, given: dict[str, float]) -> Body:
             "motor needs an inertia"
         )
     passive = {field: value.copy() for field, value in link.passive.items()}
-    friction = ratio * given["motor_friction"]
+    friction = abs(ratio) * given["motor_friction"]
     passive["friction"] += friction
     passive["static_friction"] += np.where(passive["static_friction"] > 0.0, friction, 0.0)  # 0: no Stribeck effect
     passive["damping"] += ratio**2 * given["motor_damping"]
