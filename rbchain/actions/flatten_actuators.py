@@ -66,8 +66,8 @@ def flatten_actuators(
         taken.add(i)
         if kind in drive_codes.PRESCRIBED_KINDS:
             raise StateError(
-                f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; expected "
-                "a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
+                f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; "
+                "expected a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
             )
         if kind != drive_codes.KIND_NONE:
             codes[rows.ACTUATOR_LIMIT, i] = drives[drive_codes.DRIVE_GAINS, i] + drive_codes.GAIN_LIMIT
