@@ -50,20 +50,68 @@ class RemoteTest(pytest.Item):
 
 
 RESULTS = pytest.StashKey[dict[str, dict[str, pytest.TestReport]]]()
+SERVER = pytest.StashKey["Server"]()
+
+
+class Server:
+    """A process in which Numba compiles nothing. It runs pytest in forks, which need not import the packages again."""
+
+    def __init__(self, config):
+        command = [sys.executable, "-m", "tests.plain_python"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+        self.process = subprocess.Popen(command, env=environment, cwd=config.rootpath, **pipes)
+
+    def run(self, arguments, output):
+        """Run pytest with these arguments, write what it prints to a file, and return its exit status."""
+        self.process.stdin.write(json.dumps([arguments, str(output)]) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def serve():
+    """Answer the requests of a `Server`, one in each line of the input."""
+    import_what_most_tests_need()
+    for request in sys.stdin:
+        arguments, output = json.loads(request)
+        child = os.fork()
+        if child == 0:
+            file = os.open(output, os.O_WRONLY | os.O_CREAT)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(file, 1)
+            os.dup2(file, 2)
+            raise SystemExit(pytest.main(arguments))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def import_what_most_tests_need():
+    """Import packages that pytest does not rewrite."""
+    import scipy.integrate  # noqa: F401
+
+    import rbchain as rb
+
+    rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.01)
 
 
 def run_in_child(config, nodeids):
     """Return {node id: {phase: report}} of these tests, computed without a compiler."""
     with tempfile.TemporaryDirectory() as folder:
-        selected, results = Path(folder, "selected"), Path(folder, "results")
+        selected, results, output = (Path(folder, name) for name in ("selected", "results", "output"))
         selected.write_text("\n".join(nodeids), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "", f"--fuzz={config.getoption('--fuzz')}"]
+        arguments = ["-q", "-n0", "-m", "", f"--fuzz={config.getoption('--fuzz')}"]
         if not any(Path(nodeid).parts[0] == "tests" for nodeid in nodeids):
-            command += ["-p", "tests.conftest"]  # pytest loads it only for tests in that folder
-        command += [f"{OPTION}={results}", f"@{selected}"]
-        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-        settings = {"env": environment, "cwd": config.rootpath, "capture_output": True, "text": True}
-        run = subprocess.run(command, check=False, **settings)
+            arguments += ["-p", "tests.conftest"]  # pytest loads it only for tests in that folder
+        arguments += [f"{OPTION}={results}", f"@{selected}"]
+        if SERVER not in config.stash:
+            config.stash[SERVER] = Server(config)
+            config.add_cleanup(config.stash[SERVER].stop)
+        status = config.stash[SERVER].run(arguments, output)
+        printed = output.read_text(encoding="utf-8", errors="replace")
         lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     found = {nodeid: {} for nodeid in nodeids}
     for line in lines:
@@ -71,8 +119,7 @@ def run_in_child(config, nodeids):
         found[report.nodeid][report.when] = report
     missing = [nodeid for nodeid, reports in found.items() if "teardown" not in reports]
     if missing:
-        output = f"{run.stdout[-5000:]}\n{run.stderr[-5000:]}"
-        failure = f"the process without a compiler did not run this test; it exited with {run.returncode}:\n{output}"
+        failure = f"the process without a compiler did not run this test; its status is {status}:\n{printed[-10000:]}"
         found |= dict.fromkeys(missing, failure)
     return found
 
@@ -138,3 +185,7 @@ def configure(config):
     path = config.getoption(OPTION)
     plugin = Child(config, path) if path else Uncompiled() if DISABLED else Parent()
     config.pluginmanager.register(plugin, "plain Python tests")
+
+
+if __name__ == "__main__":
+    serve()
