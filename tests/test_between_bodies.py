@@ -409,6 +409,7 @@ def free_pair(gravity=(0, 0, 0)):
     return builder.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORCE_KINDS)
 def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_take(kind):
     """Two bodies with different forces in each sample; the power is integrated by Gauss-Legendre quadrature."""
@@ -535,6 +536,7 @@ json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
 """
 
 
+@pytest.mark.slow
 def test_plain_python_single_states_and_float32_agree_with_lanes():
     found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
     check_alike(found, expected)

@@ -121,6 +121,7 @@ def test_damaged_kernels_are_reported_and_replaced(cache, tmp_path):
     assert finished(started(tmp_path / "cache", "float64")) == (double, [])
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_package_is_reported_with_a_remedy(cache, tmp_path):
     folder, double, _ = cache
     for path in compiled_code(folder):
@@ -251,6 +252,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_child_processes_compute_the_results_of_their_parent(cache, tmp_path):
     """A forked child has none of the threads that its parent has used before."""
     script = tmp_path / "children.py"

@@ -707,6 +707,7 @@ def links_over_a_floor(links=20, length=0.1, radius=0.02):
     return model, start, floor, smallest_gap
 
 
+@pytest.mark.slow
 def test_the_energy_of_20_links_that_fall_on_the_floor_does_not_increase_and_they_do_not_penetrate_it():
     model, start, floor, smallest_gap = links_over_a_floor()
     settings = {"method": "moreau", "step": 2e-4, "forces": floor, "save_at": 101}

@@ -247,6 +247,7 @@ def test_installed_machine_code_that_is_damaged_is_reported_and_compiled_again(i
     assert "is damaged" in warning
 
 
+@pytest.mark.slow
 def test_installed_machine_code_is_not_used_for_changed_sources(installed, tmp_path):
     source = installed.parents[2] / "core" / "algorithms" / "energy.py"
     text = source.read_text()

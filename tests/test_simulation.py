@@ -310,7 +310,7 @@ def test_quaternions_keep_unit_length_over_a_million_steps():
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (101, 1)), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("settings", [{"rtol": 1e-4, "atol": 1e-5}, {"method": "rk4", "step": 0.01}])
 @pytest.mark.parametrize("name", ["ball_chain", "floating_tree", "floating_quadruped"])
 def test_quaternions_have_unit_length_at_every_saved_time(name, settings, dtype):
