@@ -155,6 +155,34 @@ def test_some_joints_follow_targets():
     np.testing.assert_allclose(found.tau, expected.tau, rtol=0, atol=1e-8)
 
 
+def test_an_inner_controller_computes_after_the_functions_before_it():
+    """An unrelated PID with the same clock, listed before the function, must not delay the loop by an outer period."""
+    arm = rb.Model.serial_chain(3, gravity=(0, 0, 0))
+
+    def target(t, q, qd, parameters):
+        return np.full((*q.shape[:-1], 2), GOAL + t)
+
+    function = rb.Sampled(target, period=0.02, outputs="position", joints=["link2", "link3"])
+    unrelated, inner, other_inner = (
+        rb.Sampled(rb.PID(f"link{i}", reference, kp=0.5, kd=0.05), period=0.01)
+        for i, reference in ((1, 0.0), (2, "target"), (3, "target"))
+    )
+    expected, found = (
+        arm.simulate([[0.1, 0.0, 0.0]], [[0.0, 0.0, 0.0]], 0.1, drives=drives, save_at=11)
+        for drives in (
+            [function, unrelated, inner, other_inner],
+            [unrelated, function, inner, other_inner],
+        )
+    )
+    assert expected.tau[0, 0].tolist() == [-0.05, 0.5 * GOAL, 0.5 * GOAL]
+    np.testing.assert_array_equal(found.tau, expected.tau)
+    np.testing.assert_array_equal(found.q, expected.q)
+    late = arm.simulate(
+        [[0.1, 0.0, 0.0]], [[0.0, 0.0, 0.0]], 0.1, drives=[unrelated, inner, function, other_inner], save_at=11
+    )
+    assert late.tau[0, 0].tolist() == [-0.05, 0.0, 0.5 * GOAL]
+
+
 def outer(**fields):
     return rb.Sampled(of_batch, **fields)
 

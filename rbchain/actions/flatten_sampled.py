@@ -19,7 +19,7 @@ from .batch_functions import BatchFunction
 from .coordinates import dof_index, refuse_quaternion
 from .drives import PID, ComputedTorque, UserForces
 from .packing import SampleNumbers, numbers_of_samples
-from .sampled import Encoder, Sampled, Sensor, VelocitySensor
+from .sampled import Encoder, Sampled, Sensor, VelocitySensor, is_in_cascade
 from .targets import FORCE, Targets, kinds_of_outputs
 from .user_code import UserCall
 
@@ -82,11 +82,7 @@ def flatten_samplers(
     targets, limits = Targets(model), [-1] * n
     for drive, i in sampled:
         what = _name(drive)
-        g = (
-            None
-            if i is None
-            else next((g for g, group in enumerate(groups) if _share_a_clock(group.drive, drive)), None)
-        )
+        g = None if i is None else _group_to_join(groups, drive)
         if g is None:
             group, most = _new_group(model, drive, numbers, sensors)
             pending = max(pending, most)
@@ -216,6 +212,18 @@ def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
 def _name(drive: Sampled) -> str:
     joint = f" of joint {drive.controller.joint!r}" if isinstance(drive.controller, (PID, ComputedTorque)) else ""
     return f"Sampled {type(drive.controller).__name__}{joint}"
+
+
+def _group_to_join(groups: list[_Group], drive: Sampled) -> int | None:
+    """Return the group in which the controller of a joint computes, or None if it needs a new one.
+
+    A PID that follows targets computes after the functions that are listed before it, so it joins no earlier group.
+    """
+    first = 0
+    if is_in_cascade(drive):
+        functions = [g for g, group in enumerate(groups) if isinstance(group.drive.controller, UserForces)]
+        first = max(functions, default=-1) + 1
+    return next((g for g in range(first, len(groups)) if _share_a_clock(groups[g].drive, drive)), None)
 
 
 def _share_a_clock(a: Sampled, b: Sampled) -> bool:

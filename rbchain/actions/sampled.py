@@ -164,8 +164,10 @@ class Sampled(SuggestsAttributes):
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
     their own. Methods with fixed steps need the same delay and latency in all samples.
 
-    If several controllers have an instant at the same time, they compute in the order of the drives. A `ComputedTorque`
-    uses the forces of other actuators that act before this instant.
+    If several controllers have an instant at the same time, they compute in the order of the drives. Controllers that
+    compute together do so at the place of the first one. A `PID` that follows targets always computes after the
+    functions that are listed before it. A `ComputedTorque` uses the forces of other actuators that act before this
+    instant.
 
     References
     ----------

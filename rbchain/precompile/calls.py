@@ -77,6 +77,14 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
     for method in CONTACT_METHODS if q.dtype == np.float64 else CONTACT_METHODS[-1:]:  # only "moreau" has float32
         motion = model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
         _ = motion.tau
+    if batch and q.dtype == np.float64:
+        for method in METHODS:
+            _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(_no_forces, period=0.1)], **method).tau
+
+
+def _no_forces(t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """Return zeros: a user function that Python calls for the whole batch."""
+    return np.zeros_like(qd)
 
 
 def _call_dynamics(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
