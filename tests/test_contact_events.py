@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import rbchain as rb
+from rbchain.core.integration import contact_events
 
 pytestmark = pytest.mark.plain_python
 G = 10.0
@@ -370,3 +371,42 @@ def test_a_rod_that_rocks_without_restitution_comes_to_rest_after_few_impacts():
         assert (np.diff(energy_of(model, motion)) < max(atol, 1e-8)).all()
         counts.append(sum(int(record.count) for record in motion.impacts))
     assert 2 < counts[0] < counts[1] < 40, counts
+
+
+def assert_ends_at_its_first_impact(motion, sample):
+    """The ball falls from 0.5 m, without its radius, and rebounds with 0.8 times its velocity."""
+    t = math.sqrt(2 * 0.5 / G)
+    assert motion.impacts[0].count[sample] == 1
+    np.testing.assert_allclose(motion.end_time[sample], t, rtol=1e-10)
+    np.testing.assert_allclose(motion.end_q[sample], [0.1], rtol=1e-10)
+    np.testing.assert_allclose(motion.end_qd[sample], [0.8 * G * t], rtol=1e-10)
+
+
+def test_a_sample_without_modes_after_an_impact_ends_in_the_state_of_the_impact(monkeypatch):
+    choices, choose_modes = [], contact_events.choose_modes
+
+    def choose_modes_at_the_start_only(*arguments):
+        choices.append(choose_modes(*arguments))
+        return choices[-1] and len(choices) == 1
+
+    monkeypatch.setattr(contact_events, "choose_modes", choose_modes_at_the_start_only)
+    model, floor = ball(0.8)
+    motion = model.simulate([[0.6]], [[0.0]], 1.0, forces=[floor])
+    assert motion.status.tolist() == [rb.Status.NO_CONTACT_MODES] and len(choices) > 1
+    assert_ends_at_its_first_impact(motion, 0)
+
+
+@pytest.mark.parametrize("status", [rb.Status.USER_FUNCTION_FAILED, rb.Status.NOT_FINITE])
+def test_a_user_function_that_fails_after_an_impact_ends_its_sample_in_the_state_of_the_impact(status):
+    def force(t, q, qd, parameters, out):
+        out[0] = 0.0
+        if qd[0] > parameters[0]:  # the ball moves upwards
+            if status == rb.Status.USER_FUNCTION_FAILED:
+                raise ValueError("too fast")
+            out[0] = np.nan
+
+    model, floor = ball(0.8)
+    drives = [rb.UserForces(force, [[0.1], [9.0]])]
+    motion = model.simulate([[0.6], [0.6]], np.zeros((2, 1)), 0.5, forces=[floor], drives=drives)
+    assert motion.status.tolist() == [status, rb.Status.DONE]
+    assert_ends_at_its_first_impact(motion, 0)

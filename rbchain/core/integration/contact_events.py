@@ -30,6 +30,7 @@ from ..algorithms.contact_modes import (
     FLAG_SIDE,
     HELD,
     MODE,
+    MODE_ACCELERATION,
     MODE_DIRECTION,
     MODE_FORCE,
     MODE_FRICTION,
@@ -158,6 +159,9 @@ def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
     of choices that may follow.
     """
     actions, y, nq, n = block.loads.actions, stepper.y_new, block.q.shape[0], block.qd.shape[0]
+    if not has_finite_accelerations(actions.modes, lane):  # `start_lane` ends the sample, in the state y
+        actions.modes.flags[FLAG_CHOOSES, lane] = constant_like(y, 0.0)
+        return 0
     set_candidates(block, tolerances, lane)
     stop_candidates(block, y, lane)
     found = choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
@@ -172,6 +176,15 @@ def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
     if not found:
         stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
     return 0
+
+
+@kernel
+def has_finite_accelerations(modes, lane):
+    """Whether the accelerations of all rows are finite. If not, an impulse may change the velocities to NaN."""
+    total = 0.0
+    for row in range(modes.rows.shape[0]):
+        total += abs(modes.rows[row, MODE_ACCELERATION, lane])
+    return total < math.inf
 
 
 @kernel
@@ -247,6 +260,8 @@ def start_lane_again(block, stepper, lane):
         return False
     flags[FLAG_RESTARTS, lane] = constant_like(flags, 0.0)
     stepper.control[CONTROL_NEW, lane] = constant_like(flags, STARTS_AGAIN)
+    # the step has been taken, and the sample may end before the next one
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(flags, 0.0)
     stepper.control[CONTROL_TIME, lane] = constant_like(flags, stepper.clock[CLOCK_T, lane])
     stepper.tally[TALLY_EVALUATIONS, lane] += EVALUATIONS_OF_START
     return True
