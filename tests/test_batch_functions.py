@@ -260,6 +260,11 @@ def zero(t, q, qd, parameters):
         ([rb.Sampled(lambda t, q: q)], {}, "Give it these five parameters"),
         ([rb.Sampled(control_of_batch)], {}, "'control_of_batch' is called states, but there are no states"),
         ([rb.Sampled(lambda t, q, qd, p, out: None, states=[0.0])], {}, "Give it these six parameters"),
+        (
+            [rb.Sampled(lambda t, q, qd, p: q, states=[0.0])],
+            {},
+            r"Give it these six parameters, or \(t, q, qd, parameters, states\) for a function in plain Python",
+        ),
     ],
 )
 def test_what_is_refused(drives, settings, message):

@@ -130,6 +130,21 @@ def test_limits_of_targets(function):
     np.testing.assert_allclose(targets, rounded, rtol=0, atol=1e-14)
 
 
+def test_a_function_for_each_kind_of_targets_has_limits_of_its_own():
+    drives = [
+        rb.Sampled(lambda t, q, qd, parameters: np.full_like(q, 5.0), period=0.1, outputs="position", rate_limit=2.0),
+        rb.Sampled(lambda t, q, qd, parameters: np.full_like(qd, 5.0), period=0.1, outputs="velocity", limit=0.5),
+        rb.PID("slide", "target", kp=1.0, kd=1.0),
+    ]
+    motion = slide().simulate([[0.1]], [[0.0]], 0.05, drives=drives)
+    np.testing.assert_allclose(motion.tau[0, 0, 0], 0.2 + 0.5, rtol=0, atol=1e-14)
+
+
+def test_a_limit_applies_before_the_rounding():
+    drive = rb.Sampled(lambda t, q, qd, parameters: 10.0 * q, period=0.1, limit=0.8, resolution=0.5)
+    assert slide().simulate([[0.1]], [[0.0]], 0.05, drives=[drive]).tau[0, 0, 0] == 1.0
+
+
 def test_forces_have_limits():
     drive = rb.Sampled(lambda t, q, qd, parameters: 10.0 * q, period=0.1, limit=[0.5, np.inf])
     motion = slide().simulate([[0.1], [0.1]], [[0.0], [0.0]], 0.05, drives=[drive])
@@ -188,6 +203,7 @@ def outer(**fields):
 
 
 INNER = rb.PID("slide", "target", kp=1.0)
+BOTH = ("position", "velocity")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +222,13 @@ INNER = rb.PID("slide", "target", kp=1.0)
         ([INNER, outer(outputs=("velocity", "position"))], "outputs is .* expected 'force', 'position'"),
         ([rb.Sampled(INNER, outputs="position")], "only user functions have outputs other than forces"),
         ([rb.Sampled(rb.PID("slide", 0, 1), limit=3.0)], "set the limit of the controller instead"),
-        ([rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'"),
+        ([rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'; expected a Signal, numbers, or 'target'"),
+        (
+            [INNER, outer(outputs=BOTH, limit=0.5)],
+            r"limit is 0.5, but outputs is .* different units; expected no limit",
+        ),
+        ([INNER, outer(outputs=BOTH, rate_limit=[3.0])], r"rate_limit is \[3.0\], but .* expected no rate_limit"),
+        ([INNER, outer(outputs=BOTH, resolution=0.1)], "resolution is 0.1, but .* Use one Sampled for each kind"),
         ([rb.ComputedTorque("slide", "target", kp=1.0, kd=1.0)], "reference is 'target'"),
         ([INNER, outer(outputs="position", limit=-1.0)], "limit is -1.0"),
     ],

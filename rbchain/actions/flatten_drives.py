@@ -93,6 +93,11 @@ def flatten_drives(
         name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
         follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
         codes[drive_codes.DRIVE_FOLLOWS_TARGET, i] = follows
+        if isinstance(drive, PID) and isinstance(drive.reference, str) and not follows:
+            raise StateError(
+                f"{what}: reference is {excerpt(drive.reference)}; expected a Signal, numbers, or {TARGET!r} to follow "
+                "the outputs of a user function"
+            )
         signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
         _refuse_jumps(f"{what}: {name}", drive, signal)
         codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal)

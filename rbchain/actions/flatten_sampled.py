@@ -103,6 +103,7 @@ def flatten_samplers(
             states += _add_function(call, drive, what, group.codes, numbers, states, batch_calls)
             most_outputs = max(most_outputs, count)
             limits += [_add_limit(drive, what, numbers)] * count
+            _refuse_limits_of_two_kinds(drive, what, kinds)
             targets.add(drive, what, kinds, dofs, channels.shape[1])
             channels = np.concatenate([channels, np.repeat(own, count, axis=1)], axis=1)
             channels[rows.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
@@ -185,16 +186,29 @@ def _add_function(
     return count
 
 
+def _refuse_limits_of_two_kinds(drive: Sampled, what: str, kinds: tuple[str, ...]) -> None:
+    """Refuse limits and a resolution of outputs of two kinds, because these have different units."""
+    if len(kinds) == 1:
+        return
+    for name, unused in (("limit", np.inf), ("rate_limit", np.inf), ("resolution", 0.0)):
+        given = getattr(drive, name)
+        if not np.all(np.asarray(given) == unused):
+            raise StateError(
+                f"{what}: {name} is {excerpt(given)}, but outputs is {excerpt(drive.outputs)}, which have different "
+                f"units; expected no {name}. Use one Sampled for each kind of outputs"
+            )
+
+
 def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
     """Refuse fields that only user functions have."""
     if np.size(drive.states):
-        raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove it")
+        raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove them")
     if drive.joints is not None:
-        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove it")
+        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove them")
     if drive.outputs != FORCE:
         raise StateError(
             f"{what}: outputs is {excerpt(drive.outputs)}; only user functions have outputs other than forces; "
-            "remove it"
+            "remove them"
         )
     if not np.all(np.asarray(drive.limit) == np.inf):
         raise StateError(f"{what}: limit of Sampled is for user functions; set the limit of the controller instead")

@@ -143,10 +143,11 @@ class Sampled(SuggestsAttributes):
         What a user function computes: joint forces, or targets of the `PID` drives with the reference "target". With
         both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
         that of the PID is zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
-        first output acts, the target is the initial position.
+        first output acts, the target is the initial position. With both targets, `limit`, `rate_limit` and
+        `resolution` must have their default values, because positions and velocities have different units.
     limit : float or one for each sample, N m or N, or units of the target
-        Largest absolute value of an output of a user function. Outputs are first clipped to it, then to the rate limit,
-        and rounded last.
+        Largest absolute value of an output of a user function before it is rounded. Outputs are first clipped to it,
+        then to the rate limit, and rounded last. So a rounded output may exceed the limit by up to half the resolution.
 
     Raises
     ------

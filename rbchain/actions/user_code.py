@@ -109,9 +109,10 @@ def user_function(
         inspect.signature(plain).bind(*arguments)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
+        in_python = f", or ({', '.join(arguments[:-1])}) for a function in plain Python" if states else ""
         raise StateError(
             f"{what}: {found} cannot be compiled as a {expected}: {error}. Give it these "
-            f"{NUMBER_WORDS[len(arguments)]} parameters"
+            f"{NUMBER_WORDS[len(arguments)]} parameters{in_python}"
         ) from None
     if not states and [*inspect.signature(plain).parameters][-1] == "states":
         raise StateError(

@@ -17,7 +17,7 @@ from .trajectories import memory_for, records_for, rosenbrock_memory_for
 
 
 def memory_of_blocks(memory, blocks):
-    """Allocate for each block what `memory` contains: arrays (blocks, ...) instead of (...), None, and tuples."""
+    """Allocate the arrays of `memory` for each block: (blocks, ...) instead of (...). None and tuples remain."""
     if memory is None:
         return None
     if isinstance(memory, tuple):
@@ -62,7 +62,7 @@ def memory_of_block(memory, b):
 
 @kernel
 def recall_block(block, stepper, batch, progress, b):
-    """Restore what `memory_for` resets in the block of samples that wait: constraints, and varied parameters."""
+    """Restore the constraints and varied parameters that `memory_for` resets, for a block of samples that wait."""
     width = stepper.y.shape[1]
     for row in range(progress.rows.shape[1]):
         for lane in range(width):

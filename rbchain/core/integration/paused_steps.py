@@ -41,7 +41,7 @@ NEW, WAITS_AT_START, WAITS, ENDED = 0, 1, 2, 3
 
 
 class Progress(NamedTuple):
-    """How far the blocks of a batch have come.
+    """Progress of the blocks of a batch.
 
     `stages` (blocks,) are defined above. For fixed steps, `starts` (blocks,) are the times that have been reached, s,
     and `slots` (blocks,) the numbers of the next saved times. `rows` (blocks, rows, lanes) are the rows of constraints.
