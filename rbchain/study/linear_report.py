@@ -12,12 +12,14 @@ from .stored_results import StoredResults
 MOST_SHOWN = 5
 LEAST_SHOWN = 0.01  # of the largest change
 LEAST_GAIN = 1.1  # of control variates, in samples
+LARGEST_GAIN = 1e6  # a larger one follows from round-off, because the measure is linear in the parameters
 #: A relative difference of the standard deviations that is reported, besides twice the error of an estimate from n
 #: samples of a normal distribution, 1 / sqrt(2 n).
 LEAST_DIFFERENCE = 0.1
 MEANING = "By gradient: the standard deviation of a linear measure with the derivatives at the means of the parameters."
 NOT_SMOOTH = "the derivatives are uncertain, because the measure is not smooth at the means."
 NOT_LINEAR = "the measure is not linear in the range of the parameters."
+INCOMPLETE = "the standard deviation of the samples leaves out those without a value."
 
 
 class LinearAnalysis:
@@ -26,6 +28,7 @@ class LinearAnalysis:
     def __init__(self, analysis: dict[str, Any]) -> None:
         self._gradients = analysis.get("gradients", {})
         self._control_variates = analysis.get("control_variates", {})
+        self._reasons = analysis.get("reasons", {})
 
     def first_order(self, measure: str) -> str:
         """Return the standard deviation of first order for the table of the measures."""
@@ -37,16 +40,22 @@ class LinearAnalysis:
         known = [name for name in self._gradients if self.first_order(name)]
         if not known:
             return ""
-        different: dict[str, list[str]] = {NOT_SMOOTH: [], NOT_LINEAR: []}
+        different: dict[str, list[str]] = {INCOMPLETE: [], NOT_SMOOTH: [], NOT_LINEAR: []}
         for name in known:
             of_one, found = self._gradients[name], statistics["of"][name]
             first_order, std = of_one["first_order_std"], (found["variance"] or 0.0) ** 0.5
             if std > 0.0 and abs(first_order / std - 1) > LEAST_DIFFERENCE + (2 / max(1, found["count"])) ** 0.5:
-                reason = NOT_SMOOTH if _is_uncertain(of_one) else NOT_LINEAR
+                reason = NOT_SMOOTH if _is_uncertain(of_one, std) else NOT_LINEAR
+                if found["count"] < statistics["samples"]:
+                    reason = INCOMPLETE
                 unit = results[name].attrs.get("units", "")
                 different[reason].append(f"{name} ({first_order:.3g} instead of {std:.3g} {unit})")
         sentences = [MEANING]
-        sentences += [f"It is wrong for {', '.join(names)}: {reason}" for reason, names in different.items() if names]
+        sentences += [
+            f"It differs from the standard deviation of the samples for {', '.join(names)}: {reason}"
+            for reason, names in different.items()
+            if names
+        ]
         return " " + html.escape(" ".join(sentences))
 
     def mean(self, results: StoredResults, measure: str) -> str:
@@ -56,9 +65,15 @@ class LinearAnalysis:
         if mean is None or half is None:
             return ""
         if factor is not None and factor < LEAST_GAIN:
-            text = f"Control variates do not reduce the number of samples for the mean (factor {factor:.3g})."
+            text = f"Control variates hardly reduce the number of samples for the mean (factor {factor:.3g})."
         else:
-            gain = "" if factor is None else f", with {factor:.3g} times fewer samples for the same precision"
+            gain = (
+                ""
+                if factor is None
+                else f". The plain mean needs {factor:.3g} times as many samples for this precision"
+            )
+            if factor is not None and factor > LARGEST_GAIN:
+                gain = ". The measure is linear in the parameters"
             text = f"Mean with control variates: {mean:.6g} {unit}, 95 % confidence interval {mean - half:.6g} to "
             text += f"{mean + half:.6g} {unit}{gain}."
         return f'<p class="note">{html.escape(text)}</p>'
@@ -67,8 +82,9 @@ class LinearAnalysis:
         """Return the folded tables of the largest local sensitivities of each measure."""
         tables = "".join(self._sensitivities(results, measure) for measure in self._gradients)
         if not tables:
-            return ""
-        note = "Derivatives of the measures with all parameters at their means. Small numbers: estimated errors."
+            reason = self._reasons.get("gradients")
+            return f'<p class="note">Local sensitivities are not available: {html.escape(reason)}</p>' if reason else ""
+        note = "Derivatives of the measures with all parameters at their means. The small numbers are estimated errors."
         return f'<details><summary>Local sensitivities</summary><p class="note">{note}</p>{tables}</details>'
 
     def _sensitivities(self, results: StoredResults, measure: str) -> str:
@@ -94,11 +110,11 @@ class LinearAnalysis:
         return f"<h3>{html.escape(measure)}</h3>{table(head, rows, words)}"
 
 
-def _is_uncertain(of_one: dict[str, Any]) -> bool:
-    """Whether the errors of the derivatives change the standard deviation of first order noticeably."""
+def _is_uncertain(of_one: dict[str, Any], std: float) -> bool:
+    """Whether the errors of the derivatives are not small compared with the standard deviation of the samples."""
     pairs = zip(of_one["error"], of_one["parameter_std"], strict=True)
     errors = [error * std for error, std in pairs if error is not None]
-    return bool(sum(errors) > LEAST_DIFFERENCE * of_one["first_order_std"])
+    return bool(sum(errors) > LEAST_DIFFERENCE * std)
 
 
 def _error(error: float | None) -> str:

@@ -170,7 +170,7 @@ def _measures(
         rows.append(f"<tr><th>{title}</th>{''.join(cells)}<td>{unit}</td><td>{reasons}</td></tr>")
     words = ("measure", "unit", "explains most of the variance")
     head = (words[0], *_levels(), "mean", "std", *words[1:])
-    note = "Small numbers: 95 % confidence intervals, for quantiles from order statistics."
+    note = "The small numbers are 95 % confidence intervals, for quantiles from order statistics."
     design = study["design"]["kind"]
     if design != "random":
         note += f" The samples of the design {design} are not independent, so the intervals are approximate."

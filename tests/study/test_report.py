@@ -4,6 +4,7 @@ import html
 import json
 import re
 import tomllib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
 from rbchain.study.description import checked
+from rbchain.study.linear_report import LinearAnalysis
 from rbchain.study.pictures import draw_convergence, draw_influences, explained
 from rbchain.study.report import write_report
 
@@ -276,6 +278,23 @@ def free_rod(**more):
     return rb.Study(**{"model": model, "samples": 200, "simulate": settings, "vary": [SPEED]} | more)
 
 
+@pytest.mark.parametrize(
+    ("gradient", "error", "count", "reason"),
+    [
+        (0.0, 1e-9, 100, "the measure is not linear"),
+        (0.0, 0.5, 100, "the derivatives are uncertain"),
+        (0.0, 1e-9, 90, "leaves out those without a value"),
+    ],
+)
+def test_the_report_says_why_first_order_differs_from_the_samples(gradient, error, count, reason):
+    of_one = {"first_order_std": abs(gradient), "error": [error], "parameter_std": [1.0]}
+    results = {"height": SimpleNamespace(attrs={"units": "m"})}
+    statistics = {"samples": 100, "of": {"height": {"variance": 1.0, "count": count}}}
+    note = LinearAnalysis({"gradients": {"height": of_one}}).note(results, statistics)
+    assert "differs from the standard deviation of the samples for height (0 instead of 1 m)" in note
+    assert reason in note
+
+
 @pytest.mark.plain_python
 def test_the_report_shows_uncertainty_of_first_order_and_control_variates(tmp_path):
     """The angle is t qd: its derivative is 2 s, and its standard deviation 0.2 rad. The energy has the derivative 0."""
@@ -284,7 +303,8 @@ def test_the_report_shows_uncertainty_of_first_order_and_control_variates(tmp_pa
     row = re.search(r"<tr><th>angle.*?</tr>", page)[0]
     assert "<small>0.2 by gradient</small>" in row
     note = re.search(r"By gradient: .*?</p>", page)[0]
-    wrong = re.search(r"It is wrong for energy \((\S+) instead of (\S+) J\): .* (not linear|not smooth) ", note)
+    # its derivative at the means is zero, with an error that is small compared with the changes
+    wrong = re.search(r"differs from .* for energy \((\S+) instead of (\S+) J\): the measure is not linear ", note)
     assert float(wrong[1]) < 1e-9
     assert float(wrong[2]) > 1e-6
     assert "angle" not in note
