@@ -396,6 +396,21 @@ def test_a_sample_without_modes_after_an_impact_ends_in_the_state_of_the_impact(
     assert_ends_at_its_first_impact(motion, 0)
 
 
+def test_a_ball_at_rest_without_friction_has_no_impacts_when_the_choice_of_its_modes_fails(monkeypatch):
+    choices, choose_modes = [], contact_events.choose_modes
+
+    def choose_modes_from_the_fourth_time_on(*arguments):
+        choices.append(choose_modes(*arguments))
+        return choices[-1] and len(choices) > 3
+
+    monkeypatch.setattr(contact_events, "choose_modes", choose_modes_from_the_fourth_time_on)
+    model, floor = ball(0.8)
+    motion = model.simulate([0.1], [0.0], 1.0, forces=[floor])
+    assert motion.success and len(choices) > 3
+    assert motion.impacts[0].count == 0
+    np.testing.assert_allclose(motion.q[-1], [0.1], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("status", [rb.Status.USER_FUNCTION_FAILED, rb.Status.NOT_FINITE])
 def test_a_user_function_that_fails_after_an_impact_ends_its_sample_in_the_state_of_the_impact(status):
     def force(t, q, qd, parameters, out):

@@ -65,17 +65,21 @@ def errors(contacts, modes, friction):
     return np.max([normal, cone, sticks, against], axis=1)
 
 
+def random_contacts(random):
+    """Return the Jacobian of random contacts, their accelerations without forces, and their friction."""
+    count, dofs = random.integers(2, 5), random.integers(3, 14)
+    J, friction = random.normal(size=(3 * count, dofs)), random.uniform(0.1, 0.9, count)
+    return J, J @ random.normal(size=dofs), friction
+
+
 @pytest.mark.parametrize("plane", [True, False])
 def test_forces_and_accelerations_of_random_contacts_satisfy_their_conditions(plane):
     """Also if contacts depend on each other. Rarely, no modes are found, or the direction of sliding in space."""
     random, failures, moving = np.random.default_rng(0), 0, 0
     for _ in range(60):
-        count, dofs = random.integers(2, 5), random.integers(3, 14)
-        J = random.normal(size=(3 * count, dofs))
+        J, a, friction = random_contacts(random)
         if plane:
-            J[2::3] = 0.0
-        friction = random.uniform(0.1, 0.9, count)
-        a = J @ random.normal(size=dofs)
+            J[2::3] = a[2::3] = 0.0
         contacts, modes, numbers = contacts_at_rest(J @ J.T, a, friction)
         found = choose_modes(contacts, modes, numbers, 1e-9, 0)
         if found and not modes.rows[:, MODE_FORCE, 0].any():
@@ -84,6 +88,15 @@ def test_forces_and_accelerations_of_random_contacts_satisfy_their_conditions(pl
         moving += 1
         failures += not found or errors(contacts, modes, friction).max() > 1e-8
     assert moving > 40 and failures <= (0 if plane else 1)
+
+
+def test_directions_of_sliding_that_converge_slowly_are_accurate():
+    random = np.random.default_rng(5)
+    for _ in range(526):
+        J, a, friction = random_contacts(random)
+    contacts, modes, numbers = contacts_at_rest(J @ J.T, a, friction)
+    assert choose_modes(contacts, modes, numbers, 1e-9, 0)
+    assert errors(contacts, modes, friction).max() < 1e-9
 
 
 def test_a_contact_that_starts_to_slide_backwards_sticks_when_another_one_slides():

@@ -44,7 +44,7 @@ from .contact_modes import (
 )
 from .contact_solver import solve_contacts
 
-MAX_ALIGNMENTS, MAX_TURNS, TURN_TOLERANCE = 10, 50, 1e-9
+MAX_ALIGNMENTS, MAX_TURNS, TURN_TOLERANCE = 40, 50, 1e-9
 # Relative tolerance of the signs of forces and accelerations.
 SIGN_TOLERANCE = 1e-10
 # Of the solver that gives another first choice, relative to the largest acceleration.
@@ -78,13 +78,13 @@ def choose_modes(contacts, modes, numbers, rest, lane):
 
 @routine
 def find_modes(contacts, modes, numbers, rest, lane):
-    """Correct the modes and the directions of sliding by turns, and return whether the modes fit the forces."""
+    """Correct the modes and the directions of sliding alternately, and return whether the modes fit the forces."""
     for _ in range(MAX_ALIGNMENTS):
         if not correct_modes(contacts, modes, numbers, rest, lane):
             return False
         if align_directions(contacts, modes, numbers, lane):
             return True
-    return correct_modes(contacts, modes, numbers, rest, lane)
+    return False
 
 
 @kernel
@@ -107,8 +107,8 @@ def align_directions(contacts, modes, numbers, lane):
         change = 0.0
         for e in range(contacts.table.shape[1]):
             row = contacts.table[ELEMENT_ROW, e]
-            is_sphere = has_tangents(contacts.table[ELEMENT_KIND, e])
-            if is_sphere and modes.rows[row + 1, MODE, lane] == SLIDING:
+            has_friction_rows = has_tangents(contacts.table[ELEMENT_KIND, e])
+            if has_friction_rows and modes.rows[row + 1, MODE, lane] == SLIDING:
                 change = max(change, turn_direction(row, contacts, modes, lane))
         if change <= TURN_TOLERANCE:
             return turn == 0
@@ -158,7 +158,7 @@ def guess_modes(contacts, modes, numbers, rest, lane):
             rows[row, MODE, lane] = HELD
         prepare_element(e, contacts, modes, numbers, lane)
     for e in range(table.shape[1]):
-        pose_element(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
+        set_solver_rows(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
     solve_contacts(contacts, SOLVER_TOLERANCE * scale, lane)
     for row in range(rows.shape[0]):
         rows[row, MODE_FORCE, lane] = contacts.rows[row, CONTACT_IMPULSE, lane]
@@ -170,7 +170,7 @@ def guess_modes(contacts, modes, numbers, rest, lane):
 
 
 @kernel
-def pose_element(e, contacts, modes, numbers, sliding, lane):
+def set_solver_rows(e, contacts, modes, numbers, sliding, lane):
     """Set the accelerations, the bounds and the limits of the forces of an element for `contact_solver`.
 
     An acceleration `sliding` along the direction of a contact that slides fixes the direction of its friction.

@@ -18,6 +18,7 @@ from ..algorithms.contact_modes import (
     MODE_CAN_CHANGE,
     MODE_DIRECTION,
     MODE_FORCE,
+    MODE_FRICTION,
     MODE_STUCK,
     OPEN,
     SLIDING,
@@ -111,10 +112,17 @@ def strike_without_collision(block, stepper, batch, y, tolerances, lane):
         rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane] + change
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
-        slides = has_tangents(table[ELEMENT_KIND, e]) and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
+        slides = has_tangents(table[ELEMENT_KIND, e]) and has_sliding_velocity(row, modes, lane)
         rows[row, CONTACT_IMPACT, lane] = 1.0 if slides else 0.0
         rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
     apply_impulses(block, stepper, batch, y, tolerances, 0.0, lane)
+
+
+@kernel
+def has_sliding_velocity(row, modes, lane):
+    """Whether a contact is closed, has friction and has a velocity of sliding. Does not depend on the chosen modes."""
+    is_closed, has_friction = modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0, modes.rows[row, MODE_FRICTION, lane] > 0.0
+    return is_closed and has_friction and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
 
 
 @routine
@@ -136,7 +144,7 @@ def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
         sample = stepper.tally[TALLY_SAMPLE, lane]
         if not residual <= records.residuals[sample]:
             records.residuals[sample] = residual
-        if not adds_energy(contacts, lane):
+        if factor == 0.0 or not adds_energy(contacts, lane):
             break
         factor = 0.5 * factor if reduction < MAX_REDUCTIONS - 1 else 0.0
     add_responses(contacts.responses, rows, CONTACT_IMPULSE, y[nq : nq + n], lane)

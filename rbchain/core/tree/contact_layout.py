@@ -29,7 +29,7 @@ ELEMENT_DOF = 1  # dof of the joint, or of the body of the sphere or of the seco
 ELEMENT_NUMBERS = 2  # index of the first of its numbers in `BlockActions.numbers`
 ELEMENT_ROW = 3  # its first row
 ELEMENT_SIGN = 4  # 1 for a lower and -1 for an upper stop, so that u = sign v_i; else 1
-ELEMENT_FORCE = 5  # number of its DryFriction, HardStops or SphereContact among these forces
+ELEMENT_FORCE = 5  # number of its DryFriction, HardStops, SphereContact or SphereSphereContact among these forces
 ELEMENT_OTHER = 6  # dof of the body of the first of two spheres; n for the world, and for other elements
 ELEMENT_ROWS = 7
 
