@@ -51,6 +51,11 @@ def controlled_means(
             f"the design of this study is {plan.description.design.kind!r}, but control variates need independent "
             'samples; set design = "random"'
         )
+    if plan.table is not None:  # for example of `Study.sensitivity`
+        raise StudyError(
+            "the draws of this study come from a table, but control variates need independent samples of the "
+            'distributions; use the results of Study.run with design = "random"'
+        )
     moments = np.array([column.distribution.moments() for column in plan.drawn.columns]).reshape(-1, 2)
     used = np.isfinite(moments).all(-1) & (moments[:, 1] > 0.0)
     used &= np.ptp(drawn, axis=0) > 0.0  # rare values of a discrete distribution may be missing

@@ -1,12 +1,14 @@
 """Control variates against closed forms, and the coverage of their intervals in repeated studies."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 import rbchain as rb
-from rbchain.study import distributions
-from rbchain.study.control_variates import controlled_mean
+from rbchain.study import distributions, open_dataset
+from rbchain.study.control_variates import controlled_mean, controlled_means
 
 pytestmark = pytest.mark.plain_python
 
@@ -220,6 +222,18 @@ def test_results_that_control_variates_cannot_use_are_refused(rod):
     stratified = study_of(rod, linear, design="latin_hypercube")
     with pytest.raises(rb.StudyError, match="design of this study is 'latin_hypercube', but control variates need"):
         stratified.control_variates(stratified.run())
+
+
+@pytest.mark.parametrize("method", ["sobol", "morris"])
+def test_results_of_a_sensitivity_analysis_have_no_control_variates(rod, tmp_path, method):
+    """Their samples are those of a design and not independent."""
+    study_of(rod, linear, even).sensitivity("linear", method, samples=16, out=tmp_path)
+    results = open_dataset(tmp_path)
+    assert "control_variates" not in json.loads(results.attrs["linear_analysis"])
+    varied = study_of(rod, linear, even).plan.with_values(results["parameters"].values)
+    measures = {"linear": results.linear.values}
+    with pytest.raises(rb.StudyError, match="draws of this study come from a table, but control variates need"):
+        controlled_means(varied, results["parameters"].values, results.status.values, measures)
 
 
 def test_linearly_dependent_controls_are_refused():
