@@ -69,7 +69,7 @@ def _verbs() -> dict[str, _Verb]:
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("folder", metavar="FOLDER", help="folder of the results")
     code = argparse.ArgumentParser(add_help=False)
-    code.add_argument("--no-code", action="store_true", help="refuse a study whose measures import user functions")
+    code.add_argument("--no-code", action="store_true", help="refuse a study that imports user functions")
     out = argparse.ArgumentParser(add_help=False)
     out.add_argument("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)")
     running = argparse.ArgumentParser(add_help=False)

@@ -55,7 +55,7 @@ def effects_of(plan: Plan) -> dict[str, str]:
         if not effects:
             raise StudyError(
                 f"vary[{i}]: {dispersion.name!r} has no effect on the model; expected draws that change it. If how is "
-                "'multiply', check that the model's own values are not 0"
+                "'multiply', check that the model's own values are not 0 or infinite"
             )
         note = PARAMETERS[dispersion.parameter].note
         descriptions[dispersion.name] = "; ".join(effects) + (f" ({note})" if note else "")

@@ -86,6 +86,11 @@ def test_a_table_of_torques_and_speeds(tmp_path):
         ("[drives.sampled]\nperiod = 0.05\n", "", "no drive of this joint is a digital controller"),
         ("time_constant = 0.01", "time_constants = 0.01", "Actuator has no time_constants"),
         ("stall_torque = 5.0", "stall_torque = -5.0", "expected a torque of at least 0"),
+        (
+            "stall_torque = 5.0\nno_load_speed = 0.4\n",
+            "",
+            "'stall_torque' has no effect .* check that the model's own values are not 0 or infinite",
+        ),
         ('"stall_torque"\n', '"stall_torque"\ntargets = "arm"\n', "'arm' does not match any drive"),
     ],
 )
