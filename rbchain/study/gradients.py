@@ -77,8 +77,13 @@ def motions_for(plan: Plan) -> int:
     return 1 + OFFSETS.size * len(plan.columns)
 
 
-def compute_gradients(plan: Plan, names: list[str], executor: Executor = local) -> Gradients:
-    """Compute the gradients of these measures. A StudyError tells why the study has none."""
+def compute_gradients(
+    plan: Plan, names: list[str], executor: Executor = local, largest: int | None = None
+) -> Gradients:
+    """Compute the gradients of these measures, in chunks of at most `largest` motions but at least two.
+
+    A StudyError tells why the study has none.
+    """
     _check(plan)
     moments = np.array([column.distribution.moments() for column in plan.drawn.columns])
     for column, (mean, std) in zip(plan.columns, moments, strict=True):
@@ -89,7 +94,7 @@ def compute_gradients(plan: Plan, names: list[str], executor: Executor = local) 
             )
     means, stds = moments.T
     steps = (means + stds / STEPS_PER_STD) - means  # so that round-off does not change the differences
-    values = _simulated(plan, names, means, steps, executor)
+    values = _simulated(plan, names, means, steps, executor, largest)
     gradient, error = differences(values, steps)
     variance = np.einsum("mi,ij,mj->m", gradient, _covariance(plan, stds), gradient)
     units = [{v.name: v.units for v in plan.variables}[name] for name in names]
@@ -110,14 +115,17 @@ def _check(plan: Plan) -> None:
     refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
 
 
-def _simulated(plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray, executor: Executor) -> np.ndarray:
+def _simulated(
+    plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray, executor: Executor, largest: int | None
+) -> np.ndarray:
     """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p numbers."""
     displacements = (OFFSETS * np.diag(steps)[..., None]).swapaxes(1, 2).reshape(-1, steps.size)
     points = means + np.concatenate([np.zeros((1, steps.size)), displacements])
     variables = tuple(variable for variable in plan.variables if variable.name in (*names, "status"))
     varied = replace(plan.with_values(points), variables=variables)
+    size = chunk_size(varied, MEMORY) if largest is None else largest
     # at least two samples in a chunk, because a single one would run other machine code
-    chunks = max(1, min(-(-len(points) // chunk_size(varied, MEMORY)), len(points) // 2))
+    chunks = max(1, min(-(-len(points) // size), len(points) // 2))
     ends = np.linspace(0, len(points), chunks + 1).astype(int).tolist()
     spans = [(chunk, first, last) for chunk, (first, last) in enumerate(pairwise(ends))]
     values, status = np.empty((len(names), len(points))), np.empty(len(points), np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import StudyError
 from .control_variates import controlled_means
-from .executors import Executor
+from .executors import Executor, local
 from .gradients import compute_gradients, motions_for
 from .plan import Plan
 from .store import Store
@@ -33,15 +33,20 @@ def linear_analysis(plan: Plan, store: Store, executor: Executor) -> dict[str, A
     if SAMPLES_PER_MOTION * motions_for(plan) <= store.samples:
         # for example a StudyError of a study with noise; and a user's function may raise any error at the means
         with contextlib.suppress(Exception):
-            found["gradients"] = _gradients(plan, names, executor)
+            found["gradients"] = _gradients(plan, names, executor, _motions_per_chunk(plan, store, executor))
     if store.samples * columns <= MOST_NUMBERS and store.samples * columns**2 <= MOST_WORK:
         with contextlib.suppress(StudyError):  # for example of samples that are not independent
             found["control_variates"] = _control_variates(plan, names, store)
     return found
 
 
-def _gradients(plan: Plan, names: list[str], executor: Executor) -> dict[str, Any]:
-    of_all = compute_gradients(plan, names, executor)
+def _motions_per_chunk(plan: Plan, store: Store, executor: Executor) -> int:
+    """Return the chunk size for gradients: that of the study, or less to give work to all workers."""
+    return store.chunk if executor is local else -(-motions_for(plan) // store.chunks)
+
+
+def _gradients(plan: Plan, names: list[str], executor: Executor, largest: int) -> dict[str, Any]:
+    of_all = compute_gradients(plan, names, executor, largest)
     arrays = {
         "gradient": of_all.gradient,
         "error": of_all.error,

@@ -54,6 +54,8 @@ class Store(Chunked):
         Chunks whose results are all stored.
     repaired : list of Damage
         Files that were damaged when the store was opened. They are restored, or their samples are computed again.
+    has_linear_analysis : bool
+        Whether it contained the result of `linear_analysis` when it was opened.
     """
 
     def __init__(self, folder: Path, plan: Plan, findings: Findings) -> None:
@@ -65,6 +67,7 @@ class Store(Chunked):
         self.group = group
         self.chunk, self.samples = int(group.attrs["chunk"]), int(group["status"].shape[0])
         self.identity = identity_of(group.attrs["study"])
+        self.has_linear_analysis = "linear_analysis" in group.attrs
 
     @classmethod
     def exists(cls, folder: str | Path) -> bool:
@@ -154,10 +157,13 @@ class Store(Chunked):
             write_with_checksum(self.folder, document_of(variable.name), document)
         self.samples = samples
 
-    def write_statistics(self, statistics: Statistics, analysis: dict[str, Any]) -> None:
-        """Write the statistics and the result of `linear_analysis`. They mark the study as finished."""
-        statistics_as_text = json.dumps(statistics.as_json())
-        change_attributes(self.folder, statistics=statistics_as_text, linear_analysis=json.dumps(analysis))
+    def write_statistics(self, statistics: Statistics) -> None:
+        """Write the statistics. They mark the study as finished."""
+        change_attributes(self.folder, statistics=json.dumps(statistics.as_json()))
+
+    def write_linear_analysis(self, analysis: dict[str, Any]) -> None:
+        """Write the result of `linear_analysis`."""
+        change_attributes(self.folder, linear_analysis=json.dumps(analysis))
 
 
 @contextlib.contextmanager

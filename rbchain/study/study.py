@@ -560,8 +560,11 @@ def run_into(
                 warnings.warn(store.repair_message(), stacklevel=3)
             with compiled_in_parallel(plan):
                 statistics = run(plan, store, compute, progress)
-            store.write_statistics(statistics, linear_analysis(plan, store, compute))
+            store.write_statistics(statistics)
             log.write(event="finished", samples=statistics.count, failures=statistics.failures)
+            # last, so that the study is finished even if a motion at the means ends the process
+            if store.repaired or not store.has_linear_analysis:
+                store.write_linear_analysis(linear_analysis(plan, store, compute))
     except OSError as error:
         raise StudyError(
             f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose another folder"

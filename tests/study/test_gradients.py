@@ -1,5 +1,6 @@
 """Gradients of measures against closed forms, and first-order against Monte Carlo standard deviations."""
 
+import json
 import pickle
 
 import numpy as np
@@ -9,6 +10,9 @@ import rbchain as rb
 from rbchain.study import gradients, open_dataset
 from rbchain.study.executors import local
 from rbchain.study.gradients import differences
+from rbchain.study.linear_analysis import linear_analysis
+from rbchain.study.plan import Plan
+from rbchain.study.store import Store
 
 pytestmark = pytest.mark.plain_python
 
@@ -177,3 +181,62 @@ def test_gradients_of_many_numbers_are_computed_in_chunks(rod, monkeypatch):
     np.testing.assert_array_equal(in_chunks.error, at_once.error)
     assert sum(sizes) == at_once.motions
     assert set(sizes) <= {2, 3}
+
+
+@pytest.fixture
+def motions(monkeypatch):
+    """The sizes of the chunks that are computed for gradients from here on."""
+    sizes, compute = [], Plan.compute
+
+    def noted(plan, first, last):
+        if plan.table is not None:
+            sizes.append(last - first)
+        return compute(plan, first, last)
+
+    monkeypatch.setattr(Plan, "compute", noted)
+    return sizes
+
+
+def test_gradients_of_a_run_use_its_chunk_size_and_all_workers(rod, tmp_path, motions):
+    """The 9 motions are 3 chunks if a chunk has at most 4, and as many chunks as the study for several workers."""
+    study = study_of(rod, smooth, linear)
+    in_chunks = json.loads(study.run(tmp_path / "small", chunk=4).attrs["linear_analysis"])
+    assert motions == [3, 3, 3]
+    at_once = json.loads(study.run(tmp_path / "large", chunk=50).attrs["linear_analysis"])
+    assert motions[3:] == [9]
+    shared = linear_analysis(
+        study.plan, Store.open(tmp_path / "large", study.plan, study.effects), lambda *a: local(*a)
+    )
+    assert motions[4:] == [4, 5]
+    assert in_chunks == at_once == shared
+
+
+def test_a_finished_run_keeps_its_gradients_until_files_are_damaged(rod, tmp_path, motions):
+    study = study_of(rod, linear)
+    first = study.run(tmp_path, chunk=50).attrs
+    assert sum(motions) == 9
+    assert study.run(tmp_path).attrs == first
+    assert sum(motions) == 9
+    (tmp_path / "results.zarr/linear/c/1").write_bytes(b"")
+    with pytest.warns(UserWarning, match="linear"):
+        assert study.run(tmp_path).attrs == first
+    assert sum(motions) == 18
+
+
+def test_a_run_that_ends_during_its_gradients_is_finished(rod, tmp_path, monkeypatch, motions):
+    study, compute = study_of(rod, linear), Plan.compute
+
+    def killed(plan, first, last):
+        if plan.table is not None:
+            raise KeyboardInterrupt
+        return compute(plan, first, last)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Plan, "compute", killed)
+        study.run(tmp_path)
+    results = open_dataset(tmp_path)
+    assert "linear_analysis" not in results.attrs
+    assert json.loads(results.attrs["statistics"])["of"]["linear"]["count"] == 100
+    resumed = study.run(tmp_path)
+    assert resumed.attrs["statistics"] == results.attrs["statistics"]
+    assert json.loads(resumed.attrs["linear_analysis"])["gradients"]["linear"]["gradient"] == pytest.approx([1.0, -2.0])
