@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from typing import Any
 
@@ -17,27 +16,43 @@ from .store import Store
 
 SAMPLES_PER_MOTION = 10  # gradients add at most a tenth to the motions of a study
 MOST_NUMBERS = 1 << 24  # drawn numbers in memory
-MOST_WORK = 1 << 30  # samples times squared columns: the regression takes about a second
+MOST_WORK = 1 << 30  # measures times samples times squared columns: the regressions take about a second
 
 
 def linear_analysis(plan: Plan, store: Store, executor: Executor) -> dict[str, Any]:
     """Return gradients and control variates of all measures for JSON.
 
     The keys "gradients" and "control_variates" are missing if the study has none, or if they would take much time
-    compared with the study.
+    compared with the study. "reasons" has the same keys. It tells why the study has none, or why measures are missing.
     """
     found: dict[str, Any] = {}
+    reasons: dict[str, str] = {}
     names, columns = [measure.name for measure in plan.measures], len(plan.columns)
     if not (names and columns):
         return found
     if SAMPLES_PER_MOTION * motions_for(plan) <= store.samples:
-        # for example a StudyError of a study with noise; and a user's function may raise any error at the means
-        with contextlib.suppress(Exception):
+        try:
             found["gradients"] = _gradients(plan, names, executor, _motions_per_chunk(plan, store, executor))
-    if store.samples * columns <= MOST_NUMBERS and store.samples * columns**2 <= MOST_WORK:
-        with contextlib.suppress(StudyError):  # for example of samples that are not independent
+        except Exception as error:  # a user's function may raise any error at the means
+            reasons["gradients"] = _reason(error)
+    if store.samples * columns <= MOST_NUMBERS and len(names) * store.samples * columns**2 <= MOST_WORK:
+        try:
             found["control_variates"] = _control_variates(plan, names, store)
-    return found
+        except StudyError as error:  # for example of samples that are not independent
+            reasons["control_variates"] = _reason(error)
+        else:
+            omitted = [repr(name) for name in names if name not in found["control_variates"]]
+            if omitted:
+                reasons["control_variates"] = (
+                    f"Control variates need all samples, but some are not finite: {', '.join(omitted)}."
+                )
+    return found | ({"reasons": reasons} if reasons else {})
+
+
+def _reason(error: Exception) -> str:
+    """Return the first sentence of an error."""
+    text = str(error) if isinstance(error, StudyError) else f"{type(error).__name__}: {error}"
+    return text.partition(". ")[0].rstrip(".") + "."
 
 
 def _motions_per_chunk(plan: Plan, store: Store, executor: Executor) -> int:
@@ -63,14 +78,17 @@ def _gradients(plan: Plan, names: list[str], executor: Executor, largest: int) -
 
 
 def _control_variates(plan: Plan, names: list[str], store: Store) -> dict[str, Any]:
+    """Return the control variates of the measures that are finite in all samples."""
     chunks = [store.read(chunk, ["parameters", "status", *names]) for chunk in range(store.chunks)]
     values = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
     measures = {name: values[name] for name in names}
-    estimates, _ = controlled_means(plan, values["parameters"], values["status"], measures)
+    finite = {name: values for name, values in measures.items() if np.isfinite(values).all()}
+    # if no measure is finite, the error of `controlled_means` tells why
+    estimates, _ = controlled_means(plan, values["parameters"], values["status"], finite or measures)
     labels = ("mean", "half_width", "plain_mean", "plain_half_width", "factor")
     return {
         name: {label: _plain(value) for label, value in zip(labels, of_one, strict=True)}
-        for name, of_one in zip(names, estimates.tolist(), strict=True)
+        for name, of_one in zip(finite, estimates.tolist(), strict=True)
     }
 
 

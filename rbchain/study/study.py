@@ -208,7 +208,8 @@ class Study(SuggestsAttributes):
         -------
         xarray.Dataset
             All outputs by name along `sample`, with units. `status` contains the `rb.Status` of each sample,
-            `parameters` the drawn numbers, and `attrs["statistics"]` the statistics as JSON.
+            `parameters` the drawn numbers, and `attrs["statistics"]` the statistics as JSON. With `out`,
+            `attrs["linear_analysis"]` contains gradients and control variates as JSON, if they were computed.
 
         Raises
         ------

@@ -236,6 +236,22 @@ def test_results_of_a_sensitivity_analysis_have_no_control_variates(rod, tmp_pat
         controlled_means(varied, results["parameters"].values, results.status.values, measures)
 
 
+def test_a_run_stores_the_control_variates_of_finite_measures_and_the_reason_for_others(rod, tmp_path):
+    def analysis(name, *functions, **changed):
+        return json.loads(study_of(rod, *functions, **changed).run(tmp_path / name).attrs["linear_analysis"])
+
+    some = analysis("some", linear, partly_infinite, even)
+    assert set(some["control_variates"]) == {"linear", "even"}
+    assert some["reasons"]["control_variates"].endswith("some are not finite: 'partly_infinite'.")
+    assert some["control_variates"] == analysis("finite", linear, even)["control_variates"]
+    none = analysis("none", partly_infinite)
+    assert "control_variates" not in none
+    assert none["reasons"]["control_variates"].startswith("'partly_infinite' is not finite in ")
+    stratified = analysis("stratified", linear, design="latin_hypercube")
+    assert stratified["reasons"]["control_variates"].startswith("the design of this study is 'latin_hypercube', but")
+    assert "reasons" not in analysis("all", linear, even)
+
+
 def test_linearly_dependent_controls_are_refused():
     x = np.random.default_rng(4).normal(size=50)
     with pytest.raises(rb.StudyError, match="linearly dependent"):

@@ -183,6 +183,22 @@ def test_gradients_of_many_numbers_are_computed_in_chunks(rod, monkeypatch):
     assert set(sizes) <= {2, 3}
 
 
+def reciprocal(model, motion):
+    """Raise an error at the mean of gravity only."""
+    return np.array([1.0 / (x - 1.0) for x in model.gravity[..., 0].tolist()])
+
+
+def test_a_run_stores_the_reason_why_it_has_no_gradients(rod, tmp_path):
+    analysis = json.loads(study_of(rod, reciprocal).run(tmp_path / "reciprocal").attrs["linear_analysis"])
+    assert "gradients" not in analysis
+    assert analysis["reasons"]["gradients"].startswith("ZeroDivisionError: ")
+    cauchy = {"kind": "scipy", "name": "cauchy"}
+    vary = [{"parameter": "gravity", "components": "x", "how": "set", "distribution": cauchy}]
+    heavy_tail = json.loads(study_of(rod, linear, vary=vary).run(tmp_path / "cauchy").attrs["linear_analysis"])
+    assert heavy_tail["reasons"]["gradients"].startswith("the mean of 'gravity.x' is nan and its standard dev")
+    assert heavy_tail["reasons"]["gradients"].endswith("finite numbers and a standard deviation above 0.")
+
+
 @pytest.fixture
 def motions(monkeypatch):
     """The sizes of the chunks that are computed for gradients from here on."""
