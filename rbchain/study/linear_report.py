@@ -12,7 +12,7 @@ from .stored_results import StoredResults
 MOST_SHOWN = 5
 LEAST_SHOWN = 0.01  # of the largest change
 LEAST_GAIN = 1.1  # of control variates, in samples
-LARGEST_GAIN = 1e6  # a larger one follows from round-off, because the measure is linear in the parameters
+LARGEST_GAIN = 1e6  # a larger one follows from round-off: the measure is linear in the parameters.
 #: A relative difference of the standard deviations that is reported, besides twice the error of an estimate from n
 #: samples of a normal distribution, 1 / sqrt(2 n).
 LEAST_DIFFERENCE = 0.1
