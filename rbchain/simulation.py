@@ -202,7 +202,7 @@ def simulate(
     )
     _refuse_forces(model, actions, states[2], forces, method)
     actions = with_modes(model, actions, method, dtype)
-    actions = with_sensitivities(model, actions, names, method, bool(control_sensitivity_errors))
+    actions = with_sensitivities(model, actions, drives, names, method, bool(control_sensitivity_errors))
     kernel_model = _with_inertia(model, actions, method)
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)

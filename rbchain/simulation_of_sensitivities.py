@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .actions.controllers import uses_simulated_model
 from .core.integration import drives as drive_codes
 from .core.integration import sensitivities as codes
 from .core.tree import layout
@@ -15,6 +16,7 @@ from .model.parameters import UPPER_TRIANGLE
 from .real_arrays import excerpt
 
 if TYPE_CHECKING:
+    from .actions.sampled import Drive as AnyDrive
     from .chain import Model
     from .drivers.trajectories import Actions
 
@@ -43,10 +45,17 @@ KINDS = {
 ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
 GAINS = ("kp", "ki", "kd")
+#: What the forces of controllers with a model depend on.
+PARAMETERS_OF_CONTROLLERS = ("mass", "cg", "inertia", "rotor_inertia", "gear_ratio")
 
 
 def with_sensitivities(
-    model: Model, actions: Actions | None, names: Sequence[str], method: str, controls_steps: bool
+    model: Model,
+    actions: Actions | None,
+    drives: Sequence[AnyDrive],
+    names: Sequence[str],
+    method: str,
+    controls_steps: bool,
 ) -> Actions | None:
     """Return the actions with the settings of the sensitivities, and memory for the states of events with them.
 
@@ -58,7 +67,7 @@ def with_sensitivities(
     if not names:
         return actions
     assert actions is not None  # flatten_actions was called with always=True
-    _refuse_unsupported(model, actions, method)
+    _refuse_unsupported(model, actions, drives, names, method)
     columns = np.concatenate([_columns_of(model, actions, name) for name in names], 1)
     settings = codes.SensitivitySettings(np.ascontiguousarray(columns), int(controls_steps))
     states = actions.records.states
@@ -91,7 +100,9 @@ def checked_names(names: Any, argument: str = "sensitivities") -> tuple[str, ...
     return tuple(names)
 
 
-def _refuse_unsupported(model: Model, actions: Actions, method: str) -> None:
+def _refuse_unsupported(
+    model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], method: str
+) -> None:
     """Refuse methods, models and actions for which the derivatives of the motion are not computed."""
     remedy = "Use differences of simulations"
     if method not in SENSITIVITY_METHODS:
@@ -105,15 +116,7 @@ def _refuse_unsupported(model: Model, actions: Actions, method: str) -> None:
             "motions with impacts are not smooth; expected forces without them. Use the friction and the elastic stops "
             "of PassiveForces"
         )
-    for setting, drive in (
-        (layout.SETTING_COMPUTES, "ComputedTorque"),
-        (layout.SETTING_COMPENSATES, "gravity_compensation"),
-    ):
-        if actions.settings[setting] == 1:
-            raise StateError(
-                f"sensitivities do not support {drive}, because the derivatives of its forces are not computed; "
-                f"expected other drives. Use PID or UserForces with derivatives. {remedy}"
-            )
+    _refuse_unsupported_controllers(model, actions, drives, names, remedy)
     if actions.shared.samplers is not None:
         raise StateError(
             "sensitivities do not support Sampled, because the derivatives of its outputs are not computed; expected "
@@ -123,6 +126,32 @@ def _refuse_unsupported(model: Model, actions: Actions, method: str) -> None:
         raise StateError(
             "sensitivities need the derivatives of UserForces with respect to q and qd, but derivatives is None. Pass "
             "UserForces(..., derivatives=...)"
+        )
+
+
+def _refuse_unsupported_controllers(
+    model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], remedy: str
+) -> None:
+    """Refuse controllers with a model, if the derivatives of their forces are not computed."""
+    computes = actions.settings[layout.SETTING_COMPUTES] == 1
+    if not computes and actions.settings[layout.SETTING_COMPENSATES] == 0:
+        return
+    if model.in_water:
+        raise StateError(
+            "sensitivities do not support ComputedTorque and gravity_compensation in water; expected other drives. "
+            f"Use PID or UserForces with derivatives. {remedy}"
+        )
+    kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
+    if computes and (kinds != drive_codes.KIND_COMPUTED_TORQUE).any():
+        raise StateError(
+            "sensitivities do not support ComputedTorque of some joints only, because the derivatives of its forces "
+            f"are not computed; expected it for all degrees of freedom, or other drives. {remedy}"
+        )
+    of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
+    if of_model and uses_simulated_model(model, drives):
+        raise StateError(
+            f"sensitivities contains {', '.join(of_model)}, but the controllers use these parameters too "
+            f'(model="true"); expected model="nominal", whose parameters do not change. {remedy}'
         )
 
 

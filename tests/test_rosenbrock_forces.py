@@ -1,5 +1,7 @@
 """The Rosenbrock method with forces of water and with user functions: exact derivatives, closed forms and rk45."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -105,6 +107,80 @@ def test_derivatives_of_passive_forces_and_drives_are_exact(q, speed):
     drives = [rb.PID(first, 0.1, kp=0.3, kd=0.02, ki=0.1), rb.PID(last, 0.1, kp=5.0, kd=0.2, ki=1.0, limit=0.01)]
     found = derivatives_both_ways(model, np.array(q), speed * np.array([1.0, -0.5, 0.7]), [0.2, 0.1], drives=drives)
     agree(*found, 1e-7)
+
+
+# --- controllers with a model -----------------------------------------------------------------------------------------
+
+
+def screw_arm():
+    """Three joints of different types, and the model of its controllers, whose masses and gravity differ."""
+    builder = rb.ModelBuilder(gravity=(1.0, -9.0, 2.0))
+    tensor = np.diag([0.02, 0.03, 0.04]) + 0.005
+    joints = (rb.Revolute((0, 0.6, 0.8)), rb.Prismatic((1, 0, 0)), rb.Screw((0, 0, 1), pitch=0.1))
+    for i, joint in enumerate(joints):
+        builder.add_body(
+            f"link{i}",
+            parent=f"link{i - 1}" if i else None,
+            joint=joint,
+            placement=rb.Pose((0.3, 0.1, -0.2)),
+            inertia=rb.Inertia(1.0 + 0.5 * i, (0.1, -0.2, 0.15), tensor),
+            passive=rb.PassiveForces(damping=0.1, stiffness=1.0),
+            rotor_inertia=0.01 * (i + 1),
+        )
+    model = builder.build()
+    return model, model.vary(mass=[1.5, 1.0, 3.0], gravity=(0.0, -8.0, 1.0))
+
+
+STATE = np.array([0.4, -0.3, 0.8]), np.array([1.2, -0.7, 2.0])
+MOVING = rb.Signal.sines(0.3, 2.0, offset=0.1)
+WRENCH = rb.Wrench("link1", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
+
+
+def compensated(model, limit):
+    """PID drives of the first and the last joint, of which the last compensates gravity."""
+    joints = model.joint_names
+    last = rb.PID(joints[2], MOVING, kp=5.0, kd=0.2, limit=limit, gravity_compensation=True)
+    return [rb.PID(joints[0], 0.1, kp=30.0, ki=3.0, gravity_compensation=True), last]
+
+
+def computed(model, limit, **settings):
+    """Computed torque in all joints; the first one also integrates its error, and the last one has a limit."""
+    limits, integral_gains = (np.inf, np.inf, limit), (20.0, 0.0, 0.0)
+    return [
+        rb.ComputedTorque(joint, MOVING, kp=50.0 + i, kd=8.0, ki=integral_gains[i], limit=limits[i], **settings)
+        for i, joint in enumerate(model.joint_names)
+    ]
+
+
+@plain
+@pytest.mark.parametrize("limit", [np.inf, 1e-3], ids=["below the limit", "at the limit"])
+@pytest.mark.parametrize("drives_of", [compensated, computed])
+def test_derivatives_of_controllers_with_their_own_model_are_exact(drives_of, limit):
+    model, nominal = screw_arm()
+    drives = [replace(drive, model=nominal) for drive in drives_of(model, limit)]
+    agree(*derivatives_both_ways(model, *STATE, [0.2], time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+
+
+@plain
+@pytest.mark.parametrize("drives_of", [compensated, computed])
+def test_a_controlled_arm_follows_rk45_and_its_tolerance(drives_of):
+    model, _ = screw_arm()
+    settings = {"duration": 0.5, "save_at": 4, "drives": drives_of(model, 8.0), "forces": [WRENCH]}
+    reference = model.simulate(*STATE, rtol=1e-10, atol=1e-11, **settings)
+    motion = model.simulate(*STATE, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+    assert motion.success and reference.success
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=1e-4)
+
+
+@plain
+def test_computed_torque_of_some_joints_is_differentiated_by_differences():
+    """The accelerations of the other joints then depend on all forces."""
+    model, _ = screw_arm()
+    settings = {"duration": 0.2, "save_at": 3, "drives": computed(model, np.inf)[:1]}
+    reference = model.simulate(*STATE, rtol=1e-10, atol=1e-11, **settings)
+    motion = model.simulate(*STATE, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------

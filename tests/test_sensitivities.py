@@ -1,5 +1,7 @@
 """Sensitivities of trajectories: closed forms, complex steps of other equations, identities, and refused input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -49,8 +51,8 @@ LINKS = {  # of two links: mass, x and y of the centre of mass, inertia, damping
 START = np.array([0.3, -0.7, 1.0, -2.0])
 
 
-def rate_of_two_links(state, x):
-    """The equations of a planar arm of two links with eccentric centres of mass, in closed form."""
+def equations_of_two_links(state, x):
+    """M and the joint forces without acceleration and passive forces, of a planar arm of two links in closed form."""
     (q1, q2, v1, v2), (m1, m2), (x1, x2), (y1, y2) = state, x["mass"], x["x"], x["y"]
     B, dB = LENGTH * (x2 * np.cos(q2) - y2 * np.sin(q2)), -LENGTH * (x2 * np.sin(q2) + y2 * np.cos(q2))
     r = x["inertia"][1] + m2 * (x2**2 + y2**2)
@@ -58,10 +60,17 @@ def rate_of_two_links(state, x):
     M11 = x["rotor_inertia"][0] + x["inertia"][0] + m1 * (x1**2 + y1**2) + r + m2 * (LENGTH**2 + 2 * B)
     elbow = GRAVITY * m2 * (x2 * np.cos(q1 + q2) - y2 * np.sin(q1 + q2))
     shoulder = GRAVITY * (m1 * (x1 * np.cos(q1) - y1 * np.sin(q1)) + m2 * LENGTH * np.cos(q1)) + elbow
-    b1 = -x["damping"][0] * v1 - x["stiffness"][0] * q1 - m2 * dB * (2 * v1 * v2 + v2**2) - shoulder
-    b2 = -x["damping"][1] * v2 - x["stiffness"][1] * q2 + m2 * dB * v1**2 - elbow
-    D = M11 * M22 - M12**2
-    return np.array([v1, v2, (M22 * b1 - M12 * b2) / D, (M11 * b2 - M12 * b1) / D])
+    return np.array([[M11, M12], [M12, M22]]), np.array(
+        [m2 * dB * (2 * v1 * v2 + v2**2) + shoulder, -m2 * dB * v1**2 + elbow]
+    )
+
+
+def rate_of_two_links(state, x, tau=lambda state: 0.0):
+    """The rate of the arm's state under passive forces and the joint forces `tau`."""
+    (M, h), q, v = equations_of_two_links(state, x), state[:2], state[2:]
+    b = tau(state) - h - np.array(x["damping"]) * v - np.array(x["stiffness"]) * q
+    D = M[0, 0] * M[1, 1] - M[0, 1] ** 2
+    return np.array([*v, (M[1, 1] * b[0] - M[0, 1] * b[1]) / D, (M[0, 0] * b[1] - M[0, 1] * b[0]) / D])
 
 
 def two_links():
@@ -101,6 +110,61 @@ def test_two_links_agree_with_complex_steps_of_their_equations():
         end = extrapolated(lambda s: rate_of_two_links(s, LINKS), start, 0.2)
         np.testing.assert_allclose(found["q" if i < 2 else "qd"][:, i % 2], end.imag / STEP, rtol=0, atol=1e-9)
     assert not found["cg"][..., 2].any()
+
+
+def gravity_forces(state):
+    """PD control of the arm with gravity compensation, for the parameters that the controller knows."""
+    at_rest = np.concatenate([state[:2], 0 * state[2:]])
+    return equations_of_two_links(at_rest, KNOWN)[1] - 3.0 * (state[:2] - 0.2) - 0.4 * state[2:]
+
+
+def computed_torque(state):
+    """Computed torque of the arm, for the parameters that the controller knows."""
+    M, h = equations_of_two_links(state, KNOWN)
+    return M @ (-30.0 * (state[:2] - 0.2) - 5.0 * state[2:]) + h
+
+
+KNOWN = LINKS | {"mass": (1.0, 1.1)}
+CONTROLLERS = {
+    gravity_forces: lambda joint: rb.PID(joint, 0.2, kp=3.0, kd=0.4, gravity_compensation=True),
+    computed_torque: lambda joint: rb.ComputedTorque(joint, 0.2, kp=30.0, kd=5.0),
+}
+
+
+@plain
+@pytest.mark.parametrize("tau", CONTROLLERS)
+def test_controllers_with_a_model_agree_with_complex_steps(tau):
+    known = two_links().vary(mass=KNOWN["mass"])
+    drives = [replace(CONTROLLERS[tau](joint), model=known) for joint in known.joint_names]
+    names = ["q", "qd", "mass", "damping"]
+    motion = two_links().simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=names, **TIGHT)
+    for field in ("mass", "damping"):
+        for i in range(2):
+            x = {key: np.array(values, complex) for key, values in LINKS.items()}
+            x[field][i] += 1j * STEP
+            end = extrapolated(lambda s, x=x: rate_of_two_links(s, x, tau), START.astype(complex), 0.2)
+            np.testing.assert_allclose(motion.q[-1], end.real[:2], rtol=0, atol=1e-11)
+            found = motion.sensitivities[field][-1, :, i]
+            np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=field)
+    for i in range(4):
+        start = START + 1j * STEP * np.eye(4)[i]
+        end = extrapolated(lambda s: rate_of_two_links(s, LINKS, tau), start, 0.2)
+        found = motion.sensitivities["q" if i < 2 else "qd"][-1, :, i % 2]
+        np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9)
+
+
+@plain
+def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
+    """As differences between samples whose masses differ, for which the nominal model is the same too."""
+    model, step = two_links(), 1e-4
+    masses = np.array(LINKS["mass"]) + step * np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    drives = [CONTROLLERS[gravity_forces](joint) for joint in model.joint_names]
+    motion = model.simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=["mass"], **TIGHT)
+    starts = np.tile(START, (4, 1))
+    ends = model.vary(mass=masses).simulate(starts[:, :2], starts[:, 2:], 0.2, drives=drives, **TIGHT)
+    state = np.concatenate([ends.q[:, -1], ends.qd[:, -1]], -1)
+    differences = (state[::2] - state[1::2]).T / (2 * step)
+    np.testing.assert_allclose(motion.sensitivities["mass"][-1], differences, rtol=0, atol=1e-6)
 
 
 @plain
@@ -396,8 +460,11 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
         ({"method": "rosenbrock"}, 'method is "rosenbrock", which does not compute sensitivities; expected "rk45"'),
         ({"sensitivities": ["kp"]}, 'sensitivities contains "kp", but drives contains no PID'),
         ({"sensitivities": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
-        ({"drives": [rb.ComputedTorque("a", 0.0, kp=1.0, kd=1.0)]}, "do not support ComputedTorque"),
-        ({"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True)]}, "do not support gravity_compensation"),
+        ({"drives": [rb.ComputedTorque("a", 0.0, kp=1.0, kd=1.0)]}, "do not support ComputedTorque of some joints"),
+        (
+            {"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True, model="true")]},
+            r'contains mass, but the controllers use these parameters too \(model="true"\)',
+        ),
         ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops, SphereC"),
         ({"drives": [rb.Sampled(rb.PID("a", 0.0, kp=1.0), period=0.01)]}, "do not support Sampled"),
         ({"control_sensitivity_errors": 1}, "control_sensitivity_errors is 1; expected True or False"),
@@ -431,7 +498,14 @@ model = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
 q, qd = model.random_state(rng, (9,))
 names = ["q", "qd", "mass", "cg", "inertia", "friction"]
 motion = model.simulate(q, 0.5 * qd, 0.05, rtol=1e-6, atol=1e-6, sensitivities=names)
-json.dump({name: values[7:].tolist() for name, values in motion.sensitivities.items()}, sys.stdout)
+found = {name: values[7:].tolist() for name, values in motion.sensitivities.items()}
+
+arm = rb.Model.serial_chain(2)
+drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0, limit=4.0) for joint in arm.joint_names]
+q, qd = rng.normal(size=(2, 9, 2))
+motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, sensitivities=["q", "mass"])
+found |= {f"{name} of an arm with a controller": x[7:].tolist() for name, x in motion.sensitivities.items()}
+json.dump(found, sys.stdout)
 """
 
 

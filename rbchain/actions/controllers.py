@@ -41,8 +41,7 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
         if not isinstance(drive, (PrescribedForce, PID, ComputedTorque)):
             continue
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
-        needs_model = isinstance(drive, ComputedTorque) or bool(drive.gravity_compensation)
-        if not needs_model:
+        if not _needs_model(drive):
             if drive.model != NOMINAL:
                 raise StateError(
                     f"{what}: it has a model but no gravity_compensation, so the model is not used; set "
@@ -56,6 +55,19 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
             )
         found = own
     return model if found is None else found
+
+
+def uses_simulated_model(model: Model, drives: Sequence[Drive]) -> bool:
+    """Return whether a controller computes with the parameters of the simulated model: `model` is "true" or that model.
+
+    The parameters of "nominal" stay the same if those of the simulated model change.
+    """
+    own = (drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque)))
+    return any(_needs_model(drive) and (drive.model is model or drive.model == TRUE) for drive in own)
+
+
+def _needs_model(drive: PrescribedForce | PID | ComputedTorque) -> bool:
+    return isinstance(drive, ComputedTorque) or bool(drive.gravity_compensation)
 
 
 def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:

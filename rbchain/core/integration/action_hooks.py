@@ -18,8 +18,6 @@ from ..tree.layout import (
     JOINT_STEP_LENGTH,
     JOINT_STIFFNESS,
     ROW_DINV,
-    SETTING_COMPENSATES,
-    SETTING_COMPUTES,
     SETTING_CONTROLLER_MODEL,
     SETTING_DERIVATIVES,
     SETTING_FUNCTION,
@@ -29,6 +27,7 @@ from ..tree.layout import (
 )
 from .constraint_hooks import forward_dynamics_of_block, has_constraints
 from .contact_rates import has_contact_modes
+from .controller_derivatives import have_known_derivatives
 from .drives import (
     DRIVE_INTEGRAL,
     DRIVE_KIND,
@@ -85,11 +84,10 @@ moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 @kernel
 def has_known_derivatives(block):
-    """Whether no motion is prescribed, no controller has a model, and user functions have derivatives."""
+    """Whether no motion is prescribed, and the derivatives of controllers' and user forces are known."""
     settings = block.loads.actions.settings
-    for setting in (SETTING_COMPENSATES, SETTING_COMPUTES, SETTING_HYBRID):
-        if settings[setting] != 0:
-            return False
+    if settings[SETTING_HYBRID] != 0 or not have_known_derivatives(block):
+        return False
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
 
@@ -133,7 +131,8 @@ def add_user_derivatives_of_lanes(block, y, derivatives, k):
                 derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]
 
 
-# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
+# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes). Before, these are the
+# derivatives of the forces of controllers, which are zero for forces at their limits too.
 add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
 
 

@@ -23,7 +23,8 @@ joint forces,
 
     K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
 
-The passive force and the drive of a dof depend on its own state only. In all other cases, M is the unit matrix, and K,
+The passive force and the drive of a dof depend on its own state only, except for the forces that controllers compute
+with their model (`controller_derivatives`). In all other cases, M is the unit matrix, and K,
 D and C are central differences of the accelerations.
 """
 
@@ -31,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
 from ..algorithms.derivatives_in_water import add_derivatives_of_water
 from ..algorithms.derivatives_of_wrenches import derivatives_of_wrenches
@@ -51,6 +52,7 @@ from .action_hooks import (
     moves_freely,
     set_time,
 )
+from .controller_derivatives import add_derivatives_of_controllers, differentiate_inverse_dynamics
 from .drives import derivatives_of_joint_force
 
 # A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
@@ -196,18 +198,18 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
     zero = constant_like(y, 0.0) * t
+    set_time(block, t, k)
     for i in range(n):
         linear.tangent[i, k] = loads.tau[i, k]
         for j in range(n):
-            linear.derivatives[BY_Q, i, j, k] = zero
-            linear.derivatives[BY_QD, i, j, k] = zero
-            linear.derivatives[BY_INPUT, i, j, k] = zero
+            linear.of_forces[BY_Q, i, j, k] = zero
+            linear.of_forces[BY_QD, i, j, k] = zero
         for j in range(linear.by_integral.shape[1]):
             linear.by_integral[i, j, k] = zero
-    inverse_dynamics_derivatives(model, q, qd, rate[nq : nq + n], loads, linear.derivatives, linear.dofs, block.work, k)
+    add_derivatives_of_controllers(block, linear, y, k)
+    differentiate_inverse_dynamics(block, model, q, qd, rate[nq : nq + n], linear, k)
     for i in range(n):
         loads.tau[i, k] = linear.tangent[i, k]
-    set_time(block, t, k)
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_forces(block, linear, y, k)
     subtract_derivatives_of_joints(block, linear, y, k)
@@ -233,13 +235,9 @@ add_derivatives_between_bodies = choose(
 
 @kernel
 def subtract_forces_over_time(block, linear, y, k):
-    """Subtract the derivatives of user forces, wrenches, springs and bushings from K and D."""
+    """Add the derivatives of user forces, wrenches, springs and bushings, and subtract all forces from K and D."""
     nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
     q, qd = y[:nq], y[nq : nq + n]
-    for i in range(n):
-        for j in range(n):
-            of_forces[BY_Q, i, j, k] = constant_like(q, 0.0) * qd[i, k]
-            of_forces[BY_QD, i, j, k] = of_forces[BY_Q, i, j, k]
     add_user_derivatives(block, y, of_forces, k)
     if block.loads.actions.shared.wrenches.shape[1] > 0:
         derivatives_of_wrenches(block.model, block.loads.actions, of_forces, block.work, k)
@@ -270,7 +268,7 @@ def subtract_forces_of_joints(block, linear, y, k):
         linear.derivatives[BY_QD, i, i, k] = linear.derivatives[BY_QD, i, i, k] - by_qd
         row = integral_row(block, i)
         if row >= 0:
-            linear.by_integral[i, row - nq - n, k] = by_integral
+            linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + by_integral
 
 
 # Subtract the derivatives of passive forces and drives from K and D, and store those by integrals in C.
