@@ -51,6 +51,19 @@ class SerialChain(Described):
     gravity: tuple[float, float, float] = (0.0, -10.0, 0.0)
 
 
+class ElasticMotor(Described):
+    """A motor of a joint, as a body of its own: the arguments of `Model.with_motor`, with the same defaults."""
+
+    joint: str
+    stiffness: float
+    damping: float = 0.0
+    backlash: float = 0.0
+    rotor_inertia: float | None = None
+    gear_ratio: float | None = None
+    motor_friction: float = 0.0
+    motor_damping: float = 0.0
+
+
 class ModelSource(Described):
     """The mechanism of a study: either a file or a serial chain.
 
@@ -65,18 +78,25 @@ class ModelSource(Described):
     values : dict
         Values of fields of the model that hold for all samples before a dispersion changes them, as for `Model.vary`:
         one number for all bodies or degrees of freedom, or the whole field.
+    motors : list of dict
+        Motors that are bodies of their own, in this order: arguments of `Model.with_motor`. They are added after
+        `values`.
 
     Examples
     --------
     >>> from rbchain.study import ModelSource
     >>> ModelSource(serial_chain={"n": 2}, values={"damping": 0.1}).build(".").damping.tolist()
     [0.1, 0.1]
+    >>> motor = {"joint": "link1", "stiffness": 20.0, "rotor_inertia": 1e-5, "gear_ratio": 50.0}
+    >>> ModelSource(serial_chain={"n": 1}, motors=[motor]).build(".").joint_names
+    ('link1', 'link1_deflection')
     """
 
     file: Path | None = None
     serial_chain: SerialChain | None = None
     free_base: bool = False
     values: dict[str, Any] = Field(default={})
+    motors: tuple[ElasticMotor, ...] = ()
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -109,7 +129,10 @@ class ModelSource(Described):
                 raise StudyError(
                     f"values.{name} has shape {numbers.shape}; expected one number, or numbers of shape {shape}"
                 ) from None
-        return model.vary(**fields)
+        model = model.vary(**fields)
+        for motor in self.motors:
+            model = model.with_motor(**motor.model_dump())
+        return model
 
 
 class Dispersion(Described):

@@ -97,3 +97,69 @@ def test_a_table_of_torques_and_speeds(tmp_path):
 def test_mistakes_in_a_study_file_are_named(tmp_path, old, new, message):
     with pytest.raises(StudyError, match=message):
         study_file(tmp_path, FILE.replace(old, new, 1))
+
+
+MOTOR = """
+samples = 4
+[model]
+file = "slide.toml"
+values = { damping = 0.5 }
+[[model.motors]]
+joint = "slide"
+stiffness = 40.0
+damping = 0.2
+backlash = 0.01
+rotor_inertia = 0.002
+gear_ratio = 10.0
+motor_damping = 0.001
+[simulate]
+duration = 0.3
+[[drives]]
+kind = "PID"
+joint = "slide"
+reference = 0.3
+kp = 20.0
+kd = 8.0
+[[vary]]
+parameter = "limit_stiffness"
+targets = "slide_deflection"
+how = "multiply"
+distribution = { kind = "uniform", low = 0.5, high = 1.0 }
+[[measures]]
+name = "deflection"
+quantity = "position"
+joint = "slide_deflection"
+"""
+
+
+def test_a_study_file_adds_motors_with_elasticity_and_backlash(tmp_path):
+    results = study_file(tmp_path, MOTOR).run()
+    model = slide(damping=0.5).with_motor(
+        *("slide", 40.0),
+        damping=0.2,
+        backlash=0.01,
+        rotor_inertia=0.002,
+        gear_ratio=10.0,
+        motor_damping=0.001,
+    )
+    factor = results.parameters.values
+    model = model.vary(limit_stiffness=model.limit_stiffness * np.column_stack([np.ones(4), factor]))
+    motion = model.simulate(np.zeros((4, 2)), np.zeros((4, 2)), 0.3, drives=[rb.PID("slide", 0.3, kp=20.0, kd=8.0)])
+    np.testing.assert_array_equal(results["deflection"], motion.q[:, -1, 1])
+    assert np.ptp(motion.q[:, -1, 1]) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('joint = "slid"', "model: with_motor: .*'slid'.*did you mean slide"),
+        ("stiffness = -1.0", "model.*stiffness is -1.0; expected one number of at least 0"),
+        ("stifness = 40.0", r"model.motors\[0\]: unknown key 'stifness'.*did you mean stiffness"),
+    ],
+)
+def test_motors_that_are_impossible_are_refused_by_name(tmp_path, line, message):
+    name = "joint" if line.startswith("joint") else "stiffness"
+    before, found, after = MOTOR.partition("[[model.motors]]\n")
+    lines = [line if given.startswith(f"{name} =") else given for given in after.splitlines()]
+    with pytest.raises(StudyError, match=message):
+        study_file(tmp_path, before + found + "\n".join(lines))
