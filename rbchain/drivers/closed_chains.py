@@ -196,7 +196,9 @@ def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, f
         for row in range(m * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)
         constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
-        constraint_jacobian_kernels.constraint_jacobian(block.model, constraints, block.q, found, TABLE_OUTPUT, block.work, k)
+        constraint_jacobian_kernels.constraint_jacobian(
+            block.model, constraints, block.q, found, TABLE_OUTPUT, block.work, k
+        )
         unpack(block.rows[: m * n], J, start, last)
     return True
 

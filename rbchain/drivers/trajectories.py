@@ -7,6 +7,7 @@ import numpy as np
 
 from ..core.algorithms.contact_modes import modes_in, modes_size
 from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
+from ..core.algorithms.derivatives_of_constraints import constraint_derivatives_in, constraint_derivatives_size
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.integration.actuators import recall_lags
@@ -83,13 +84,14 @@ def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtyp
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
-        *linearised_rate_memory(n, integrals, state_size, width, dtype),
+        *linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
     )
 
 
-def linearised_rate_memory(n, integrals, state_size, width, dtype):
+def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
     """Allocate the memory that `linearised_rate_in` divides among the fields of a LinearisedRate."""
     rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + 2) + 5 * state_size
+    rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
     return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
 
 
@@ -117,7 +119,7 @@ def actions_memory(topology, state_size, actions, width, dtype):
         None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
         None
         if actions.sensitivities is None
-        else linearised_rate_memory(n, actions.integrals, 2 * n + actions.integrals, width, dtype),
+        else linearised_rate_memory(n, None, actions.integrals, 2 * n + actions.integrals, width, dtype),
         None
         if actions.shared.samplers is None
         else sampler_memory(actions.shared.samplers, n, state_size, width, dtype),
@@ -182,8 +184,18 @@ samplers_in_block = choose(
 )
 
 
+# The ConstraintDerivatives of a block, or None for an open chain.
+constraint_derivatives_in_block = choose(
+    lambda numbers, start, tables, n, width: is_given(tables),
+    lambda numbers, start, tables, n, width: constraint_derivatives_in(
+        numbers, start, tables.envelope.shape[1], n, width
+    ),
+    lambda numbers, start, tables, n, width: None,
+)
+
+
 @kernel
-def linearised_rate_in(numbers, pivots, nq, size):
+def linearised_rate_in(numbers, pivots, tables, nq, size):
     """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
     n, width = pivots.shape
     integrals, start = size - nq - n, aligned_start(numbers)
@@ -193,6 +205,8 @@ def linearised_rate_in(numbers, pivots, nq, size):
     direction = by_time + size * width
     displacement = direction + 2 * n * width
     state = displacement + nq * width
+    dofs = state + 3 * size * width
+    of_constraints = dofs + n * WATER_DERIVATIVE_ROWS * width
     return LinearisedRate(
         window(numbers, start, (3, n, n, width)),
         window(numbers, by_integral, (n, integrals, width)),
@@ -205,7 +219,8 @@ def linearised_rate_in(numbers, pivots, nq, size):
         window(numbers, state, (size, width)),
         window(numbers, state + size * width, (2, size, width)),
         window(numbers, start + 4 * square, (2, n, n, width)),
-        window(numbers, state + 3 * size * width, (n, WATER_DERIVATIVE_ROWS, width)),
+        window(numbers, dofs, (n, WATER_DERIVATIVE_ROWS, width)),
+        constraint_derivatives_in_block(numbers, of_constraints, tables, n, width),
     )
 
 
@@ -214,7 +229,7 @@ def linearised_rate_in(numbers, pivots, nq, size):
 sensitivities_in_block = choose(
     lambda memory, actions, n: is_given(actions, "sensitivities"),
     lambda memory, actions, n: Sensitivities(
-        actions.sensitivities, linearised_rate_in(memory[0], memory[1], n, 2 * n + actions.integrals)
+        actions.sensitivities, linearised_rate_in(memory[0], memory[1], None, n, 2 * n + actions.integrals)
     ),
     lambda memory, actions, n: None,
 )
@@ -348,7 +363,7 @@ def rosenbrock_memory_for(memory, topology, tables, parameters, q, actions, shap
     common, numbers, pivots = memory
     block, stepper = memory_for(common, topology, tables, parameters, q, actions, shape)
     y, y_new, change, rates, control, clock, tally, _ = stepper
-    linear = linearised_rate_in(numbers, pivots, block.q.shape[0], shape[0])
+    linear = linearised_rate_in(numbers, pivots, tables, block.q.shape[0], shape[0])
     return block, Stepper(y, y_new, change, rates, control, clock, tally, linear)
 
 

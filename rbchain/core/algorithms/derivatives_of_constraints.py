@@ -294,7 +294,11 @@ def differentiate_rows(c, side, model, constraints, parts, scratch, work, k):
 def add_changes(c, r, side, i, changes, constraints, parts, k):
     """Add the derivatives of row r of constraint c along dof i, from the changes s, dx'/dq, dx''/dq and dx''/dqd."""
     s, velocity, by_q, by_qd = changes
-    row, one, two = constraints.tables.table[TABLE_ROW, c] + r, constant_like(parts.by_q, 1.0), constant_like(parts.by_q, 2.0)
+    row, one, two = (
+        constraints.tables.table[TABLE_ROW, c] + r,
+        constant_like(parts.by_q, 1.0),
+        constant_like(parts.by_q, 2.0),
+    )
     second, first, e = (
         load3(parts.vectors, r, VECTOR_SECOND, k),
         load3(parts.vectors, r, VECTOR_FIRST, k),
