@@ -75,7 +75,7 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
         np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
-        None if actions is None else actions_memory(topology, state_size, actions, width, dtype),
+        None if actions is None else actions_memory(topology, tables, state_size, actions, width, dtype),
     )
 
 
@@ -95,7 +95,7 @@ def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
     return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
 
 
-def actions_memory(topology, state_size, actions, width, dtype):
+def actions_memory(topology, tables, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
     Returns, in this order: numbers in lanes, values of event functions, arguments of a user function, integers,
@@ -119,7 +119,7 @@ def actions_memory(topology, state_size, actions, width, dtype):
         None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
         None
         if actions.sensitivities is None
-        else linearised_rate_memory(n, None, actions.integrals, 2 * n + actions.integrals, width, dtype),
+        else linearised_rate_memory(n, tables, actions.integrals, 2 * n + actions.integrals, width, dtype),
         None
         if actions.shared.samplers is None
         else sampler_memory(actions.shared.samplers, n, state_size, width, dtype),
@@ -227,16 +227,16 @@ def linearised_rate_in(numbers, pivots, tables, nq, size):
 # The Sensitivities of a block, or None. Their LinearisedRate has no scratch memory for differences, which need all rows
 # of the state.
 sensitivities_in_block = choose(
-    lambda memory, actions, n: is_given(actions, "sensitivities"),
-    lambda memory, actions, n: Sensitivities(
-        actions.sensitivities, linearised_rate_in(memory[0], memory[1], None, n, 2 * n + actions.integrals)
+    lambda memory, actions, tables, n: is_given(actions, "sensitivities"),
+    lambda memory, actions, tables, n: Sensitivities(
+        actions.sensitivities, linearised_rate_in(memory[0], memory[1], tables, n, 2 * n + actions.integrals)
     ),
-    lambda memory, actions, n: None,
+    lambda memory, actions, tables, n: None,
 )
 
 
 @kernel
-def lay_out_actions(memory, actions, topology):
+def lay_out_actions(memory, actions, topology, tables):
     """Create the BlockActions of one block in the memory of the actions."""
     numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, of_sensitivities, of_samplers = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
@@ -268,14 +268,16 @@ def lay_out_actions(memory, actions, topology):
         if_between_bodies(actions, between_bodies),
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
         modes_in_block(mode_numbers, width, actions),
-        sensitivities_in_block(of_sensitivities, actions, n),
+        sensitivities_in_block(of_sensitivities, actions, tables, n),
         samplers_in_block(of_samplers, n, width, actions),
     )
 
 
 # The BlockActions of a block, or None without actions.
 actions_in_block = choose(
-    lambda memory, actions, topology: is_given(actions), lay_out_actions, lambda memory, actions, topology: None
+    lambda memory, actions, topology, tables: is_given(actions),
+    lay_out_actions,
+    lambda memory, actions, topology, tables: None,
 )
 
 # The arrays that record events, or None without actions.
@@ -299,7 +301,7 @@ def memory_for(memory, topology, tables, parameters, q, actions, shape):
     """
     numbers, stepper_numbers, clock, counts, action_numbers = memory
     block = block_for(numbers, topology, parameters, None, rows_of_constraints(tables), q)
-    loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology))
+    loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology, tables))
     constraints = constraints_in_block(tables, block.rows, topology.shape[1])
     block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows, constraints)
     return block_with_actions, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])

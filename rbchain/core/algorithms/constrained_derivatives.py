@@ -19,7 +19,7 @@ chapter 8.
 """
 
 from ..simd.jit import kernel, routine
-from ..simd.lanes import constant_like
+from ..simd.lanes import constant_like, select
 from ..tree.constraint_layout import (
     CON_MULTIPLIER,
     CON_TARGET,
@@ -122,6 +122,60 @@ def project_derivatives(matrix, of_rows, parts, k):
             for row in range(m):
                 total = total - X[row, i, k] * of_rows[row, column, k]
             matrix[i, column, k] = total
+
+
+@kernel
+def project_force(constraints, parts, f, k):
+    """Replace joint forces f (n, lanes) by f - X^T Y f: the forces that accelerate the mechanism."""
+    X, Y, rows = parts.reactions, parts.responses, constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, CON_TARGET, k] = product_of_row(Y, row, f, k)
+    for i in range(f.shape[0]):
+        total = f[i, k]
+        for row in range(rows.shape[0]):
+            total = total - X[row, i, k] * rows[row, CON_TARGET, k]
+        f[i, k] = total
+
+
+@kernel
+def project_change(constraints, parts, u, w, is_closed, work, k):
+    """Move a change u of the positions and w of the velocities (n, lanes) to the nearest ones that keep loops closed.
+
+    In the metric of inertia, as `constrained_dynamics.project_state` does for states, and to first order:
+
+        u - Y^T X u,   w - Y^T (X w + (J M^-1 J^T)^-1 d(J qd)/dq u).
+
+    Lanes in which `is_closed` is false keep their changes. Overwrites TARGET and MULTIPLIER.
+    """
+    X, Y, rows = parts.reactions, parts.responses, constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, CON_MULTIPLIER, k] = product_of_row(X, row, u, k)
+    subtract_accelerations(Y, rows, u, is_closed, k)
+    for row in range(rows.shape[0]):
+        rows[row, CON_TARGET, k] = product_of_row(parts.rates, row, u, k)
+    solve_multipliers(constraints, work, k)
+    for row in range(rows.shape[0]):
+        rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + product_of_row(X, row, w, k)
+    subtract_accelerations(Y, rows, w, is_closed, k)
+
+
+@kernel
+def product_of_row(matrix, row, x, k):
+    """Return the product of one row of a matrix (m, n, lanes) and a vector x (n, lanes)."""
+    total = matrix[row, 0, k] * x[0, k]
+    for i in range(1, x.shape[0]):
+        total = total + matrix[row, i, k] * x[i, k]
+    return total
+
+
+@kernel
+def subtract_accelerations(Y, rows, x, is_closed, k):
+    """Subtract Y^T MULTIPLIER from x (n, lanes) in the lanes that are closed."""
+    for i in range(x.shape[0]):
+        total = x[i, k]
+        for row in range(rows.shape[0]):
+            total = total - Y[row, i, k] * rows[row, CON_MULTIPLIER, k]
+        x[i, k] = select(is_closed, total, x[i, k])
 
 
 @kernel

@@ -10,7 +10,8 @@ velocity of a point; for the rows of directions, it is the angular velocity of a
 with d = p_b - p_a, and w = d'. Let s, d(x') and d(x'') be the changes of the position (or of the orientation), of x'
 and of x'' along dof i, on a path to body b. With the plus sign, and with minus for body a,
 
-    d phi''/dq_i = e'' . s + 2 e' . d(x')/dq_i + e . d(x'')/dq_i,   d phi''/dqd_i = 2 e' . s + e . d(x'')/dqd_i.
+    d phi''/dq_i = e'' . s + 2 e' . d(x')/dq_i + e . d(x'')/dq_i,   d phi''/dqd_i = 2 e' . s + e . d(x'')/dqd_i,
+    d phi'/dq_i = e' . s + e . d(x')/dq_i.
 
 These are derivatives for constant qdd. With S' and P', P'' of `derivatives`, referred to the point p, they follow from
 
@@ -95,7 +96,8 @@ class ConstraintDerivatives(NamedTuple):
     """Working memory of the derivatives of a closed chain with m rows. All arrays end in lanes.
 
     * `multipliers` (m,) are those of the state.
-    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows.
+    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, `rates` (m, n) those of the rates
+      J qd with respect to q.
     * `responses` (m, n) is J M^-1, and `reactions` (m, n) is (J M^-1 J^T)^-1 J (`constrained_derivatives`).
     * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
     * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
@@ -104,6 +106,7 @@ class ConstraintDerivatives(NamedTuple):
     multipliers: np.ndarray
     by_q: np.ndarray
     by_qd: np.ndarray
+    rates: np.ndarray
     responses: np.ndarray
     reactions: np.ndarray
     vectors: np.ndarray
@@ -114,14 +117,14 @@ class ConstraintDerivatives(NamedTuple):
 @plain_or_compiled
 def constraint_derivatives_size(m, n):
     """Return how many numbers per lane `constraint_derivatives_in` needs."""
-    return m + 4 * m * n + MAX_ROW_COUNT * VECTOR_ROWS + FORCE_ROWS + 12 * n
+    return m + 5 * m * n + MAX_ROW_COUNT * VECTOR_ROWS + FORCE_ROWS + 12 * n
 
 
 @kernel
 def constraint_derivatives_in(memory, start, m, n, width):
     """Create the ConstraintDerivatives of a block in the flat array `memory`, from index `start` on."""
     matrices, size = start + m * width, m * n * width
-    vectors = matrices + 4 * size
+    vectors = matrices + 5 * size
     force = vectors + MAX_ROW_COUNT * VECTOR_ROWS * width
     return ConstraintDerivatives(
         window(memory, start, (m, width)),
@@ -129,6 +132,7 @@ def constraint_derivatives_in(memory, start, m, n, width):
         window(memory, matrices + size, (m, n, width)),
         window(memory, matrices + 2 * size, (m, n, width)),
         window(memory, matrices + 3 * size, (m, n, width)),
+        window(memory, matrices + 4 * size, (m, n, width)),
         window(memory, vectors, (MAX_ROW_COUNT, VECTOR_ROWS, width)),
         window(memory, force, (1, FORCE_ROWS, width)),
         window(memory, force + FORCE_ROWS * width, (2 * n, 6, width)),
@@ -145,7 +149,7 @@ class Point(NamedTuple):
 
 @kernel
 def differentiate_constraints(model, constraints, parts, derivatives, scratch, work, k):
-    """Compute the derivatives of the accelerations of all rows, and subtract d(J^T lambda)/dq from derivatives[BY_Q].
+    """Compute the derivatives of all rows, and subtract d(J^T lambda)/dq from derivatives[BY_Q].
 
     Reads the rows, `parts.multipliers`, R, LEVER, V, A, and `scratch` of `inverse_dynamics_derivatives`.
     """
@@ -154,6 +158,7 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
         for i in range(parts.by_q.shape[1]):
             parts.by_q[row, i, k] = constant_like(parts.by_q, 0.0)
             parts.by_qd[row, i, k] = constant_like(parts.by_q, 0.0)
+            parts.rates[row, i, k] = constant_like(parts.by_q, 0.0)
     for c in range(table.shape[1]):
         if table[TABLE_KIND, c] == COUPLER:
             continue
@@ -308,6 +313,7 @@ def add_changes(c, r, side, i, changes, constraints, parts, k):
     of_q = dot(second, s) + two * dot(first, velocity) + dot(e, by_q)
     parts.by_q[row, i, k] = parts.by_q[row, i, k] + sign * of_q
     parts.by_qd[row, i, k] = parts.by_qd[row, i, k] + sign * (two * dot(first, s) + dot(e, by_qd))
+    parts.rates[row, i, k] = parts.rates[row, i, k] + sign * (dot(first, s) + dot(e, velocity))
 
 
 @kernel
