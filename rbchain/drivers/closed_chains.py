@@ -14,7 +14,6 @@ from ..core.algorithms import (
     minverse,
 )
 from ..core.algorithms import constraint_jacobian as constraint_jacobian_kernels
-from ..core.algorithms.derivatives_of_constraints import constraint_derivatives_in, constraint_derivatives_size
 from ..core.simd.jit import driver, kernel, plain_or_compiled
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like, epsilon
@@ -28,6 +27,8 @@ from ..core.tree.constraint_layout import (
     TABLE_OUTPUT,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    constraint_derivatives_in,
+    constraint_derivatives_size,
     constraints_in,
 )
 from ..core.tree.layout import TOPOLOGY_BODY, set_sample_parameters

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..core.algorithms.contact_modes import modes_in, modes_size
 from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
-from ..core.algorithms.derivatives_of_constraints import constraint_derivatives_in, constraint_derivatives_size
 from ..core.forces.signals import PIECE_COEFFICIENTS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.integration.actuators import recall_lags
@@ -29,7 +28,12 @@ from ..core.integration.sensitivities import Sensitivities
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import constant_like
-from ..core.tree.constraint_layout import MEMORY_SIZE, constraints_in
+from ..core.tree.constraint_layout import (
+    MEMORY_SIZE,
+    constraint_derivatives_in,
+    constraint_derivatives_size,
+    constraints_in,
+)
 from ..core.tree.contact_layout import contacts_in, contacts_size
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,

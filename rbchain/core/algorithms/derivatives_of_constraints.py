@@ -35,10 +35,7 @@ taken on the tangent space, along the velocities qd, as in `derivatives`.
 
 from typing import NamedTuple
 
-import numpy as np
-
-from ..simd.jit import kernel, plain_or_compiled
-from ..simd.lane_memory import window
+from ..simd.jit import kernel
 from ..simd.lanes import constant_like, select
 from ..spatial.storage import load3, load6, load9, load_force, load_motion, store3, store9, store_spatial
 from ..spatial.vectors import (
@@ -64,6 +61,10 @@ from ..tree.constraint_layout import (
     CON_RESIDUAL,
     COUPLER,
     DISTANCE,
+    FORCE_ROWS,
+    FORCE_STRETCH,
+    FORCE_TURN,
+    FORCE_WRENCH,
     HINGE,
     MAX_ROW_COUNT,
     PARAM_AXES_A,
@@ -80,63 +81,15 @@ from ..tree.constraint_layout import (
     TABLE_PATH_END_A,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    VECTOR,
+    VECTOR_FIRST,
+    VECTOR_ROWS,
+    VECTOR_SECOND,
 )
 from ..tree.kinematics import axis_motion
 from ..tree.layout import ROW_A, ROW_LEVER, ROW_R, ROW_V, parameter, parameter3, parameter9
 from .constraint_rows import column_of
 from .derivatives import BY_Q, SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT
-
-# Columns of `ConstraintDerivatives.vectors`: e'', e' and e.
-VECTOR_SECOND, VECTOR_FIRST, VECTOR, VECTOR_ROWS = 0, 3, 6, 9
-# Columns of `ConstraintDerivatives.force`: W, N, and the symmetric matrix sum of lambda (I - e e^T) / |d|.
-FORCE_WRENCH, FORCE_TURN, FORCE_STRETCH, FORCE_ROWS = 0, 6, 15, 21
-
-
-class ConstraintDerivatives(NamedTuple):
-    """Working memory of the derivatives of a closed chain with m rows. All arrays end in lanes.
-
-    * `multipliers` (m,) are those of the state.
-    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, `rates` (m, n) those of the rates
-      J qd with respect to q.
-    * `responses` (m, n) is J M^-1, and `reactions` (m, n) is (J M^-1 J^T)^-1 J (`constrained_derivatives`).
-    * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
-    * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
-    """
-
-    multipliers: np.ndarray
-    by_q: np.ndarray
-    by_qd: np.ndarray
-    rates: np.ndarray
-    responses: np.ndarray
-    reactions: np.ndarray
-    vectors: np.ndarray
-    force: np.ndarray
-    axes: np.ndarray
-
-
-@plain_or_compiled
-def constraint_derivatives_size(m, n):
-    """Return how many numbers per lane `constraint_derivatives_in` needs."""
-    return m + 5 * m * n + MAX_ROW_COUNT * VECTOR_ROWS + FORCE_ROWS + 12 * n
-
-
-@kernel
-def constraint_derivatives_in(memory, start, m, n, width):
-    """Create the ConstraintDerivatives of a block in the flat array `memory`, from index `start` on."""
-    matrices, size = start + m * width, m * n * width
-    vectors = matrices + 5 * size
-    force = vectors + MAX_ROW_COUNT * VECTOR_ROWS * width
-    return ConstraintDerivatives(
-        window(memory, start, (m, width)),
-        window(memory, matrices, (m, n, width)),
-        window(memory, matrices + size, (m, n, width)),
-        window(memory, matrices + 2 * size, (m, n, width)),
-        window(memory, matrices + 3 * size, (m, n, width)),
-        window(memory, matrices + 4 * size, (m, n, width)),
-        window(memory, vectors, (MAX_ROW_COUNT, VECTOR_ROWS, width)),
-        window(memory, force, (1, FORCE_ROWS, width)),
-        window(memory, force + FORCE_ROWS * width, (2 * n, 6, width)),
-    )
 
 
 class Point(NamedTuple):
