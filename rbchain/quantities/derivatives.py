@@ -76,12 +76,17 @@ class Derivatives(Attributes):
         -------
         dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
             As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
-            singular.
+            singular. For closed chains, the derivatives contain the forces of the constraints. They hold for all
+            changes of the state, also those that open the loops. The choice of independent rows is that of q.
 
         Raises
         ------
         StateError, ModelError
             As for `forward_dynamics`, or StateError if the model is in water.
+
+        References
+        ----------
+        Carpentier, Budhiraja and Mansard (2021), "Proximal and sparse resolution of constrained dynamic equations".
 
         Examples
         --------
