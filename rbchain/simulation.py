@@ -139,8 +139,9 @@ def simulate(
         Derivatives of the motion to compute, with the methods "rk45" and "rk4". `Trajectory.sensitivities` holds the
         results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the gains of
         `PID`. The other names are fields of the model: "mass", "cg", "inertia", "rotor_inertia", "gear_ratio",
-        "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need open trees,
-        and forces with known derivatives.
+        "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need forces with
+        known derivatives. For closed chains, "q" and "qd" are the initial state before its projection onto the
+        constraints.
     control_sensitivity_errors : bool
         Whether the steps of "rk45" also satisfy the tolerances for the sensitivities. If False, they are those without
         sensitivities.

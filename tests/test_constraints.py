@@ -660,8 +660,8 @@ REFUSALS = {
     ),
     "derivatives": (
         rb.ModelError,
-        lambda m, q: m.forward_dynamics_derivatives(q, q, q),
-        "forward_dynamics_derivatives",
+        lambda m, q: m.inverse_dynamics_derivatives(q, q, q),
+        "inverse_dynamics_derivatives",
     ),
     "generate": (rb.ModelError, lambda m, q: m.generate("forward_dynamics"), "forward_dynamics"),
     "on_failure": (rb.StateError, lambda m, q: m.assemble(q, on_failure="stop"), "on_failure is 'stop'"),

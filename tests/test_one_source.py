@@ -123,6 +123,7 @@ for name in ("hinged arm", "welded and geared", "hung plate", "Bricard"):
         name + " fd": model.forward_dynamics(q, qd, tau),
         name + " forces": model.constraint_forces(q, qd, tau),
         name + " jacobian": model.constraint_jacobian(q),
+        name + " derivatives": np.stack(model.forward_dynamics_derivatives(q, qd, tau)),
         name + " fd float32": model.forward_dynamics(*(x.astype(np.float32) for x in (q, qd, tau))),
         name + " residual float64": model.constraint_residual(q),
     }

@@ -9,13 +9,14 @@ import rbchain as rb
 from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration import tableaus
 from rbchain.core.integration.action_hooks import evaluate, has_exact_derivatives, set_sample_forces
+from rbchain.core.integration.constraint_hooks import decide_rank
 from rbchain.core.integration.linearised_rate import difference_accelerations, differentiate_exactly
 from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
 from rbchain.core.simd.lane_memory import all_lanes
 from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
 
-from .closed_chains import four_bar
+from .closed_chains import CHAINS, closed_chain, closed_state, four_bar
 from .conftest import mechanism
 from .quantities import random_states
 
@@ -107,18 +108,20 @@ def steps_to_end(model, q, qd, count, duration):
     """Positions and velocities after `count` equal steps."""
     tableau, dtype = tableaus.RODAS5P, np.dtype(np.float64)
     topology, parameters, _ = model.kernel_model.arrays(dtype)
-    shape = (model.nq + model.nv, tableau.c.size)
-    memory = rosenbrock_memory(topology, None, *shape, None, 1, dtype)
+    tables, shape = model.kernel_model.constraint_tables, (model.nq + model.nv, tableau.c.size)
+    memory = rosenbrock_memory(topology, tables, *shape, None, 1, dtype)
     (block_memory, step_memory, *_), linear_memory, _ = memory
     for numbers in (block_memory, step_memory, linear_memory):
         numbers[:] = np.nan  # new memory may hold any numbers
-    block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q[None], None, shape)
+    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q[None], None, shape)
     k = all_lanes(q[None])
     stepper.y[:, 0] = np.concatenate([q, qd])
     stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = duration / count, 0.0
     block.loads.tau[:] = 0.0
-    for _ in range(count):
+    for step in range(count):
+        decide_rank(block, 1.0 if step == 0 else 0.0, k)
         evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
+        decide_rank(block, 0.0, k)
         compute_rosenbrock_step(block, stepper, tableau, k)
         stepper.y[:] = stepper.y_new
     return stepper.y[:, 0].copy()
@@ -132,6 +135,22 @@ def steps_to_end(model, q, qd, count, duration):
 def test_the_order_of_convergence_is_five(name, duration, counts):
     model = mechanism(name)
     q, qd = random_states(model, (), seed=1, arrays=2)
+    check_order(model, q, qd, duration, counts)
+
+
+@pytest.mark.slow
+@plain
+@pytest.mark.parametrize(
+    ("name", "duration", "counts"), [("hinged arm", 0.1, (4, 8)), ("hung plate", 0.2, (4, 8)), ("Bricard", 0.4, (4, 8))]
+)
+def test_the_order_of_convergence_is_five_for_closed_chains(name, duration, counts):
+    """Without projections: the equations with accelerations of the constraints are a differential equation."""
+    chain = closed_chain(name)
+    q, qd, _ = closed_state(chain, seed=1)
+    check_order(chain.model, q, qd, duration, counts)
+
+
+def check_order(model, q, qd, duration, counts):
     reference = model.simulate(q, 0.5 * qd, duration, rtol=1e-13, atol=1e-14)
     wanted = np.concatenate([reference.q[-1], reference.qd[-1]])
     errors = [np.abs(steps_to_end(model, q, 0.5 * qd, count, duration) - wanted).max() for count in counts]
@@ -204,12 +223,16 @@ def derivatives_both_ways(model, q, qd, integrals=(), time=0.0, **actions):
     topology, parameters, _ = model.kernel_model.arrays(dtype)
     y = np.concatenate([q, qd, integrals])[None]
     shape = y.shape[1], tableaus.RODAS5P.c.size
-    memory = rosenbrock_memory(topology, None, *shape, flat, 1, dtype)
-    block, stepper = rosenbrock_memory_for(memory, topology, None, parameters, q[None], flat, shape)
+    tables = model.kernel_model.constraint_tables
+    memory = rosenbrock_memory(topology, tables, *shape, flat, 1, dtype)
+    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q[None], flat, shape)
     k, linear = all_lanes(q[None]), stepper.linear
     set_sample_forces(block, np.zeros_like(qd)[None], 0.0, 0, 0)
     stepper.y[:, 0] = y[0]
     found = []
+    decide_rank(block, 1.0, k)
+    evaluate(block, stepper.y, time, stepper.rates[0], k)
+    decide_rank(block, 0.0, k)
     for differentiate in (differentiate_exactly, difference_accelerations):
         evaluate(block, stepper.y, time, stepper.rates[0], k)
         length = () if differentiate is differentiate_exactly else (1e-3,)
@@ -234,6 +257,46 @@ def test_exact_derivatives_agree_with_differences():
         *derivatives_both_ways(model, q, qd, [0.2], drives=drives, forces=forces), strict=True
     ):
         np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * np.abs(difference).max())
+
+
+@plain
+@pytest.mark.parametrize("name", CHAINS)
+def test_exact_derivatives_of_closed_chains_agree_with_differences(name):
+    """With a drive that integrates its error, springs, a wrench and passive forces."""
+    chain = closed_chain(name)
+    model, each = chain.model, np.ones(chain.model.nv)
+    single = [joint for joint, kind in zip(model.joint_names, model.joint_types, strict=True) if kind == "revolute"]
+    passive = np.where(model.kernel_model.dofs.in_quaternion_joint, 0.0, 1.0)
+    model = model.vary(stiffness=30.0 * passive, damping=2.0 * each)
+    q, qd, _ = closed_state(chain, seed=4)
+    drives = [rb.PID(single[0], 0.3, kp=50.0, kd=5.0, ki=20.0)]
+    bodies = model.body_names[0], model.body_names[-1]
+    forces = [
+        rb.Wrench(bodies[1], (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world"),
+        rb.SpringDamper(*bodies, (0.1, 0, 0.2), (0, 0.3, 0.1), stiffness=200.0, damping=2.0),
+    ]
+    for exact, difference in zip(
+        *derivatives_both_ways(model, q, qd, [0.2], drives=drives, forces=forces), strict=True
+    ):
+        np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-7 * np.abs(difference).max())
+
+
+@plain
+def test_exact_derivatives_of_closed_chains_in_water_agree_with_differences():
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81), fluid_density=1000.0)
+    inertia, ball = rb.Inertia(2.0, (0.1, 0.05, -0.1), (0.3, 0.4, 0.5)), rb.Immersion.sphere(0.1, center=(0.1, 0, 0))
+    builder.add_body("hull", joint=rb.Free(), inertia=inertia, immersion=ball)
+    builder.add_body("arm", parent="hull", joint=rb.Revolute((0, 1, 0)), inertia=inertia, immersion=ball)
+    builder.add_body("pod", joint=rb.Free(), inertia=inertia, immersion=ball)
+    builder.add_constraint(rb.BallConstraint("joint", "arm", "pod", (0.5, 0, 0), (0, 0.3, 0)))
+    builder.add_constraint(rb.DistanceConstraint("tether", None, "hull", (0, 0, 2.0), (0, 0, 0.1), 2.0))
+    model = builder.build()
+    q = model.assemble([0, 0, 0.1, 0.36, 0.48, 0, 0.8, 0.3, 0.5, -0.2, 0, 0, 0.6, 0, 0.8])
+    qd = model.assemble_velocities(q, np.linspace(-1, 1, model.nv))
+    current = rb.Current((0.1, rb.Signal.sines(0.1, 4.0, offset=0.2), 0.0))
+    for exact, difference in zip(*derivatives_both_ways(model, q, qd, forces=[current]), strict=True):
+        if exact.size:
+            np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * np.abs(difference).max())
 
 
 @plain
@@ -303,6 +366,27 @@ def test_closed_chains_stay_closed():
     assert motion.success
     np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-6)
     assert np.abs(model.constraint_residual(motion.q)).max() < 1e-10
+    # 6 stages, the end, the projected end, and one for the Jacobian
+    assert motion.evaluations <= 10 * (motion.steps + motion.rejections) + 3
+
+
+@plain
+def test_a_stiff_closed_chain_follows_its_tolerance():
+    """A four-bar linkage in space with a drive that integrates its error, stiff damping and a spring."""
+    chain = closed_chain("turned four-bar")
+    model = chain.model.vary(damping=[1e3, 1.0, 1.0])
+    q, qd, _ = closed_state(chain, seed=2)
+    spring = rb.SpringDamper(None, "rocker", (0.3, 0.2, 0.1), (0.4, 0, 0), stiffness=500.0, damping=2.0)
+    drive = rb.PID("crank", rb.Signal.sines(0.5, 3.0, offset=1.0), kp=2e3, kd=1e3, ki=100.0)
+    settings = {"duration": 0.1, "save_at": 4, "drives": [drive], "forces": [spring]}
+    reference = model.simulate(q, qd, rtol=1e-9, atol=1e-10, **settings)
+    errors = []
+    for tolerance in (1e-4, 1e-6, 1e-8):
+        motion = model.simulate(q, qd, method="rosenbrock", rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        errors.append(np.abs(np.hstack([motion.q - reference.q, motion.qd - reference.qd])).max())
+        assert errors[-1] < 10 * tolerance
+    assert motion.steps < reference.steps / 5
 
 
 @pytest.mark.slow

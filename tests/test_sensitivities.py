@@ -8,7 +8,6 @@ from scipy.linalg import expm
 
 import rbchain as rb
 
-from .closed_chains import four_bar
 from .mechanisms import slide
 from .quantities import random_states
 from .test_one_source import check_alike, computed
@@ -477,15 +476,12 @@ def test_refused_arguments(given, message):
 
 
 @plain
-def test_refused_user_forces_and_closed_chains():
+def test_refused_user_forces():
     def forces(t, q, qd, parameters, tau):
         tau[0] = -q[0]
 
     with pytest.raises(rb.StateError, match=r"Pass UserForces\(..., derivatives=...\)"):
         slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], sensitivities=["mass"])
-    model = four_bar().model
-    with pytest.raises(rb.StateError, match="do not support closed chains"):
-        model.simulate(np.zeros(model.nq), np.zeros(model.nv), 0.1, sensitivities=["mass"])
 
 
 LANES = """

@@ -4,9 +4,17 @@
 those of `dynamics`.
 """
 
-from ..core.algorithms import aba, constrained_dynamics, constraint_minimum_norm, constraint_rows
+from ..core.algorithms import (
+    aba,
+    constrained_derivatives,
+    constrained_dynamics,
+    constraint_minimum_norm,
+    constraint_rows,
+    derivatives,
+    minverse,
+)
 from ..core.algorithms import constraint_jacobian as constraint_jacobian_kernels
-from ..core.simd.jit import driver, kernel
+from ..core.simd.jit import driver, kernel, plain_or_compiled
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like, epsilon
 from ..core.tree.constraint_layout import (
@@ -19,6 +27,8 @@ from ..core.tree.constraint_layout import (
     TABLE_OUTPUT,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    constraint_derivatives_in,
+    constraint_derivatives_size,
     constraints_in,
 )
 from ..core.tree.layout import TOPOLOGY_BODY, set_sample_parameters
@@ -74,6 +84,55 @@ def forward_dynamics(memory, topology, parameters, variation, tables, q, qd, tau
         pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
         aba.propagate_nan(block.qdd, k)
         unpack(block.qdd, qdd, start, last)
+    return True
+
+
+@plain_or_compiled
+def scratch_of_derivatives(m, n):
+    """Return the scratch of `forward_dynamics_derivatives` for m rows of constraints and n dofs."""
+    columns = minverse.COLUMNS_TOGETHER * (n + 1) * minverse.COLUMN_ROWS
+    return 3 * n * n + derivatives.DERIVATIVE_ROWS * n + columns + constraint_derivatives_size(m, n)
+
+
+@driver
+def forward_dynamics_derivatives(memory, topology, parameters, variation, tables, q, qd, tau, result, first, last):
+    """Compute the derivatives of the accelerations of a closed chain with respect to q, qd and tau, (3, n, n).
+
+    Scratch: `scratch_of_derivatives`.
+    """
+    if not can_compute(topology, first, (q, qd, tau)):
+        return False
+    n, m, width, k = topology.shape[1], tables.envelope.shape[1], lane_width(q), all_lanes(q)
+    squares, shape = 3 * n * n, (minverse.COLUMNS_TOGETHER, n + 1, minverse.COLUMN_ROWS, width)
+    scratch_end = 2 * squares + derivatives.DERIVATIVE_ROWS * n
+    columns_end = scratch_end + shape[0] * shape[1] * shape[2]
+    rows = squares + scratch_of_derivatives(m, n)
+    block = block_for(memory, topology, parameters, None, rows + memory_rows(tables), q)
+    constraints = constraints_of(block, tables, rows)
+    flat = block.rows.reshape(block.rows.size)
+    parts = constraint_derivatives_in(flat, columns_end * width, m, n, width)
+    for start in range(first, last, width):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        pack(tau, start, last, block.loads.tau, k)
+        constrained_derivatives.constrained_forward_dynamics_derivatives(
+            block.model,
+            constraints,
+            block.q,
+            block.qd,
+            block.qdd,
+            block.loads,
+            block.rows[:squares].reshape(3, n, n, width),
+            block.rows[squares : 2 * squares].reshape(3, n, n, width),
+            block.rows[2 * squares : scratch_end].reshape(n, derivatives.DERIVATIVE_ROWS, width),
+            block.rows[scratch_end:columns_end].reshape(shape),
+            parts,
+            block.work,
+            k,
+        )
+        aba.propagate_nan(block.rows[:squares], k)
+        unpack(block.rows[:squares], result, start, last)
     return True
 
 
@@ -138,7 +197,9 @@ def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, f
         for row in range(m * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)
         constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
-        constraint_jacobian_kernels.constraint_jacobian(block.model, constraints, block.q, found, block.work, k)
+        constraint_jacobian_kernels.constraint_jacobian(
+            block.model, constraints, block.q, found, TABLE_OUTPUT, block.work, k
+        )
         unpack(block.rows[: m * n], J, start, last)
     return True
 

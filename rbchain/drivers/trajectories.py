@@ -28,7 +28,12 @@ from ..core.integration.sensitivities import Sensitivities
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import constant_like
-from ..core.tree.constraint_layout import MEMORY_SIZE, constraints_in
+from ..core.tree.constraint_layout import (
+    MEMORY_SIZE,
+    constraint_derivatives_in,
+    constraint_derivatives_size,
+    constraints_in,
+)
 from ..core.tree.contact_layout import contacts_in, contacts_size
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
@@ -74,7 +79,7 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
         np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
-        None if actions is None else actions_memory(topology, state_size, actions, width, dtype),
+        None if actions is None else actions_memory(topology, tables, state_size, actions, width, dtype),
     )
 
 
@@ -83,17 +88,18 @@ def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtyp
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
-        *linearised_rate_memory(n, integrals, state_size, width, dtype),
+        *linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
     )
 
 
-def linearised_rate_memory(n, integrals, state_size, width, dtype):
+def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
     """Allocate the memory that `linearised_rate_in` divides among the fields of a LinearisedRate."""
     rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + 2) + 5 * state_size
+    rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
     return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
 
 
-def actions_memory(topology, state_size, actions, width, dtype):
+def actions_memory(topology, tables, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
     Returns, in this order: numbers in lanes, values of event functions, arguments of a user function, integers,
@@ -117,7 +123,7 @@ def actions_memory(topology, state_size, actions, width, dtype):
         None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
         None
         if actions.sensitivities is None
-        else linearised_rate_memory(n, actions.integrals, 2 * n + actions.integrals, width, dtype),
+        else linearised_rate_memory(n, tables, actions.integrals, 2 * n + actions.integrals, width, dtype),
         None
         if actions.shared.samplers is None
         else sampler_memory(actions.shared.samplers, n, state_size, width, dtype),
@@ -182,8 +188,18 @@ samplers_in_block = choose(
 )
 
 
+# The ConstraintDerivatives of a block, or None for an open chain.
+constraint_derivatives_in_block = choose(
+    lambda numbers, start, tables, n, width: is_given(tables),
+    lambda numbers, start, tables, n, width: constraint_derivatives_in(
+        numbers, start, tables.envelope.shape[1], n, width
+    ),
+    lambda numbers, start, tables, n, width: None,
+)
+
+
 @kernel
-def linearised_rate_in(numbers, pivots, nq, size):
+def linearised_rate_in(numbers, pivots, tables, nq, size):
     """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
     n, width = pivots.shape
     integrals, start = size - nq - n, aligned_start(numbers)
@@ -193,6 +209,8 @@ def linearised_rate_in(numbers, pivots, nq, size):
     direction = by_time + size * width
     displacement = direction + 2 * n * width
     state = displacement + nq * width
+    dofs = state + 3 * size * width
+    of_constraints = dofs + n * WATER_DERIVATIVE_ROWS * width
     return LinearisedRate(
         window(numbers, start, (3, n, n, width)),
         window(numbers, by_integral, (n, integrals, width)),
@@ -205,23 +223,24 @@ def linearised_rate_in(numbers, pivots, nq, size):
         window(numbers, state, (size, width)),
         window(numbers, state + size * width, (2, size, width)),
         window(numbers, start + 4 * square, (2, n, n, width)),
-        window(numbers, state + 3 * size * width, (n, WATER_DERIVATIVE_ROWS, width)),
+        window(numbers, dofs, (n, WATER_DERIVATIVE_ROWS, width)),
+        constraint_derivatives_in_block(numbers, of_constraints, tables, n, width),
     )
 
 
 # The Sensitivities of a block, or None. Their LinearisedRate has no scratch memory for differences, which need all rows
 # of the state.
 sensitivities_in_block = choose(
-    lambda memory, actions, n: is_given(actions, "sensitivities"),
-    lambda memory, actions, n: Sensitivities(
-        actions.sensitivities, linearised_rate_in(memory[0], memory[1], n, 2 * n + actions.integrals)
+    lambda memory, actions, tables, n: is_given(actions, "sensitivities"),
+    lambda memory, actions, tables, n: Sensitivities(
+        actions.sensitivities, linearised_rate_in(memory[0], memory[1], tables, n, 2 * n + actions.integrals)
     ),
-    lambda memory, actions, n: None,
+    lambda memory, actions, tables, n: None,
 )
 
 
 @kernel
-def lay_out_actions(memory, actions, topology):
+def lay_out_actions(memory, actions, topology, tables):
     """Create the BlockActions of one block in the memory of the actions."""
     numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, of_sensitivities, of_samplers = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
@@ -253,14 +272,16 @@ def lay_out_actions(memory, actions, topology):
         if_between_bodies(actions, between_bodies),
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
         modes_in_block(mode_numbers, width, actions),
-        sensitivities_in_block(of_sensitivities, actions, n),
+        sensitivities_in_block(of_sensitivities, actions, tables, n),
         samplers_in_block(of_samplers, n, width, actions),
     )
 
 
 # The BlockActions of a block, or None without actions.
 actions_in_block = choose(
-    lambda memory, actions, topology: is_given(actions), lay_out_actions, lambda memory, actions, topology: None
+    lambda memory, actions, topology, tables: is_given(actions),
+    lay_out_actions,
+    lambda memory, actions, topology, tables: None,
 )
 
 # The arrays that record events, or None without actions.
@@ -284,7 +305,7 @@ def memory_for(memory, topology, tables, parameters, q, actions, shape):
     """
     numbers, stepper_numbers, clock, counts, action_numbers = memory
     block = block_for(numbers, topology, parameters, None, rows_of_constraints(tables), q)
-    loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology))
+    loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology, tables))
     constraints = constraints_in_block(tables, block.rows, topology.shape[1])
     block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows, constraints)
     return block_with_actions, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])
@@ -348,7 +369,7 @@ def rosenbrock_memory_for(memory, topology, tables, parameters, q, actions, shap
     common, numbers, pivots = memory
     block, stepper = memory_for(common, topology, tables, parameters, q, actions, shape)
     y, y_new, change, rates, control, clock, tally, _ = stepper
-    linear = linearised_rate_in(numbers, pivots, block.q.shape[0], shape[0])
+    linear = linearised_rate_in(numbers, pivots, tables, block.q.shape[0], shape[0])
     return block, Stepper(y, y_new, change, rates, control, clock, tally, linear)
 
 

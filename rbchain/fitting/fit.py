@@ -169,6 +169,13 @@ def fit(
             f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
             "model.of_sample(i)"
         )
+    for name in names:
+        if name in ("q", "qd") and model.kernel_model.constraint_tables is not None:
+            raise StateError(
+                f'parameters contains "{name}", which fit does not support for closed chains, because initial '
+                "states have to satisfy the constraints; expected other parameters. Pass a motion that starts in a "
+                "closed state"
+            )
     starts = whole_number("starts", starts, StateError, least=1, most=100_000)
     spread = finite_number("spread", spread, StateError, least=0.0)
     data = Measurements(model, motion, noise)

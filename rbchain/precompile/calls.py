@@ -62,6 +62,7 @@ def _call_closed_chain(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> N
     q = qd = np.zeros((*batch, 2), dtype)
     model.assemble(q)
     qdd = model.forward_dynamics(q, qd, qd)
+    model.forward_dynamics_derivatives(q, qd, qd)
     model.constraint_forces(q, qd, qd)
     model.joint_reactions(q, qd, qdd, tau=qd)
     _simulate(model, q, qd)

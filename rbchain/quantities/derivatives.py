@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..core.algorithms.derivatives import DERIVATIVE_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
-from ..drivers import derivatives
+from ..drivers import closed_chains, derivatives
 from ..kernel_model import KernelModel
 from .attributes import Attributes
 
@@ -76,12 +76,17 @@ class Derivatives(Attributes):
         -------
         dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
             As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
-            singular.
+            singular. For closed chains, the derivatives contain the forces of the constraints. They hold for all
+            changes of the state, also those that open the loops. The choice of independent rows is that of q.
 
         Raises
         ------
         StateError, ModelError
             As for `forward_dynamics`, or StateError if the model is in water.
+
+        References
+        ----------
+        Carpentier, Budhiraja and Mansard (2021), "Proximal and sparse resolution of constrained dynamic equations".
 
         Examples
         --------
@@ -91,12 +96,15 @@ class Derivatives(Attributes):
         >>> float(dqdd_dtau[0, 0].round(9))
         6.0
         """
+        self.kernel_model.refuse_water("forward_dynamics_derivatives")
+        model = self.kernel_model.with_inertia("forward_dynamics_derivatives")
+        if model.constraint_tables is not None:
+            scratch = closed_chains.scratch_of_derivatives(model.constraint_rows, self.nv)
+            driver, given = closed_chains.forward_dynamics_derivatives, (model.constraint_tables,)
+            return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out, given)
         columns = COLUMNS_TOGETHER * COLUMN_ROWS * (self.nv + 1)
         scratch = 3 * self.nv * self.nv + DERIVATIVE_ROWS * self.nv + columns
         driver = derivatives.forward_dynamics_derivatives
-        self.kernel_model.refuse_water("forward_dynamics_derivatives")
-        self.kernel_model.refuse_constraints("forward_dynamics_derivatives", "Use finite differences")
-        model = self.kernel_model.with_inertia("forward_dynamics_derivatives")
         return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
 
 
@@ -107,7 +115,8 @@ def _three_matrices(
     states: Sequence[npt.ArrayLike],
     scratch: int,
     out: np.ndarray | None,
+    given: tuple[Any, ...] = (),
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the result of a driver as three matrices (..., nv, nv)."""
-    found = model.compute(driver, (3, model.nv, model.nv), names, states, scratch=scratch, out=out)
+    found = model.compute(driver, (3, model.nv, model.nv), names, states, scratch=scratch, given=given, out=out)
     return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

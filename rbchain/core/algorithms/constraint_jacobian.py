@@ -11,7 +11,6 @@ from ..tree.constraint_layout import (
     COUPLER,
     TABLE_DOF_A,
     TABLE_KIND,
-    TABLE_OUTPUT,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
     TABLE_ROW,
@@ -23,15 +22,16 @@ from ..tree.layout import PARAM_ADVANCE, ROW_R, parameter
 
 
 @kernel
-def constraint_jacobian(model, constraints, q, J, work, k):
+def constraint_jacobian(model, constraints, q, J, order, work, k):
     """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros.
 
+    Its rows are in the order of the interface if `order` is TABLE_OUTPUT, and in that of the tables if it is TABLE_ROW.
     Joints that carry both bodies turn a residual in world axes, so their columns are zero only where it is closed.
     """
     table, paths = constraints.tables.table, constraints.tables.paths
     for c in range(table.shape[1]):
         for r in range(table[TABLE_ROW_COUNT, c]):
-            row, output = table[TABLE_ROW, c] + r, table[TABLE_OUTPUT, c] + r
+            row, output = table[TABLE_ROW, c] + r, table[order, c] + r
             for side in range(2):
                 f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
                 if table[TABLE_KIND, c] == COUPLER:  # one of its joints may carry the other one

@@ -25,7 +25,7 @@ from ..tree.layout import (
     replace_parameters,
     sample_entry,
 )
-from .constraint_hooks import forward_dynamics_of_block, has_constraints
+from .constraint_hooks import forward_dynamics_of_block
 from .contact_rates import has_contact_modes
 from .controller_derivatives import have_known_derivatives
 from .drives import (
@@ -91,12 +91,10 @@ def has_known_derivatives(block):
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
 
-# Whether the derivatives of all forces are known, for open trees with and without actions.
+# Whether the derivatives of all forces are known, with and without actions.
 _has_derivatives_of_forces = choose(_has_actions, has_known_derivatives, lambda block: True)
 has_exact_derivatives = choose(
-    lambda block: has_constraints(block) or has_contact_modes(block),
-    lambda block: False,
-    lambda block: _has_derivatives_of_forces(block),
+    lambda block: has_contact_modes(block), lambda block: False, lambda block: _has_derivatives_of_forces(block)
 )
 
 

@@ -5,6 +5,9 @@ Each function has two forms, for closed and for open chains, of which `choose` s
 
 from ..algorithms import constrained_dynamics
 from ..algorithms.aba import forward_dynamics
+from ..algorithms.constrained_derivatives import project_derivatives, store_reactions
+from ..algorithms.derivatives import BY_Q, BY_QD
+from ..algorithms.derivatives_of_constraints import differentiate_constraints
 from ..algorithms.hybrid import hybrid_dynamics
 from ..simd.jit import choose, is_given, kernel
 from ..simd.lanes import constant_like, epsilon
@@ -129,3 +132,42 @@ has_open_loops = choose(
     lambda block, lane: block.constraints.flags[FLAG_OPEN, lane] > constant_like(block.q, 0.0),
     lambda block, lane: False,
 )
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------------
+
+
+# Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives.
+begin_derivatives_of_constraints = choose(
+    has_constraints,
+    lambda block, linear, q, k: store_reactions(
+        block.model, block.constraints, q, linear.of_constraints, block.work, k
+    ),
+    lambda block, linear, q, k: None,
+)
+
+# Compute the derivatives of the rows, and subtract those of the forces of the constraints from K. Reads the results of
+# `inverse_dynamics_derivatives`.
+subtract_derivatives_of_constraints = choose(
+    has_constraints,
+    lambda block, linear, k: differentiate_constraints(
+        block.model, block.constraints, linear.of_constraints, linear.derivatives, linear.dofs, block.work, k
+    ),
+    lambda block, linear, k: None,
+)
+
+
+@kernel
+def project_all_derivatives(block, linear, k):
+    """Replace K, D and C by those of the closed chain (`constrained_derivatives`)."""
+    parts = linear.of_constraints
+    project_derivatives(linear.derivatives[BY_Q], parts.by_q, parts, k)
+    project_derivatives(linear.derivatives[BY_QD], parts.by_qd, parts, k)
+    for row in range(parts.by_q.shape[0]):
+        for column in range(linear.by_integral.shape[1]):
+            parts.by_q[row, column, k] = constant_like(parts.by_q, 0.0)
+    project_derivatives(linear.by_integral, parts.by_q, parts, k)
+
+
+# Replace the derivatives of the joint forces K, D and C by those of a closed chain.
+project_linearised_rate = choose(has_constraints, project_all_derivatives, lambda block, linear, k: None)

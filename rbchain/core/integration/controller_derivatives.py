@@ -14,6 +14,7 @@ from ..forces.signals import SIGNAL_ACCELERATION
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like
 from ..tree.layout import SETTING_COMPENSATES, SETTING_COMPUTES, SETTING_EXTERNAL_FORCES, apply_gravity
+from .constraint_hooks import has_constraints
 from .drives import (
     DRIVE_COMPENSATES_GRAVITY,
     DRIVE_GAINS,
@@ -116,9 +117,14 @@ def add_derivatives_of_both(block, linear, y, k):
     apply_gravity(block.model, block.work, k)
 
 
-# Add the derivatives of the forces of controllers, which are not known in water.
+def _has_controllers_with_model(block, *_):
+    """Whether a controller may use its model: not in closed chains. In water, its derivatives are not known."""
+    return is_given(block, "loads", "actions") and not (has_constraints(block) or is_given(block, "model", "water"))
+
+
+# Add the derivatives of the forces of controllers.
 add_derivatives_of_controllers = choose(
-    lambda block, *_: is_given(block, "loads", "actions") and not is_given(block, "model", "water"),
+    _has_controllers_with_model,
     add_derivatives_of_both,
     lambda block, linear, y, k: None,
 )

@@ -17,15 +17,22 @@ the velocities, and T of `tangents_of_rates` computes these directions from an i
 integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints. For a quaternion, dq'/dq is a skew
 matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
 
-For open trees whose forces have known derivatives, M is the mass matrix. With the joint forces tau of
+If the forces have known derivatives, M is the mass matrix. For open trees with the joint forces tau of
 `inverse_dynamics` at the accelerations qdd of the state, including those of water, and the sum F(q, qd) of all other
 joint forces,
 
     K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
 
 The passive force and the drive of a dof depend on its own state only, except for the forces that controllers compute
-with their model (`controller_derivatives`). In all other cases, M is the unit matrix, and K,
-D and C are central differences of the accelerations.
+with their model (`controller_derivatives`). For closed chains, the derivatives of the forces J^T lambda are subtracted
+from K. Let c be the accelerations of the rows, and X = (J M^-1 J^T)^-1 J. From M dqdd = J^T dlambda - K dq - D dqd +
+C dz and dc = 0 follow the derivatives of the constrained accelerations, with which the equations above hold without
+multipliers (`constrained_derivatives`):
+
+    K - X^T (J M^-1 K - dc/dq),   D - X^T (J M^-1 D - dc/dqd),   C - X^T J M^-1 C.
+
+They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. In all other
+cases, M is the unit matrix, and K, D and C are central differences of the accelerations.
 """
 
 from typing import NamedTuple
@@ -52,6 +59,12 @@ from .action_hooks import (
     moves_freely,
     set_time,
 )
+from .constraint_hooks import (
+    begin_derivatives_of_constraints,
+    has_constraints,
+    project_linearised_rate,
+    subtract_derivatives_of_constraints,
+)
 from .controller_derivatives import add_derivatives_of_controllers, differentiate_inverse_dynamics
 from .drives import derivatives_of_joint_force
 
@@ -68,6 +81,7 @@ class LinearisedRate(NamedTuple):
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
+    * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
     """
 
     derivatives: np.ndarray
@@ -82,6 +96,7 @@ class LinearisedRate(NamedTuple):
     rates: np.ndarray
     of_forces: np.ndarray
     dofs: np.ndarray
+    of_constraints: object
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------
@@ -92,6 +107,7 @@ def differentiate_rate(block, linear, y, rate, t, h, k):
     """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
     differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
     if has_exact_derivatives(block):
+        update_dynamics(block, linear, y, t, k)
         differentiate_exactly(block, linear, y, rate, t, k)
     else:
         difference_accelerations(block, linear, y, rate, t, h, k)
@@ -192,9 +208,20 @@ def differentiate_by_time(block, linear, y, t, step, k):
 # --- exact derivatives ------------------------------------------------------------------------------------------------
 
 
+# Compute the dynamics at time t and state y, whose rows and factors the derivatives of a closed chain read.
+update_dynamics = choose(
+    has_constraints,
+    lambda block, linear, y, t, k: evaluate(block, y, t, linear.rates[0], k),
+    lambda block, linear, y, t, k: None,
+)
+
+
 @routine
 def differentiate_exactly(block, linear, y, rate, t, k):
-    """Compute K, D, C and M from the derivatives of the joint forces."""
+    """Compute K, D, C and M from the derivatives of the joint forces.
+
+    For a closed chain, the last dynamics of the block must be those of the state y.
+    """
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
     zero = constant_like(y, 0.0) * t
@@ -207,12 +234,15 @@ def differentiate_exactly(block, linear, y, rate, t, k):
         for j in range(linear.by_integral.shape[1]):
             linear.by_integral[i, j, k] = zero
     add_derivatives_of_controllers(block, linear, y, k)
+    begin_derivatives_of_constraints(block, linear, q, k)
     differentiate_inverse_dynamics(block, model, q, qd, rate[nq : nq + n], linear, k)
+    subtract_derivatives_of_constraints(block, linear, k)
     for i in range(n):
         loads.tau[i, k] = linear.tangent[i, k]
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_forces(block, linear, y, k)
     subtract_derivatives_of_joints(block, linear, y, k)
+    project_linearised_rate(block, linear, k)
 
 
 # Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).

@@ -11,7 +11,7 @@ from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
-from .action_hooks import evaluate, set_sample_forces
+from .action_hooks import set_sample_forces
 from .constraint_hooks import (
     closed_lanes,
     decide_rank,
@@ -222,7 +222,7 @@ def close_loops(block, stepper, tableau, k):
     project_end_of_step(block, y_new, accepted, k)
     normalize_positions(block.model, y_new, k)
     decide_rank(block, closed_lanes(block, accepted, k), k)
-    evaluate(block, y_new, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
+    evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
     decide_rank(block, zero * h, k)
     for lane in range(y_new.shape[1]):
         if has_open_loops(block, lane):

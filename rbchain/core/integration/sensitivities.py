@@ -13,6 +13,12 @@ body in body axes,
 
     r' = w_r + r x omega,   l' = w_l + r x v + l x omega.
 
+In a closed chain, K, D, C and dtau/dp are those that `algorithms.constrained_derivatives` projects. They contain the
+forces of the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
+at the start and after each step, the columns are projected onto their derivatives. The initial unit matrix becomes the
+derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the constraints
+within the error of the integration, as states do.
+
 For an inertial parameter, dtau/dp is the derivative of the Newton-Euler equations of one body, whose force acts on its
 dof and on the ancestors. A prescribed acceleration does not depend on parameters: its row of the equations is w' = 0.
 
@@ -25,6 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..algorithms.constrained_derivatives import project_change, project_force
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
 from ..algorithms.rnea import accelerate_with_joint
@@ -34,6 +41,7 @@ from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..spatial.storage import load9, load_motion
 from ..spatial.vectors import Force, add3, cross, rotate, scale3, z_axis
+from ..tree.constraint_layout import FLAG_DECIDES
 from ..tree.joints import joint_force
 from ..tree.kinematics import body_axes, force_on_parent, move_dof
 from ..tree.layout import (
@@ -55,6 +63,7 @@ from ..tree.layout import (
     parameter3,
 )
 from .action_hooks import evaluate, integral_row, moves_freely
+from .constraint_hooks import has_constraints
 from .drives import DRIVE_KIND, DRIVE_SIGNAL, KIND_PRESCRIBED_POSITION, PRESCRIBED_KINDS, is_below_limit
 from .linearised_rate import LinearisedRate, differentiate_exactly
 from .runge_kutta import norm
@@ -153,6 +162,8 @@ def rates_with_sensitivities(block, y, t, rate, k):
     columns = block.loads.actions.sensitivities.settings.columns
     differentiate_exactly(block, linear, y, rate, t, k)
     factorize_mass_matrix(block, linear, k)
+    restore_dynamics(block, y, t, rate, k)
+    close_columns(block, y, k)
     update_motion(block, columns, y, rate, k)
     first, size = rows_of_motion(block), rows_of_column(block)
     for column in range(columns.shape[1]):
@@ -162,10 +173,43 @@ def rates_with_sensitivities(block, y, t, rate, k):
         for i in range(n):
             w[i, k] = constant_like(y, 0.0) * y[0, k]
         subtract_parameter_force(block, columns, column, y, rate, w, k)
+        remove_constrained_force(block, w, k)
         subtract_state_force(block, linear, u, w, k)
         solve(linear.factors, linear.pivots, w, k)
         first += size
 
+
+@kernel
+def project_columns(block, y, k):
+    """Project all columns of the state y onto the derivatives of the constraints, in the lanes whose state is closed.
+
+    These are the lanes that decide which rows are independent.
+    """
+    n, constraints, linear = block.qd.shape[0], block.constraints, block.loads.actions.sensitivities.linear
+    is_closed = constraints.flags[FLAG_DECIDES, k] > constant_like(y, 0.0)
+    first = rows_of_motion(block)
+    for _ in range(block.loads.actions.sensitivities.settings.columns.shape[1]):
+        u, w = y[first : first + n], y[first + n : first + 2 * n]
+        project_change(constraints, linear.of_constraints, u, w, is_closed, block.work, k)
+        first += rows_of_column(block)
+
+
+# Project the columns of a closed chain onto the derivatives of its constraints.
+close_columns = choose(has_constraints, project_columns, lambda block, y, k: None)
+
+# Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel.
+remove_constrained_force = choose(
+    has_constraints,
+    lambda block, w, k: project_force(block.constraints, block.loads.actions.sensitivities.linear.of_constraints, w, k),
+    lambda block, w, k: None,
+)
+
+# Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read.
+restore_dynamics = choose(
+    lambda block, y, t, rate, k: has_constraints(block) and is_given(block, "model", "water"),
+    lambda block, y, t, rate, k: evaluate(block, y, t, rate, k),
+    lambda block, y, t, rate, k: None,
+)
 
 # Compute the rate of the state y at time t, with its sensitivities if there are any.
 evaluate_with_sensitivities = choose(

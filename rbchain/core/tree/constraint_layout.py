@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..simd.jit import kernel
+from ..simd.jit import kernel, plain_or_compiled
 from ..simd.lane_memory import window
 
 # --- parameters of a constraint ---
@@ -154,4 +154,58 @@ def constraints_in(memory, first, tables, n):
         window(flat, (joint_sums + n) * width, (n, width)),
         window(flat, (joint_sums + 2 * n) * width, (2 * n, width)),
         window(flat, (joint_sums + 4 * n) * width, (FLAG_ROWS, width)),
+    )
+
+
+# --- memory of derivatives ---
+# Columns of `ConstraintDerivatives.vectors`: e'', e' and e.
+VECTOR_SECOND, VECTOR_FIRST, VECTOR, VECTOR_ROWS = 0, 3, 6, 9
+# Columns of `ConstraintDerivatives.force`: W, N, and the symmetric matrix sum of lambda (I - e e^T) / |d|.
+FORCE_WRENCH, FORCE_TURN, FORCE_STRETCH, FORCE_ROWS = 0, 6, 15, 21
+
+
+class ConstraintDerivatives(NamedTuple):
+    """Working memory of the derivatives of a closed chain with m rows. All arrays end in lanes.
+
+    * `multipliers` (m,) are those of the state.
+    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, `rates` (m, n) those of the rates
+      J qd with respect to q.
+    * `responses` (m, n) is J M^-1, and `reactions` (m, n) is (J M^-1 J^T)^-1 J (`algorithms.constrained_derivatives`).
+    * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
+    * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
+    """
+
+    multipliers: np.ndarray
+    by_q: np.ndarray
+    by_qd: np.ndarray
+    rates: np.ndarray
+    responses: np.ndarray
+    reactions: np.ndarray
+    vectors: np.ndarray
+    force: np.ndarray
+    axes: np.ndarray
+
+
+@plain_or_compiled
+def constraint_derivatives_size(m, n):
+    """Return how many numbers per lane `constraint_derivatives_in` needs."""
+    return m + 5 * m * n + MAX_ROW_COUNT * VECTOR_ROWS + FORCE_ROWS + 12 * n
+
+
+@kernel
+def constraint_derivatives_in(memory, start, m, n, width):
+    """Create the ConstraintDerivatives of a block in the flat array `memory`, from index `start` on."""
+    matrices, size = start + m * width, m * n * width
+    vectors = matrices + 5 * size
+    force = vectors + MAX_ROW_COUNT * VECTOR_ROWS * width
+    return ConstraintDerivatives(
+        window(memory, start, (m, width)),
+        window(memory, matrices, (m, n, width)),
+        window(memory, matrices + size, (m, n, width)),
+        window(memory, matrices + 2 * size, (m, n, width)),
+        window(memory, matrices + 3 * size, (m, n, width)),
+        window(memory, matrices + 4 * size, (m, n, width)),
+        window(memory, vectors, (MAX_ROW_COUNT, VECTOR_ROWS, width)),
+        window(memory, force, (1, FORCE_ROWS, width)),
+        window(memory, force + FORCE_ROWS * width, (2 * n, 6, width)),
     )

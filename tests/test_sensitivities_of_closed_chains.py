@@ -1,0 +1,248 @@
+"""Sensitivities of closed chains: a closed form, differences of simulations, identities, lanes, and refused input."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+from .closed_chains import closed_chain, closed_state, four_bar
+from .quantities import derivative
+from .test_one_source import check_alike, computed
+from .test_sensitivities import STEP, TIGHT, extrapolated
+
+plain = pytest.mark.plain_python
+LENGTH, GRAVITY = 0.7, 9.81
+SLIDES = {"mass": (1.5, 0.8), "damping": (0.3, 0.2), "stiffness": (2.0, 1.0), "tau": (0.4, -0.3)}
+START = np.array([0.6, 1.1])  # angle of the rod and its rate
+
+
+def trammel():
+    """Two slides on the x and the y axis, whose bodies a rod keeps at a distance."""
+    builder = rb.ModelBuilder(gravity=(0, -GRAVITY, 0))
+    for i, axis in enumerate(((1, 0, 0), (0, 1, 0))):
+        passive = rb.PassiveForces(damping=SLIDES["damping"][i], stiffness=SLIDES["stiffness"][i])
+        inertia = rb.Inertia(SLIDES["mass"][i], (0.1, 0.2, 0))
+        builder.add_body("xy"[i], joint=rb.Prismatic(axis), inertia=inertia, passive=passive)
+    builder.add_constraint(rb.DistanceConstraint("rod", "x", "y", (0, 0, 0), (0, 0, 0), LENGTH))
+    return builder.build()
+
+
+def rate_of_trammel(state, x):
+    """The equation of the rod's angle: x = L cos, y = L sin."""
+    (angle, rate), (m1, m2), (d1, d2), (k1, k2), (f1, f2) = state, *x.values()
+    c, s = LENGTH * np.cos(angle), LENGTH * np.sin(angle)
+    along_x = f1 - k1 * c + d1 * s * rate + m1 * c * rate**2
+    along_y = f2 - k2 * s - d2 * c * rate + m2 * s * rate**2 - m2 * GRAVITY
+    return np.array([rate, (c * along_y - s * along_x) / (m1 * s**2 + m2 * c**2)])
+
+
+def slides_of(state):
+    """Positions and velocities of both slides."""
+    angle, rate = state
+    c, s = LENGTH * np.cos(angle), LENGTH * np.sin(angle)
+    return np.array([c, s, -s * rate, c * rate])
+
+
+@plain
+@pytest.mark.parametrize("settings", [TIGHT, {"method": "rk4", "step": 1e-3}], ids=["rk45", "rk4"])
+def test_two_slides_and_a_rod_agree_with_complex_steps_of_their_equation(settings):
+    model, names = trammel(), ["q", "qd", *SLIDES]
+    start, allowed = slides_of(START), 1e-10 if "rtol" in settings else 1e-9
+    motion = model.simulate(start[:2], start[2:], 0.3, tau=SLIDES["tau"], sensitivities=names, save_at=4, **settings)
+    found = {name: motion.sensitivities[name][-1] for name in names}
+    for field in SLIDES:
+        for i in range(2):
+            x = {key: np.array(values, complex) for key, values in SLIDES.items()}
+            x[field][i] += 1j * STEP
+            end = slides_of(extrapolated(lambda s, x=x: rate_of_trammel(s, x), START.astype(complex), 0.3))
+            np.testing.assert_allclose(np.r_[motion.q[-1], motion.qd[-1]], end.real, rtol=0, atol=allowed)
+            np.testing.assert_allclose(found[field][:, i], end.imag / STEP, rtol=0, atol=allowed, err_msg=field)
+    for i in range(2):
+        first = START + 1j * STEP * np.eye(2)[i]
+        end, moved = extrapolated(lambda s: rate_of_trammel(s, SLIDES), first, 0.3), slides_of(first).imag / STEP
+        change = found["q"] @ moved[:2] + found["qd"] @ moved[2:]
+        np.testing.assert_allclose(change, slides_of(end).imag / STEP, rtol=0, atol=allowed)
+
+
+# --- identities -------------------------------------------------------------------------------------------------------
+
+
+@plain
+@pytest.mark.parametrize("name", ["turned four-bar", "hung plate", "hinged arm", "Bricard"])
+def test_sensitivities_begin_with_the_derivative_of_the_projection(name):
+    """It moves positions to the nearest closed ones in the metric of inertia, then the velocities."""
+    chain = closed_chain(name)
+    model, n = chain.model, chain.model.nv
+    q, qd, _ = closed_state(chain, seed=3)
+    motion = model.simulate(q, qd, 1e-6, method="rk4", step=1e-6, sensitivities=("q", "qd"))
+    J, inverse = model.constraint_jacobian(q), model.mass_matrix_inverse(q)
+    normal = inverse @ J.T @ np.linalg.pinv(J @ inverse @ J.T, rcond=1e-10)
+    P = np.eye(n) - normal @ J
+    turn = np.array(
+        [derivative(lambda s, e=e: model.constraint_jacobian(model.integrate(q, s * e)) @ qd) for e in P.T]
+    ).T
+    by_q, by_qd = motion.sensitivities["q"][0], motion.sensitivities["qd"][0]
+    np.testing.assert_allclose(by_q[:n], P, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(by_q[n:], -normal @ turn, rtol=0, atol=1e-8 * np.abs(normal).max() * np.abs(turn).max())
+    np.testing.assert_allclose(by_qd, np.vstack([0 * P, P]), rtol=0, atol=1e-10)
+
+
+@plain
+def test_sensitivities_satisfy_the_derivatives_of_the_constraints():
+    """J u = 0 and d(J qd)/dq u + J w = 0, up to round-off after steps, and up to the tolerance between them."""
+    chain = four_bar()
+    model, (q, qd, _) = chain.model, closed_state(four_bar(), seed=3)
+    names = ["q", "qd", "mass", "cg", "inertia"]
+    motion = model.simulate(q, qd, 0.5, rtol=1e-7, atol=1e-7, save_at=[0.0, 0.111, 0.3, 0.5], sensitivities=names)
+    for i, allowed in ((0, 1e-12), (1, 1e-6), (2, 1e-6), (3, 1e-12)):
+        J = model.constraint_jacobian(motion.q[i])
+        columns = np.concatenate([motion.sensitivities[name][i].reshape(2 * model.nv, -1) for name in names], -1)
+        u, w = columns[:3], columns[3:]
+        turn = np.array(
+            [
+                derivative(
+                    lambda s, e=e, i=i: model.constraint_jacobian(model.integrate(motion.q[i], s * e)) @ motion.qd[i]
+                )
+                for e in np.eye(3)
+            ]
+        ).T
+        assert np.abs(J @ u).max() < allowed * np.abs(u).max()
+        assert np.abs(J @ w + turn @ u).max() < (allowed + 1e-9) * np.abs(columns).max()
+
+
+# --- differences of simulations ---------------------------------------------------------------------------------------
+
+
+def slopes_of_end(model, end, *functions):
+    """Derivatives of the end of a motion, end(s) = (q, qd), along the tangent space."""
+    return [
+        np.concatenate([derivative(lambda s: model.difference(end[0], f(s)[0])), derivative(lambda s: f(s)[1])])  # noqa: B023
+        for f in functions
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["turned four-bar", "hung plate", "hinged arm", "Bricard", "welded and geared"])
+def test_sensitivities_agree_with_differences_of_simulations(name):
+    """Along closed initial states, and along parameters. The tolerances of 1e-11 limit the accuracy."""
+    chain, rng = closed_chain(name), np.random.default_rng(0)
+    model = chain.model.vary(damping=np.full(chain.model.nv, 0.2))
+    q, qd, tau = closed_state(chain, seed=3)
+    spring = rb.SpringDamper(None, model.body_names[-1], (0.1, 0.2, 0.3), (0, 0.1, 0), stiffness=50.0, damping=1.0)
+    settings = {"duration": 0.1, "forces": [spring], "rtol": 1e-11, "atol": 1e-12}
+    names = ["q", "qd", "mass", "cg", "inertia", "damping", "tau"]
+    motion = model.simulate(q, qd, tau=tau, sensitivities=names, **settings)
+    found, end = {key: values[-1] for key, values in motion.sensitivities.items()}, (motion.q[-1], motion.qd[-1])
+    dq, dqd = model.assemble_velocities(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    dtau, d_damping = rng.normal(size=(2, model.nv))
+    d_mass, d_cg = rng.normal(size=model.n_bodies) * model.mass, 0.1 * rng.normal(size=(model.n_bodies, 3))
+
+    def state(s):
+        moved = model.assemble(model.integrate(q, s * dq))
+        return moved, model.assemble_velocities(moved, qd + s * dqd)
+
+    def end_of(of=model, start=(q, qd), forces=tau):
+        there = of.simulate(*start, tau=forces, **settings)
+        return there.q[-1], there.qd[-1]
+
+    slopes = slopes_of_end(
+        model,
+        end,
+        lambda s: end_of(start=state(s)),
+        lambda s: end_of(model.vary(mass=model.mass + s * d_mass)),
+        lambda s: end_of(model.vary(cg=model.cg + s * d_cg)),
+        lambda s: end_of(model.vary(damping=model.damping + s * d_damping)),
+        lambda s: end_of(forces=tau + s * dtau),
+    )
+    expected = [
+        found["q"] @ dq + found["qd"] @ derivative(lambda s: state(s)[1]),
+        found["mass"] @ d_mass,
+        np.einsum("ijk,jk->i", found["cg"], d_cg),
+        found["damping"] @ d_damping,
+        found["tau"] @ dtau,
+    ]
+    for slope, wanted in zip(slopes, expected, strict=True):
+        np.testing.assert_allclose(slope, wanted, rtol=0, atol=1e-8 * (1 + np.abs(wanted).max()))
+
+
+@plain
+def test_gains_and_water_agree_with_differences_of_equal_steps():
+    """RK4 of the variational equations is the derivative of RK4, but for the projections, which hardly move the end."""
+    builder = rb.ModelBuilder(gravity=(0, -9.81, 0), fluid_density=1000.0)
+    ball = rb.Immersion.sphere(0.1, center=(0.2, 0, 0))
+    rod = rb.Inertia(5.0, (0.2, 0.1, 0), (0.1, 0.2, 0.3))
+    for name, parent, x in (("crank", None, 0.0), ("coupler", "crank", 0.4), ("rocker", None, 0.9)):
+        place = rb.Pose((x, 0, 0))
+        builder.add_body(name, parent=parent, joint=rb.Revolute(), placement=place, inertia=rod, immersion=ball)
+    builder.add_constraint(rb.BallConstraint("tip", "coupler", "rocker", (0.8, 0, 0), (0.6, 0, 0)))
+    model = builder.build()
+    q = model.assemble([1.0, -0.5, 1.5])
+    qd = model.assemble_velocities(q, [1.0, 0.0, 0.0])
+    gains = {"kp": 20.0, "ki": 30.0, "kd": 2.0}
+    settings = {"duration": 0.02, "method": "rk4", "step": 0.001}
+
+    def motion_of(model=model, sensitivities=(), **changed):
+        drive = rb.PID("crank", 0.3, **(gains | changed))
+        return model.simulate(q, qd, drives=[drive], sensitivities=sensitivities, **settings)
+
+    found = motion_of(sensitivities=[*gains, "mass"]).sensitivities
+    for name, value in gains.items():
+        slope = derivative(lambda s, name=name, value=value: end_of_motion(motion_of(**{name: value + s})))
+        np.testing.assert_allclose(found[name][-1, :, 0], slope, rtol=0, atol=1e-8 * np.abs(slope).max() + 1e-11)
+    slope = derivative(lambda s: end_of_motion(motion_of(model.vary(mass=model.mass + s * np.array([1.0, 2.0, 3.0])))))
+    np.testing.assert_allclose(found["mass"][-1] @ [1.0, 2.0, 3.0], slope, rtol=0, atol=1e-8 * np.abs(slope).max())
+
+
+def end_of_motion(motion):
+    return np.concatenate([motion.q[-1], motion.qd[-1]])
+
+
+# --- lanes, fits and refused input ------------------------------------------------------------------------------------
+
+
+LANES = """
+import json, sys
+import numpy as np
+from tests.closed_chains import closed_chain, closed_state
+out = {}
+for dtype, tolerance in ((np.float64, 1e-6), (np.float32, 1e-4)):
+    chain, rng = closed_chain("turned four-bar"), np.random.default_rng(2)
+    q, qd, _ = (x.astype(dtype) for x in closed_state(chain, batch=(9,)))
+    model = chain.model.vary(mass=chain.model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+    motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, sensitivities=["q", "mass", "inertia"])
+    assert motion.success and motion.sensitivities["mass"].dtype == dtype
+    for name, values in motion.sensitivities.items():
+        out[f"{name} {np.dtype(dtype).name}"] = values[7:].tolist()
+alone = model.of_sample(8).simulate(q[8], qd[8], 0.1, rtol=tolerance, atol=tolerance, sensitivities=["mass"])
+out["alone float32"] = (alone.sensitivities["mass"] - motion.sensitivities["mass"][8]).tolist()
+out["residual float32"] = out.pop("alone float32")
+json.dump(out, sys.stdout)
+"""
+
+
+@pytest.mark.slow
+def test_lanes_agree_with_plain_python():
+    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
+    check_alike(computed(LANES, NUMBA_DISABLE_JIT="1"), computed(LANES))
+
+
+@pytest.mark.slow
+def test_a_fit_finds_the_damping_of_a_closed_chain():
+    model, start = trammel(), slides_of(START)
+    motion = model.simulate(start[:2], start[2:], 0.5, save_at=5, rtol=1e-7)
+    guess = model.vary(damping=[1.0, 1.0])
+    found = rb.fit(guess, (motion.t, motion.q, motion.qd), ["damping"], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.model.damping, SLIDES["damping"], rtol=1e-4)
+
+
+@plain
+def test_refused_arguments():
+    model, (q, qd, _) = four_bar().model, closed_state(four_bar())
+    with pytest.raises(rb.StateError, match=r"drives that prescribe a motion of a closed chain.*Use PID"):
+        model.simulate(q, qd, 0.1, drives=[rb.PrescribedVelocity("crank", qd[0])], sensitivities=["mass"])
+    with pytest.raises(rb.StateError, match='does not compute sensitivities; expected "rk45" or "rk4"'):
+        model.simulate(q, qd, 0.1, method="rosenbrock", sensitivities=["mass"])
+    motion = model.simulate(q, qd, 0.1, save_at=3, rtol=1e-5, atol=1e-5)
+    for name in ("q", "qd"):
+        with pytest.raises(rb.StateError, match=rf'parameters contains "{name}".*closed chains'):
+            rb.fit(model, (motion.t, motion.q, motion.qd), ["mass", name])
