@@ -17,6 +17,7 @@ from .actions.random_signals import actions_of_samples
 from .actions.sampled import Drive
 from .actions.user_code import UserCalls
 from .actions.wrenches import Force
+from .core.integration import actuators as actuator_codes
 from .core.integration import drives as drive_codes
 from .core.integration.rollout import RECORDED_TALLIES, AdaptiveStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
@@ -312,6 +313,17 @@ def _refuse_forces(
         raise StateError(
             f"joints {names} have both a drive and a tau other than zero; expected one of them. Set their tau to 0, or "
             "remove their drives"
+        )
+    actuators: Any = actions.shared.actuators
+    if actuators is None:
+        return
+    has_lag = actuators[actuator_codes.ACTUATOR_TIME_CONSTANT] >= 0
+    lagging = has_lag & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    if lagging.any():
+        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[lagging])]
+        raise StateError(
+            f"joints {names} have an Actuator with a time_constant and also a tau other than zero, which would not "
+            "pass the lag; expected one of them. Set their tau to 0, and add the torque to the digital controller"
         )
 
 

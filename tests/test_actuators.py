@@ -410,3 +410,14 @@ def test_mistakes_with_motors_are_named():
     builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", ratio=2.0))
     with pytest.raises(ModelError, match="belongs to CouplerConstraint 'gear'"):
         builder.build().with_motor("b", 30.0)
+
+
+@pytest.mark.plain_python
+def test_a_constant_force_beside_the_lag_of_an_actuator_is_refused():
+    drives = [rb.Sampled(hold, period=0.1), rb.Actuator("slide", time_constant=0.05)]
+    with pytest.raises(rb.StateError, match=r"\['slide'\] have an Actuator with a time_constant and also a tau"):
+        slide().simulate([0.0], [0.0], 0.1, drives=drives, tau=1.0)
+
+
+def hold(t, q, qd, parameters):
+    return np.ones_like(qd)

@@ -270,3 +270,25 @@ def zero(t, q, qd, parameters):
 def test_what_is_refused(drives, settings, message):
     with pytest.raises(rb.StateError, match=message):
         arm().simulate(*random_start(), 0.1, drives=drives, **settings)
+
+
+@pytest.mark.plain_python
+def test_functions_with_default_arguments_are_plain_python_without_an_argument_out():
+    """Such a function was taken for a compiled one, whose result is not returned."""
+
+    def spring(t, q, qd, parameters):
+        return 30.0 * (0.1 - q) - 2.0 * qd
+
+    def with_default(t, q, qd, parameters, gain=30.0):
+        return gain * (0.1 - q) - 2.0 * qd
+
+    def with_any(*arguments, **others):
+        return spring(*arguments, **others)
+
+    motions = [
+        slide().simulate(np.zeros((3, 1)), np.zeros((3, 1)), 0.3, drives=[rb.Sampled(function, period=0.05)], save_at=4)
+        for function in (spring, with_default, with_any)
+    ]
+    assert motions[0].q[0, -1] > 0.05
+    for motion in motions[1:]:
+        np.testing.assert_array_equal(motion.q, motions[0].q)

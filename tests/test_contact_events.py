@@ -425,3 +425,15 @@ def test_a_user_function_that_fails_after_an_impact_ends_its_sample_in_the_state
     motion = model.simulate([[0.6], [0.6]], np.zeros((2, 1)), 0.5, forces=[floor], drives=drives)
     assert motion.status.tolist() == [status, rb.Status.DONE]
     assert_ends_at_its_first_impact(motion, 0)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("save_at", [[0.0, 0.4, 0.6], 61, None])
+def test_rosenbrock_passes_an_impact_at_a_saved_time(save_at):
+    """A ball that falls 0.8 m hits the floor after 0.4 s. The step from there to the saved time is almost zero."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.5)
+    motion = builder.build().simulate([0.9], [0.0], 0.6, method="rosenbrock", forces=[floor], save_at=save_at)
+    assert motion.success
+    np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], [0.3, 0.0], rtol=0, atol=1e-9)

@@ -174,6 +174,30 @@ def test_a_controlled_arm_follows_rk45_and_its_tolerance(drives_of):
 
 
 @plain
+@pytest.mark.parametrize("prescribe", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
+@pytest.mark.parametrize("joint", range(3))
+def test_derivatives_beside_a_prescribed_motion_are_exact(prescribe, joint):
+    model, nominal = screw_arm()
+    names, settings = model.joint_names, {"kp": 30.0, "ki": 3.0, "gravity_compensation": True, "model": nominal}
+    pid = rb.PID(names[(joint + 1) % 3], 0.1, **settings)
+    drives = [prescribe(names[joint], MOVING), pid]
+    agree(*derivatives_both_ways(model, *STATE, [0.2], time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+
+
+@plain
+@pytest.mark.parametrize("prescribe", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
+def test_an_arm_with_a_prescribed_joint_follows_rk45_and_its_tolerance(prescribe):
+    model, _ = screw_arm()
+    drives = [prescribe(model.joint_names[1], MOVING)]
+    settings = {"duration": 0.5, "save_at": 4, "drives": drives, "forces": [WRENCH]}
+    reference = model.simulate(*STATE, rtol=1e-10, atol=1e-11, **settings)
+    motion = model.simulate(*STATE, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+    assert motion.success and reference.success
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=1e-4)
+
+
+@plain
 def test_computed_torque_of_some_joints_is_differentiated_by_differences():
     """The accelerations of the other joints then depend on all forces."""
     model, _ = screw_arm()

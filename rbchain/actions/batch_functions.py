@@ -75,20 +75,18 @@ class BatchFunction:
 
 
 def is_batch_function(function: Any, has_states: bool) -> bool:
-    """Whether Python calls a user function for the whole batch, because it has no argument `out`."""
+    """Whether Python calls a user function for the whole batch, because it has no argument `out`.
+
+    The last argument of a compiled function may have another name. It then has no default value.
+    """
     if not callable(function) or hasattr(function, "py_func"):
         return False
-    arguments = (*ARGUMENTS, "states") if has_states else ARGUMENTS
-    names = _names_of(function, arguments)
-    return names is not None and names[-1] != "out" and _names_of(function, (*arguments, "out")) is None
-
-
-def _names_of(function: Callable[..., Any], arguments: tuple[str, ...]) -> list[str] | None:
-    """Return the names of the parameters that receive these arguments; None if the function does not take them."""
     try:
-        return [*inspect.signature(function).bind(*arguments).arguments]
-    except (TypeError, ValueError):
-        return None
+        signature = inspect.signature(function)
+        signature.bind(*ARGUMENTS, *(["states"] if has_states else []))
+    except (TypeError, ValueError):  # it needs more arguments, or is a built-in function without a signature
+        return False
+    return "out" not in signature.parameters
 
 
 def rows_of_batch(name: str, values: npt.ArrayLike, batch: tuple[int, ...]) -> np.ndarray:

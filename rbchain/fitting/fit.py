@@ -23,8 +23,6 @@ from .problem import Measurements, Problem
 if TYPE_CHECKING:
     from ..chain import Model
 
-#: Largest change of a variable: factors of e^5 for positive parameters.
-LARGEST_CHANGE = 5.0
 #: Share of the largest change from which a variable counts as at its limit.
 SHARE_OF_LIMIT = 0.999
 #: A combination with a singular value below this share of the largest one does not change the motion.
@@ -196,14 +194,16 @@ def fit(
         lambda x: problem.evaluate(x[None])[0][0],
         x[np.argmin(costs)],
         lambda x: problem.evaluate(x[None])[1][0],
-        bounds=(-LARGEST_CHANGE, LARGEST_CHANGE),
+        bounds=(-problem.largest_changes, problem.largest_changes),
         xtol=1e-12,
         ftol=1e-12,
         gtol=1e-12,
         max_nfev=MAX_ITERATIONS,
     )
     at_limit = [
-        label for label, x in zip(problem.labels, best.x, strict=True) if abs(x) > SHARE_OF_LIMIT * LARGEST_CHANGE
+        label
+        for label, x, largest in zip(problem.labels, best.x, problem.largest_changes, strict=True)
+        if abs(x) > SHARE_OF_LIMIT * largest
     ]
     return _result(problem, best.x, noise is None, costs, _reasons_of_failure(at_limit, best.status == 0))
 
@@ -227,7 +227,7 @@ def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             x.shape[1]
         )
         steps = -np.linalg.solve(H, g[..., None])[..., 0]
-        trial = np.clip(x + steps, -LARGEST_CHANGE, LARGEST_CHANGE)
+        trial = np.clip(x + steps, -problem.largest_changes, problem.largest_changes)
         new = evaluated(trial)
         better = new[0] < costs
         change = np.where(better, (costs - new[0]) / np.maximum(costs, 1e-300), 0.0)
@@ -244,8 +244,8 @@ def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
     found = ""
     if at_limit:
         found += (
-            f" The largest allowed change, a factor of {np.exp(LARGEST_CHANGE):.0f}, limits {', '.join(at_limit)}: use "
-            "better first guesses, or leave these parameters out."
+            f" The estimates of {', '.join(at_limit)} have the largest allowed difference from their first guesses: "
+            "use better first guesses, or leave these parameters out."
         )
     if ends_early:
         found += " The fit has not converged: use better first guesses or fewer parameters."

@@ -89,6 +89,7 @@ class Problem:
         self.parts = dict(zip(names, np.split(np.arange(self.size), np.cumsum(counts)[:-1]), strict=True))
         self.labels = [label for field in self.fields.values() for label in field.labels]
         self.is_varied = np.repeat([field.is_varied for field in self.fields.values()], counts)
+        self.largest_changes = np.repeat([field.largest_change for field in self.fields.values()], counts)
         self.motion: Any = None  # the last simulation
         self._last: tuple[bytes, Any] = (b"", None)
 
@@ -96,7 +97,11 @@ class Problem:
         found = np.zeros(self.model.nv)
         for drive in self.drives:
             if isinstance(drive, PID):
-                found[self._dof(drive)] = getattr(drive, name)
+                what = f"PID of joint {drive.joint!r}: {name}"
+                gain = real_array(what, getattr(drive, name), StateError)
+                if gain.ndim:
+                    raise StateError(f"{what} has shape {gain.shape}; fit needs one number for its single motion")
+                found[self._dof(drive)] = gain
         return found
 
     def _dof(self, drive: PID) -> int:

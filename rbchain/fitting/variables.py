@@ -14,12 +14,19 @@ if TYPE_CHECKING:
 
 #: Parameters that may have any sign. All others are positive, and fitted as logarithms.
 SIGNED = ("rest_position", "cubic_stiffness", "gear_ratio", "tau")
+#: Their largest change, as a multiple of the absolute value of the first guess, or of 1 in SI units if this is larger.
+LARGEST_CHANGE_OF_SIGNED = 1000.0
 #: Rows and columns of the six numbers of a tensor.
 TENSOR = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
 
 class Variables:
-    """The variables of one parameter name, zero at the first guess, and the parameter as a function of them."""
+    """The variables of one parameter name, zero at the first guess, and the parameter as a function of them.
+
+    `largest_change` is the largest absolute value of the variables.
+    """
+
+    largest_change = 5.0  # of a logarithm: a factor of 148
 
     def __init__(self, labels: list[str], is_varied: bool = True) -> None:
         self.labels, self.is_varied = labels, is_varied
@@ -177,4 +184,7 @@ def variables_of(
             f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}. {remedy}'
         )
     scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None
-    return EntryVariables(first, entries, scale, [f"{owners[i]}.{name}" for i in entries], True)
+    found = EntryVariables(first, entries, scale, [f"{owners[i]}.{name}" for i in entries], True)
+    if name in SIGNED:
+        found.largest_change = LARGEST_CHANGE_OF_SIGNED
+    return found

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from ..actions.actuators import Actuator
 from ..actions.coordinates import dof_index
 from ..actions.drives import PID, ComputedTorque, PrescribedForce
 from ..actions.sampled import Drive, Sampled
@@ -80,7 +81,7 @@ class Measure(Described):
           reached
         * "time_above": time in s for which the quantity is above `limit`
         * "time_in_saturation": time in s for which the "torque" is at the limit of its drive, or at the limit rounded
-          to the `resolution` of a `Sampled`
+          to the `resolution` of a `Sampled`; not for joints with an `Actuator`
     frame : str
         Name of a body or of a fixed frame.
     joint : str
@@ -276,7 +277,7 @@ class Measure(Described):
         if self.quantity == "tracking_error":
             self._drive(model, drives, (PID, ComputedTorque), "a reference")
         if self.over == "time_in_saturation":
-            self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
+            self._limited_drive(model, drives)
         if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
             raise StudyError(
                 f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; "
@@ -319,7 +320,7 @@ class Measure(Described):
         if self.over == "time_above":
             return responses.time_above(t, series, self.limit)  # type: ignore[arg-type]
         if self.over == "time_in_saturation":
-            drive = self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
+            drive = self._limited_drive(model, drives)
             resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
             largest = responses.largest_output(drive.limit, resolution[0] if resolution else 0.0)
             return responses.time_in_saturation(t, series, largest[..., None])
@@ -337,6 +338,16 @@ class Measure(Described):
             f"joint {self.joint!r} has no drive with {expected}, which this measure needs; expected a {names} among "
             "the drives"
         )
+
+    def _limited_drive(self, model: Model, drives: Sequence[Drive]) -> Any:
+        for drive in drives:
+            if isinstance(drive, Actuator) and dof_index(model, "Actuator", drive.joint, drive.dof) == self._dof(model):
+                raise StudyError(
+                    f"over is 'time_in_saturation', but joint {self.joint!r} has an Actuator, whose torque differs "
+                    "from the command of the drive; expected a joint without one. Use 'time_above' with the limit of "
+                    "the motor"
+                )
+        return self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
 
     def _tracking_error(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
         drive = self._drive(model, drives, (PID, ComputedTorque), "a reference")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..chain import Model
-from ..errors import ModelError, StudyError
+from ..errors import ModelError, StateError, StudyError
 from ..misspelt import SuggestsAttributes
 from ..real_arrays import finite_number, whole_number
 from ..trajectory import Trajectory
@@ -251,15 +251,16 @@ class Study(SuggestsAttributes):
         results.rbchain.study = self
         return results
 
-    def sample(self, k: int, save_at: npt.ArrayLike = 201) -> tuple[dict[str, float], Model, Trajectory]:
+    def sample(self, k: int, save_at: npt.ArrayLike | None = None) -> tuple[dict[str, float], Model, Trajectory]:
         """Simulate sample k again, with the same parameters and initial state as in the study.
 
         Parameters
         ----------
         k : int
             Number of the sample, from 0.
-        save_at : int or (m,) array, s
-            Saved times, as for `Model.simulate`.
+        save_at : int or (m,) array, s, optional
+            Saved times, as for `Model.simulate`. The default is 201 times, or those of the study if its method has a
+            fixed step: saved times divide such steps, so that other times change the motion within the error of a step.
 
         Returns
         -------
@@ -289,17 +290,23 @@ class Study(SuggestsAttributes):
         drawn = plan.draw(k, k + 1)
         try:
             model = plan.samples(drawn, np.array([k])).build(only=0)
-        except ModelError as error:
+            # together with a valid neighbour, because a batch of one sample runs other machine code than the study
+            lowest, highest = max(0, k - 4), min(samples, k + 5)
+            values = plan.draw(lowest, highest)
+            beside = np.flatnonzero(plan.valid(values) & (values != drawn).any(-1))[:1]
+            numbers = np.concatenate([[k], lowest + beside])
+            times = self._times(save_at, 201)
+            _, motion = plan.simulate(np.concatenate([drawn, values[beside]]), numbers, times)
+        except (ModelError, StateError) as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
-        # together with a valid neighbour, because a batch of one sample runs other machine code than the study
-        lowest, highest = max(0, k - 4), min(samples, k + 5)
-        values = plan.draw(lowest, highest)
-        beside = np.flatnonzero(plan.valid(values) & (values != drawn).any(-1))[:1]
-        numbers = np.concatenate([[k], lowest + beside])
-        _, motion = plan.simulate(np.concatenate([drawn, values[beside]]), numbers, save_at)
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 
-    def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike = 101) -> Trajectory:
+    def _times(self, save_at: npt.ArrayLike | None, count: int) -> npt.ArrayLike | None:
+        """Return the times to save, or None for those of the study."""
+        is_free = save_at is None and self.description.simulate.is_adaptive
+        return count if is_free else save_at
+
+    def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike | None = None) -> Trajectory:
         """Simulate some samples, for example to show them with `study.motions().view()`.
 
         Parameters
@@ -308,8 +315,9 @@ class Study(SuggestsAttributes):
             Number of samples, at least 2.
         first : int
             Number of the first sample.
-        save_at : int or (m,) array, s
-            Saved times, as for `Model.simulate`.
+        save_at : int or (m,) array, s, optional
+            Saved times. The default is 101 times, or those of the study if its method has a fixed step, as for
+            `sample`.
 
         Returns
         -------
@@ -337,8 +345,8 @@ class Study(SuggestsAttributes):
         count = min(whole_number("count", count, StudyError, least=2), samples - first)
         try:
             drawn, numbers = self.plan.draw(first, first + count), np.arange(first, first + count)
-            return self.plan.simulate(drawn, numbers, save_at)[1]
-        except ModelError as error:
+            return self.plan.simulate(drawn, numbers, self._times(save_at, 101))[1]
+        except (ModelError, StateError) as error:
             raise StudyError(
                 f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
                 "samples by first and count"

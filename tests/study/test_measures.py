@@ -188,6 +188,14 @@ def test_errors(given, message):
         rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, measures=[{"name": "x", **given}])
 
 
+def test_time_in_saturation_is_refused_for_a_joint_with_an_actuator():
+    """Its torque differs from the command, which is at the limit."""
+    drives = [rb.PID("slide", 0.3, kp=5.0, limit=1.0), rb.Actuator("slide", stall_torque=0.5)]
+    measure = {"name": "x", "quantity": "torque", "joint": "slide", "over": "time_in_saturation"}
+    with pytest.raises(StudyError, match="joint 'slide' has an Actuator"):
+        rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, drives=drives, measures=[measure])
+
+
 FILE = """
 samples = 2
 [model.serial_chain]

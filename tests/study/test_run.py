@@ -513,3 +513,19 @@ def test_the_store_is_created_completely_or_not_at_all(arm, tmp_path, monkeypatc
     check_same(swinging(arm).run(tmp_path), swinging(arm).run())
     with pytest.raises(rb.StudyError, match="elsewhere contains no results of a study"):
         open_dataset(tmp_path / "elsewhere")
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", ["implicit", "rk4"])
+def test_a_single_sample_of_a_study_with_fixed_steps_has_the_steps_of_the_study(method):
+    """Saved times divide fixed steps."""
+    study = rb.Study(
+        model=rb.Model.serial_chain(2),
+        samples=8,
+        vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -1.0, "high": 1.0}}],
+        simulate={"duration": 1.0, "method": method, "step": 0.05, "samples": 11},
+    )
+    ends = study.run().q_final.values
+    np.testing.assert_array_equal(study.sample(7)[2].q[-1], ends[7])
+    np.testing.assert_array_equal(study.motions(4).q[:, -1], ends[:4])
+    assert study.sample(7, save_at=21)[2].t.size == 21

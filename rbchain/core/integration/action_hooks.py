@@ -5,6 +5,7 @@ Each function here has two forms: one for constant joint forces only, and one fo
 contains no code for them.
 """
 
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..forces.signals import evaluate_signals, set_sample_signals
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like
@@ -33,6 +34,7 @@ from .drives import (
     DRIVE_KIND,
     KIND_PRESCRIBED_POSITION,
     KIND_PRESCRIBED_VELOCITY,
+    PRESCRIBED_KINDS,
     call_user_derivatives,
     is_below_limit,
     rate_under_actions,
@@ -84,9 +86,12 @@ moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 @kernel
 def has_known_derivatives(block):
-    """Whether no motion is prescribed, and the derivatives of controllers' and user forces are known."""
+    """Whether the derivatives of the forces of controllers and user functions are known.
+
+    If motions of a closed chain are prescribed, no derivatives are.
+    """
     settings = block.loads.actions.settings
-    if settings[SETTING_HYBRID] != 0 or not have_known_derivatives(block):
+    if (block.constraints is not None and settings[SETTING_HYBRID] != 0) or not have_known_derivatives(block):
         return False
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
@@ -96,6 +101,33 @@ _has_derivatives_of_forces = choose(_has_actions, has_known_derivatives, lambda 
 has_exact_derivatives = choose(
     lambda block: has_contact_modes(block), lambda block: False, lambda block: _has_derivatives_of_forces(block)
 )
+
+
+@kernel
+def hold_dofs_with_drives(block, linear, k):
+    """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
+
+    The row of M of a prescribed dof becomes that of the unit matrix.
+    """
+    K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
+    zero, one = constant_like(K, 0.0), constant_like(K, 1.0)
+    for p in range(block.qd.shape[0]):
+        kind = block.loads.actions.shared.drives[DRIVE_KIND, p]
+        for i in range(block.qd.shape[0]):
+            nothing = zero * M[i, i, k]
+            if kind in PRESCRIBED_KINDS:
+                K[p, i, k], D[p, i, k], M[p, i, k] = nothing, nothing, nothing + (one if i == p else zero)
+            if kind == KIND_PRESCRIBED_POSITION:
+                K[i, p, k] = nothing
+            if not has_free_velocity(block, p):
+                D[i, p, k] = nothing
+        if kind in PRESCRIBED_KINDS:
+            for j in range(C.shape[1]):
+                C[p, j, k] = zero * M[p, p, k]
+
+
+# Change the derivatives of the rate so that prescribed motions do not depend on the state.
+hold_prescribed_dofs = choose(_has_actions, hold_dofs_with_drives, lambda block, linear, k: None)
 
 
 @kernel

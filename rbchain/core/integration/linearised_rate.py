@@ -54,6 +54,7 @@ from .action_hooks import (
     add_user_derivatives,
     evaluate,
     has_exact_derivatives,
+    hold_prescribed_dofs,
     integral_row,
     is_autonomous,
     moves_freely,
@@ -196,6 +197,8 @@ def differentiate_by_time(block, linear, y, t, step, k):
         for j in range(y.shape[0]):
             linear.by_time[j, k] = constant_like(y, 0.0) * t
         return
+    # a step may be shorter than the distance of two numbers at t, such as before an impact at a saved time
+    step = max(step, constant_like(y, 4.0 * epsilon(y)) * abs(t))
     later, earlier = t + step, t - step
     for side in range(2):
         for j in range(y.shape[0]):
@@ -242,6 +245,7 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_forces(block, linear, y, k)
     subtract_derivatives_of_joints(block, linear, y, k)
+    hold_prescribed_dofs(block, linear, k)
     project_linearised_rate(block, linear, k)
 
 
