@@ -95,7 +95,7 @@ class SamplerMemory(NamedTuple):
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
     * `proposed` (1, lanes) is the length of the step that a stop has shortened, s.
-    * `noise` (lanes,) is the noise of the sensor that measures.
+    * `noise` (1, lanes) is the noise of the sensor that measures.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
     * `held` (channels, lanes) are the outputs that act, `computed` (channels, lanes) those that were computed last.
@@ -146,7 +146,7 @@ def samplers_in(memory, samplers, n, width):
     return SamplerMemory(
         window(times, 0, (groups, width)),
         window(times, groups * width, (1, width)),
-        window(times, (groups + 1) * width, (width,)),
+        window(times, (groups + 1) * width, (1, width)),
         window(counts, 0, (COUNT_ROWS, groups, width)),
         window(numbers, 0, (SAMPLER_FLAG_ROWS, width)),
         window(numbers, held, (channels, width)),
