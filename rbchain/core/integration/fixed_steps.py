@@ -10,6 +10,7 @@ import math
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.layout import SETTING_FUNCTION
 from ..tree.sampler_layout import has_samplers
 from .action_hooks import (
     allow_calls,
@@ -18,10 +19,11 @@ from .action_hooks import (
     has_failed_call,
     is_too_stiff,
     record_failed_call,
+    set_prescribed_states,
     set_step_length,
     update_stiffness_and_damping,
 )
-from .constraint_hooks import decide_rank, has_open_loops
+from .constraint_hooks import decide_rank, has_constraints, has_open_loops
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_STEP,
@@ -42,10 +44,10 @@ from .rollout import (
     save_passed_times,
     start_sample,
 )
-from .runge_kutta import zero_if_finite
+from .runge_kutta import advance, zero_if_finite
 from .sampled_controllers import run_controllers, save_held_outputs
-from .sampler_clocks import limit_to_stops
-from .sensitivities import evaluate_with_sensitivities
+from .sampler_clocks import is_reached, limit_to_stops
+from .sensitivities import evaluate_with_sensitivities, has_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
@@ -105,7 +107,7 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
         if tableau.order > 1:
             update_stiffness_and_damping(block, stepper.y, k)
         start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
-        compute_stages(block, stepper, tableau, k)
+        compute_stages_of_step(block, stepper, tableau, index == steps - 1 and restarts_at(block, tableau, end), k)
         normalize_positions(block.model, stepper.y_new, k)
         close_end_of_step(block, stepper, tableau, k)
         running = 0
@@ -116,6 +118,49 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
                 running += stepper.tally[TALLY_STATUS, lane] == RUNNING
         accept_step(block, stepper, tableau, k)
     return end, running
+
+
+@kernel
+def compute_stages_before_restart(block, stepper, tableau, restarts, k):
+    """Compute the stages of a step as `compute_stages` does, without the rate at its end if the next step restarts."""
+    y, y_new, h, final = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0] - 1
+    for stage in range(1, final + 1):
+        advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
+        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+        if stage < final or not restarts:
+            evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
+        else:
+            set_prescribed_states(block, y_new, t, k)
+    for lane in range(y.shape[1]):
+        stepper.tally[TALLY_EVALUATIONS, lane] -= restarts and stepper.tally[TALLY_STATUS, lane] == RUNNING
+
+
+@kernel
+def has_stop_at(block, tableau, t):
+    """Whether the rates are computed again at time t, and nothing else uses those from before.
+
+    Events interpolate a step with the rate at its end. User functions may fail there.
+    """
+    actions, is_stop = block.loads.actions, tableau.order == 1
+    for g in range(actions.sampled.stops.shape[0]):
+        is_stop = is_stop or is_reached(actions.sampled.stops[g, 0], t)
+    return is_stop and actions.shared.events.shape[1] == 0 and actions.settings[SETTING_FUNCTION] == 0
+
+
+def may_restart(block, *_):
+    """Whether steps may end where the outputs of sampled controllers change, so that the rates there are not used."""
+    return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
+
+
+# Whether the next step after time t computes its first rate again.
+restarts_at = choose(may_restart, has_stop_at, lambda block, tableau, t: False)
+
+# Compute the stages of a step, with the rate at its end if the next step uses it.
+compute_stages_of_step = choose(
+    may_restart,
+    compute_stages_before_restart,
+    lambda block, stepper, tableau, restarts, k: compute_stages(block, stepper, tableau, k),
+)
 
 
 @routine
