@@ -7,7 +7,7 @@ import math
 
 from ..forces.signals import SIGNAL_VALUE, evaluate_signals
 from ..simd.jit import choose, kernel, routine
-from ..simd.lanes import constant_like, floor, select
+from ..simd.lanes import any_lane, constant_like, floor, select
 from ..simd.random_numbers import two_normals
 from ..tree.layout import (
     CALLS_ALLOWED,
@@ -197,8 +197,10 @@ def measure(block, g, k):
     """Replace the state by that which the sensors of a group measure, in the lanes with FLAG_IS_DUE."""
     groups = block.loads.actions.shared.samplers.groups
     first = groups[GROUP_FIRST_SENSOR, g]
-    for s in range(first, first + groups[GROUP_SENSOR_COUNT, g]):
-        compute_noise_of_sensor(block, g, s)
+    last = first + groups[GROUP_SENSOR_COUNT, g]
+    for s in range(first, last):
+        compute_noise_of_sensor(block, g, s, k)
+    for s in range(first, last):
         measure_by_sensor(block, g, s, k)
 
 
@@ -214,7 +216,7 @@ def measure_by_sensor(block, g, s, k):
         samplers.sensors[SENSOR_DIFFERENCE, s],
     )
     resolution, bias = float(actions.numbers[at, k]), float(actions.numbers[at + 1, k])
-    value = rounded(float(y[row, k]) + bias + sampled.noise[0, k], resolution)
+    value = rounded(float(y[row, k]) + bias + sampled.noise[s, k], resolution)
     if velocity >= 0:
         previous, period = float(sampled.positions[s, k]), samplers.clocks[CLOCK_PERIOD, g]
         difference = select(previous == previous, (value - previous) / period, 0.0)  # NaN before the first position
@@ -224,28 +226,27 @@ def measure_by_sensor(block, g, s, k):
 
 
 @kernel
-def compute_noise_of_sensor(block, g, s):
+def compute_noise_of_sensor(block, g, s, k):
     """Compute the noise of sensor s for the next instant of group g, in the lanes with FLAG_IS_DUE."""
-    actions = block.loads.actions
-    sampled, numbers, sensors = actions.sampled, actions.shared.numbers, actions.shared.samplers.sensors
-    noise, at, has_noise = sampled.noise[0], sensors[SENSOR_NUMBERS, s] + 2, False
-    for lane in range(noise.shape[0]):
-        noise[lane] = 0.0
-        row = min(actions.sample[lane], numbers.shape[0] - 1)
-        if is_due(block, lane) and numbers[row, at] != 0.0:
-            noise[lane], has_noise = numbers[row, at + 1], True
-    if has_noise:
-        replace_by_normals(sensors[SENSOR_SEED, s], noise, sensors[SENSOR_CHANNEL, s], sampled.counts[COUNT_NEXT, g])
-        for lane in range(noise.shape[0]):
-            row = min(actions.sample[lane], numbers.shape[0] - 1)
-            noise[lane] = numbers[row, at] * noise[lane] if is_due(block, lane) else 0.0
+    sampled, sensors = block.loads.actions.sampled, block.loads.actions.shared.samplers.sensors
+    deviation = sampled.deviations[s, k]
+    has_noise = is_due(block, k) & (deviation != 0.0)
+    if any_lane(has_noise):
+        set_to_normals(
+            sampled.noise[s],
+            sensors[SENSOR_SEED, s],
+            sampled.sample_numbers[s],
+            sensors[SENSOR_CHANNEL, s],
+            sampled.counts[COUNT_NEXT, g],
+        )
+    sampled.noise[s, k] = select(has_noise, deviation * sampled.noise[s, k], 0.0)
 
 
 @routine
-def replace_by_normals(seed, numbers, channel, instants):
-    """Replace the numbers of samples by standard normal numbers. The compiler vectorises this loop over the lanes."""
+def set_to_normals(numbers, seed, samples, channel, instants):
+    """Set numbers to the standard normal numbers of samples. The compiler vectorises this loop over the lanes."""
     for lane in range(numbers.shape[0]):
-        numbers[lane] = two_normals(int(seed), int(numbers[lane]), int(channel), int(instants[lane]))[0]
+        numbers[lane] = two_normals(int(seed), int(samples[lane]), int(channel), int(instants[lane]))[0]
 
 
 @kernel

@@ -164,7 +164,7 @@ def _mask_operator(function, name):
     @infer_global(function)
     class _Typing(AbstractTemplate):
         def generic(self, operands, keywords):
-            if len(operands) == 2 and isinstance(operands[0], Mask) and operands[0] == operands[1]:
+            if all(isinstance(t, Mask) and t.width == operands[0].width for t in operands):
                 return signature(operands[0], *operands)
 
     @lower_builtin(function, Mask, Mask)
