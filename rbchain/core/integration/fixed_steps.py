@@ -17,9 +17,9 @@ from .action_hooks import (
     begin_events,
     check_events,
     has_failed_call,
+    has_free_velocity,
     is_too_stiff,
     record_failed_call,
-    set_prescribed_states,
     set_step_length,
     update_stiffness_and_damping,
 )
@@ -124,27 +124,33 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
 def compute_stages_before_restart(block, stepper, tableau, restarts, k):
     """Compute the stages of a step as `compute_stages` does, without the rate at its end if the next step restarts."""
     y, y_new, h, final = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0] - 1
-    for stage in range(1, final + 1):
+    if not restarts:
+        compute_stages(block, stepper, tableau, k)
+        return
+    for stage in range(1, final):
         advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
         t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
-        if stage < final or not restarts:
-            evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
-        else:
-            set_prescribed_states(block, y_new, t, k)
+        evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
+    advance(tableau.A[final], final, y, h, stepper.rates, y_new, k)
     for lane in range(y.shape[1]):
-        stepper.tally[TALLY_EVALUATIONS, lane] -= restarts and stepper.tally[TALLY_STATUS, lane] == RUNNING
+        stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
 
 
 @kernel
 def has_stop_at(block, tableau, t):
-    """Whether the rates are computed again at time t, and nothing else uses those from before.
+    """Whether the rates are computed again at time t, and nothing else needs the evaluation at the end of the step.
 
-    Events interpolate a step with the rate at its end. User functions may fail there.
+    Events interpolate the step with the rate at its end. User functions may fail there, and prescribed motions set the
+    state there.
     """
-    actions, is_stop = block.loads.actions, tableau.order == 1
-    for g in range(actions.sampled.stops.shape[0]):
-        is_stop = is_stop or is_reached(actions.sampled.stops[g, 0], t)
-    return is_stop and actions.shared.events.shape[1] == 0 and actions.settings[SETTING_FUNCTION] == 0
+    stops, is_stop = block.loads.actions.sampled.stops, tableau.order == 1
+    for g in range(stops.shape[0]):
+        is_stop = is_stop or is_reached(stops[g, 0], t)
+    if not is_stop or block.loads.actions.settings[SETTING_FUNCTION] != 0:
+        return False
+    for i in range(block.qd.shape[0]):
+        is_stop = is_stop and has_free_velocity(block, i)
+    return is_stop and block.loads.actions.shared.events.shape[1] == 0
 
 
 def may_restart(block, *_):
