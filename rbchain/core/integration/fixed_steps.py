@@ -46,7 +46,7 @@ from .rollout import (
 )
 from .runge_kutta import advance, zero_if_finite
 from .sampled_controllers import run_controllers, save_held_outputs
-from .sampler_clocks import is_reached, limit_to_stops
+from .sampler_clocks import limit_to_stops
 from .sensitivities import evaluate_with_sensitivities, has_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
@@ -107,7 +107,7 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
         if tableau.order > 1:
             update_stiffness_and_damping(block, stepper.y, k)
         start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
-        compute_stages_of_step(block, stepper, tableau, index == steps - 1 and restarts_at(block, tableau, end), k)
+        compute_stages_of_step(block, stepper, tableau, index == steps - 1 and omits_end(block, tableau), k)
         normalize_positions(block.model, stepper.y_new, k)
         close_end_of_step(block, stepper, tableau, k)
         running = 0
@@ -122,44 +122,39 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
 
 @kernel
 def compute_stages_before_restart(block, stepper, tableau, restarts, k):
-    """Compute the stages of a step as `compute_stages` does, without the rate at its end if the next step restarts."""
-    y, y_new, h, final = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0] - 1
+    """Compute the stages of a step as `compute_stages` does. If `restarts`, compute an Euler step without the last one.
+
+    The last stage is the rate at the end, where the next step then computes it again.
+    """
     if not restarts:
         compute_stages(block, stepper, tableau, k)
         return
-    for stage in range(1, final):
-        advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
-        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
-        evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
-    advance(tableau.A[final], final, y, h, stepper.rates, y_new, k)
-    for lane in range(y.shape[1]):
+    advance(tableau.A[1], 1, stepper.y, stepper.control[CONTROL_H, k], stepper.rates, stepper.y_new, k)
+    for lane in range(stepper.y.shape[1]):
         stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
 
 
 @kernel
-def has_stop_at(block, tableau, t):
-    """Whether the rates are computed again at time t, and nothing else needs the evaluation at the end of the step.
+def needs_no_end(block, tableau):
+    """Whether nothing uses the evaluation at the end of an implicit step if the next step computes its rate again.
 
     Events interpolate the step with the rate at its end. User functions may fail there, and prescribed motions set the
     state there.
     """
-    stops, is_stop = block.loads.actions.sampled.stops, tableau.order == 1
-    for g in range(stops.shape[0]):
-        is_stop = is_stop or is_reached(stops[g, 0], t)
-    if not is_stop or block.loads.actions.settings[SETTING_FUNCTION] != 0:
-        return False
+    actions = block.loads.actions
+    is_free = tableau.order == 1 and actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0
     for i in range(block.qd.shape[0]):
-        is_stop = is_stop and has_free_velocity(block, i)
-    return is_stop and block.loads.actions.shared.events.shape[1] == 0
+        is_free = is_free and has_free_velocity(block, i)
+    return is_free
 
 
 def may_restart(block, *_):
-    """Whether steps may end where the outputs of sampled controllers change, so that the rates there are not used."""
+    """Whether many steps may end at stops, without projections and sensitivities that need the rates at their ends."""
     return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
 
 
-# Whether the next step after time t computes its first rate again.
-restarts_at = choose(may_restart, has_stop_at, lambda block, tableau, t: False)
+# Whether nothing uses the evaluation at the end of a step if the next step computes its first rate again.
+omits_end = choose(may_restart, needs_no_end, lambda block, tableau: False)
 
 # Compute the stages of a step, with the rate at its end if the next step uses it.
 compute_stages_of_step = choose(
