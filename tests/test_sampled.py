@@ -117,7 +117,7 @@ def test_rates_that_are_computed_again_are_not_needed():
 
 
 def test_a_prescribed_motion_is_saved_where_outputs_change():
-    """The rates at these times are computed again, but the steps before them set the prescribed states at their ends."""
+    """The rates there are computed again, but the steps before set the prescribed states at their ends."""
     drives = [rb.PrescribedPosition("x", rb.Signal.sines(0.1, 6.0)), rb.Sampled(rb.PID("y", 0.3, kp=KP), period=0.05)]
     zero = np.zeros((1, 2))
     for method in ("implicit", "rk4"):

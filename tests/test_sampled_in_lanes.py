@@ -39,9 +39,8 @@ def drives(part, delay=None, fails_after=9.0):
         measures_velocity=True,
         samples=np.arange(BATCH)[part],
     )
-    pid = rb.PID(
-        "link1", 0.2, kp=spread(0.2, 0.4, part), kd=0.04, ki=0.3, limit=spread(0.02, 0.5, part), gravity_compensation=True
-    )
+    gains = {"kp": spread(0.2, 0.4, part), "kd": 0.04, "ki": 0.3, "limit": spread(0.02, 0.5, part)}
+    pid = rb.PID("link1", 0.2, gravity_compensation=True, **gains)
     delay = spread(0.0, 0.013, part) if delay is None else delay
     limits = {"rate_limit": spread(2.0, 500.0, part), "resolution": spread(0.0, 1e-3, part)}
     parameters = np.stack([np.full(BATCH, 0.002), np.where(np.arange(BATCH) == 5, fails_after, 9.0)], -1)[part]

@@ -17,13 +17,13 @@ from .action_hooks import (
     begin_events,
     check_events,
     has_failed_call,
-    has_free_velocity,
     is_too_stiff,
     record_failed_call,
     set_step_length,
     update_stiffness_and_damping,
 )
 from .constraint_hooks import decide_rank, has_constraints, has_open_loops
+from .drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_STEP,
@@ -122,16 +122,16 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
 
 @kernel
 def compute_stages_before_restart(block, stepper, tableau, restarts, k):
-    """Compute the stages of a step as `compute_stages` does. If `restarts`, compute an Euler step without the last one.
-
-    The last stage is the rate at the end, where the next step then computes it again.
-    """
-    if not restarts:
-        compute_stages(block, stepper, tableau, k)
-        return
-    advance(tableau.A[1], 1, stepper.y, stepper.control[CONTROL_H, k], stepper.rates, stepper.y_new, k)
-    for lane in range(stepper.y.shape[1]):
-        stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
+    """Compute the stages of a step as `compute_stages` does, without the rate at its end if the next step restarts."""
+    y, y_new, h, stages = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0]
+    for stage in range(1, stages - 1 if restarts else stages):
+        advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
+        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+        evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
+    if restarts:
+        advance(tableau.A[stages - 1], stages - 1, y, h, stepper.rates, y_new, k)
+        for lane in range(y.shape[1]):
+            stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
 
 
 @kernel
@@ -141,11 +141,11 @@ def needs_no_end(block, tableau):
     Events interpolate the step with the rate at its end. User functions may fail there, and prescribed motions set the
     state there.
     """
-    actions = block.loads.actions
-    is_free = tableau.order == 1 and actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0
-    for i in range(block.qd.shape[0]):
-        is_free = is_free and has_free_velocity(block, i)
-    return is_free
+    settings, shared = block.loads.actions.settings, block.loads.actions.shared
+    kinds, is_free = shared.drives[DRIVE_KIND], settings[SETTING_FUNCTION] == 0 and shared.events.shape[1] == 0
+    for i in range(kinds.shape[0]):
+        is_free = is_free and kinds[i] != KIND_PRESCRIBED_POSITION and kinds[i] != KIND_PRESCRIBED_VELOCITY
+    return is_free and tableau.order == 1
 
 
 def may_restart(block, *_):

@@ -219,7 +219,8 @@ def measure_by_sensor(block, g, s, k):
     value = rounded(float(y[row, k]) + bias + sampled.noise[s, k], resolution)
     if velocity >= 0:
         previous, period = float(sampled.positions[s, k]), samplers.clocks[CLOCK_PERIOD, g]
-        difference = select(previous == previous, (value - previous) / period, 0.0)  # NaN before the first position
+        is_known = abs(previous) >= 0.0  # it is NaN before the first measurement
+        difference = select(is_known, (value - previous) / period, 0.0)
         y[velocity, k] = select(due, constant_like(y, difference), y[velocity, k])
         sampled.positions[s, k] = select(due, constant_like(y, value), sampled.positions[s, k])
     y[row, k] = select(due, constant_like(y, value), y[row, k])

@@ -95,8 +95,8 @@ class SamplerMemory(NamedTuple):
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
     * `proposed` (1, lanes) is the length of the step that a stop has shortened, s.
-    * `noise` (sensors, lanes) is the noise of the last measurements, `deviations` (sensors, lanes) its standard deviation,
-      and `sample_numbers` (sensors, lanes) the number of the sample in the generator, all in float64.
+    * `noise` (sensors, lanes) is the noise of the last measurements, and `deviations` (sensors, lanes) its standard
+      deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the generator.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
     * `held` (channels, lanes) are the outputs that act, `computed` (channels, lanes) those that were computed last.
