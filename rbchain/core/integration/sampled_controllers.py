@@ -396,12 +396,11 @@ def save_outputs(block, stepper, batch, slot, lane):
 def save_outputs_at_stop(block, stepper, batch, lane):
     """Save the outputs again if the last saved time is that of the stop, because the outputs act from it on.
 
-    A lane with a copy of the sample before it calls no user functions and has no results of its own.
+    In a lane whose sample has ended, or that has a copy of the sample before it, user functions are not called.
     """
     slot, samples = stepper.tally[TALLY_SAVED, lane] - 1, stepper.tally[TALLY_SAMPLE]
-    if lane > 0 and samples[lane] == samples[lane - 1]:
-        return
-    if is_reached(stepper.clock[CLOCK_T, lane], batch.times[slot]):
+    is_copy, has_ended = lane > 0 and samples[lane] == samples[lane - 1], stepper.tally[TALLY_STATUS, lane] > DONE
+    if not is_copy and not has_ended and is_reached(stepper.clock[CLOCK_T, lane], batch.times[slot]):
         save_outputs(block, stepper, batch, slot, lane)
 
 
