@@ -9,7 +9,7 @@ from mpmath import mp
 
 from rbchain.core.simd.jit import driver, kernel
 from rbchain.core.simd.lane_memory import all_lanes, lane_width, window
-from rbchain.core.simd.lanes import any_lane, select
+from rbchain.core.simd.lanes import any_lane, constant_like, floor, select
 from rbchain.core.simd.levels import LANE_WIDTHS
 from rbchain.core.simd.trig import sincos
 
@@ -50,6 +50,32 @@ def test_arithmetic_is_ieee_in_every_lane(dtype):
         assert np.array_equal(out[10], np.where(x < y, x, y))
         assert np.array_equal(out[11], np.where((x <= y) & ~(x > 0) | (y >= 1), one, y))
         assert (out[12] == 7).all()
+
+
+@driver
+def conversions(a, b, out, wide):
+    k = all_lanes(a)
+    x, y = a[0, k], b[0, k]
+    out[0, k] = floor(x)
+    out[1, k] = math.copysign(x, y)
+    wide[0, k] = float(x) / 3.0
+    out[2, k] = constant_like(out, wide[0, k])
+    wide[1, k] = select((x < y) & (wide[0, k] < 0.0), wide[0, k], 1.0)  # masks of two precisions
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_packs_are_rounded_and_converted_as_numbers(dtype):
+    width = LANE_WIDTHS[np.dtype(dtype).name]
+    x, y = (10.0 * np.random.default_rng(0).normal(size=(2, width))).astype(dtype)
+    x[:3], y[:2] = [np.nan, 1e30, -0.0], [-1.0, -0.0]
+    out, wide = np.empty((3, width), dtype), np.empty((2, width))
+    conversions(x[None], y[None], out, wide)
+    third = x.astype(float) / 3.0
+    np.testing.assert_array_equal(out, [np.floor(x), np.copysign(x, y), third.astype(dtype)])
+    np.testing.assert_array_equal(np.signbit(out[1]), np.signbit(y))
+    np.testing.assert_array_equal(wide, [third, np.where((x < y) & (third < 0.0), third, 1.0)])
+    assert floor(-1.5) == -2.0
+    assert math.isnan(floor(math.nan))
 
 
 @driver

@@ -106,6 +106,25 @@ def test_the_delay_margin_is_that_of_the_eigenvalues():
     np.testing.assert_allclose(late / early, growth, rtol=0.1)
 
 
+def test_rates_that_are_computed_again_are_not_needed():
+    """With an event, which never occurs here, the rate at the end of each step is computed. The motion is the same."""
+    settings = {"method": "implicit", "step": 0.02, "save_at": 8, "drives": [pd(period=0.05, delay=0.07)]}
+    motion = slider().simulate(*START, 0.5, **settings)
+    other = slider().simulate(*START, 0.5, events=[rb.Event("slide", value=9.0)], **settings)
+    for name in ("q", "qd", "tau", "steps"):
+        np.testing.assert_array_equal(getattr(motion, name), getattr(other, name))
+    assert (motion.evaluations < other.evaluations).all()
+
+
+def test_a_prescribed_motion_is_saved_where_outputs_change():
+    """The rates there are computed again, but the steps before set the prescribed states at their ends."""
+    drives = [rb.PrescribedPosition("x", rb.Signal.sines(0.1, 6.0)), rb.Sampled(rb.PID("y", 0.3, kp=KP), period=0.05)]
+    zero = np.zeros((1, 2))
+    for method in ("implicit", "rk4"):
+        motion = two_sliders().simulate(zero, zero, 0.5, drives=drives, save_at=11, step=0.025, method=method)
+        np.testing.assert_allclose(motion.q[0, :, 0], 0.1 * np.sin(6.0 * motion.t), rtol=0, atol=1e-15)
+
+
 def two_sliders():
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     for name, axis in (("x", (1, 0, 0)), ("y", (0, 1, 0))):

@@ -10,6 +10,8 @@ TIMES = 11
 
 
 def damper(t, q, qd, parameters, states, out):
+    if t > parameters[1]:
+        raise ValueError("too late")
     states[0] += 1.0
     out[2] -= parameters[0] * qd[2] + 1e-3 * states[0]
 
@@ -22,37 +24,93 @@ def arm():
     return rb.Model.serial_chain(3)
 
 
-def drives(part):
-    """Controllers with their own clocks, a cascade, and a motor; delays, gains and time constants differ."""
-    delay, kp = np.linspace(0.0, 0.013, BATCH)[part], np.linspace(0.2, 0.4, BATCH)[part]
-    encoder = rb.Encoder("link1", resolution=1e-3, noise=2e-4, measures_velocity=True, samples=np.arange(BATCH)[part])
-    pid = rb.PID("link1", 0.2, kp=kp, kd=0.04, ki=0.3, gravity_compensation=True)
+def spread(low, high, part):
+    return np.linspace(low, high, BATCH)[part]
+
+
+def drives(part, delay=None, fails_after=9.0):
+    """Controllers with their own clocks, a cascade, and a motor; most numbers differ between samples."""
+    noise = np.where(np.arange(BATCH) % 3 == 0, 0.0, 2e-4)[part]
+    encoder = rb.Encoder(
+        "link1",
+        resolution=spread(0.0, 2e-3, part),
+        bias=spread(-1e-3, 1e-3, part),
+        noise=noise,
+        measures_velocity=True,
+        samples=np.arange(BATCH)[part],
+    )
+    gains = {"kp": spread(0.2, 0.4, part), "kd": 0.04, "ki": 0.3, "limit": spread(0.02, 0.5, part)}
+    pid = rb.PID("link1", 0.2, gravity_compensation=True, **gains)
+    delay = spread(0.0, 0.013, part) if delay is None else delay
+    limits = {"rate_limit": spread(2.0, 500.0, part), "resolution": spread(0.0, 1e-3, part)}
+    parameters = np.stack([np.full(BATCH, 0.002), np.where(np.arange(BATCH) == 5, fails_after, 9.0)], -1)[part]
     return [
-        rb.Sampled(pid, period=0.01, delay=delay, sensors=[encoder], rate_limit=500.0, resolution=1e-4),
+        rb.Sampled(pid, period=0.01, delay=delay, sensors=[encoder], **limits),
         rb.Sampled(rb.ComputedTorque("link2", 0.1, kp=20.0, kd=5.0), period=0.004, phase=0.001, latency=0.002),
-        rb.Sampled(rb.UserForces(damper, [0.002]), period=0.007, states=[0.0]),
+        rb.Sampled(rb.UserForces(damper, parameters), period=0.007, states=[0.0]),
         rb.Sampled(rb.UserForces(target, [0.1]), period=0.02, outputs="position", joints=["link3"], limit=0.08),
         rb.PID("link3", "target", kp=0.05, kd=0.01),
-        rb.Actuator("link1", np.linspace(0.0, 0.01, BATCH)[part], stall_torque=0.2, no_load_speed=1.0),
+        rb.Actuator("link1", spread(0.0, 0.01, part), stall_torque=0.2, no_load_speed=1.0),
     ]
 
 
-def motion_of(part):
-    zero = np.zeros((BATCH, 3))[part]
-    return arm().simulate(zero, zero, 0.1, drives=drives(part), save_at=TIMES)
+def motion_of(part, delay=None, fails_after=9.0, **settings):
+    zero, given = np.zeros((BATCH, 3))[part], drives(part, delay, fails_after)
+    return arm().simulate(zero, zero, 0.1, drives=given, save_at=TIMES, **settings)
+
+
+def check_alone(motion, **settings):
+    """Check that samples move alone as in the batch, bit for bit."""
+    for i in (0, 4, 5, 8):
+        one = motion_of(slice(i, i + 1), **settings)
+        for name in ("q", "qd", "tau", "steps", "status"):
+            np.testing.assert_array_equal(getattr(one, name)[0], getattr(motion, name)[i])
 
 
 @pytest.mark.slow
 def test_a_sample_moves_alone_as_in_a_batch():
     motion = motion_of(slice(None))
     assert motion.success
-    for i in (0, 4, 8):
-        one = motion_of(slice(i, i + 1))
-        for name in ("q", "qd", "tau", "steps"):
-            np.testing.assert_array_equal(getattr(one, name)[0], getattr(motion, name)[i])
+    check_alone(motion)
     # the inverse dynamics of the motion are the held outputs, and the torque that the motor delivers
     torque = arm().inverse_dynamics(motion.q, motion.qd, motion.qdd)
     np.testing.assert_allclose(torque, motion.tau, rtol=0, atol=1e-12)
+
+
+FIXED = {"method": "implicit", "step": 2e-3, "delay": 0.006}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, FIXED], ids=["rk45", "implicit"])
+def test_samples_that_end_do_not_affect_others(settings):
+    """One sample fails at 0.05 s, and an event stops others at different times."""
+    motion = motion_of(slice(None), **settings)
+    height = np.sort(motion.q[:, -1, 0])[BATCH // 2]
+    ending = {"fails_after": 0.05, "events": [rb.Event("link1", value=height, stop=True)], **settings}
+    ended = motion_of(slice(None), **ending)
+    check_alone(ended, **ending)
+    assert ended.status[5] == rb.Status.USER_FUNCTION_FAILED
+    assert {rb.Status.DONE, rb.Status.STOPPED} < set(ended.status.tolist())
+    for i in np.flatnonzero(ended.status == rb.Status.DONE):
+        np.testing.assert_array_equal(ended.q[i], motion.q[i])
+        np.testing.assert_array_equal(ended.tau[i], motion.tau[i])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, FIXED], ids=["rk45", "implicit"])
+def test_controllers_that_share_sensors_compute_as_controllers_with_their_own(settings):
+    """Controllers with the same list of sensors form a group; in another order, they measure by themselves."""
+    encoders = [rb.Encoder(name, resolution=1e-4, noise=1e-4, measures_velocity=True) for name in ("link1", "link2")]
+    zero, rest, found = np.zeros((BATCH, 3)), drives(slice(None), 0.006)[2:], []
+    fixed = {name: settings[name] for name in settings if name != "delay"}
+    for sensors in (encoders, encoders[::-1]):
+        pids = [rb.PID(name, 0.2, kp=0.3, kd=0.04, limit=0.2, gravity_compensation=True) for name in ("link1", "link2")]
+        clock = {"period": 0.01, "delay": 0.006, "rate_limit": 50.0}
+        pair = [rb.Sampled(pid, sensors=of, **clock) for pid, of in zip(pids, (encoders, sensors), strict=True)]
+        found.append(arm().simulate(zero, zero, 0.1, drives=[*pair, *rest], save_at=TIMES, **fixed))
+    assert found[0].success
+    for name in ("q", "qd", "tau", "steps"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
 
 
 def damper_of_batch(t, q, qd, parameters, states):
@@ -65,7 +123,7 @@ def damper_of_batch(t, q, qd, parameters, states):
 @pytest.mark.slow
 def test_a_function_in_python_for_the_batch_gives_the_same_bits():
     zero, given = np.zeros((BATCH, 3)), drives(slice(None))
-    user = rb.Sampled(rb.UserForces(damper_of_batch, [0.002]), period=0.007, states=[0.0])
+    user = rb.Sampled(rb.UserForces(damper_of_batch, [0.002, 9.0]), period=0.007, states=[0.0])
     motion = arm().simulate(zero, zero, 0.1, drives=[*given[:2], user, *given[3:]], save_at=TIMES)
     compiled = motion_of(slice(None))
     for name in ("q", "qd", "tau", "steps", "evaluations"):

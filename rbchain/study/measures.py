@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ OVER = {
     "rms": lambda x: np.sqrt((x * x).mean(-1)),
     "peak": lambda x: np.abs(x).max(-1),
 }
+#: Quantities of which the final value is computed from the last states only.
+OF_FRAMES = ("distance", "coordinate", "speed")
 #: Reductions that need the reference of a step.
 OF_STEPS = ("settling_time", "overshoot", "rise_time")
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
@@ -299,6 +302,11 @@ class Measure(Described):
         -------
         (...) array
         """
+        if self.over == "final" and self.quantity in OF_FRAMES and motion.t.size > 1:
+            end = replace(motion, t=motion.t[-1:], q=motion.q[..., -1:, :], qd=motion.qd[..., -1:, :])
+            final = self.values(model, end)
+            if np.isfinite(final).all():  # else a sample has ended earlier
+                return final
         needed = (drives,) if self.quantity == "tracking_error" else ()
         found = getattr(self, f"_{self.quantity}")(model, motion, *needed)
         series = real_numbers("the result of the function", found)

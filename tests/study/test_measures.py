@@ -149,6 +149,22 @@ def test_limits_and_references_are_those_of_each_sample():
     np.testing.assert_allclose(error.values(model, motion, [drive]), motion.q[:, -1, 0] - reference, rtol=1e-14)
 
 
+@pytest.mark.parametrize("stops", [False, True])
+def test_final_values_of_frames_are_those_of_the_last_states(stops):
+    """Also for samples that end early, whose later states are NaN."""
+    model, events = rb.Model.serial_chain(2), [rb.Event("link1", value=-1.0)] if stops else []
+    start = np.array([[0.0, 0.1], [0.4, 0.0]])
+    motion = model.simulate(start, 0 * start, 0.5, save_at=6, events=events, rtol=1e-6)
+    last = np.isfinite(motion.q[..., 0]).sum(-1) - 1
+    assert (last < 5).any() == stops
+    points = model.body_poses(motion.q).translation[[0, 1], last, 1]
+    target = (0.1, 0.2, 0.3)
+    distance = Measure(name="d", quantity="distance", frame="link2", target=target)
+    np.testing.assert_array_equal(distance.values(model, motion), np.linalg.norm(points - target, axis=-1))
+    height = Measure(name="h", quantity="coordinate", frame="link2", axis="y")
+    np.testing.assert_array_equal(height.values(model, motion), points[:, 1])
+
+
 def test_integrals_end_at_the_event_that_stops_a_sample():
     """A slide at 2 m/s stops at 1 m, after 0.5 s: distances and times are those until then."""
     study = rb.Study(

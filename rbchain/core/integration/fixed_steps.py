@@ -10,7 +10,8 @@ import math
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import constant_like
 from ..tree.kinematics import normalize_positions, position_rates
-from ..tree.sampler_layout import has_samplers
+from ..tree.layout import SETTING_FUNCTION
+from ..tree.sampler_layout import FLAG_OMITS_END, has_samplers
 from .action_hooks import (
     allow_calls,
     begin_events,
@@ -21,7 +22,8 @@ from .action_hooks import (
     set_step_length,
     update_stiffness_and_damping,
 )
-from .constraint_hooks import decide_rank, has_open_loops
+from .constraint_hooks import decide_rank, has_constraints, has_open_loops
+from .drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_STEP,
@@ -42,10 +44,10 @@ from .rollout import (
     save_passed_times,
     start_sample,
 )
-from .runge_kutta import zero_if_finite
+from .runge_kutta import advance, zero_if_finite
 from .sampled_controllers import run_controllers, save_held_outputs
 from .sampler_clocks import limit_to_stops
-from .sensitivities import evaluate_with_sensitivities
+from .sensitivities import evaluate_with_sensitivities, has_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 
 
@@ -105,7 +107,8 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
         if tableau.order > 1:
             update_stiffness_and_damping(block, stepper.y, k)
         start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
-        compute_stages(block, stepper, tableau, k)
+        choose_end(block, tableau, index == steps - 1)
+        compute_stages_of_step(block, stepper, tableau, k)
         normalize_positions(block.model, stepper.y_new, k)
         close_end_of_step(block, stepper, tableau, k)
         running = 0
@@ -116,6 +119,48 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
                 running += stepper.tally[TALLY_STATUS, lane] == RUNNING
         accept_step(block, stepper, tableau, k)
     return end, running
+
+
+@kernel
+def choose_omission(block, tableau, is_last):
+    """Set FLAG_OMITS_END: whether nothing uses the evaluation at the end of the next step, the last one before a stop.
+
+    The rates of implicit steps are computed again there. But events interpolate the step with the rate at its end, user
+    functions may fail there, and prescribed motions set the state there.
+    """
+    actions, flags = block.loads.actions, block.loads.actions.sampled.flags
+    is_free = actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0
+    kinds = actions.shared.drives[DRIVE_KIND]
+    for i in range(kinds.shape[0]):
+        is_free = is_free and kinds[i] != KIND_PRESCRIBED_POSITION and kinds[i] != KIND_PRESCRIBED_VELOCITY
+    flags[FLAG_OMITS_END, 0] = constant_like(flags, 1.0 if is_free and is_last and tableau.order == 1 else 0.0)
+
+
+@kernel
+def compute_stages_with_omission(block, stepper, tableau, k):
+    """Compute the stages of a step as `compute_stages` does, without the rate at its end if FLAG_OMITS_END is set."""
+    y, y_new, h, stages = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0]
+    omits_end = block.loads.actions.sampled.flags[FLAG_OMITS_END, 0] > constant_like(y, 0.0)
+    for stage in range(1, stages - 1 if omits_end else stages):
+        advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
+        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+        evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
+    if omits_end:
+        advance(tableau.A[stages - 1], stages - 1, y, h, stepper.rates, y_new, k)
+        for lane in range(y.shape[1]):
+            stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
+
+
+def may_omit_ends(block, *_):
+    """Whether many steps may end at stops, without projections and sensitivities that need the rates at their ends."""
+    return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
+
+
+# Choose whether the next step omits the evaluation of the dynamics at its end.
+choose_end = choose(may_omit_ends, choose_omission, lambda block, tableau, is_last: None)
+
+# Compute the stages of a step, with the rate at its end if that is used.
+compute_stages_of_step = choose(may_omit_ends, compute_stages_with_omission, compute_stages)
 
 
 @routine

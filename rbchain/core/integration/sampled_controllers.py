@@ -7,7 +7,7 @@ import math
 
 from ..forces.signals import SIGNAL_VALUE, evaluate_signals
 from ..simd.jit import choose, kernel, routine
-from ..simd.lanes import constant_like
+from ..simd.lanes import any_lane, constant_like, floor, select
 from ..simd.random_numbers import two_normals
 from ..tree.layout import (
     CALLS_ALLOWED,
@@ -118,30 +118,28 @@ def has_changed(block, lane):
 
 
 @kernel
-def is_due(block, lane):
-    """Whether the current group computes outputs for a lane."""
+def is_due(block, k):
+    """Whether the current group computes outputs for a lane, or for each of the lanes k."""
     flags = block.loads.actions.sampled.flags
-    return flags[FLAG_IS_DUE, lane] > constant_like(flags, 0.0)
+    return flags[FLAG_IS_DUE, k] > constant_like(flags, 0.0)
 
 
 @routine
 def compute_outputs(block, stepper, g, k):
     """Measure the state and compute the outputs of a group, in the lanes with FLAG_IS_DUE."""
     actions, sampled, samplers = block.loads.actions, block.loads.actions.sampled, block.loads.actions.shared.samplers
-    nq, n, width = block.q.shape[0], block.qd.shape[0], stepper.y.shape[1]
+    nq, n, calls_function = block.q.shape[0], block.qd.shape[0], samplers.groups[GROUP_FUNCTION, g] != 0
     measure_lanes(block, stepper, g, k)
     evaluate_signals(actions, k)
-    for lane in range(width):
-        if is_due(block, lane):
-            add_errors(block, g, lane)
+    add_errors(block, g, k)
     run_sweeps_of_group(block, g, k)
-    for lane in range(width):
+    for i in range(n):
+        if samplers.channels[CHANNEL_GROUP, i] == g:
+            set_output(actions, g, i, float(output_of_controller(i, block, k)), is_due(block, k), k)
+    for lane in range(stepper.y.shape[1]):
         if is_due(block, lane):
-            for i in range(n):
-                if samplers.channels[CHANNEL_GROUP, i] == g:
-                    enqueue_output(actions, g, i, float(output_of_controller(i, block, lane)), lane)
-            if samplers.groups[GROUP_FUNCTION, g] != 0:
-                call_sampled_function(actions, g, nq, n, lane)
+            if not calls_function or call_sampled_function(actions, g, nq, n, lane):
+                enqueue_outputs(actions, g, lane)
             sampled.counts[COUNT_NEXT, g, lane] += 1
 
 
@@ -171,7 +169,8 @@ def enqueue_outputs_of_batch(actions, g, lane):
             store_failed_call(actions, groups[GROUP_FUNCTION_CODE, g], t, actions.sampled.measured, lane)
             return
     for j in range(groups[GROUP_OUTPUT_COUNT, g]):
-        enqueue_output(actions, g, groups[GROUP_CHANNEL, g] + j, outputs[sample, j], lane)
+        set_output(actions, g, groups[GROUP_CHANNEL, g] + j, outputs[sample, j], True, lane)
+    enqueue_outputs(actions, g, lane)
 
 
 # Compute the outputs of a group, in the lanes with FLAG_IS_DUE.
@@ -190,83 +189,87 @@ def measure_lanes(block, stepper, g, k):
         actions.time[0, lane] = stepper.control[CONTROL_TIME, lane]
         if is_due(block, lane):
             actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
-    measure(block, g)
+    measure(block, g, k)
 
 
 @kernel
-def measure(block, g):
+def measure(block, g, k):
     """Replace the state by that which the sensors of a group measure, in the lanes with FLAG_IS_DUE."""
     groups = block.loads.actions.shared.samplers.groups
     first = groups[GROUP_FIRST_SENSOR, g]
-    for s in range(first, first + groups[GROUP_SENSOR_COUNT, g]):
-        compute_noise_of_sensor(block, g, s)
-        for lane in range(block.loads.actions.sampled.noise.shape[0]):
-            if is_due(block, lane):
-                measure_in_lane(block, g, s, lane)
+    last = first + groups[GROUP_SENSOR_COUNT, g]
+    for s in range(first, last):
+        compute_noise_of_sensor(block, g, s, k)
+    for s in range(first, last):
+        measure_by_sensor(block, g, s, k)
 
 
 @kernel
-def measure_in_lane(block, g, s, lane):
-    """Replace the state of a lane by that which sensor s of a group measures."""
+def measure_by_sensor(block, g, s, k):
+    """Replace the state by that which sensor s of a group measures, in the lanes with FLAG_IS_DUE."""
     actions = block.loads.actions
-    sampled, samplers = actions.sampled, actions.shared.samplers
+    sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
     y, row, at, velocity = (
         sampled.measured,
         samplers.sensors[SENSOR_ROW, s],
         samplers.sensors[SENSOR_NUMBERS, s],
         samplers.sensors[SENSOR_DIFFERENCE, s],
     )
-    resolution, bias = float(actions.numbers[at, lane]), float(actions.numbers[at + 1, lane])
-    value = rounded(float(y[row, lane]) + bias + sampled.noise[lane], resolution)
+    resolution, bias = float(actions.numbers[at, k]), float(actions.numbers[at + 1, k])
+    value = rounded(float(y[row, k]) + bias + sampled.noise[s, k], resolution)
     if velocity >= 0:
-        previous, period = float(sampled.positions[s, lane]), samplers.clocks[CLOCK_PERIOD, g]
-        y[velocity, lane] = constant_like(y, (value - previous) / period if not math.isnan(previous) else 0.0)
-        sampled.positions[s, lane] = constant_like(y, value)
-    y[row, lane] = constant_like(y, value)
+        previous, period = float(sampled.positions[s, k]), samplers.clocks[CLOCK_PERIOD, g]
+        is_known = abs(previous) >= 0.0  # it is NaN before the first measurement
+        difference = select(is_known, (value - previous) / period, 0.0)
+        y[velocity, k] = select(due, constant_like(y, difference), y[velocity, k])
+        sampled.positions[s, k] = select(due, constant_like(y, value), sampled.positions[s, k])
+    y[row, k] = select(due, constant_like(y, value), y[row, k])
 
 
 @kernel
-def compute_noise_of_sensor(block, g, s):
+def compute_noise_of_sensor(block, g, s, k):
     """Compute the noise of sensor s for the next instant of group g, in the lanes with FLAG_IS_DUE."""
-    actions = block.loads.actions
-    sampled, numbers, sensors = actions.sampled, actions.shared.numbers, actions.shared.samplers.sensors
-    noise, at, has_noise = sampled.noise, sensors[SENSOR_NUMBERS, s] + 2, False
-    for lane in range(noise.shape[0]):
-        noise[lane] = 0.0
-        row = min(actions.sample[lane], numbers.shape[0] - 1)
-        if is_due(block, lane) and numbers[row, at] != 0.0:
-            noise[lane], has_noise = numbers[row, at + 1], True
-    if has_noise:
-        replace_by_normals(sensors[SENSOR_SEED, s], noise, sensors[SENSOR_CHANNEL, s], sampled.counts[COUNT_NEXT, g])
-        for lane in range(noise.shape[0]):
-            row = min(actions.sample[lane], numbers.shape[0] - 1)
-            noise[lane] = numbers[row, at] * noise[lane] if is_due(block, lane) else 0.0
+    sampled, sensors = block.loads.actions.sampled, block.loads.actions.shared.samplers.sensors
+    deviation = sampled.deviations[s, k]
+    has_noise = is_due(block, k) & (deviation != 0.0)
+    if any_lane(has_noise):
+        set_to_normals(
+            sampled.noise[s],
+            sensors[SENSOR_SEED, s],
+            sampled.sample_numbers[s],
+            sensors[SENSOR_CHANNEL, s],
+            sampled.counts[COUNT_NEXT, g],
+        )
+    sampled.noise[s, k] = select(has_noise, deviation * sampled.noise[s, k], 0.0)
 
 
 @routine
-def replace_by_normals(seed, numbers, channel, instants):
-    """Replace the numbers of samples by standard normal numbers. The compiler vectorises this loop over the lanes."""
+def set_to_normals(numbers, seed, samples, channel, instants):
+    """Set numbers to the standard normal numbers of samples. The compiler vectorises this loop over the lanes."""
     for lane in range(numbers.shape[0]):
-        numbers[lane] = two_normals(int(seed), int(numbers[lane]), int(channel), int(instants[lane]))[0]
+        numbers[lane] = two_normals(int(seed), int(samples[lane]), int(channel), int(instants[lane]))[0]
 
 
 @kernel
 def rounded(value, resolution):
     """Return the multiple of the resolution that is closest to a value; the value if the resolution is zero."""
-    return resolution * math.floor(value / resolution + 0.5) if resolution > 0.0 else value
+    is_rounded = resolution > 0.0
+    unit = select(is_rounded, resolution, 1.0)
+    return select(is_rounded, unit * floor(value / unit + 0.5), value)
 
 
 @kernel
-def add_errors(block, g, lane):
-    """Add the errors of the controllers of a group, times the period, to their integrals."""
+def add_errors(block, g, k):
+    """Add the errors of the controllers of a group, times the period, to their integrals, if FLAG_IS_DUE is set."""
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
-    sampled, samplers = actions.sampled, actions.shared.samplers
+    sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
     period = constant_like(sampled.integrals, samplers.clocks[CLOCK_PERIOD, g])
     for i in range(block.qd.shape[0]):
         if samplers.channels[CHANNEL_GROUP, i] == g:
-            position = sampled.measured[block.model.coordinate[i], lane]
-            error = reference(actions, drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, i, lane) - position
-            sampled.integrals[i, lane] = sampled.integrals[i, lane] + period * error
+            position = sampled.measured[block.model.coordinate[i], k]
+            error = reference(actions, drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, i, k) - position
+            integral = sampled.integrals[i, k]
+            sampled.integrals[i, k] = select(due, integral + period * error, integral)
 
 
 @kernel
@@ -291,53 +294,65 @@ def run_sweeps_of_group(block, g, k):
 
 
 @kernel
-def output_of_controller(i, block, lane):
+def output_of_controller(i, block, k):
     """Compute the output of the sampled controller of dof i, N m or N, clipped to its limit."""
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
     if drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
-        force = actions.joints[JOINT_COMPUTED_TORQUE, i, lane]
+        force = actions.joints[JOINT_COMPUTED_TORQUE, i, k]
     else:
-        force = feedback(i, block, actions.sampled.measured, lane)
+        force = feedback(i, block, actions.sampled.measured, k)
     if drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
-        force = force + actions.joints[JOINT_GRAVITY_FORCE, i, lane]
-    limit = actions.numbers[drives[DRIVE_GAINS, i] + GAIN_LIMIT, lane]
+        force = force + actions.joints[JOINT_GRAVITY_FORCE, i, k]
+    limit = actions.numbers[drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
 
 
 @kernel
-def clip_to_limit(actions, c, value, lane):
+def clip_to_limit(actions, c, value, k):
     """Clip an output to the limit of its channel. NaN stays NaN."""
     at = actions.shared.samplers.limits[c]
     if at < 0:
         return value
-    limit = float(actions.numbers[at, lane])
-    return math.copysign(limit, value) if abs(value) > limit else value
+    limit = float(actions.numbers[at, k])
+    return select(abs(value) > limit, math.copysign(limit, value), value)
 
 
 # Clip an output of channel c to its limit, if outputs have limits.
-clipped = choose(actions_have_limits, clip_to_limit, lambda actions, c, value, lane: value)
+clipped = choose(actions_have_limits, clip_to_limit, lambda actions, c, value, k: value)
 
 
 @kernel
-def enqueue_output(actions, g, c, value, lane):
-    """Apply the limit, the rate limit and the resolution of a channel to an output, and add it to the queue."""
+def set_output(actions, g, c, value, due, k):
+    """Apply the limit, the rate limit and the resolution of channel c to an output, in lanes that are due."""
     sampled, samplers = actions.sampled, actions.shared.samplers
-    at, previous = samplers.channels[CHANNEL_NUMBERS, c], float(sampled.computed[c, lane])
-    change = float(actions.numbers[at, lane]) * samplers.clocks[CLOCK_PERIOD, g]
-    value = clipped(actions, c, value, lane)
-    if abs(value - previous) > change:  # not min and max, because these may hide NaN
-        value = previous + math.copysign(change, value - previous)
-    sampled.computed[c, lane] = constant_like(sampled.computed, rounded(value, float(actions.numbers[at + 1, lane])))
+    at, computed = samplers.channels[CHANNEL_NUMBERS, c], sampled.computed[c, k]
+    change, previous = float(actions.numbers[at, k]) * samplers.clocks[CLOCK_PERIOD, g], float(computed)
+    value = clipped(actions, c, value, k)
+    step = value - previous
+    value = select(abs(step) > change, previous + math.copysign(change, step), value)  # min and max may hide NaN
+    value = rounded(value, float(actions.numbers[at + 1, k]))
+    sampled.computed[c, k] = select(due, constant_like(sampled.computed, value), computed)
+
+
+@kernel
+def enqueue_outputs(actions, g, lane):
+    """Add the computed outputs of a group to the queue of a lane."""
+    sampled, channels = actions.sampled, actions.shared.samplers.channels
     slot = sampled.counts[COUNT_NEXT, g, lane] % sampled.queue.shape[0]
-    sampled.queue[slot, c, lane] = sampled.computed[c, lane]
+    for c in range(channels.shape[1]):
+        if channels[CHANNEL_GROUP, c] == g:
+            sampled.queue[slot, c, lane] = sampled.computed[c, lane]
 
 
 @kernel
 def call_sampled_function(actions, g, nq, nv, lane):
-    """Call the user function of a group with the measured state of a lane, and add its outputs to the queue."""
+    """Call the user function of a group with the measured state of a lane, and set its outputs.
+
+    Returns whether there are outputs: not if the function has failed, or if the sample has ended.
+    """
     sampled, groups, memory = actions.sampled, actions.shared.samplers.groups, actions.call_arguments
     if actions.failures[lane] != CALLS_ALLOWED:
-        return
+        return False
     first, count = groups[GROUP_FUNCTION_NUMBERS, g], groups[GROUP_FUNCTION_COUNT, g]
     state, states = groups[GROUP_STATE, g], groups[GROUP_STATE_COUNT, g]
     n, parameters = groups[GROUP_OUTPUT_COUNT, g], nq + nv
@@ -357,11 +372,12 @@ def call_sampled_function(actions, g, nq, nv, lane):
     )
     if failed != 0:
         store_failed_call(actions, groups[GROUP_FUNCTION_CODE, g], t, sampled.measured, lane)
-        return
+        return False
     for j in range(states):
         sampled.states[state + j, lane] = constant_like(sampled.states, memory[out + n + j])
     for j in range(n):
-        enqueue_output(actions, g, groups[GROUP_CHANNEL, g] + j, memory[out + j], lane)
+        set_output(actions, g, groups[GROUP_CHANNEL, g] + j, memory[out + j], True, lane)
+    return True
 
 
 # --- saved outputs ----------------------------------------------------------------------------------------------------
@@ -378,9 +394,13 @@ def save_outputs(block, stepper, batch, slot, lane):
 
 @kernel
 def save_outputs_at_stop(block, stepper, batch, lane):
-    """Save the outputs again if the last saved time is that of the stop, because the outputs act from it on."""
-    slot = stepper.tally[TALLY_SAVED, lane] - 1
-    if is_reached(stepper.clock[CLOCK_T, lane], batch.times[slot]):
+    """Save the outputs again if the last saved time is that of the stop, because the outputs act from it on.
+
+    In a lane whose sample has ended, or that has a copy of the sample before it, user functions are not called.
+    """
+    slot, samples = stepper.tally[TALLY_SAVED, lane] - 1, stepper.tally[TALLY_SAMPLE]
+    is_copy, has_ended = lane > 0 and samples[lane] == samples[lane - 1], stepper.tally[TALLY_STATUS, lane] > DONE
+    if not is_copy and not has_ended and is_reached(stepper.clock[CLOCK_T, lane], batch.times[slot]):
         save_outputs(block, stepper, batch, slot, lane)
 
 

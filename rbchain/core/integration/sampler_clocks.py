@@ -19,6 +19,7 @@ from ..tree.sampler_layout import (
     GROUP_STATE,
     GROUP_STATE_COUNT,
     GROUP_STATE_NUMBERS,
+    SENSOR_NUMBERS,
     TARGET_POSITION,
     actions_have_samplers,
     has_samplers,
@@ -99,8 +100,12 @@ def begin_sample(actions, lane):
         sampled.computed[c, lane] = constant_like(sampled.held, 0.0)
     for i in range(sampled.integrals.shape[0]):
         sampled.integrals[i, lane] = constant_like(sampled.integrals, 0.0)
+    row = min(actions.sample[lane], actions.shared.numbers.shape[0] - 1)
     for s in range(sampled.positions.shape[0]):
         sampled.positions[s, lane] = constant_like(sampled.positions, math.nan)
+        at = samplers.sensors[SENSOR_NUMBERS, s]
+        sampled.deviations[s, lane] = actions.shared.numbers[row, at + 2]
+        sampled.sample_numbers[s, lane] = actions.shared.numbers[row, at + 3]
     begin_lags(actions, lane)
     sampled.proposed[0, lane] = 0.0
     sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)

@@ -135,7 +135,7 @@ def _function(function, accepts, emit):
         return emit(builder, values[0])
 
 
-def _vector_intrinsic(name, *values):
+def _vector_intrinsic(name):
     """Return a function that calls the LLVM intrinsic of this name on vectors."""
 
     def call(builder, *operands):
@@ -154,6 +154,7 @@ def _vector_intrinsic(name, *values):
 _function(operator.neg, Pack, lambda b, x: b.fneg(x))
 _function(abs, Pack, _vector_intrinsic("fabs"))
 _function(math.sqrt, Pack, _vector_intrinsic("sqrt"))
+_operator(math.copysign, _vector_intrinsic("copysign"))
 _function(operator.invert, Mask, lambda b, x: b.not_(x))
 
 
@@ -163,7 +164,7 @@ def _mask_operator(function, name):
     @infer_global(function)
     class _Typing(AbstractTemplate):
         def generic(self, operands, keywords):
-            if len(operands) == 2 and isinstance(operands[0], Mask) and operands[0] == operands[1]:
+            if all(isinstance(t, Mask) and t.width == operands[0].width for t in operands):
                 return signature(operands[0], *operands)
 
     @lower_builtin(function, Mask, Mask)
@@ -185,7 +186,7 @@ def select(condition, a, b):
 
 @intrinsic
 def _select_packs(typing_context, condition, a, b):
-    pack = Pack(condition.dtype, condition.width)
+    pack = _pack_of(a, b) or Pack(condition.dtype, condition.width)
 
     def codegen(context, builder, sig, values):
         x, y = as_packs(context, builder, pack, sig.args[1:], values[1:])
@@ -222,7 +223,35 @@ def _overload_any_lane(condition):
     return lambda condition: bool(condition)
 
 
-# --- constants --------------------------------------------------------------------------------------------------------
+# --- precision --------------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def _in_precision_of(typing_context, x, pack):
+    """Return a pack in the precision of `x`, a pack or an array."""
+
+    def codegen(context, builder, sig, values):
+        vector = context.get_value_type(sig.return_type)
+        if sig.return_type == sig.args[1]:
+            return values[1]
+        return (builder.fpext if x.dtype == types.float64 else builder.fptrunc)(values[1], vector)
+
+    return Pack(x.dtype, pack.width)(x, pack), codegen
+
+
+@infer_global(float)
+class _FloatTyping(AbstractTemplate):
+    """As for numbers, `float` converts packs to float64."""
+
+    def generic(self, operands, keywords):
+        if len(operands) == 1 and isinstance(operands[0], Pack):
+            return signature(Pack(types.float64, operands[0].width), *operands)
+
+
+@lower_builtin(float, Pack)
+def _lower_float(context, builder, sig, values):
+    same = sig.return_type == sig.args[0]
+    return values[0] if same else builder.fpext(values[0], context.get_value_type(sig.return_type))
 
 
 def constant_like(x, constant):
@@ -232,11 +261,30 @@ def constant_like(x, constant):
 
 @overload(constant_like)
 def _overload_constant_like(x, constant):
+    if isinstance(constant, Pack):
+        return lambda x, constant: _in_precision_of(x, constant)
     if isinstance(x, types.Float):
         return lambda x, constant: type(x)(constant)
     if isinstance(x, types.Array):
         return lambda x, constant: x.dtype.type(constant)
     return lambda x, constant: constant
+
+
+def floor(x):
+    """Return the largest whole number that is not above `x`, as a float. NaN stays NaN."""
+    return np.floor(x)
+
+
+@intrinsic
+def _floor_of_pack(typing_context, x):
+    return x(x), lambda context, builder, sig, values: _vector_intrinsic("floor")(builder, *values)
+
+
+@overload(floor)
+def _overload_floor(x):
+    if isinstance(x, Pack):
+        return lambda x: _floor_of_pack(x)
+    return lambda x: np.floor(x)
 
 
 def epsilon(x):

@@ -52,7 +52,8 @@ COUNT_ROWS = 2
 # Rows of `SamplerMemory.flags`.
 FLAG_IS_DUE = 0  # 1 if the controllers of the current group compute their outputs
 FLAG_HAS_CHANGED = 1  # 1 if outputs have changed at this stop
-SAMPLER_FLAG_ROWS = 2
+FLAG_OMITS_END = 2  # 1 in the first lane if the step omits the evaluation of the dynamics at its end
+SAMPLER_FLAG_ROWS = 3
 
 
 class BatchCalls(NamedTuple):
@@ -95,7 +96,8 @@ class SamplerMemory(NamedTuple):
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
     * `proposed` (1, lanes) is the length of the step that a stop has shortened, s.
-    * `noise` (lanes,) is the noise of the sensor that measures.
+    * `noise` (sensors, lanes) is the noise of the last measurements, and `deviations` (sensors, lanes) its standard
+      deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the generator.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
     * `held` (channels, lanes) are the outputs that act, `computed` (channels, lanes) those that were computed last.
@@ -110,6 +112,8 @@ class SamplerMemory(NamedTuple):
     stops: np.ndarray
     proposed: np.ndarray
     noise: np.ndarray
+    deviations: np.ndarray
+    sample_numbers: np.ndarray
     counts: np.ndarray
     flags: np.ndarray
     held: np.ndarray
@@ -128,25 +132,29 @@ def sampler_sizes(samplers, n, state_size, width):
     groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
     rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + n + state_size
     rows += samplers.sensors.shape[1] + n + 1
-    return (rows + int(samplers.sizes[SIZE_STATES])) * width, (groups + 2) * width, COUNT_ROWS * groups * width
+    times = groups + 1 + 3 * samplers.sensors.shape[1]
+    return (rows + int(samplers.sizes[SIZE_STATES])) * width, times * width, COUNT_ROWS * groups * width
 
 
 @kernel
 def samplers_in(memory, samplers, n, width):
     """Create the SamplerMemory of a block with n dofs. `memory` are arrays with the numbers of `sampler_sizes`."""
     numbers, times, counts = memory
-    groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
+    groups, channels, sensors = samplers.clocks.shape[1], samplers.channels.shape[1], samplers.sensors.shape[1]
+    noise = (groups + 1) * width
     held = SAMPLER_FLAG_ROWS * width
     queue = held + 2 * channels * width
     integrals = queue + samplers.sizes[SIZE_QUEUE] * channels * width
     states = integrals + n * width
     positions = states + samplers.sizes[SIZE_STATES] * width
-    lagged = positions + samplers.sensors.shape[1] * width
+    lagged = positions + sensors * width
     measured = lagged + (n + 1) * width
     return SamplerMemory(
         window(times, 0, (groups, width)),
         window(times, groups * width, (1, width)),
-        window(times, (groups + 1) * width, (width,)),
+        window(times, noise, (sensors, width)),
+        window(times, noise + sensors * width, (sensors, width)),
+        window(times, noise + 2 * sensors * width, (sensors, width)),
         window(counts, 0, (COUNT_ROWS, groups, width)),
         window(numbers, 0, (SAMPLER_FLAG_ROWS, width)),
         window(numbers, held, (channels, width)),
@@ -154,7 +162,7 @@ def samplers_in(memory, samplers, n, width):
         window(numbers, queue, (samplers.sizes[SIZE_QUEUE], channels, width)),
         window(numbers, integrals, (n, width)),
         window(numbers, states, (samplers.sizes[SIZE_STATES], width)),
-        window(numbers, positions, (samplers.sensors.shape[1], width)),
+        window(numbers, positions, (sensors, width)),
         window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),
         window(numbers, lagged, (n, width)),
         window(numbers, lagged + n * width, (1, width)),
