@@ -10,19 +10,20 @@ from ..mechanisms import slide
 
 pytestmark = pytest.mark.plain_python
 
-FILE = """
+CONTROLLER = """[[drives]]
+kind = "PID"
+joint = "slide"
+reference = 0.3
+kp = 20.0
+kd = 8.0"""
+FILE = f"""
 samples = 5
 seed = 3
 [model]
 file = "slide.toml"
 [simulate]
 duration = 0.3
-[[drives]]
-kind = "PID"
-joint = "slide"
-reference = 0.3
-kp = 20.0
-kd = 8.0
+{CONTROLLER}
 [drives.sampled]
 period = 0.05
 [[drives]]
@@ -33,11 +34,11 @@ stall_torque = 5.0
 no_load_speed = 0.4
 [[vary]]
 parameter = "time_constant"
-distribution = { kind = "uniform", low = 0.0, high = 0.05 }
+distribution = {{ kind = "uniform", low = 0.0, high = 0.05 }}
 [[vary]]
 parameter = "stall_torque"
 how = "multiply"
-distribution = { kind = "uniform", low = 0.5, high = 1.0 }
+distribution = {{ kind = "uniform", low = 0.5, high = 1.0 }}
 [[measures]]
 name = "end"
 quantity = "position"
@@ -99,11 +100,11 @@ def test_mistakes_in_a_study_file_are_named(tmp_path, old, new, message):
         study_file(tmp_path, FILE.replace(old, new, 1))
 
 
-MOTOR = """
+MOTOR = f"""
 samples = 4
 [model]
 file = "slide.toml"
-values = { damping = 0.5 }
+values = {{ damping = 0.5 }}
 [[model.motors]]
 joint = "slide"
 stiffness = 40.0
@@ -114,17 +115,12 @@ gear_ratio = 10.0
 motor_damping = 0.001
 [simulate]
 duration = 0.3
-[[drives]]
-kind = "PID"
-joint = "slide"
-reference = 0.3
-kp = 20.0
-kd = 8.0
+{CONTROLLER}
 [[vary]]
 parameter = "limit_stiffness"
 targets = "slide_deflection"
 how = "multiply"
-distribution = { kind = "uniform", low = 0.5, high = 1.0 }
+distribution = {{ kind = "uniform", low = 0.5, high = 1.0 }}
 [[measures]]
 name = "deflection"
 quantity = "position"
