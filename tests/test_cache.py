@@ -2,18 +2,23 @@
 
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numba
+import numpy as np
 import pytest
 
 import rbchain as rb
 from rbchain.core.simd import machine_code
 from rbchain.drivers.motion import body_poses
+from rbchain.precompile.signatures import signatures_of
 
 from .conftest import HANG_LIMIT
 
@@ -34,9 +39,14 @@ for warning in caught:
 """
 
 
+def environment_with(cache):
+    """One thread, so that no second process replaces files."""
+    return os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT), "RBCHAIN_NUM_THREADS": "1"}
+
+
 def started(cache, dtype="float64", before="None"):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT.format(before=before), dtype]
+    environment = environment_with(cache)
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -102,6 +112,67 @@ def test_a_driver_is_compiled_from_the_kernels_of_other_processes(cache, tmp_pat
     assert finished(started(tmp_path / "cache", "float64")) == (double, [])
     assert len(compiled_code(tmp_path / "cache")) == 1
     assert kept == {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path / "cache")}
+
+
+def instructions(driver):
+    """Machine code in the file of a driver, without the names of its functions, which Numba numbers."""
+    code = driver.read_bytes()
+    end = len(machine_code.MAGIC) + machine_code.DIGEST_SIZE
+    key = code[len(machine_code.MAGIC) : end].hex()
+    (_, _, (compiled, _)), *_ = machine_code.unpacked(key, code)
+    return [part.data() for part in llvm.ObjectFileRef.from_data(compiled).sections() if part.is_text()]
+
+
+@pytest.mark.slow
+def test_kernels_that_a_second_process_compiles_in_another_order_are_the_same(cache, tmp_path):
+    """The second process compiles all kernels here, and the first one only the driver."""
+    folder, double, _ = cache
+    model = rb.Model.serial_chain(2)
+    (signature,) = signatures_of(partial(model.body_poses, np.zeros((3, 2))))
+    subprocess.run(
+        [sys.executable, "-m", "rbchain.drivers.kernel_worker"],
+        input=pickle.dumps(signature),
+        env=environment_with(tmp_path) | {"RBCHAIN_COMPILE_ONLY": "1"},
+        check=True,
+        timeout=HANG_LIMIT,
+    )
+    kept = {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path)}
+    assert len(kept) > 10
+    assert finished(started(tmp_path)) == (double, [])
+    assert kept == {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path)}
+    (driver,) = compiled_code(tmp_path)
+    (alone,) = folder.rglob(driver.name)
+    assert instructions(driver) == instructions(alone) != []
+
+
+@pytest.fixture
+def threads():
+    """Set the number of threads; it is set back at the end."""
+    before = rb.get_num_threads()
+    yield rb.set_num_threads
+    rb.set_num_threads(before)
+
+
+def test_a_second_process_ends_with_the_compilation(monkeypatch, threads):
+    processes, start = [], subprocess.Popen
+
+    def recorded(*given, **named):
+        processes.append(start(*given, **named))
+        return processes[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", recorded)
+    threads(2)
+    with machine_code.while_compiling(body_poses.py_func, ()):
+        (process,) = processes
+        assert process.returncode is None
+    assert process.returncode is not None
+
+
+def test_a_process_with_one_thread_starts_no_second_process(monkeypatch, threads):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    threads(1)
+    with machine_code.while_compiling(body_poses.py_func, ()):
+        pass
 
 
 @pytest.mark.slow

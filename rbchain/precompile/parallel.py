@@ -17,7 +17,8 @@ import numba
 from ..core.simd.levels import PLAIN_NUMBA
 from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
-from .signatures import Signature, environment_of_process
+from ..processes import environment_of_process
+from .signatures import Signature
 
 #: A process keeps everything that it compiles in memory, about 20 MB for each driver.
 MOST_PER_PROCESS = 16
@@ -84,7 +85,8 @@ def compile_signatures(
         name = "RBCHAIN_PLAIN_NUMBA" if PLAIN_NUMBA else "NUMBA_DISABLE_JIT"
         raise RbchainError(f"nothing can be compiled in advance, because {name} is set; unset it")
     processes = min(processes or get_num_threads(), max(1, len(signatures)))
-    environment = environment_of_process(RBCHAIN_COMPILE_ONLY="1")
+    # all cores are busy, so that second processes would only take memory
+    environment = environment_of_process(RBCHAIN_COMPILE_ONLY="1", RBCHAIN_NUM_THREADS="1")
     if level is not None:
         environment["RBCHAIN_MACHINE_CODE"] = level
     own, files = workers or Workers(), dict[Signature, Path]()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numba
 
 from ..core.simd import jit
 from ..errors import RbchainError
+from ..processes import environment_of_process
 
 
 class Signature(NamedTuple):
@@ -21,12 +21,6 @@ class Signature(NamedTuple):
     module: str
     name: str
     types: tuple[Any, ...]
-
-
-def environment_of_process(**variables: str) -> dict[str, str]:
-    """Return the environment of a process that imports what this process imports, from the same places."""
-    path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-    return os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": path, "RBCHAIN_QUIET": "1"} | variables
 
 
 def signatures_of(

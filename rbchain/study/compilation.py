@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.simd import machine_code
+from ..drivers.second_process import second_process
 from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
 from ..precompile.parallel import Workers, compile_signatures
@@ -43,11 +44,11 @@ def compiled_in_parallel(plan: Plan) -> Iterator[None]:
     """While this is open, the first compilation starts processes that compile the study's other drivers."""
     workers, threads = Workers(), list[threading.Thread]()
     if get_num_threads() > 1:
-        machine_code.before_compiling = partial(_start, plan, workers, threads)
+        machine_code.while_compiling = partial(_start, plan, workers, threads)
     try:
         yield
     finally:
-        machine_code.before_compiling = None
+        machine_code.while_compiling = second_process
         workers.stop()
         for thread in threads:
             thread.join()
@@ -59,9 +60,9 @@ def _start(
     threads: list[threading.Thread],
     driver: Callable[..., Any],
     types: tuple[Any, ...],
-) -> None:
+) -> contextlib.AbstractContextManager[None]:
     """Start a thread whose processes compile the drivers that this process does not compile itself."""
-    machine_code.before_compiling = None
+    machine_code.while_compiling = second_process
     own = Signature(driver.__module__, driver.__name__, types)
 
     def compile_others() -> None:
@@ -72,3 +73,4 @@ def _start(
 
     threads.append(threading.Thread(target=compile_others, name="rbchain-compiles", daemon=True))
     threads[0].start()
+    return second_process(driver, types)

@@ -78,8 +78,9 @@ TARGET = LEVEL if LEVEL != NATIVE else f"native-{digest_of(*_host())[:8]}"
 #: and the types of its arguments.
 files = {}
 
-#: Called with a driver's Python function and the types of its arguments before this process compiles it, if not None.
-before_compiling: Callable | None = None
+#: Called with a driver's Python function and the types of its arguments before this process compiles it. Returns a
+#: context manager, which is open while the process compiles. `rbchain.drivers` sets it.
+while_compiling: Callable | None = None
 
 
 class UnusableFile(Exception):

@@ -34,6 +34,7 @@ from numba.extending import register_model
 from ...progress import progress
 from . import direct_calls, kernel_cache, machine_code
 from .dependencies import dependencies_of
+from .last_calls_first import last_calls_first
 from .levels import LEVEL, LEVELS, NATIVE
 
 # --- kernels: only compiled code calls them ---------------------------------------------------------------------------
@@ -342,6 +343,24 @@ class DriverCompiler(_Compiler):
     lowering = _LowerDriver
 
 
+class _KernelsAreCompiled(BaseException):
+    """Numba has inferred the types of a driver, and has therefore compiled its kernels."""
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _StopBeforeLowering(NativeLowering):
+    _name = "stop_before_lowering"
+
+    def run_pass(self, state):
+        raise _KernelsAreCompiled
+
+
+class _CompilerOfKernels(_Compiler):
+    """The compiler of a driver whose kernels are needed, but not the driver."""
+
+    lowering = _StopBeforeLowering
+
+
 class KernelDispatcher(CPUDispatcher):
     """A function that only compiled code can call."""
 
@@ -527,6 +546,19 @@ class DriverDispatcher(CPUDispatcher):
             _set_environments(self.overloads[tuple(sigutils.normalize_signature(sig)[0])], self.targetctx)
             return entry_point
 
+    def compile_kernels(self, args):
+        """Compile the kernels that a driver with these arguments calls and keep them in files, the last ones first."""
+        self._compiler.pipeline_class = _CompilerOfKernels
+        with (
+            global_compiler_lock,
+            _compiling_for_level(self.targetctx),
+            _remembering_operators(self.typingctx),
+            last_calls_first(),
+            contextlib.suppress(_KernelsAreCompiled),
+        ):
+            self.targetctx.refresh()
+            self._compiler.compile(args, None)
+
     def get_call_template(self, args, kws):
         """As in Numba, for a compiled caller; refused for rbchain's own functions, which are stored without bitcode."""
         if isinstance(self._cache, MachineCodeCache) and self._cache.is_installed:
@@ -626,10 +658,10 @@ class MachineCodeCache(FunctionCache):
             if [_version(file)] != before:  # another process has compiled it since
                 found = self._load(sig, key, target_context, cached)
         if found is None:
+            if self.is_installed and cached:  # other processes keep what they compile there
+                self.compiling.enter_context(machine_code.while_compiling(self._py_func, sig))
             # not before: it takes a third of a second, and loading does not need it
             target_context.refresh()
-            if machine_code.before_compiling is not None and cached:  # other processes keep what they compile there
-                machine_code.before_compiling(self._py_func, sig)
             self.compiling.enter_context(progress(self._announcement(sig)))
         return found
 
