@@ -14,6 +14,7 @@ from ..core.integration.adaptive_steps import integrate_adaptive_steps
 from ..core.integration.constraint_hooks import decide_rank
 from ..core.integration.fixed_steps import integrate_fixed_steps
 from ..core.integration.linearised_rate import LinearisedRate
+from ..core.integration.linearised_tree import TREE_ROWS
 from ..core.integration.moreau import integrate_moreau_steps
 from ..core.integration.rollout import (
     CLOCK_ROWS,
@@ -94,7 +95,7 @@ def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtyp
 
 def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
     """Allocate the memory that `linearised_rate_in` divides among the fields of a LinearisedRate."""
-    rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + 2) + 5 * state_size
+    rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + TREE_ROWS + 2) + 5 * state_size
     rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
     return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
 
@@ -210,7 +211,8 @@ def linearised_rate_in(numbers, pivots, tables, nq, size):
     displacement = direction + 2 * n * width
     state = displacement + nq * width
     dofs = state + 3 * size * width
-    of_constraints = dofs + n * WATER_DERIVATIVE_ROWS * width
+    tree = dofs + n * WATER_DERIVATIVE_ROWS * width
+    of_constraints = tree + n * TREE_ROWS * width
     return LinearisedRate(
         window(numbers, start, (3, n, n, width)),
         window(numbers, by_integral, (n, integrals, width)),
@@ -224,6 +226,7 @@ def linearised_rate_in(numbers, pivots, tables, nq, size):
         window(numbers, state + size * width, (2, size, width)),
         window(numbers, start + 4 * square, (2, n, n, width)),
         window(numbers, dofs, (n, WATER_DERIVATIVE_ROWS, width)),
+        window(numbers, tree, (n, TREE_ROWS, width)),
         constraint_derivatives_in_block(numbers, of_constraints, tables, n, width),
     )
 

@@ -68,6 +68,13 @@ from .constraint_hooks import (
 )
 from .controller_derivatives import add_derivatives_of_controllers, differentiate_inverse_dynamics
 from .drives import derivatives_of_joint_force
+from .linearised_tree import (
+    add_change_of_position,
+    eliminate_along_tree,
+    follows_tree,
+    linearise_tree,
+    start_unit_changes,
+)
 
 # A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
 # rad/s, m/s). Its error is then about epsilon^(2/3).
@@ -82,6 +89,7 @@ class LinearisedRate(NamedTuple):
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
+    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`.
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
     """
 
@@ -97,6 +105,7 @@ class LinearisedRate(NamedTuple):
     rates: np.ndarray
     of_forces: np.ndarray
     dofs: np.ndarray
+    tree: np.ndarray
     of_constraints: object
 
 
@@ -107,7 +116,10 @@ class LinearisedRate(NamedTuple):
 def differentiate_rate(block, linear, y, rate, t, h, k):
     """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
     differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
-    if has_exact_derivatives(block):
+    if follows_tree(block):
+        set_time(block, t, k)
+        linearise_tree(block, linear, y, rate, k)
+    elif has_exact_derivatives(block):
         update_dynamics(block, linear, y, t, k)
         differentiate_exactly(block, linear, y, rate, t, k)
     else:
@@ -319,23 +331,20 @@ subtract_derivatives_of_joints = choose(
 @routine
 def factorize_step(block, linear, y, a, k):
     """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
-    nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
+    nq, n, model, along_tree = block.q.shape[0], block.qd.shape[0], block.model, follows_tree(block)
     one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
-    is_exact = has_exact_derivatives(block)
+    if along_tree:
+        start_unit_changes(block, linear, a, k)
+    else:
+        start_matrix(block, linear, a, k)
     for i in range(n):
-        for j in range(n):
-            linear.factors[i, j, k] = linear.derivatives[BY_QD, i, j, k]
-            if is_exact:
-                linear.factors[i, j, k] = linear.factors[i, j, k] + a * linear.derivatives[BY_INPUT, i, j, k]
-        if not is_exact:
-            linear.factors[i, i, k] = linear.factors[i, i, k] + a
         linear.direction[i, k] = zero * a
     for j in range(n):
         if not moves_freely(block, j):
             continue
         first = model.first[j]
         if model.posing[first] == POSING_OWN:
-            add_column(linear, j, j, one / a, k)
+            add_position(block, linear, j, j, one / a, along_tree, k)
             continue
         linear.direction[j, k] = linear.direction[j, k] + one
         position_rates(model, y[:nq], linear.direction, linear.displacement, k)
@@ -343,7 +352,10 @@ def factorize_step(block, linear, y, a, k):
         divide_positions(block, linear, y, linear.displacement, a, k)
         tangents_of_rates(model, y[:nq], linear.displacement, linear.tangent, k)
         for i in range(first, first + (6 if model.posing[first] == POSING_FREE else 3)):
-            add_column(linear, j, i, linear.tangent[i, k], k)
+            add_position(block, linear, j, i, linear.tangent[i, k], along_tree, k)
+    if along_tree:
+        eliminate_along_tree(block, linear, a, k)
+        return
     for j in range(n):
         row = integral_row(block, j)
         if row >= 0 and moves_freely(block, j):
@@ -353,8 +365,24 @@ def factorize_step(block, linear, y, a, k):
 
 
 @kernel
-def add_column(linear, j, i, x, k):
+def start_matrix(block, linear, a, k):
+    """Set the matrix to a M + D."""
+    n, is_exact = block.qd.shape[0], has_exact_derivatives(block)
+    for i in range(n):
+        for j in range(n):
+            linear.factors[i, j, k] = linear.derivatives[BY_QD, i, j, k]
+            if is_exact:
+                linear.factors[i, j, k] = linear.factors[i, j, k] + a * linear.derivatives[BY_INPUT, i, j, k]
+        if not is_exact:
+            linear.factors[i, i, k] = linear.factors[i, i, k] + a
+
+
+@kernel
+def add_position(block, linear, j, i, x, along_tree, k):
     """Add x times column i of K to column j of the matrix."""
+    if along_tree:
+        add_change_of_position(block, linear, j, i, x, k)
+        return
     for row in range(linear.factors.shape[0]):
         linear.factors[row, j, k] = linear.factors[row, j, k] + linear.derivatives[BY_Q, row, i, k] * x
 

@@ -14,6 +14,7 @@ from ..tree.kinematics import normalize_positions, position_rates, tangents_of_r
 from .action_hooks import evaluate, has_exact_derivatives, integral_row, moves_freely
 from .constraint_hooks import has_constraints
 from .linearised_rate import differentiate_rate, divide_positions, factorize_step
+from .linearised_tree import follows_tree, solve_along_tree
 from .rollout import CONTROL_H, CONTROL_TIME
 from .runge_kutta import combine
 
@@ -58,7 +59,34 @@ def solve_stage(block, linear, y, right, a, k):
     u, w = right[:nq], right[nq : nq + n]
     divide_positions(block, linear, y, u, a, k)
     tangents_of_rates(model, y[:nq], u, linear.tangent, k)
-    is_exact = has_exact_derivatives(block)
+    for j in range(n):
+        row = integral_row(block, j)
+        if row >= 0:
+            right[row, k] = (right[row, k] - u[model.coordinate[j], k]) / a
+    if follows_tree(block):
+        solve_along_tree(block, linear, right, k)
+    else:
+        solve_with_matrix(block, linear, right, k)
+    for i in range(n):
+        linear.direction[i, k] = w[i, k] if moves_freely(block, i) else constant_like(y, 0.0) * w[i, k]
+    position_rates(model, y[:nq], linear.direction, linear.displacement, k)
+    divide_positions(block, linear, y, linear.displacement, a, k)
+    for j in range(nq):
+        u[j, k] = u[j, k] + linear.displacement[j, k]
+    for j in range(n):
+        row = integral_row(block, j)
+        if row >= 0:
+            right[row, k] = right[row, k] - linear.displacement[model.coordinate[j], k] / a
+
+
+@kernel
+def solve_with_matrix(block, linear, right, k):
+    """Replace the right-hand side s of the velocities by the increments w.
+
+    `right` (rows, lanes) has the increments of the integrals, p_0. `linear.tangent` (n, lanes) has T u_0.
+    """
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    w, is_exact = right[nq : nq + n], has_exact_derivatives(block)
     for i in range(n):
         total = w[i, k]
         if is_exact:
@@ -70,23 +98,10 @@ def solve_stage(block, linear, y, right, a, k):
         linear.direction[i, k] = total
     for i in range(n):
         w[i, k] = linear.direction[i, k]
-    for j in range(n):
-        row = integral_row(block, j)
-        if row >= 0:
-            right[row, k] = (right[row, k] - u[model.coordinate[j], k]) / a
-            for i in range(n):
-                w[i, k] = w[i, k] + linear.by_integral[i, row - nq - n, k] * right[row, k]
+    for row in range(nq + n, right.shape[0]):
+        for i in range(n):
+            w[i, k] = w[i, k] + linear.by_integral[i, row - nq - n, k] * right[row, k]
     solve(linear.factors, linear.pivots, w, k)
-    for i in range(n):
-        linear.direction[i, k] = w[i, k] if moves_freely(block, i) else constant_like(y, 0.0) * w[i, k]
-    position_rates(model, y[:nq], linear.direction, linear.displacement, k)
-    divide_positions(block, linear, y, linear.displacement, a, k)
-    for j in range(nq):
-        u[j, k] = u[j, k] + linear.displacement[j, k]
-    for j in range(n):
-        row = integral_row(block, j)
-        if row >= 0:
-            right[row, k] = right[row, k] - linear.displacement[model.coordinate[j], k] / a
 
 
 @kernel

@@ -187,6 +187,12 @@ def scale_force(s, f):
 
 
 @kernel
+def scale_motion(s, m):
+    """Return s m."""
+    return Motion(scale3(s, m.ang), scale3(s, m.lin))
+
+
+@kernel
 def power(f, m):
     """Return f . m: the power of a force if m is a velocity."""
     return dot(f.ang, m.ang) + dot(f.lin, m.lin)
