@@ -81,23 +81,20 @@ from .drives import derivatives_of_joint_force
 # Trees with fewer dofs are solved with a matrix, which takes less time (`benchmarks/stiff.py`).
 FEWEST_DOFS = 24
 
-# Rows of a dof in the memory of this module, because the stages overwrite that of the dynamics: G, S, the lever,
-# S x* F, the change (a, v) by a unit increment, S^T G, the force that the parent receives by a unit increment, 1 / D,
-# minus the derivatives of the joint force with respect to q and qd, its derivative with respect to the integral, phi,
-# and the change of the motion.
-TREE_MAP = 0
-TREE_AXIS = TREE_MAP + FORCE_MAP_ROWS
+# Rows of a dof in the memory of this module, because the stages overwrite that of the dynamics.
+TREE_MAP = 0  # G
+TREE_AXIS = TREE_MAP + FORCE_MAP_ROWS  # S
 TREE_LEVER = TREE_AXIS + 6
-TREE_TURNED = TREE_LEVER + 3
-TREE_UNIT = TREE_TURNED + 6
-TREE_ROW = TREE_UNIT + CHANGE_ROWS
-TREE_PASSED = TREE_ROW + CHANGE_ROWS
-TREE_DINV = TREE_PASSED + 6
-TREE_STIFFNESS = TREE_DINV + 1
-TREE_DAMPING = TREE_STIFFNESS + 1
-TREE_INTEGRAL = TREE_DAMPING + 1
-TREE_FORCE = TREE_INTEGRAL + 1
-TREE_CHANGE = TREE_FORCE + 6
+TREE_TURNED = TREE_LEVER + 3  # S x* F
+TREE_UNIT = TREE_TURNED + 6  # the change (a, v) of the motion by a unit increment
+TREE_ROW = TREE_UNIT + CHANGE_ROWS  # S^T G
+TREE_PASSED = TREE_ROW + CHANGE_ROWS  # the force that the parent receives by a unit increment
+TREE_DINV = TREE_PASSED + 6  # 1 / D
+TREE_STIFFNESS = TREE_DINV + 1  # minus the derivative of the joint force with respect to q
+TREE_DAMPING = TREE_STIFFNESS + 1  # the same for qd
+TREE_INTEGRAL = TREE_DAMPING + 1  # the derivative of the joint force with respect to the integral of the error
+TREE_FORCE = TREE_INTEGRAL + 1  # phi
+TREE_CHANGE = TREE_FORCE + 6  # the change (A, V) of the motion
 TREE_ROWS = TREE_CHANGE + CHANGE_ROWS
 
 
