@@ -129,13 +129,12 @@ def test_kernels_that_a_second_process_compiles_in_another_order_are_the_same(ca
     folder, double, _ = cache
     model = rb.Model.serial_chain(2)
     (signature,) = signatures_of(partial(model.body_poses, np.zeros((3, 2))))
-    subprocess.run(
-        [sys.executable, "-m", "rbchain.drivers.kernel_worker"],
-        input=pickle.dumps(signature),
-        env=environment_with(tmp_path) | {"RBCHAIN_COMPILE_ONLY": "1"},
-        check=True,
-        timeout=HANG_LIMIT,
-    )
+    command = [sys.executable, "-m", "rbchain.drivers.kernel_worker"]
+    environment = environment_with(tmp_path) | {"RBCHAIN_COMPILE_ONLY": "1"}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as process:
+        process.stdin.write(pickle.dumps(signature))
+        process.stdin.flush()
+        assert process.wait(HANG_LIMIT) == 0
     kept = {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path)}
     assert len(kept) > 10
     assert finished(started(tmp_path)) == (double, [])
@@ -153,26 +152,65 @@ def threads():
     rb.set_num_threads(before)
 
 
-def test_a_second_process_ends_with_the_compilation(monkeypatch, threads):
-    processes, start = [], subprocess.Popen
+@pytest.fixture
+def processes(monkeypatch):
+    """The processes that are started."""
+    found, start = [], subprocess.Popen
 
     def recorded(*given, **named):
-        processes.append(start(*given, **named))
-        return processes[-1]
+        found.append(start(*given, **named))
+        return found[-1]
 
     monkeypatch.setattr(subprocess, "Popen", recorded)
+    return found
+
+
+def test_a_second_process_ends_with_the_compilation(processes, threads):
     threads(2)
     with machine_code.while_compiling(body_poses.py_func, ()):
         (process,) = processes
-        assert process.returncode is None
+        assert process.poll() is None
     assert process.returncode is not None
 
 
-def test_a_process_with_one_thread_starts_no_second_process(monkeypatch, threads):
-    monkeypatch.setattr(subprocess, "Popen", None)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has priority classes instead")
+def test_a_second_process_has_the_lowest_priority(processes, threads):
+    threads(2)
+    with machine_code.while_compiling(body_poses.py_func, ()):
+        assert os.getpriority(os.PRIO_PROCESS, processes[0].pid) == 19
+
+
+def test_a_second_process_ends_with_the_first_one(processes, threads, monkeypatch, tmp_path):
+    """The end of the first process, even if it is killed, is the end of the input of the second one."""
+    (signature,) = signatures_of(partial(rb.Model.serial_chain(2).body_poses, np.zeros((3, 2))))
+    processes.clear()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    threads(2)
+    with machine_code.while_compiling(body_poses.py_func, signature.types):
+        (process,) = processes
+        process.stdin.close()
+        assert process.wait(HANG_LIMIT) == 0
+    assert compiled_kernels(tmp_path) == []
+
+
+def test_a_process_with_one_thread_starts_no_second_process(processes, threads):
     threads(1)
     with machine_code.while_compiling(body_poses.py_func, ()):
-        pass
+        assert processes == []
+
+
+def test_a_program_that_contains_python_is_not_started_again(processes, threads, monkeypatch):
+    threads(2)
+    monkeypatch.setattr(sys, "executable", "/usr/bin/blender")
+    with machine_code.while_compiling(body_poses.py_func, ()):
+        assert processes == []
+
+
+def test_paths_that_python_ignores_do_not_prevent_processes(processes, threads, monkeypatch):
+    threads(2)
+    monkeypatch.setattr(sys, "path", [*sys.path, Path("/nowhere")])
+    with machine_code.while_compiling(body_poses.py_func, ()):
+        assert len(processes) == 1
 
 
 @pytest.mark.slow

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration import linearised_tree, tableaus
-from rbchain.core.integration.action_hooks import evaluate, set_sample_forces
+from rbchain.core.integration.action_hooks import evaluate
 from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
-from rbchain.core.simd.lane_memory import all_lanes
-from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
 
 from .test_one_source import check_alike, computed
+from .test_rosenbrock import block_with_state
 
 plain = pytest.mark.plain_python
 ROOTS = {"revolute": rb.Revolute((0, 1, 0)), "free": rb.Free(), "spherical": rb.Spherical()}
@@ -29,7 +27,7 @@ def tree(rng, root="revolute", joint=None, **settings):
             joints, passive = (ROOTS[root] if i == 0 else joint,), None
         builder.add_body(
             f"b{i}",
-            parent=None if i == 0 else f"b{rng.integers(i)}",
+            parent=None if i == 0 or isinstance(joints[0], rb.Free) else f"b{rng.integers(i)}",
             joint=joints[i % len(joints)],
             placement=rb.Pose(rng.normal(size=3), rotation=rng.normal(size=4)),
             inertia=rb.Inertia(rng.uniform(1, 2), 0.1 * rng.normal(size=3), rng.uniform(1, 1.5, 3)),
@@ -41,20 +39,9 @@ def tree(rng, root="revolute", joint=None, **settings):
 def step(model, q, qd, fewest_dofs, monkeypatch, length=0.05, integrals=(), **actions):
     """The end of one step, the difference from the embedded method, and whether the step was solved along the tree."""
     monkeypatch.setattr(linearised_tree, "FEWEST_DOFS", fewest_dofs)
-    dtype, tableau = np.dtype(np.float64), tableaus.RODAS5P
-    flat = None
-    if actions:
-        given = [actions.get(name, []) for name in ("drives", "forces", "events")]
-        flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, False, False)
-    topology, parameters, _ = model.kernel_model.arrays(dtype)
-    y = np.concatenate([q, qd, integrals])
-    shape, tables = (y.size, tableau.c.size), model.kernel_model.constraint_tables
-    memory = rosenbrock_memory(topology, tables, *shape, flat, 1, dtype)
-    memory[1][:] = np.nan  # new memory may hold any numbers
-    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q[None], flat, shape)
-    k = all_lanes(q[None])
-    set_sample_forces(block, np.full((1, model.nv), 0.3), 0.0, 0, 0)
-    stepper.y[:, 0], stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = y, length, 0.1
+    tableau = tableaus.RODAS5P
+    block, stepper, k = block_with_state(model, np.concatenate([q, qd, integrals])[None], tau=0.3, **actions)
+    stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = length, 0.1
     evaluate(block, stepper.y, 0.1, stepper.rates[0], k)
     compute_rosenbrock_step(block, stepper, tableau, k)
     return stepper.y_new[:, 0], stepper.change[:, 0], linearised_tree.follows_tree(block)
@@ -107,6 +94,13 @@ def test_a_step_with_passive_forces_and_drives_is_that_with_a_matrix(root, monke
 )
 def test_forces_that_couple_dofs_are_solved_with_a_matrix(given, monkeypatch):
     check_same_step(tree(np.random.default_rng(6)), 6, monkeypatch, along_tree=False, **given)
+
+
+@plain
+@pytest.mark.parametrize("joint", [rb.Universal(), rb.Planar(), rb.Free()], ids=["universal", "planar", "second root"])
+def test_a_step_with_joints_of_several_dofs_is_that_with_a_matrix(joint, monkeypatch):
+    model = tree(np.random.default_rng(8), "free", joint=joint)
+    check_same_step(model, 8, monkeypatch, along_tree=True)
 
 
 @plain

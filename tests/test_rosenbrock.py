@@ -10,7 +10,11 @@ from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration import tableaus
 from rbchain.core.integration.action_hooks import evaluate, has_exact_derivatives, set_sample_forces
 from rbchain.core.integration.constraint_hooks import decide_rank
-from rbchain.core.integration.linearised_rate import difference_accelerations, differentiate_exactly
+from rbchain.core.integration.linearised_rate import (
+    difference_accelerations,
+    differentiate_by_time,
+    differentiate_exactly,
+)
 from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
 from rbchain.core.simd.lane_memory import all_lanes
@@ -106,18 +110,9 @@ def test_rodas5p_is_l_stable():
 
 def steps_to_end(model, q, qd, count, duration):
     """Positions and velocities after `count` equal steps."""
-    tableau, dtype = tableaus.RODAS5P, np.dtype(np.float64)
-    topology, parameters, _ = model.kernel_model.arrays(dtype)
-    tables, shape = model.kernel_model.constraint_tables, (model.nq + model.nv, tableau.c.size)
-    memory = rosenbrock_memory(topology, tables, *shape, None, 1, dtype)
-    (block_memory, step_memory, *_), linear_memory, _ = memory
-    for numbers in (block_memory, step_memory, linear_memory):
-        numbers[:] = np.nan  # new memory may hold any numbers
-    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q[None], None, shape)
-    k = all_lanes(q[None])
-    stepper.y[:, 0] = np.concatenate([q, qd])
+    tableau = tableaus.RODAS5P
+    block, stepper, k = block_with_state(model, np.concatenate([q, qd])[None])
     stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = duration / count, 0.0
-    block.loads.tau[:] = 0.0
     for step in range(count):
         decide_rank(block, 1.0 if step == 0 else 0.0, k)
         evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
@@ -215,21 +210,30 @@ def driven_tree():
     }
 
 
-def derivatives_both_ways(model, q, qd, integrals=(), time=0.0, **actions):
-    """(K, D, C) of the exact derivatives multiplied by the inverse of M, and of the differences, for one state."""
-    dtype = np.dtype(np.float64)
-    given = [actions.get(name, []) for name in ("drives", "forces", "events")]
-    flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, False, False)
+def block_with_state(model, y, tau=0.0, **actions):
+    """The block and the Stepper of a state y (1, rows), and its lanes."""
+    dtype, flat = np.dtype(np.float64), None
+    if actions:
+        given = [actions.get(name, []) for name in ("drives", "forces", "events")]
+        flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, False, False)
     topology, parameters, _ = model.kernel_model.arrays(dtype)
-    y = np.concatenate([q, qd, integrals])[None]
-    shape = y.shape[1], tableaus.RODAS5P.c.size
+    shape, q = (y.shape[1], tableaus.RODAS5P.c.size), y[:, : model.nq]
     tables = model.kernel_model.constraint_tables
     memory = rosenbrock_memory(topology, tables, *shape, flat, 1, dtype)
-    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q[None], flat, shape)
-    k, linear = all_lanes(q[None]), stepper.linear
-    set_sample_forces(block, np.zeros_like(qd)[None], 0.0, 0, 0)
+    (block_memory, step_memory, *_), linear_memory, _ = memory
+    for numbers in (block_memory, step_memory, linear_memory):
+        numbers[:] = np.nan  # new memory may hold any numbers
+    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q, flat, shape)
+    set_sample_forces(block, np.full((1, model.nv), tau), 0.0, 0, 0)
     stepper.y[:, 0] = y[0]
-    found = []
+    return block, stepper, all_lanes(q)
+
+
+def derivatives_both_ways(model, q, qd, integrals=(), time=0.0, **actions):
+    """(K, D, C) of the exact derivatives multiplied by the inverse of M, and of the differences, for one state."""
+    actions = {"drives": []} | actions  # models in water have actions
+    block, stepper, k = block_with_state(model, np.concatenate([q, qd, integrals])[None], **actions)
+    linear, found = stepper.linear, []
     decide_rank(block, 1.0, k)
     evaluate(block, stepper.y, time, stepper.rates[0], k)
     decide_rank(block, 0.0, k)
@@ -242,6 +246,28 @@ def derivatives_both_ways(model, q, qd, integrals=(), time=0.0, **actions):
             M = linear.derivatives[2, ..., 0].copy()
     assert has_exact_derivatives(block)
     return [np.linalg.solve(M, exact) for exact in found[0]], found[1]
+
+
+@plain
+@pytest.mark.parametrize("drives", ["none", "signal", "user function"])
+def test_the_derivative_by_time_is_exact(drives):
+    """A spring does not depend on the time; a motor with the force sin t has the derivative cos t / m at t = 0.3."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
+
+    def force(t, q, qd, parameters, tau):
+        tau[0] = np.sin(t)
+
+    given = {
+        "none": [],
+        "signal": [rb.PrescribedForce("slide", rb.Signal.sines(1.0, 1.0))],
+        "user function": [rb.UserForces(force)],
+    }[drives]
+    spring = rb.SpringDamper(None, "slide", (1.0, 0, 0), (0, 0, 0), stiffness=50.0, damping=1.0)
+    block, stepper, k = block_with_state(builder.build(), np.array([[0.1, 0.2]]), drives=given, forces=[spring])
+    differentiate_by_time(block, stepper.linear, stepper.y, 0.3, 1e-4, k)
+    wanted = [0.0, 0.0 if drives == "none" else np.cos(0.3) / 2.0]
+    np.testing.assert_allclose(stepper.linear.by_time[:, 0], wanted, rtol=1e-8, atol=0)
 
 
 @plain

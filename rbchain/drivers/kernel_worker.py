@@ -1,12 +1,22 @@
-"""Compile the kernels of a driver in a process of its own, which reads the driver and the types from its input."""
+"""Compile the kernels of a driver in a process of its own, which reads the driver and the types from its input.
+
+The process ends with its input, which remains open as long as the process that needs the kernels.
+"""
 
 import importlib
 import os
 import pickle
 import sys
+import threading
+
+
+def end_with_input():
+    """End this process at the end of its input."""
+    os.read(0, 1)  # not sys.stdin, whose lock this thread would hold when Python ends
+    os._exit(0)
+
 
 if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(19)  # only what other processes leave
-    module, name, types = pickle.loads(sys.stdin.buffer.read())
+    module, name, types = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=end_with_input, daemon=True).start()
     getattr(importlib.import_module(module), name).compile_kernels(types)

@@ -5,10 +5,11 @@ and this process never waits for it.
 """
 
 import contextlib
+import os
 import pickle
 import subprocess
 import sys
-import tempfile
+from pathlib import Path
 
 from ..processes import environment_of_process
 from .threads import get_num_threads
@@ -25,26 +26,44 @@ def second_process(driver, types):
     types : tuple
         Numba types of its arguments.
     """
-    process = _started(driver, types) if get_num_threads() > 1 else None
+    process = _started(driver, types) if get_num_threads() > 1 and _is_python(sys.executable) else None
     try:
         yield
     finally:
         if process is not None:
             process.kill()
             process.wait()
+            process.stdin.close()
+
+
+def _is_python(executable):
+    """Return whether a program is Python: not if another program contains the interpreter."""
+    return Path(executable or "").name.lower().startswith(("python", "pypy")) and not hasattr(sys, "frozen")
 
 
 def _started(driver, types):
-    """Start the process; returns None if it cannot be started, or if other processes cannot know the types."""
-    command = [sys.executable, "-m", "rbchain.drivers.kernel_worker"]
-    environment = environment_of_process(RBCHAIN_COMPILE_ONLY="1")
-    with (
-        contextlib.suppress(OSError, TypeError, AttributeError, pickle.PicklingError),
-        tempfile.TemporaryFile() as task,
-    ):
-        pickle.dump((driver.__module__, driver.__name__, types), task)
-        task.seek(0)
-        return subprocess.Popen(
-            command, env=environment, stdin=task, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    """Start the process; returns None if that is impossible, or if other processes cannot know the types."""
+    try:
+        task = pickle.dumps((driver.__module__, driver.__name__, types))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    low_priority = {}
+    if sys.platform == "win32":
+        low_priority["creationflags"] = subprocess.IDLE_PRIORITY_CLASS | subprocess.CREATE_NO_WINDOW
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rbchain.drivers.kernel_worker"],
+            env=environment_of_process(RBCHAIN_COMPILE_ONLY="1"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **low_priority,
         )
-    return None
+    except (OSError, ValueError):
+        return None
+    with contextlib.suppress(OSError):
+        if hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+        process.stdin.write(task)  # the end of the input, after the task, is the end of this process
+        process.stdin.flush()
+    return process

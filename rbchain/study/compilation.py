@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.simd import machine_code
-from ..drivers.second_process import second_process
 from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
 from ..precompile.parallel import Workers, compile_signatures
@@ -43,12 +42,13 @@ def signatures_of_plan(plan: Plan, workers: Workers | None = None) -> list[Signa
 def compiled_in_parallel(plan: Plan) -> Iterator[None]:
     """While this is open, the first compilation starts processes that compile the study's other drivers."""
     workers, threads = Workers(), list[threading.Thread]()
+    before = machine_code.while_compiling
     if get_num_threads() > 1:
-        machine_code.while_compiling = partial(_start, plan, workers, threads)
+        machine_code.while_compiling = partial(_start, plan, workers, threads, before)
     try:
         yield
     finally:
-        machine_code.while_compiling = second_process
+        machine_code.while_compiling = before
         workers.stop()
         for thread in threads:
             thread.join()
@@ -58,11 +58,15 @@ def _start(
     plan: Plan,
     workers: Workers,
     threads: list[threading.Thread],
+    then: Callable[..., contextlib.AbstractContextManager[None]],
     driver: Callable[..., Any],
     types: tuple[Any, ...],
 ) -> contextlib.AbstractContextManager[None]:
-    """Start a thread whose processes compile the drivers that this process does not compile itself."""
-    machine_code.while_compiling = second_process
+    """Start a thread whose processes compile the drivers that this process does not compile itself.
+
+    From now on, and for this driver too, `then` is called before this process compiles.
+    """
+    machine_code.while_compiling = then
     own = Signature(driver.__module__, driver.__name__, types)
 
     def compile_others() -> None:
@@ -73,4 +77,4 @@ def _start(
 
     threads.append(threading.Thread(target=compile_others, name="rbchain-compiles", daemon=True))
     threads[0].start()
-    return second_process(driver, types)
+    return then(driver, types)

@@ -69,8 +69,19 @@ def rate_under_constant_forces(block, y, t, rate, k):
 evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
 
 
+@kernel
+def has_no_times(block):
+    """Whether there are no signals, user functions and sampled controllers, whose outputs may pass a lag.
+
+    All other actions depend on the state only.
+    """
+    actions = block.loads.actions
+    has_functions = actions.settings[SETTING_FUNCTION] != 0 or actions.shared.samplers is not None
+    return actions.shared.signals.shape[1] == 0 and not has_functions
+
+
 # Whether the rate does not depend on the time.
-is_autonomous = choose(_has_actions, lambda block: False, lambda block: True)
+is_autonomous = choose(_has_actions, has_no_times, lambda block: True)
 
 
 @kernel

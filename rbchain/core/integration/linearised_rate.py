@@ -89,7 +89,8 @@ class LinearisedRate(NamedTuple):
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
-    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`.
+    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`, for steps that use no matrix: they do not use the
+      derivatives above, `factors` and `pivots`.
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
     """
 
@@ -204,7 +205,7 @@ def store_column(derivative, column, nq, rates, step, k):
 
 @kernel
 def differentiate_by_time(block, linear, y, t, step, k):
-    """Compute d rate / dt from the rates at t + step and t - step; zero without actions."""
+    """Compute d rate / dt from the rates at t + step and t - step; zero if nothing depends on the time."""
     if is_autonomous(block):
         for j in range(y.shape[0]):
             linear.by_time[j, k] = constant_like(y, 0.0) * t

@@ -13,15 +13,16 @@ joint of dof i changes by
 
     f_i = I_i A_i + 2 B_i V_i + sum over the children j of (f_j + x_j x* F_j),
 
-where F_j is the force through the joint of dof j, which turns with the bodies that it carries. Between two dofs of the
-same joint there is no term x_j x* F_j. The system is S_i . f_i + d_i w_i = e_i with the derivatives d_i of the joint
-forces. As the articulated-body algorithm eliminates accelerations, an inward sweep eliminates the w_i. With
-f_i = G_i (A_p, V_p) + phi_i, where p is the parent,
+where F_j is the force through the joint of dof j, which turns with the bodies that it carries. Spherical and free
+joints, which are at roots, pass no force to a parent, and have no term x_j x* F_j between their dofs. The system is
+S_i . f_i + d_i w_i = e_i with the derivatives d_i of the joint forces. As the articulated-body algorithm eliminates
+accelerations, an inward sweep eliminates the w_i. With f_i = G_i (A_p, V_p) + phi_i, where p is the parent,
 
     U_i = G_i (a_i, v_i),   D_i = S_i . U_i + d_i,   w_i = (e_i - S_i . phi_i - S_i . G_i (A_p, V_p)) / D_i,
 
-the parent receives G_i - (U_i + x_i x* F_i) (S_i^T G_i) / D_i. There are no pivots: D_i is the inertia of the dof times
-a, plus terms of lower order in a.
+the parent receives G_i - (U_i + x_i x* F_i) (S_i^T G_i) / D_i. Pivoting is omitted: for short steps, D_i is the
+inertia of the dof times a. For long steps of an unstable mechanism, D_i can be close to zero. The error of the
+increments is then large, and so is the estimate of the error, which rejects the step.
 
 Sources: Featherstone (2008), chapter 7; Singh, Russell and Wensing (2022), as in `algorithms.derivatives`.
 """
@@ -102,8 +103,8 @@ TREE_ROWS = TREE_CHANGE + CHANGE_ROWS
 
 
 @kernel
-def has_forces_along_tree(block):
-    """Whether all forces depend on the state of their own dof only, and no motion is prescribed."""
+def depends_on_own_dofs(block):
+    """Whether all forces of actions depend on the state of their own dof only, and no motion is prescribed."""
     settings, wrenches = block.loads.actions.settings, block.loads.actions.shared.wrenches
     uses_model = settings[SETTING_COMPENSATES] != 0 or settings[SETTING_COMPUTES] != 0
     has_others = settings[SETTING_FUNCTION] != 0 or wrenches.shape[1] > 0
@@ -111,13 +112,13 @@ def has_forces_along_tree(block):
 
 
 _has_only_joint_forces = choose(
-    lambda block: is_given(block, "loads", "actions"), has_forces_along_tree, lambda block: True
+    lambda block: is_given(block, "loads", "actions"), depends_on_own_dofs, lambda block: True
 )
 
 
 @kernel
 def is_long_tree(block):
-    """Whether a tree has FEWEST_DOFS, only forces of joints, and joints of several dofs at its roots only."""
+    """Whether a tree has FEWEST_DOFS, only forces of joints, and spherical and free joints at its roots only."""
     model = block.model
     n = model.parent.shape[0]
     follows = n >= FEWEST_DOFS and _has_only_joint_forces(block)
@@ -142,7 +143,7 @@ follows_tree = choose(_may_follow_tree, is_long_tree, lambda block: False)
 
 @routine
 def linearise_bodies(block, linear, y, rate, k):
-    """Compute what the derivatives of the dynamics depend on, in the state y, whose rate is `rate`."""
+    """Compute the inertias, B, axes and forces of which the matrix consists, in the state y, whose rate is `rate`."""
     nq, n, model, loads, tree = block.q.shape[0], block.qd.shape[0], block.model, block.loads, linear.tree
     q, qd, qdd = y[:nq], y[nq : nq + n], rate[nq : nq + n]
     for i in range(n):
@@ -163,7 +164,7 @@ def linearise_bodies(block, linear, y, rate, k):
 def store_joint(i, model, tree, work, k):
     """Store the axis of dof i, the lever, and the change S x* F of the force through the joint, which turns with S.
 
-    This change is zero within a joint. Joints with several dofs pass no force, because they are at a root.
+    This change is zero for spherical and free joints, which are at roots and pass no force.
     """
     S, r = axis_motion(i, model, work, k), load3(work.dof, i, ROW_LEVER, k)
     store_spatial(tree, i, TREE_AXIS, k, S)
@@ -185,7 +186,7 @@ def store_derivatives(i, block, tree, y, k):
 
 @kernel
 def store_zeros(i, block, tree, y, k):
-    """Store that dof i has no force that depends on its state."""
+    """Set the derivatives of the joint force of dof i to zero."""
     for row in range(TREE_STIFFNESS, TREE_INTEGRAL + 1):
         tree[i, row, k] = constant_like(y, 0.0) * y[0, k]
 
@@ -284,10 +285,7 @@ def increments_along_tree(block, linear, right, k):
         unit = load_change(tree, i, TREE_UNIT, k)
         scaled = MotionChange(scale_motion(w, unit.A), scale3(w, unit.V))
         store_change(tree, i, TREE_CHANGE, k, add_changes(change, scaled))
-        linear.direction[i, k] = w
-    nq = block.q.shape[0]
-    for i in range(n):
-        right[nq + i, k] = linear.direction[i, k]
+        right[block.q.shape[0] + i, k] = w
 
 
 @kernel

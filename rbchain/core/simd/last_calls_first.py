@@ -26,7 +26,7 @@ def last_calls_first():
 
 
 def _propagate_last_calls_first(network, inference):
-    """As in Numba: execute all constraints once. The last calls come first from the first time on."""
+    """As in Numba: execute all constraints once. The first execution sorts them."""
     if not getattr(network, "is_sorted", False):
         read = _names_that_are_read(inference.blocks.values())
         calls = [found for found in network.constraints if type(found) is CallConstraint and found.target not in read]

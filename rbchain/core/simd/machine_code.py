@@ -80,7 +80,7 @@ files = {}
 
 #: Called with a driver's Python function and the types of its arguments before this process compiles it. Returns a
 #: context manager, which is open while the process compiles. `rbchain.drivers` sets it.
-while_compiling: Callable | None = None
+while_compiling: Callable
 
 
 class UnusableFile(Exception):
