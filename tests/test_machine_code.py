@@ -139,6 +139,23 @@ def test_a_wheel_has_every_driver(everything):
     assert len(defined) > 20
 
 
+def simulate_controlled_arm():
+    """Digital controllers with noise and gains that vary, and sensitivities, for another model than that of the wheel."""
+    arm = rb.Model.serial_chain(3).vary(mass=np.ones((4, 3)))
+    q = np.zeros((4, 3))
+    pid = rb.PID("link1", 0.0, kp=np.ones(4), ki=1.0, gravity_compensation=True)
+    encoder = rb.Encoder("link1", resolution=1e-4, noise=1e-3)
+    drives = [rb.Sampled(pid, period=0.01, delay=0.01, sensors=[encoder])]
+    arm.simulate(q, q, 0.02, drives=drives, method="implicit", step=0.01)
+    arm.simulate(q, q, 0.02, sensitivities=["q", "mass", "kp"], drives=[rb.PID("link1", 0.0, kp=1.0)])
+
+
+def test_a_wheel_has_the_drivers_of_digital_controllers_and_sensitivities(everything):
+    found = signatures_of(simulate_controlled_arm)
+    assert {signature.name for signature in found} == {"fixed_steps", "adaptive_steps"}
+    assert set(map(str, found)) <= set(map(str, everything))
+
+
 def test_recorded_signatures_are_those_that_compiled_calls_have(everything):
     """Recording runs in plain Python, where numbers could have other types."""
     model = rb.Model.serial_chain(2)

@@ -14,6 +14,7 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk4", "step": 0.1},
     {"method": "rosenbrock", "max_steps": 2},
 )
+METHODS_WITH_SENSITIVITIES = METHODS[:2]
 CONTACT_METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
     {"method": "rosenbrock", "max_steps": 2},
@@ -78,9 +79,13 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
     for method in CONTACT_METHODS if q.dtype == np.float64 else CONTACT_METHODS[-1:]:  # only "moreau" has float32
         motion = model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
         _ = motion.tau
-    if batch and q.dtype == np.float64:
+    if q.dtype == np.float64:
+        controllers: list[Any] = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if batch else ())]
         for method in METHODS:
-            _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(_no_forces, period=0.1)], **method).tau
+            for controller in controllers:
+                _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(controller, period=0.1)], **method).tau
+        for method in METHODS_WITH_SENSITIVITIES:
+            model.simulate(q, qd, 0.1, sensitivities=["mass"], **method)
 
 
 def _no_forces(t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> np.ndarray:
