@@ -140,7 +140,7 @@ def test_a_wheel_has_every_driver(everything):
 
 
 def simulate_controlled_arm():
-    """Digital controllers with noise and gains that vary, and sensitivities, for another model than that of the wheel."""
+    """Digital controllers with noise and varying gains, and sensitivities, for another model than that of the wheel."""
     arm = rb.Model.serial_chain(3).vary(mass=np.ones((4, 3)))
     q = np.zeros((4, 3))
     pid = rb.PID("link1", 0.0, kp=np.ones(4), ki=1.0, gravity_compensation=True)
