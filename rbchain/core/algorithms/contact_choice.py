@@ -3,8 +3,10 @@
 This is a complementarity problem: a closed gap has either a force or an acceleration. Friction is at its limit, against
 the acceleration, or the row has no acceleration. All rows that may change are held at first. The row that violates its
 conditions most then changes its mode, one after the other, with the forces that `contact_modes.solve_forces` computes.
-If this does not end, `contact_solver` gives another first choice. With sliding contacts there may be no solution
-(the paradox of Painleve), and then an impulse has to change the velocities.
+If this does not end, `contact_solver` gives another first choice. Its sweeps may diverge, and contacts that depend on
+each other have many solutions, of which `solve_forces` computes only one in the modes that it is given. The last choice
+therefore follows the solution for W with a diagonal that is reduced to the one that `solve_forces` adds. With sliding
+contacts there may be no solution (the paradox of Painleve), and then an impulse has to change the velocities.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
 """
@@ -14,8 +16,10 @@ import math
 from ..simd.jit import kernel, routine
 from ..tree.contact_layout import (
     CONTACT_BOUND,
+    CONTACT_FREE_VELOCITY,
     CONTACT_IMPULSE,
     CONTACT_LOWER,
+    CONTACT_RIGHT,
     CONTACT_START_VELOCITY,
     CONTACT_UPPER,
     CONTACT_VELOCITY,
@@ -37,20 +41,34 @@ from .contact_modes import (
     MODE_FORCE,
     MODE_FRICTION,
     MODE_HEADING,
+    MODE_RIGHT,
+    MODE_SCALE,
     OPEN,
+    REGULARISATION,
     SLIDING,
     prepare_element,
     solve_forces,
 )
-from .contact_solver import solve_contacts
+from .contact_solver import (
+    add_to_velocities,
+    apply_change,
+    eliminate_rows,
+    largest_residual,
+    linearise,
+    solve_contacts,
+)
 
 MAX_ALIGNMENTS, MAX_TURNS, TURN_TOLERANCE = 40, 50, 1e-9
+# After the last choice. Round-off changes the directions of contacts that depend on each other by up to this angle.
+LOOSE_TOLERANCE = 1e-6
+# Factors by which the diagonal is reduced, and steps of Newton's method for each of its values.
+LARGEST_REDUCTION, SMALLEST_REDUCTION, MAX_NEWTON_STEPS = 0.1, 0.97, 12
 # Relative tolerance of the signs of forces and accelerations.
 SIGN_TOLERANCE = 1e-10
 # Of the solver that gives another first choice, relative to the largest acceleration.
 SOLVER_TOLERANCE = 1e-13
 # The acceleration along the direction of contacts that slide, in this solver, as a multiple of the largest one.
-SLIDING_ACCELERATION = 1e4
+SLIDING_ACCELERATION = 1e10
 # The bound of the velocity, or acceleration, of a row without a contact.
 NO_BOUND = -1e30
 
@@ -70,19 +88,22 @@ def choose_modes(contacts, modes, numbers, rest, lane):
 
     Starts from modes in which all of these rows are held. Velocities of tangents below `rest` count as zero.
     """
-    if find_modes(contacts, modes, numbers, rest, lane):
+    if find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane):
         return True
     guess_modes(contacts, modes, numbers, rest, lane)
-    return find_modes(contacts, modes, numbers, rest, lane)
+    if find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane):
+        return True
+    follow_modes(contacts, modes, numbers, rest, lane)
+    return find_modes(contacts, modes, numbers, rest, LOOSE_TOLERANCE, lane)
 
 
 @routine
-def find_modes(contacts, modes, numbers, rest, lane):
+def find_modes(contacts, modes, numbers, rest, tolerance, lane):
     """Correct the modes and the directions of sliding alternately, and return whether the modes fit the forces."""
     for _ in range(MAX_ALIGNMENTS):
         if not correct_modes(contacts, modes, numbers, rest, lane):
             return False
-        if align_directions(contacts, modes, numbers, lane):
+        if align_directions(contacts, modes, numbers, tolerance, lane):
             return True
     return False
 
@@ -98,7 +119,7 @@ def correct_modes(contacts, modes, numbers, rest, lane):
 
 
 @kernel
-def align_directions(contacts, modes, numbers, lane):
+def align_directions(contacts, modes, numbers, tolerance, lane):
     """Turn the directions of contacts that start to slide to those of their accelerations, which depend on them.
 
     Returns whether the contacts had these directions before.
@@ -110,7 +131,7 @@ def align_directions(contacts, modes, numbers, lane):
             has_friction_rows = has_tangents(contacts.table[ELEMENT_KIND, e])
             if has_friction_rows and modes.rows[row + 1, MODE, lane] == SLIDING:
                 change = max(change, turn_direction(row, contacts, modes, lane))
-        if change <= TURN_TOLERANCE:
+        if change <= tolerance:
             return turn == 0
         solve_forces(contacts, modes, numbers, lane)
     return False
@@ -142,11 +163,22 @@ def largest_eigenvalue(row, contacts, lane):
     return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
 
 
-@kernel
+@routine
 def guess_modes(contacts, modes, numbers, rest, lane):
     """Choose modes from the forces of `contact_solver`, with accelerations instead of velocities."""
-    rows, table = modes.rows, contacts.table
-    scale, largest = 0.0, 0.0
+    rows = modes.rows
+    tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
+    solve_contacts(contacts, tolerance, lane)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_FORCE, lane] = contacts.rows[row, CONTACT_IMPULSE, lane]
+    choose_modes_of_forces(contacts, modes, numbers, lane)
+    restore_velocities(contacts, lane)
+
+
+@kernel
+def prepare_guess(contacts, modes, numbers, rest, lane):
+    """Set the rows for `contact_solver` and return its tolerance."""
+    rows, table, scale = modes.rows, contacts.table, 0.0
     for row in range(rows.shape[0]):
         scale = max(scale, abs(rows[row, MODE_ACCELERATION, lane]))
         contacts.rows[row, CONTACT_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
@@ -159,14 +191,78 @@ def guess_modes(contacts, modes, numbers, rest, lane):
         prepare_element(e, contacts, modes, numbers, lane)
     for e in range(table.shape[1]):
         set_solver_rows(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
-    solve_contacts(contacts, SOLVER_TOLERANCE * scale, lane)
+    return SOLVER_TOLERANCE * scale
+
+
+@kernel
+def choose_modes_of_forces(contacts, modes, numbers, lane):
+    """Choose modes from MODE_FORCE, which satisfies the conditions of all rows."""
+    rows, table, largest = modes.rows, contacts.table, 0.0
     for row in range(rows.shape[0]):
-        rows[row, MODE_FORCE, lane] = contacts.rows[row, CONTACT_IMPULSE, lane]
         largest = max(largest, abs(rows[row, MODE_FORCE, lane]))
-        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0
-        contacts.rows[row, CONTACT_VELOCITY, lane] = contacts.rows[row, CONTACT_START_VELOCITY, lane]
     for e in range(table.shape[1]):
         release_element(e, contacts, modes, numbers, SIGN_TOLERANCE * largest, lane)
+
+
+@kernel
+def restore_velocities(contacts, lane):
+    """Restore the velocities that `prepare_guess` has replaced by accelerations."""
+    for row in range(contacts.rows.shape[0]):
+        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0
+        contacts.rows[row, CONTACT_VELOCITY, lane] = contacts.rows[row, CONTACT_START_VELOCITY, lane]
+
+
+@routine
+def follow_modes(contacts, modes, numbers, rest, lane):
+    """Choose modes from forces with a diagonal added to W, which is reduced in steps from 1 to REGULARISATION.
+
+    With a large diagonal, the rows hardly depend on each other. Each solution starts from the one before it. A step
+    that fails is repeated with a smaller reduction. The last forces are almost those of `solve_forces` in their modes.
+    """
+    rows, table = modes.rows, contacts.table
+    tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_RIGHT, lane] = contacts.matrix[row, row, lane]
+        contacts.rows[row, CONTACT_FREE_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+    added, reduction = 1.0 / LARGEST_REDUCTION, LARGEST_REDUCTION
+    while added > REGULARISATION and reduction < SMALLEST_REDUCTION:
+        smaller = max(reduction * added, REGULARISATION)
+        if solve_with_diagonal(smaller, contacts, modes, tolerance, lane):
+            added, reduction = smaller, max(reduction * reduction, LARGEST_REDUCTION)
+        else:
+            reduction = math.sqrt(reduction)
+    choose_modes_of_forces(contacts, modes, numbers, lane)
+    if solve_with_diagonal(0.0, contacts, modes, tolerance, lane):
+        for e in range(table.shape[1]):
+            row = table[ELEMENT_ROW, e]
+            is_rough = has_tangents(table[ELEMENT_KIND, e])
+            if is_rough and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
+                start_sliding_of_contact(row, modes, lane)
+    restore_velocities(contacts, lane)
+
+
+@routine
+def solve_with_diagonal(added, contacts, modes, tolerance, lane):
+    """Solve for MODE_FORCE by Newton's method, with `added` times MODE_SCALE on the diagonal of W; return success.
+
+    Starts from MODE_FORCE, and does not change it without success. MODE_RIGHT is the diagonal of W.
+    """
+    rows, m = contacts.rows, contacts.rows.shape[0]
+    for row in range(m):
+        contacts.matrix[row, row, lane] = modes.rows[row, MODE_RIGHT, lane] + added * modes.rows[row, MODE_SCALE, lane]
+        rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
+        rows[row, CONTACT_VELOCITY, lane] = rows[row, CONTACT_FREE_VELOCITY, lane]
+    for row in range(m):
+        add_to_velocities(row, rows[row, CONTACT_IMPULSE, lane], contacts, lane)
+    for _ in range(MAX_NEWTON_STEPS):
+        if largest_residual(contacts, lane) <= tolerance:
+            for row in range(m):
+                modes.rows[row, MODE_FORCE, lane] = rows[row, CONTACT_IMPULSE, lane]
+            return True
+        eliminate_rows(contacts, linearise(contacts, lane), lane)
+        for row in range(m):
+            apply_change(row, rows[row, CONTACT_RIGHT, lane], contacts, 1.0, lane)
+    return False
 
 
 @kernel
