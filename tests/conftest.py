@@ -18,7 +18,8 @@ HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy 
 LONGEST = (
     *("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_machine_code"),
     *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
-    *("test_cache", "test_controllers", "test_models"),
+    *("test_cache", "test_controllers", "test_models", "test_constrained_derivatives", "test_closed_motions"),
+    *("test_contact", "test_sensitivities"),
 )
 # Examples in docstrings run in plain Python, which takes less time than compiling them, except for these.
 COMPILED_EXAMPLES = {

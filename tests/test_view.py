@@ -85,6 +85,7 @@ def coloured(picture):
     return int((np.ptp(picture, axis=-1) > 0.15).sum())
 
 
+@pytest.mark.slow
 def test_a_slider_in_the_browser_moves_the_arm(chromium):
     viewer = rb.Model.serial_chain(3).view(port=0)
     try:
@@ -113,6 +114,7 @@ def test_a_motion_plays_in_the_browser_until_it_is_closed(chromium):
     assert "closed" in repr(viewer)
 
 
+@pytest.mark.slow
 def test_an_exported_page_plays_without_server_or_network(chromium, tmp_path):
     (file,) = swing_of(3).film(tmp_path / "swing.html", fps=15)
     page = opened(chromium, file.as_uri(), offline=True)
