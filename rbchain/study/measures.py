@@ -278,7 +278,7 @@ class Measure(Described):
                     f"has {count} degree{'s' if count > 1 else ''} of freedom"
                 )
         if self.quantity == "tracking_error":
-            self._drive(model, drives, (PID, ComputedTorque), "a reference")
+            self._tracking_drive(model, drives)
         if self.over == "time_in_saturation":
             self._limited_drive(model, drives)
         if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
@@ -357,9 +357,19 @@ class Measure(Described):
                 )
         return self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
 
-    def _tracking_error(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+    def _tracking_drive(self, model: Model, drives: Sequence[Drive]) -> Any:
         drive = self._drive(model, drives, (PID, ComputedTorque), "a reference")
-        return self._position(model, motion) - as_signal("reference", drive.reference)(motion.t)
+        if isinstance(drive.reference, str):
+            raise StudyError(
+                f"quantity is 'tracking_error', but the {type(drive).__name__} of joint {self.joint!r} follows the "
+                f"{drive.reference!r} of a user function, which is not stored; expected a drive with a number or a "
+                "Signal as reference. Use the quantity 'position', or a function of your own"
+            )
+        return drive
+
+    def _tracking_error(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+        reference = self._tracking_drive(model, drives).reference
+        return self._position(model, motion) - as_signal("reference", reference)(motion.t)
 
     def _power(self, model: Model, motion: Trajectory) -> np.ndarray:
         if self.joint is None:

@@ -212,6 +212,14 @@ def test_time_in_saturation_is_refused_for_a_joint_with_an_actuator():
         rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, drives=drives, measures=[measure])
 
 
+def test_tracking_error_is_refused_for_targets_that_are_not_stored():
+    targets = rb.Sampled(rb.UserForces(lambda t, q, qd, parameters: q), period=0.1, outputs="position")
+    drives = [targets, rb.PID("slide", "target", kp=5.0)]
+    measure = {"name": "x", "quantity": "tracking_error", "joint": "slide"}
+    with pytest.raises(StudyError, match="the PID of joint 'slide' follows the 'target' of a user function"):
+        rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, drives=drives, measures=[measure])
+
+
 FILE = """
 samples = 2
 [model.serial_chain]
