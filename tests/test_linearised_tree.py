@@ -16,9 +16,9 @@ plain = pytest.mark.plain_python
 ROOTS = {"revolute": rb.Revolute((0, 1, 0)), "free": rb.Free(), "spherical": rb.Spherical()}
 
 
-def tree(rng, root="revolute", joint=None, **settings):
+def tree(rng, root="revolute", joint=None):
     """A random tree with seven bodies. All joints but the root are revolute, prismatic or screws."""
-    builder = rb.ModelBuilder(gravity=(0.5, 1.0, -9.81), **settings)
+    builder = rb.ModelBuilder(gravity=(0.5, 1.0, -9.81))
     for i in range(7):
         axis = rng.normal(size=3)
         joints = (rb.Revolute(axis), rb.Prismatic(axis), rb.Screw(axis, pitch=0.1))

@@ -33,7 +33,8 @@ def second_process(driver, types):
         if process is not None:
             process.kill()
             process.wait()
-            process.stdin.close()
+            with contextlib.suppress(OSError):  # it may have ended before it read its task
+                process.stdin.close()
 
 
 def _is_python(executable):

@@ -117,14 +117,19 @@ _has_only_joint_forces = choose(
 
 
 @kernel
+def has_quaternions_at_roots_only(model):
+    """Whether all spherical and free joints are at roots."""
+    n, found = model.parent.shape[0], True
+    for i in range(n):
+        found = found and (model.posing[i] == POSING_OWN or model.parent[model.first[i]] == n)
+    return found
+
+
+@kernel
 def is_long_tree(block):
     """Whether a tree has FEWEST_DOFS, only forces of joints, and spherical and free joints at its roots only."""
-    model = block.model
-    n = model.parent.shape[0]
-    follows = n >= FEWEST_DOFS and _has_only_joint_forces(block)
-    for i in range(n):
-        follows = follows and (model.posing[i] == POSING_OWN or model.parent[model.first[i]] == n)
-    return follows
+    is_long = block.model.parent.shape[0] >= FEWEST_DOFS  # short trees must not pay for the other conditions
+    return is_long and _has_only_joint_forces(block) and has_quaternions_at_roots_only(block.model)
 
 
 def _may_follow_tree(block, *_):
