@@ -107,6 +107,38 @@ def test_static_friction_that_differs_between_the_directions():
     np.testing.assert_allclose(motion.qd[:, -1, 0], [1, -1] * (t + t**2 / 2), rtol=1e-8)
 
 
+@pytest.mark.parametrize(("method", "error"), [("rk45", 1e-8), ("rosenbrock", 1e-8), ("moreau", 0.01)])
+def test_friction_at_its_limit_sticks_while_a_stop_holds_the_joint(method, error):
+    """A force 4 N - 2 N/s t presses the block against a stop until friction of 2 N holds it alone, from 1 s to 3 s."""
+    model, _ = block(mass=1.0, lower=-10.0, upper=0.0)
+    forces = [rb.DryFriction("block", 2.0), rb.HardStops("block", restitution=0.0)]
+    force = [rb.PrescribedForce("block", rb.Signal.polynomial([4.0, -2.0]))]
+    step = {"step": 0.01} if method == "moreau" else {}
+    motion = model.simulate([0.0], [0.0], 4.0, method=method, forces=forces, drives=force, save_at=5, **step)
+    assert motion.sticking[0].count == 1 and motion.sticking[0].start[0] == 0.0
+    np.testing.assert_allclose(motion.sticking[0].end[0], 3.0, rtol=0, atol=error)
+    assert (motion.qd[:4] == 0.0).all() and motion.qd[4, 0] < -0.5
+
+
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock", "moreau"])
+def test_friction_at_its_limit_sticks_while_a_contact_holds_the_joint(method):
+    """A lift of 1 kg with friction of 1 N falls onto the floor, and a drive moves it up again after 2 s."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("lift", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
+    floor = rb.SphereContact("lift", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=0.0)
+    forces = [rb.DryFriction("lift", 1.0), floor]
+    force = [rb.PrescribedForce("lift", rb.Signal.table([0.0, 2.0, 3.0], [0.0, 0.0, 12.0], kind="linear"))]
+    step = {"step": 0.01} if method == "moreau" else {}
+    motion = builder.build().simulate(
+        [0.45], [0.0], 3.0, method=method, forces=forces, drives=force, save_at=[1.0, 3.0], **step
+    )
+    record = motion.sticking[0]
+    assert record.count == 1
+    np.testing.assert_allclose(record.start[0], np.sqrt(0.9 / 9.0), rtol=0, atol=0.03 if step else 1e-8)
+    np.testing.assert_allclose(record.end[0], 2.0 + 11.0 / 12.0, rtol=0, atol=0.03 if step else 1e-8)
+    assert motion.qd[-1, 0] > 0.0
+
+
 # --- impacts ----------------------------------------------------------------------------------------------------------
 
 

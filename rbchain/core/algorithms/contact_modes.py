@@ -75,6 +75,9 @@ FLAG_ROWS = 10
 REGULARISATION = 1e-8
 # A row whose diagonal entry is a smaller fraction of the largest one of its element is not moved by any force.
 IMMOBILE = 1e-12
+# Held rows hold another row if they reduce its response to a force by more than this factor. The solution for the forces
+# has an error of about REGULARISATION.
+AT_REST = 1e-6
 # The direction of sliding does not turn further if the speed is below this one, m/s.
 SLOWEST_TURN = 1e-11
 
@@ -252,6 +255,24 @@ def solve_held_rows(modes, k):
     substitute(modes, k)
     for row in range(m):
         rows[row, MODE_RIGHT, k] = rows[row, MODE_RIGHT, k] + rows[row, MODE_SOLUTION, k]
+
+
+@kernel
+def is_held_by_other_rows(row, contacts, modes, lane):
+    """Whether a row that is not held has no acceleration by its own force, because held rows hold its joint or contact.
+
+    Reads the factors of `solve_forces`; overwrites MODE_RIGHT.
+    """
+    rows, W = modes.rows, contacts.matrix
+    for other in range(rows.shape[0]):
+        held = rows[other, MODE_INVERSE, lane] != 0.0
+        rows[other, MODE_RIGHT, lane] = -W[other, row, lane] if held else 0.0
+    solve_held_rows(modes, lane)
+    total = W[row, row, lane]
+    for other in range(rows.shape[0]):
+        if rows[other, MODE_INVERSE, lane] != 0.0:
+            total += response_of_force(row, other, contacts, modes, lane) * rows[other, MODE_RIGHT, lane]
+    return abs(total) <= AT_REST * W[row, row, lane]
 
 
 @kernel

@@ -22,6 +22,7 @@ from ..algorithms.contact_modes import (
     MODE_STUCK,
     OPEN,
     SLIDING,
+    is_held_by_other_rows,
 )
 from ..algorithms.contact_rows import add_responses, update_row_velocities
 from ..algorithms.contact_solver import solve_contacts
@@ -240,10 +241,25 @@ def record_sticking(block, batch, sample, t, lane):
         kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
         if not (kind == FRICTION or has_tangents(kind)):
             continue
-        sticks = modes.rows[row + (1 if has_tangents(kind) else 0), MODE, lane] == HELD
+        sticks = is_at_rest(row, contacts, modes, lane)
+        if has_tangents(kind):
+            sticks = modes.rows[row, MODE, lane] == HELD and (
+                is_at_rest(row + 1, contacts, modes, lane) and is_at_rest(row + 2, contacts, modes, lane)
+            )
         stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
         modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
         record_interval(sticks, stuck, t, records, sample, f)
+
+
+@kernel
+def is_at_rest(row, contacts, modes, lane):
+    """Whether friction sticks: its row is held, or its force is at the limit and the other held rows hold it at rest.
+
+    The modes and factors must be those of the last evaluation.
+    """
+    mode = modes.rows[row, MODE, lane]
+    may_stick = mode == SLIDING and modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0
+    return mode == HELD or (may_stick and is_held_by_other_rows(row, contacts, modes, lane))
 
 
 @kernel

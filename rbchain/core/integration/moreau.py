@@ -393,24 +393,26 @@ def set_bound(e, contacts, settings, numbers, h, k):
 
 @kernel
 def update_sticking(contacts, tolerance, v, k):
-    """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero."""
+    """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero.
+
+    Joints and contacts whose friction is at the limit stick if other rows hold them at rest. The velocity of such a
+    joint is not changed, because it may also have just started to slide.
+    """
     table, rows = contacts.table, contacts.rows
     for e in range(table.shape[1]):
         kind, row, i = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e], table[ELEMENT_DOF, e]
         zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
         slow = constant_like(rows, tolerance)
         if kind == FRICTION:
-            p = rows[row, CONTACT_IMPULSE, k]
-            sticks = (p > rows[row, CONTACT_LOWER, k]) & (p < rows[row, CONTACT_UPPER, k])
-            sticks = sticks & (abs(rows[row, CONTACT_VELOCITY, k]) <= slow)
-            v[i, k] = select(sticks, p - p, v[i, k])
+            p, lower, upper = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_LOWER, k], rows[row, CONTACT_UPPER, k]
+            sticks = (abs(rows[row, CONTACT_VELOCITY, k]) <= slow) & (lower < upper)
+            v[i, k] = select(sticks & (p > lower) & (p < upper), p - p, v[i, k])
             rows[row, CONTACT_STICKS, k] = select(sticks, one + (p - p), p - p)
         elif has_tangents(kind):
-            a, b = rows[row + 1, CONTACT_IMPULSE, k], rows[row + 2, CONTACT_IMPULSE, k]
             radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
             speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
-            sticks = (a * a + b * b < radius * radius) & (speed <= slow) & (radius > zero)
-            rows[row, CONTACT_STICKS, k] = select(sticks, one + (a - a), a - a)
+            sticks = (speed <= slow) & (radius > zero)
+            rows[row, CONTACT_STICKS, k] = select(sticks, one + (radius - radius), radius - radius)
 
 
 @kernel
