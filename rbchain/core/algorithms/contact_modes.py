@@ -75,8 +75,8 @@ FLAG_ROWS = 10
 REGULARISATION = 1e-8
 # A row whose diagonal entry is a smaller fraction of the largest one of its element is not moved by any force.
 IMMOBILE = 1e-12
-# Held rows hold another row if they reduce its response to a force by more than this factor. The solution for the forces
-# has an error of about REGULARISATION.
+# Held rows hold another row if they reduce its response to a force to less than this fraction. The error of the
+# solution for the forces is about REGULARISATION.
 AT_REST = 1e-6
 # The direction of sliding does not turn further if the speed is below this one, m/s.
 SLOWEST_TURN = 1e-11
