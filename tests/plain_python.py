@@ -5,6 +5,7 @@ that compiles, each marked test is replaced by a `RemoteTest`. The first of a fi
 in a child process, and each of them then reports its own result. A test without a result fails.
 """
 
+import gc
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ import pytest
 MARKER = "plain_python"
 OPTION = "--plain-python-results"
 DISABLED = bool(numba.config.DISABLE_JIT)
+# The options of pyproject.toml that concern the tests. The plugins of the others take longer to load than a short file.
+CHILD_OPTIONS = "--strict-markers --doctest-modules --doctest-continue-on-failure"
 
 
 def is_plain(item):
@@ -59,7 +62,7 @@ class Server:
     def __init__(self, config):
         command = [sys.executable, "-m", "tests.plain_python"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+        environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         self.process = subprocess.Popen(command, env=environment, cwd=config.rootpath, **pipes)
 
     def run(self, arguments, output):
@@ -85,17 +88,25 @@ def serve():
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(file, 1)
             os.dup2(file, 2)
-            raise SystemExit(pytest.main(arguments))
+            status = pytest.main(arguments)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)  # does not free each object, which takes as long as a short file
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 def import_what_most_tests_need():
-    """Import packages that pytest does not rewrite."""
+    """Import the packages, and keep the garbage collector of each fork from examining them."""
+    import hypothesis  # noqa: F401
     import scipy.integrate  # noqa: F401
 
     import rbchain as rb
 
+    from .oracles import peers  # noqa: F401
+
     rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.01)
+    gc.collect()
+    gc.freeze()
 
 
 def run_in_child(config, nodeids):
@@ -103,7 +114,7 @@ def run_in_child(config, nodeids):
     with tempfile.TemporaryDirectory() as folder:
         selected, results, output = (Path(folder, name) for name in ("selected", "results", "output"))
         selected.write_text("\n".join(nodeids), encoding="utf-8")
-        arguments = ["-q", "-n0", "-m", "", f"--fuzz={config.getoption('--fuzz')}"]
+        arguments = ["-q", "-o", f"addopts={CHILD_OPTIONS}", f"--fuzz={config.getoption('--fuzz')}"]
         if not any(Path(nodeid).parts[0] == "tests" for nodeid in nodeids):
             arguments += ["-p", "tests.conftest"]  # pytest loads it only for tests in that folder
         arguments += [f"{OPTION}={results}", f"@{selected}"]
