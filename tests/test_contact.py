@@ -730,3 +730,25 @@ def test_20_links_that_fall_on_the_floor_come_to_rest_with_located_impacts():
     assert smallest_gap(motion) > -1e-8
     assert np.abs(motion.qd[0, -1]).max() < 1e-9
     assert sum(int(record.count[0]) for record in motion.impacts) >= 100
+
+
+def test_impulses_of_redundant_contacts_reach_their_tolerance_and_do_not_depend_on_other_samples():
+    """Twenty links with alternating axes have 60 rows of contact, of which at most 20 are independent."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    for i in range(20):
+        builder.add_body(
+            f"link{i}",
+            parent=f"link{i - 1}" if i else None,
+            joint=rb.Revolute((0, 0, 1) if i % 3 == 2 else (0, 1, 0)),
+            placement=rb.Pose((0.1, 0, 0) if i else (0, 0, 0.3)),
+            inertia=rb.Inertia(0.5, cg=(0.05, 0, 0), inertia=(1e-3, 4e-3, 4e-3)),
+        )
+    model, spheres = builder.build(), range(20)
+    floor = [rb.SphereContact(f"link{i}", (0.1, 0, 0), 0.03, (0, 0, 0), (0, 0, 1), 0.5) for i in spheres]
+    q = np.random.default_rng(0).uniform(-0.05, 0.0, (64, 20))
+    settings = {"method": "moreau", "step": 1e-3, "forces": floor, "save_at": 2}
+    motion, backwards = (model.simulate(start, np.zeros((64, 20)), 0.4, **settings) for start in (q, q[::-1]))
+    assert motion.contact_residual.max() <= 1e-10
+    assert max(record.count.max() for record in motion.impacts) >= 1
+    np.testing.assert_array_equal(motion.q, backwards.q[::-1])
+    np.testing.assert_array_equal(motion.qd, backwards.qd[::-1])

@@ -6,9 +6,16 @@ With the velocities u = u_free + W p of the rows, W = J M^-1 J^T, find impulses 
     stop, normal direction  p = max(p - (u - bound) / W_ii, 0)
     tangents of a contact   p = the point of the disc of radius mu p_n + upper that is nearest to p - u / w
 
-The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. A step of
-Newton's method linearises them for all rows. It is kept in the lanes in which it reduces the residual. Sweeps alone
-converge slowly if the rows are strongly coupled.
+The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. Sweeps
+alone converge slowly if the rows are strongly coupled. Steps of Newton's method therefore linearise the equations of
+all rows. A line search shortens them. Their result is kept in the lanes in which it halves the least residual so far.
+Otherwise they could return to a local minimum of the residual again and again, which sweeps leave.
+
+Each factor at u in these equations may be replaced by a larger one, which does not change their solutions. It changes
+the path of Newton's method, which fails with some factors. Sweeps and Newton steps with different factors alternate.
+
+If they fail, they start with numbers added to the diagonal of W, so that rows hardly depend on each other. The
+numbers become smaller in steps, and each solution is the start of the next.
 
 Sources: Jean (1999), "The non-smooth contact dynamics method"; Alart and Curnier (1991), "A mixed formulation for
 frictional contact problems prone to Newton like solution methods".
@@ -19,9 +26,13 @@ import math
 from ..simd.jit import kernel, routine
 from ..simd.lanes import any_lane, constant_like, epsilon, select
 from ..tree.contact_layout import (
+    CONTACT_BEST_IMPULSE,
     CONTACT_BOUND,
+    CONTACT_CHANGE,
     CONTACT_COUPLES,
     CONTACT_FRICTION,
+    CONTACT_GIVEN_DIAGONAL,
+    CONTACT_GIVEN_VELOCITY,
     CONTACT_IMPULSE,
     CONTACT_INVERSE,
     CONTACT_LOWER,
@@ -29,6 +40,7 @@ from ..tree.contact_layout import (
     CONTACT_NEWTON_VELOCITY,
     CONTACT_PIVOT,
     CONTACT_PLACE,
+    CONTACT_REACHED_IMPULSE,
     CONTACT_RIGHT,
     CONTACT_UPPER,
     CONTACT_VELOCITY,
@@ -39,10 +51,25 @@ from ..tree.contact_layout import (
     rows_of_element,
 )
 
-# Rounds of sweeps and Newton steps before the solver gives up, and sweeps of the first round; each has one more.
-MAX_ROUNDS, SWEEPS = 40, 3
-# Residuals above this multiple of the tolerance are reduced by a Newton step, if sweeps were necessary at all.
+# Sweeps of the first round, also of the last try, and their growth from round to round. Contacts that jam while they
+# slide (Painleve) start with impulses that grow slowly from sweep to sweep.
+SWEEPS, LAST_SWEEPS, GROWTH = 3, 60, 1.2
+# Residuals above this multiple of the tolerance are reduced by Newton steps, if sweeps were necessary at all.
 GOAL = 1e-3
+# Newton steps of a round, and lengths of each that are tried: 1, 1/2, 1/4, ...
+NEWTON_STEPS, LENGTHS = 10, 7
+# Multiples of the factors at u for the Newton steps, one for each round. Their order was found with 20 links that fall
+# on a floor. A multiplication by a power of 2 can be undone without round-off.
+MULTIPLES = (1.0, 128.0, 8.0, 1024.0, 4.0, 256.0, 32.0, 4096.0)
+# Newton steps are kept if they reduce the least residual so far by this factor.
+PROGRESS = 0.5
+# A step of length t reduces the sum of squares by more than this multiple of t.
+LEAST_REDUCTION = 2e-4
+# Numbers added to the diagonal, as multiples of 1 / (factor at u): the first, the largest, the smallest, and the ratio
+# of one to the next.
+FIRST_ADDED, LARGEST_ADDED, LEAST_ADDED, RATIO = 0.1, 100.0, 1e-9, 0.25
+# Smaller steps than this ratio are not tried, nor more numbers than these.
+LAST_RATIO, MAX_ADDED = 0.8, 40
 # Added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon: impulses of
 # dependent rows then change as little as possible.
 PROXIMAL = 16.0
@@ -56,21 +83,38 @@ def solve_contacts(contacts, tolerance, k):
     """
     rows = contacts.rows
     for row in range(rows.shape[0]):
+        rows[row, CONTACT_GIVEN_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
+    for row in range(rows.shape[0]):
         add_to_velocities(row, rows[row, CONTACT_IMPULSE, k], contacts, k)
-    residual = largest_residual(contacts, k)
+    residual = run_rounds(contacts, largest_residual(contacts, k), tolerance, SWEEPS, k)
+    if any_lane(residual > constant_like(rows, tolerance)):
+        residual = reduce_diagonal(contacts, residual, tolerance, k)
+    return residual
+
+
+@routine
+def run_rounds(contacts, residual, tolerance, sweeps, k):
+    """Alternate sweeps and Newton steps in the lanes whose residual exceeds the tolerance, and return the residual.
+
+    `sweeps` is their number in the first round.
+    """
+    rows, count = contacts.rows, 1.0 * sweeps
     least, goal = constant_like(rows, tolerance), constant_like(rows, GOAL * tolerance)
-    for round_ in range(MAX_ROUNDS):
+    progress, lowest = constant_like(rows, PROGRESS), residual
+    for multiple in MULTIPLES:
         # numbers, because routines take no masks: above zero in the lanes that are running
         running = select(residual > least, residual, residual - residual)
         if not any_lane(running > running - running):
             break
-        for _ in range(SWEEPS + round_):
+        for _ in range(int(count)):
             sweep(contacts, running, k)
+        count *= GROWTH
         residual = select(running > running - running, largest_residual(contacts, k), residual)
+        lowest = min(lowest, residual)
         running = select(residual > goal, running, residual - residual)
-        # steps that fail repeatedly are tried in the rounds 0, 1, 2, 4, 8, ...
-        if round_ & (round_ - 1) == 0 and any_lane(running > running - running):
-            residual = newton_step(contacts, residual, running, k)
+        if any_lane(running > running - running):
+            residual = newton_steps(contacts, residual, progress * lowest, running, multiple, least, k)
+        lowest = min(lowest, residual)
     return residual
 
 
@@ -171,28 +215,181 @@ def larger_residual(residual, row, change, rows, k):
     return select(residual >= found, residual, found + (residual - residual))
 
 
+# --- numbers added to the diagonal ------------------------------------------------------------------------------------
+
+
+@routine
+def reduce_diagonal(contacts, residual, tolerance, k):
+    """Solve with numbers added to the diagonal of W, which become zero, in the lanes whose residual is too large.
+
+    If this fails in a lane, it continues there with the impulses of the smaller residual. Returns the residual.
+    """
+    rows, least = contacts.rows, constant_like(contacts.rows, tolerance)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_BEST_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
+        rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
+        rows[row, CONTACT_GIVEN_DIAGONAL, k] = contacts.matrix[row, row, k]
+    zero, one = residual - residual, constant_like(rows, 1.0)
+    first, largest = constant_like(rows, FIRST_ADDED), constant_like(rows, LARGEST_ADDED)
+    smallest, ratio = constant_like(rows, LEAST_ADDED), constant_like(rows, RATIO)
+    last_ratio, ten = constant_like(rows, LAST_RATIO), constant_like(rows, 10.0)
+    started = select(residual > least, one + zero, zero)
+    running, added, reached = started, first * started, zero
+    for _ in range(MAX_ADDED):
+        start_with_diagonal(contacts, added, running, k)
+        found = select(running > zero, largest_residual(contacts, k), zero)
+        found = run_rounds(contacts, found, tolerance, SWEEPS, k)
+        succeeds = (running > zero) & (found <= least)
+        is_solved = succeeds & (added == zero)
+        for row in range(rows.shape[0]):
+            p, last = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_REACHED_IMPULSE, k]
+            rows[row, CONTACT_REACHED_IMPULSE, k] = select(succeeds, p, last)
+        reached = select(succeeds, added, reached)
+        smaller, between = ratio * added, math.sqrt(reached * max(added, ratio * smallest))
+        smaller = select(smaller < smallest, zero, smaller)
+        tried_enough = select(succeeds, zero, select(between > last_ratio * reached, one + zero, zero))
+        following = select(reached > zero, select(succeeds, smaller, between), ten * added)
+        fails = select(reached > zero, tried_enough, select(following > largest, one + zero, zero))
+        running = select(is_solved | (fails > zero), zero, running)
+        added = select(running > zero, following, zero)
+        if not any_lane(running > zero):
+            break
+    start_with_diagonal(contacts, zero, started, k)
+    found = select(started > zero, largest_residual(contacts, k), residual)
+    worse = select(found > residual, one + zero, zero)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_BEST_IMPULSE, k]
+    start_with_diagonal(contacts, zero, worse, k)
+    return run_rounds(contacts, min(found, residual), tolerance, LAST_SWEEPS, k)
+
+
+@kernel
+def start_with_diagonal(contacts, added, running, k):
+    """Add numbers to the diagonal of W, and start from REACHED_IMPULSE in the lanes in which `running` is positive."""
+    rows, matrix, one = contacts.rows, contacts.matrix, constant_like(contacts.rows, 1.0)
+    for row in range(rows.shape[0]):
+        inverse = rows[row, CONTACT_INVERSE, k]
+        acts = inverse > inverse - inverse
+        more = select(acts, added / select(acts, inverse, one), added - added)
+        matrix[row, row, k] = rows[row, CONTACT_GIVEN_DIAGONAL, k] + more
+        starts = running > running - running
+        p, start = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_REACHED_IMPULSE, k]
+        u, given = rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_GIVEN_VELOCITY, k]
+        rows[row, CONTACT_IMPULSE, k] = select(starts, start, p)
+        rows[row, CONTACT_VELOCITY, k] = select(starts, given, u)
+    for row in range(rows.shape[0]):
+        p = rows[row, CONTACT_IMPULSE, k]
+        add_to_velocities(row, select(running > running - running, p, p - p), contacts, k)
+
+
 # --- Newton steps -----------------------------------------------------------------------------------------------------
 
 
 @routine
-def newton_step(contacts, residual, running, k):
-    """Try a step of Newton's method, keep it in the lanes in which it reduces the residual, and return the residual."""
-    rows, zero = contacts.rows, constant_like(contacts.rows, 0.0)
-    count = linearise(contacts, k)
-    eliminate_rows(contacts, count, k)
+def newton_steps(contacts, residual, limit, running, multiple, least, k):
+    """Take Newton steps until the residual is below `least`, and return the residual.
+
+    Keeps their result in the lanes in which the residual is below `limit`.
+    """
+    rows = contacts.rows
     for row in range(rows.shape[0]):
         rows[row, CONTACT_NEWTON_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
-    for row in range(rows.shape[0]):
-        apply_change(row, rows[row, CONTACT_RIGHT, k], contacts, running, k)
+    improves = running
+    for _ in range(NEWTON_STEPS):
+        if not any_lane(improves > improves - improves):
+            break
+        improves = newton_step(contacts, improves, multiple, k)
+        improves = select(largest_residual(contacts, k) > least, improves, improves - improves)
     sweep(contacts, running, k)
     found = largest_residual(contacts, k)
-    is_better = (running > running - running) & (found < residual)
+    is_better = (running > running - running) & (found < limit)
     for row in range(rows.shape[0]):
         p, u = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k]
         rows[row, CONTACT_IMPULSE, k] = select(is_better, p, rows[row, CONTACT_NEWTON_IMPULSE, k])
         rows[row, CONTACT_VELOCITY, k] = select(is_better, u, rows[row, CONTACT_NEWTON_VELOCITY, k])
-    return select(is_better, found, residual + zero)
+    return select(is_better, found, residual)
+
+
+@routine
+def newton_step(contacts, running, multiple, k):
+    """Take a Newton step with a line search, and return a number that is zero in the lanes in which it fails."""
+    rows = contacts.rows
+    one, half = constant_like(rows, 1.0), constant_like(rows, 0.5)
+    reduction = constant_like(rows, LEAST_REDUCTION)
+    multiply_inverses(contacts, multiple, k)
+    before = sum_of_squares(contacts, k)
+    compute_step(contacts, k)
+    zero = running - running
+    length = select(running > zero, one + zero, zero)
+    move_along_step(contacts, length, k)
+    for trial in range(LENGTHS):
+        is_shorter = sum_of_squares(contacts, k) < before * (one - reduction * length)
+        missed = select(is_shorter, zero, length)
+        if not any_lane(missed > zero):
+            break
+        back = missed if trial == LENGTHS - 1 else half * missed
+        move_along_step(contacts, -back, k)
+        length = length - back
+    multiply_inverses(contacts, 1.0 / multiple, k)
+    return select(length > zero, running, zero)
+
+
+@kernel
+def multiply_inverses(contacts, multiple, k):
+    """Multiply the factors at u in the equations of all rows."""
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_INVERSE, k] = rows[row, CONTACT_INVERSE, k] * constant_like(rows, multiple)
+
+
+@routine
+def sum_of_squares(contacts, k):
+    """Return the sum of the squares of the changes of the impulses that the equations ask for, scaled to an energy."""
+    table, rows = contacts.table, contacts.rows
+    total = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
+        total = total + scaled_square(row, change, rows, k)
+        if has_tangents(kind):
+            a, b = change_of_tangents(row, rows, k)
+            total = total + scaled_square(row + 1, a, rows, k) + scaled_square(row + 2, b, rows, k)
+    return total
+
+
+@kernel
+def scaled_square(row, change, rows, k):
+    """Return the square of the change of an impulse, divided by the factor at u of its row."""
+    inverse, one = rows[row, CONTACT_INVERSE, k], constant_like(rows, 1.0)
+    acts = inverse > inverse - inverse
+    return select(acts, change * change / select(acts, inverse, one), change - change)
+
+
+@routine
+def compute_step(contacts, k):
+    """Compute the changes of the impulses by a Newton step, in RIGHT, and those of the velocities, in CHANGE."""
+    rows, matrix = contacts.rows, contacts.matrix
+    eliminate_rows(contacts, linearise(contacts, k), k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_CHANGE, k] = constant_like(rows, 0.0)
+    for row in range(rows.shape[0]):
+        x = rows[row, CONTACT_RIGHT, k]
+        if any_lane(x != x - x):
+            for other in range(rows.shape[0]):
+                rows[other, CONTACT_CHANGE, k] = rows[other, CONTACT_CHANGE, k] + matrix[row, other, k] * x
+
+
+@kernel
+def move_along_step(contacts, length, k):
+    """Add a multiple of a Newton step, in the lanes in which it is not zero."""
+    rows = contacts.rows
+    zero = length - length
+    for row in range(rows.shape[0]):
+        p, u = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k]
+        x, change = rows[row, CONTACT_RIGHT, k], rows[row, CONTACT_CHANGE, k]
+        rows[row, CONTACT_IMPULSE, k] = select(length != zero, p + length * x, p)
+        rows[row, CONTACT_VELOCITY, k] = select(length != zero, u + length * change, u)
 
 
 @routine
@@ -325,7 +522,7 @@ def fill_tangents(place, row, count, contacts, k):
 def eliminate_rows(contacts, count, k):
     """Solve the first `count` linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
 
-    The rows are not exchanged. A step that is wrong because of a small pivot does not reduce the residual.
+    The rows are not exchanged. A step that is wrong because of a small pivot does not pass the line search.
     """
     rows, linear = contacts.rows, contacts.linear
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)

@@ -66,7 +66,7 @@ CONTACT_START_VELOCITY = 9  # u at the start of a step
 CONTACT_IMPACT = 10  # 1 if an impact is possible in the step, else 0
 CONTACT_STICKS = 11  # 1 if the friction of the dof, or of the contact, sticks, else 0
 CONTACT_RIGHT, CONTACT_PIVOT = 12, 13  # right-hand side and reciprocal pivot of a Newton step of the solver
-CONTACT_NEWTON_IMPULSE, CONTACT_NEWTON_VELOCITY = 14, 15  # p and u before this step
+CONTACT_NEWTON_IMPULSE, CONTACT_NEWTON_VELOCITY = 14, 15  # p and u before several of these steps
 CONTACT_FREE_VELOCITY = 16  # u at the end of a step without impulses
 CONTACT_IMPACT_TIME = 17  # of an impact, as a fraction of the step
 CONTACT_IS_CLIPPED = 18  # 1 if the rebound ends within the step, else 0
@@ -78,7 +78,11 @@ CONTACT_BIAS = 23  # d u / dt without accelerations of the joints
 CONTACT_NORMAL = 24  # 3: direction of a row of two spheres in world axes; the normal points to the second sphere
 CONTACT_PLACE = 27  # in lane 0: number of the row at this place of the matrix of a Newton step
 CONTACT_RESPONDS = 28  # in the first row and lane 0: 1 if the step has computed the responses
-CONTACT_ROWS = 29
+CONTACT_CHANGE = 29  # of u by a Newton step
+CONTACT_GIVEN_VELOCITY = 30  # u without impulses, from which the solver starts
+CONTACT_BEST_IMPULSE, CONTACT_REACHED_IMPULSE = 31, 32  # p of W, and of W with the last number added to its diagonal
+CONTACT_GIVEN_DIAGONAL = 33  # of W, while the solver adds to it
+CONTACT_ROWS = 34
 
 
 class Contacts(NamedTuple):
