@@ -229,12 +229,12 @@ def reduce_diagonal(contacts, residual, tolerance, k):
         rows[row, CONTACT_BEST_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_GIVEN_DIAGONAL, k] = contacts.matrix[row, row, k]
-    zero, one = residual - residual, constant_like(rows, 1.0)
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     first, largest = constant_like(rows, FIRST_ADDED), constant_like(rows, LARGEST_ADDED)
     smallest, ratio = constant_like(rows, LEAST_ADDED), constant_like(rows, RATIO)
     last_ratio, ten = constant_like(rows, LAST_RATIO), constant_like(rows, 10.0)
-    started = select(residual > least, one + zero, zero)
-    running, added, reached = started, first * started, zero
+    started = select(residual > least, one, zero)
+    running, added, reached = started, first * started, zero * started
     for _ in range(MAX_ADDED):
         start_with_diagonal(contacts, added, running, k)
         found = select(running > zero, largest_residual(contacts, k), zero)
@@ -247,16 +247,16 @@ def reduce_diagonal(contacts, residual, tolerance, k):
         reached = select(succeeds, added, reached)
         smaller, between = ratio * added, math.sqrt(reached * max(added, ratio * smallest))
         smaller = select(smaller < smallest, zero, smaller)
-        tried_enough = select(succeeds, zero, select(between > last_ratio * reached, one + zero, zero))
+        tried_enough = select(succeeds, zero, select(between > last_ratio * reached, one, zero))
         following = select(reached > zero, select(succeeds, smaller, between), ten * added)
-        fails = select(reached > zero, tried_enough, select(following > largest, one + zero, zero))
+        fails = select(reached > zero, tried_enough, select(following > largest, one, zero))
         running = select(is_solved | (fails > zero), zero, running)
         added = select(running > zero, following, zero)
         if not any_lane(running > zero):
             break
     start_with_diagonal(contacts, zero, started, k)
     found = select(started > zero, largest_residual(contacts, k), residual)
-    worse = select(found > residual, one + zero, zero)
+    worse = select(found > residual, one, zero)
     for row in range(rows.shape[0]):
         rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_BEST_IMPULSE, k]
     start_with_diagonal(contacts, zero, worse, k)
@@ -315,13 +315,12 @@ def newton_steps(contacts, residual, limit, running, multiple, least, k):
 def newton_step(contacts, running, multiple, k):
     """Take a Newton step with a line search, and return a number that is zero in the lanes in which it fails."""
     rows = contacts.rows
-    one, half = constant_like(rows, 1.0), constant_like(rows, 0.5)
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     reduction = constant_like(rows, LEAST_REDUCTION)
     multiply_inverses(contacts, multiple, k)
     before = sum_of_squares(contacts, k)
     compute_step(contacts, k)
-    zero = running - running
-    length = select(running > zero, one + zero, zero)
+    length = select(running > zero, one, zero)
     move_along_step(contacts, length, k)
     for trial in range(LENGTHS):
         is_shorter = sum_of_squares(contacts, k) < before * (one - reduction * length)
