@@ -53,6 +53,7 @@ from .contact_solver import (
     add_to_velocities,
     apply_change,
     eliminate_rows,
+    largest_missing_velocity,
     largest_residual,
     linearise,
     solve_contacts,
@@ -255,7 +256,7 @@ def solve_with_diagonal(added, contacts, modes, tolerance, lane):
     for row in range(m):
         add_to_velocities(row, rows[row, CONTACT_IMPULSE, lane], contacts, lane)
     for _ in range(MAX_NEWTON_STEPS):
-        if largest_residual(contacts, lane) <= tolerance:
+        if max(largest_residual(contacts, lane), largest_missing_velocity(contacts, lane)) <= tolerance:
             for row in range(m):
                 modes.rows[row, MODE_FORCE, lane] = rows[row, CONTACT_IMPULSE, lane]
             return True

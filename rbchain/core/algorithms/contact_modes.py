@@ -261,7 +261,7 @@ def solve_held_rows(modes, k):
 def is_held_by_other_rows(row, contacts, modes, lane):
     """Whether a row that is not held has no acceleration by its own force, because held rows hold its joint or contact.
 
-    Reads the factors of `solve_forces`; overwrites MODE_RIGHT.
+    Reads the factors of `solve_forces`; overwrites MODE_RIGHT, MODE_REST and MODE_SOLUTION.
     """
     rows, W = modes.rows, contacts.matrix
     for other in range(rows.shape[0]):

@@ -9,13 +9,13 @@ With the velocities u = u_free + W p of the rows, W = J M^-1 J^T, find impulses 
 The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. Sweeps
 alone converge slowly if the rows are strongly coupled. Steps of Newton's method therefore linearise the equations of
 all rows. A line search shortens them. Their result is kept in the lanes in which it halves the least residual so far.
-Otherwise they could return to a local minimum of the residual again and again, which sweeps leave.
+Otherwise they could return to the same local minimum of the residual after each sweep.
 
 Each factor at u in these equations may be replaced by a larger one, which does not change their solutions. It changes
 the path of Newton's method, which fails with some factors. Sweeps and Newton steps with different factors alternate.
 
-If they fail, they start with numbers added to the diagonal of W, so that rows hardly depend on each other. The
-numbers become smaller in steps, and each solution is the start of the next.
+If both fail, the solver starts again with numbers added to the diagonal of W, so that the rows hardly depend on each
+other. The numbers become smaller in steps, and each solution is the start of the next.
 
 Sources: Jean (1999), "The non-smooth contact dynamics method"; Alart and Curnier (1991), "A mixed formulation for
 frictional contact problems prone to Newton like solution methods".
@@ -32,6 +32,7 @@ from ..tree.contact_layout import (
     CONTACT_COUPLES,
     CONTACT_FRICTION,
     CONTACT_GIVEN_DIAGONAL,
+    CONTACT_GIVEN_INVERSE,
     CONTACT_GIVEN_VELOCITY,
     CONTACT_IMPULSE,
     CONTACT_INVERSE,
@@ -42,6 +43,8 @@ from ..tree.contact_layout import (
     CONTACT_PLACE,
     CONTACT_REACHED_IMPULSE,
     CONTACT_RIGHT,
+    CONTACT_STEP_IMPULSE,
+    CONTACT_STEP_VELOCITY,
     CONTACT_UPPER,
     CONTACT_VELOCITY,
     ELEMENT_KIND,
@@ -51,12 +54,12 @@ from ..tree.contact_layout import (
     rows_of_element,
 )
 
-# Sweeps of the first round, also of the last try, and their growth from round to round. Contacts that jam while they
-# slide (Painleve) start with impulses that grow slowly from sweep to sweep.
+# Sweeps of the first round, the same for the last try, and the factor from round to round. The impulses of contacts
+# that jam while they slide (Painleve) grow slowly from sweep to sweep.
 SWEEPS, LAST_SWEEPS, GROWTH = 3, 60, 1.2
 # Residuals above this multiple of the tolerance are reduced by Newton steps, if sweeps were necessary at all.
 GOAL = 1e-3
-# Newton steps of a round, and lengths of each that are tried: 1, 1/2, 1/4, ...
+# Newton steps of a round, and lengths of each that are tried: 1, 1/2, 1/4, ... A step fails if none of them fits.
 NEWTON_STEPS, LENGTHS = 10, 7
 # Multiples of the factors at u for the Newton steps, one for each round. Their order was found with 20 links that fall
 # on a floor. A multiplication by a power of 2 can be undone without round-off.
@@ -66,9 +69,10 @@ PROGRESS = 0.5
 # A step of length t reduces the sum of squares by more than this multiple of t.
 LEAST_REDUCTION = 2e-4
 # Numbers added to the diagonal, as multiples of 1 / (factor at u): the first, the largest, the smallest, and the ratio
-# of one to the next.
+# of the next to one with which the solver succeeded.
 FIRST_ADDED, LARGEST_ADDED, LEAST_ADDED, RATIO = 0.1, 100.0, 1e-9, 0.25
-# Smaller steps than this ratio are not tried, nor more numbers than these.
+# The solver gives up if the next number is more than LAST_RATIO times the last with which it succeeded, or after
+# MAX_ADDED numbers.
 LAST_RATIO, MAX_ADDED = 0.8, 40
 # Added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon: impulses of
 # dependent rows then change as little as possible.
@@ -84,12 +88,23 @@ def solve_contacts(contacts, tolerance, k):
     rows = contacts.rows
     for row in range(rows.shape[0]):
         rows[row, CONTACT_GIVEN_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
-    for row in range(rows.shape[0]):
-        add_to_velocities(row, rows[row, CONTACT_IMPULSE, k], contacts, k)
+    compute_velocities(contacts, constant_like(rows, 1.0), k)
     residual = run_rounds(contacts, largest_residual(contacts, k), tolerance, SWEEPS, k)
     if any_lane(residual > constant_like(rows, tolerance)):
         residual = reduce_diagonal(contacts, residual, tolerance, k)
-    return residual
+    return max(residual, largest_missing_velocity(contacts, k))
+
+
+@kernel
+def compute_velocities(contacts, running, k):
+    """Compute u = u_free + W p in the lanes in which `running` is positive."""
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        u, given = rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_GIVEN_VELOCITY, k]
+        rows[row, CONTACT_VELOCITY, k] = select(running > running - running, given, u)
+    for row in range(rows.shape[0]):
+        p = rows[row, CONTACT_IMPULSE, k]
+        add_to_velocities(row, select(running > running - running, p, p - p), contacts, k)
 
 
 @routine
@@ -187,7 +202,7 @@ def change_of_tangents(row, rows, k):
 
 @routine
 def largest_residual(contacts, k):
-    """Return the largest residual of all rows, m/s or rad/s; NaN if one is not finite."""
+    """Return the largest residual of the rows that impulses change, m/s or rad/s; NaN if one is not finite."""
     table, rows = contacts.table, contacts.rows
     residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
     for e in range(table.shape[1]):
@@ -196,14 +211,24 @@ def largest_residual(contacts, k):
             residual = larger_residual(residual, row, change_of_friction(row, rows, k), rows, k)
             continue
         residual = larger_residual(residual, row, change_of_normal(row, rows, k), rows, k)
-        acts = rows[row, CONTACT_INVERSE, k] > residual - residual
-        missing = rows[row, CONTACT_BOUND, k] - rows[row, CONTACT_VELOCITY, k]
-        residual = select(acts, residual, max(residual, missing))
         if has_tangents(kind):
             a, b = change_of_tangents(row, rows, k)
             residual = larger_residual(residual, row + 1, a, rows, k)
             residual = larger_residual(residual, row + 2, b, rows, k)
     return residual
+
+
+@routine
+def largest_missing_velocity(contacts, k):
+    """Return the largest velocity by which stops and contacts close that no impulse changes, or zero."""
+    table, rows = contacts.table, contacts.rows
+    zero, largest = constant_like(rows, 0.0), rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            row = table[ELEMENT_ROW, e]
+            missing = rows[row, CONTACT_BOUND, k] - rows[row, CONTACT_VELOCITY, k]
+            largest = select(rows[row, CONTACT_INVERSE, k] > zero, largest, max(largest, missing))
+    return largest
 
 
 @kernel
@@ -229,9 +254,10 @@ def reduce_diagonal(contacts, residual, tolerance, k):
         rows[row, CONTACT_BEST_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_GIVEN_DIAGONAL, k] = contacts.matrix[row, row, k]
+        rows[row, CONTACT_GIVEN_INVERSE, k] = rows[row, CONTACT_INVERSE, k]
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     first, largest = constant_like(rows, FIRST_ADDED), constant_like(rows, LARGEST_ADDED)
-    smallest, ratio = constant_like(rows, LEAST_ADDED), constant_like(rows, RATIO)
+    smallest, ratio = max(constant_like(rows, LEAST_ADDED), epsilon(rows)), constant_like(rows, RATIO)
     last_ratio, ten = constant_like(rows, LAST_RATIO), constant_like(rows, 10.0)
     started = select(residual > least, one, zero)
     running, added, reached = started, first * started, zero * started
@@ -268,18 +294,14 @@ def start_with_diagonal(contacts, added, running, k):
     """Add numbers to the diagonal of W, and start from REACHED_IMPULSE in the lanes in which `running` is positive."""
     rows, matrix, one = contacts.rows, contacts.matrix, constant_like(contacts.rows, 1.0)
     for row in range(rows.shape[0]):
-        inverse = rows[row, CONTACT_INVERSE, k]
+        inverse = rows[row, CONTACT_GIVEN_INVERSE, k]
         acts = inverse > inverse - inverse
         more = select(acts, added / select(acts, inverse, one), added - added)
         matrix[row, row, k] = rows[row, CONTACT_GIVEN_DIAGONAL, k] + more
-        starts = running > running - running
+        rows[row, CONTACT_INVERSE, k] = inverse / (one + added)  # otherwise, sweeps diverge
         p, start = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_REACHED_IMPULSE, k]
-        u, given = rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_GIVEN_VELOCITY, k]
-        rows[row, CONTACT_IMPULSE, k] = select(starts, start, p)
-        rows[row, CONTACT_VELOCITY, k] = select(starts, given, u)
-    for row in range(rows.shape[0]):
-        p = rows[row, CONTACT_IMPULSE, k]
-        add_to_velocities(row, select(running > running - running, p, p - p), contacts, k)
+        rows[row, CONTACT_IMPULSE, k] = select(running > running - running, start, p)
+    compute_velocities(contacts, running, k)
 
 
 # --- Newton steps -----------------------------------------------------------------------------------------------------
@@ -287,9 +309,9 @@ def start_with_diagonal(contacts, added, running, k):
 
 @routine
 def newton_steps(contacts, residual, limit, running, multiple, least, k):
-    """Take Newton steps until the residual is below `least`, and return the residual.
+    """Take Newton steps until the residual is at most `least` or a step fails, then a sweep; return the residual.
 
-    Keeps their result in the lanes in which the residual is below `limit`.
+    Keeps the result in the lanes in which its residual is below `limit`.
     """
     rows = contacts.rows
     for row in range(rows.shape[0]):
@@ -301,6 +323,7 @@ def newton_steps(contacts, residual, limit, running, multiple, least, k):
             break
         improves = newton_step(contacts, improves, multiple, k)
         improves = select(largest_residual(contacts, k) > least, improves, improves - improves)
+    compute_velocities(contacts, running, k)  # long steps leave round-off in them
     sweep(contacts, running, k)
     found = largest_residual(contacts, k)
     is_better = (running > running - running) & (found < limit)
@@ -321,15 +344,13 @@ def newton_step(contacts, running, multiple, k):
     before = sum_of_squares(contacts, k)
     compute_step(contacts, k)
     length = select(running > zero, one, zero)
-    move_along_step(contacts, length, k)
-    for trial in range(LENGTHS):
+    for trial in range(LENGTHS + 1):
+        move_along_step(contacts, length, k)
         is_shorter = sum_of_squares(contacts, k) < before * (one - reduction * length)
         missed = select(is_shorter, zero, length)
         if not any_lane(missed > zero):
             break
-        back = missed if trial == LENGTHS - 1 else half * missed
-        move_along_step(contacts, -back, k)
-        length = length - back
+        length = length - (half * missed if trial < LENGTHS - 1 else missed)
     multiply_inverses(contacts, 1.0 / multiple, k)
     return select(length > zero, running, zero)
 
@@ -367,10 +388,15 @@ def scaled_square(row, change, rows, k):
 
 @routine
 def compute_step(contacts, k):
-    """Compute the changes of the impulses by a Newton step, in RIGHT, and those of the velocities, in CHANGE."""
+    """Compute the changes of the impulses by a Newton step, in RIGHT, and those of the velocities, in CHANGE.
+
+    Stores the impulses and velocities before it.
+    """
     rows, matrix = contacts.rows, contacts.matrix
     eliminate_rows(contacts, linearise(contacts, k), k)
     for row in range(rows.shape[0]):
+        rows[row, CONTACT_STEP_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
+        rows[row, CONTACT_STEP_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
         rows[row, CONTACT_CHANGE, k] = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
         x = rows[row, CONTACT_RIGHT, k]
@@ -381,14 +407,14 @@ def compute_step(contacts, k):
 
 @kernel
 def move_along_step(contacts, length, k):
-    """Add a multiple of a Newton step, in the lanes in which it is not zero."""
+    """Set the impulses and velocities after a Newton step, multiplied by `length`. Zero restores those before it."""
     rows = contacts.rows
-    zero = length - length
+    zero = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
-        p, u = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k]
+        p, u = rows[row, CONTACT_STEP_IMPULSE, k], rows[row, CONTACT_STEP_VELOCITY, k]
         x, change = rows[row, CONTACT_RIGHT, k], rows[row, CONTACT_CHANGE, k]
-        rows[row, CONTACT_IMPULSE, k] = select(length != zero, p + length * x, p)
-        rows[row, CONTACT_VELOCITY, k] = select(length != zero, u + length * change, u)
+        rows[row, CONTACT_IMPULSE, k] = select(length > zero, p + length * x, p)
+        rows[row, CONTACT_VELOCITY, k] = select(length > zero, u + length * change, u)
 
 
 @routine

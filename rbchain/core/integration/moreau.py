@@ -395,8 +395,8 @@ def set_bound(e, contacts, settings, numbers, h, k):
 def update_sticking(contacts, tolerance, v, k):
     """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero.
 
-    Joints and contacts whose friction is at the limit stick if other rows hold them at rest. The velocity of such a
-    joint is not changed, because it may also have just started to slide.
+    Joints and contacts stick if their speed is at most the tolerance, also with friction at its limit. At the limit,
+    the velocity of a joint is not changed, because the joint may have just started to slide.
     """
     table, rows = contacts.table, contacts.rows
     for e in range(table.shape[1]):

@@ -66,7 +66,7 @@ CONTACT_START_VELOCITY = 9  # u at the start of a step
 CONTACT_IMPACT = 10  # 1 if an impact is possible in the step, else 0
 CONTACT_STICKS = 11  # 1 if the friction of the dof, or of the contact, sticks, else 0
 CONTACT_RIGHT, CONTACT_PIVOT = 12, 13  # right-hand side and reciprocal pivot of a Newton step of the solver
-CONTACT_NEWTON_IMPULSE, CONTACT_NEWTON_VELOCITY = 14, 15  # p and u before several of these steps
+CONTACT_NEWTON_IMPULSE, CONTACT_NEWTON_VELOCITY = 14, 15  # p and u before the Newton steps of a round
 CONTACT_FREE_VELOCITY = 16  # u at the end of a step without impulses
 CONTACT_IMPACT_TIME = 17  # of an impact, as a fraction of the step
 CONTACT_IS_CLIPPED = 18  # 1 if the rebound ends within the step, else 0
@@ -79,10 +79,12 @@ CONTACT_NORMAL = 24  # 3: direction of a row of two spheres in world axes; the n
 CONTACT_PLACE = 27  # in lane 0: number of the row at this place of the matrix of a Newton step
 CONTACT_RESPONDS = 28  # in the first row and lane 0: 1 if the step has computed the responses
 CONTACT_CHANGE = 29  # of u by a Newton step
-CONTACT_GIVEN_VELOCITY = 30  # u without impulses, from which the solver starts
-CONTACT_BEST_IMPULSE, CONTACT_REACHED_IMPULSE = 31, 32  # p of W, and of W with the last number added to its diagonal
-CONTACT_GIVEN_DIAGONAL = 33  # of W, while the solver adds to it
-CONTACT_ROWS = 34
+CONTACT_STEP_IMPULSE, CONTACT_STEP_VELOCITY = 30, 31  # p and u before a Newton step
+CONTACT_GIVEN_VELOCITY = 32  # u without impulses, from which the solver starts
+CONTACT_GIVEN_DIAGONAL, CONTACT_GIVEN_INVERSE = 33, 34  # before the solver adds numbers to the diagonal of W
+CONTACT_BEST_IMPULSE = 35  # p before it does so
+CONTACT_REACHED_IMPULSE = 36  # p of the last of these numbers with which it succeeded
+CONTACT_ROWS = 37
 
 
 class Contacts(NamedTuple):
