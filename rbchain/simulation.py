@@ -22,6 +22,7 @@ from .core.integration import drives as drive_codes
 from .core.integration.rollout import RECORDED_TALLIES, AdaptiveStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
+from .drivers.radau_trajectories import radau_memory, radau_steps
 from .drivers.trajectories import Actions, rosenbrock_memory, rosenbrock_steps, trajectory_memory
 from .errors import SimulationError, StateError, Status
 from .model.topology import PASSIVE_CODES
@@ -64,6 +65,9 @@ if TYPE_CHECKING:
 RESISTING_FIELDS = [
     field for code in (PASSIVE_SPRING, PASSIVE_DAMPER, PASSIVE_FRICTION) for field in PASSIVE_CODES[code]
 ]
+
+#: The functions that allocate the memory of drivers which need more than that of the others.
+MEMORY = {rosenbrock_steps: rosenbrock_memory, radau_steps: radau_memory}
 
 
 def simulate(
@@ -242,7 +246,7 @@ def simulate(
             outcome,
         )
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
-        new_memory = partial(rosenbrock_memory if driver is rosenbrock_steps else trajectory_memory, *sizes, dtype)
+        new_memory = partial(MEMORY.get(driver, trajectory_memory), *sizes, dtype)
         effort = samples * model.nv * _evaluations(settings, calls, duration, times)
         run_driver(driver, new_memory, arguments, samples, width, effort, calls.batch_functions)
         refuse_penetration(model, forces, outcome.tally[:, 0].reshape(batch), states[0])

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from .actions.contacts import is_contact, label_of_contact
 from .core.integration import tableaus
+from .core.integration.radau_tableau import RadauTableau, radau_tableau
 from .core.integration.rollout import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings, Tolerances
+from .drivers.radau_trajectories import radau_steps
 from .drivers.trajectories import adaptive_steps, fixed_steps, moreau_steps, rosenbrock_steps
 from .errors import StateError
 from .real_arrays import finite_number, real_array, whole_number
@@ -27,9 +29,10 @@ CONTACT_METHODS = ("moreau", "rk45", "rosenbrock")
 CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: The methods that choose the length of their steps, with their drivers.
-ADAPTIVE_STEP_METHODS: dict[str, tuple[Callable[..., None], tableaus.Tableau | tableaus.RosenbrockTableau]] = {
-    "rk45": (adaptive_steps, tableaus.DORMAND_PRINCE),
-    "rosenbrock": (rosenbrock_steps, tableaus.RODAS5P),
+ADAPTIVE_STEP_METHODS: dict[str, Callable[..., None]] = {
+    "rk45": adaptive_steps,
+    "rosenbrock": rosenbrock_steps,
+    "radau": radau_steps,
 }
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
@@ -83,7 +86,7 @@ def driver_and_settings(
 ) -> tuple[Callable[..., None], FixedStepSettings | ContactStepSettings | AdaptiveStepSettings]:
     """Return the driver of a method of integration, and its settings. Raises StateError if they do not fit."""
     if not isinstance(method, str) or method not in (*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS):
-        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "rk4", "implicit" or "moreau"')
+        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"')
     if method in FIXED_STEP_METHODS:
         if step is None:
             raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
@@ -114,8 +117,17 @@ def driver_and_settings(
         )
     max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
     tolerances = Tolerances(*_tolerances(rtol, atol, dtype), max_steps)
-    driver, tableau = ADAPTIVE_STEP_METHODS[method]
-    return driver, AdaptiveStepSettings(tableau, tolerances)
+    return ADAPTIVE_STEP_METHODS[method], AdaptiveStepSettings(_tableau(method, tolerances, dtype), tolerances)
+
+
+def _tableau(
+    method: str, tolerances: Tolerances, dtype: np.dtype
+) -> tableaus.Tableau | tableaus.RosenbrockTableau | RadauTableau:
+    """Return the coefficients of an adaptive method."""
+    if method == "radau":
+        # with an absolute tolerance alone, it counts as the relative one of states of size 1
+        return radau_tableau(max(tolerances.rtol, min(tolerances.atol, 1.0)), float(np.finfo(dtype).eps))
+    return tableaus.DORMAND_PRINCE if method == "rk45" else tableaus.RODAS5P
 
 
 def refuse_contacts(forces: Sequence[Any], method: str) -> None:

@@ -44,7 +44,7 @@ def step(model, q, qd, fewest_dofs, monkeypatch, length=0.05, integrals=(), **ac
     stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = length, 0.1
     evaluate(block, stepper.y, 0.1, stepper.rates[0], k)
     compute_rosenbrock_step(block, stepper, tableau, k)
-    return stepper.y_new[:, 0], stepper.change[:, 0], linearised_tree.follows_tree(block)
+    return stepper.y_new[:, 0], stepper.change[:, 0], linearised_tree.follows_tree(block, stepper.linear)
 
 
 def check_same_step(model, seed, monkeypatch, along_tree, **given):

@@ -15,7 +15,6 @@ from .contact_events import (
     begin_contacts,
     forget_bounds,
     keep_proposed_step,
-    next_saved_stop,
     project_contacts,
     proposed_step,
     repeats_step,
@@ -26,6 +25,15 @@ from .contact_events import (
 )
 from .contact_rates import has_contact_modes
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
+from .radau import (
+    compute_radau_step,
+    error_of_stages,
+    evaluations_of_radau_step,
+    forget_polynomial,
+    has_radau_step,
+    keep_polynomial,
+)
+from .radau_tableau import is_radau
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
     CLOCK_STEP,
@@ -79,6 +87,8 @@ from .status import (
 )
 from .stiffness import detect_stiffness
 from .tableaus import is_rosenbrock
+
+NEAR_STOP = 10.0  # the number of steps to a stop below which they have equal lengths
 
 
 @routine
@@ -211,6 +221,7 @@ def start_lane(block, stepper, tableau, batch, lane):
     control, tally, is_first = stepper.control, stepper.tally, not starts_again(block, stepper, lane)
     control[CONTROL_NEW, lane] = constant_like(control, 0.0)
     control[CONTROL_H, lane] = constant_like(control, 0.0)
+    forget_prediction(stepper, tableau, lane)
     if tally[TALLY_STATUS, lane] == IDLE:
         return
     if is_first:
@@ -240,6 +251,26 @@ save_start = choose(
 )
 
 
+# The saved time at which the next step of a lane has to end at the latest, s.
+next_saved_stop = choose(
+    lambda block, stepper, *_: has_contact_modes(block) or has_radau_step(stepper),
+    lambda block, stepper, batch, lane: batch.times[min(stepper.tally[TALLY_SAVED, lane], batch.times.shape[0] - 1)],
+    lambda block, stepper, batch, lane: batch.times[batch.times.shape[0] - 1],
+)
+
+
+@kernel
+def equal_steps(stepper, step, remaining):
+    """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
+    return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
+
+
+# Return the length of a step that ends before a stop. A step of a Radau method converges best if the last one was as long.
+step_before_stop = choose(
+    lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
+)
+
+
 @kernel
 def next_stop(block, stepper, batch, lane):
     """Return the time at which the next step of a lane has to end at the latest, s."""
@@ -248,18 +279,19 @@ def next_stop(block, stepper, batch, lane):
 
 @kernel
 def set_step(block, stepper, batch, step, lane):
-    """Set the next step length, adjusted so that the last step ends at the last saved time.
+    """Set the next step length, adjusted so that a step ends at the next stop, such as the last saved time.
 
     A step that would end less than 1 % of its length before that time is extended to it.
     """
     remaining = next_stop(block, stepper, batch, lane) - stepper.clock[CLOCK_T, lane]
-    stepper.clock[CLOCK_STEP, lane] = remaining if 1.01 * step >= remaining else step
+    is_last = 1.01 * step >= remaining
+    stepper.clock[CLOCK_STEP, lane] = remaining if is_last else step_before_stop(stepper, step, remaining)
     keep_proposed_step(block, stepper, step, lane)
     stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
 @kernel
-def compute_runge_kutta_step(block, stepper, tableau, k):
+def compute_runge_kutta_step(block, stepper, tableau, tolerances, k):
     """Compute the stages of a step, its end y_new, and the difference from the embedded method, `change`."""
     compute_stages(block, stepper, tableau, k)
     normalize_positions(block.model, stepper.y_new, k)
@@ -268,21 +300,48 @@ def compute_runge_kutta_step(block, stepper, tableau, k):
         stepper.change[j, k] = h * combine(tableau.error, tableau.error.shape[0], stepper.rates, j, k)
 
 
-# Compute the end of a step and the difference from the embedded method.
+compute_step_without_iterations = choose(
+    lambda block, stepper, tableau, *_: is_rosenbrock(tableau),
+    lambda block, stepper, tableau, tolerances, k: compute_rosenbrock_step(block, stepper, tableau, k),
+    compute_runge_kutta_step,
+)
+
+# Compute the end of a step and an estimate of its error.
 compute_step = choose(
-    lambda block, stepper, tableau, k: is_rosenbrock(tableau), compute_rosenbrock_step, compute_runge_kutta_step
+    lambda block, stepper, tableau, *_: is_radau(tableau), compute_radau_step, compute_step_without_iterations
+)
+
+evaluations_without_iterations = choose(
+    lambda block, stepper, tableau, lane: is_rosenbrock(tableau),
+    lambda block, stepper, tableau, lane: evaluations_of_rosenbrock_step(block, stepper, tableau),
+    lambda block, stepper, tableau, lane: tableau.c.shape[0] - 1,
 )
 
 # The number of evaluations of the dynamics in a step.
 evaluations_of_step = choose(
-    lambda block, stepper, tableau: is_rosenbrock(tableau),
-    evaluations_of_rosenbrock_step,
-    lambda block, stepper, tableau: tableau.c.shape[0] - 1,
+    lambda block, stepper, tableau, lane: is_radau(tableau),
+    evaluations_of_radau_step,
+    evaluations_without_iterations,
+)
+
+# Return the error of a step, or a number that shortens it if its stages do not converge.
+error_of_step = choose(
+    lambda stepper, tableau, *_: is_radau(tableau), error_of_stages, lambda stepper, tableau, error, k: error
+)
+
+# Store the accepted steps, and forget those of the last sample, from which a method predicts the next step.
+keep_prediction = choose(
+    lambda stepper, tableau, *_: is_radau(tableau), keep_polynomial, lambda stepper, tableau, accepted, k: None
+)
+forget_prediction = choose(
+    lambda stepper, tableau, *_: is_radau(tableau), forget_polynomial, lambda stepper, tableau, lane: None
 )
 
 # Detect whether a sample is stiff for an explicit method.
 update_stiffness = choose(
-    lambda stepper, tableau, lane: is_rosenbrock(tableau), lambda stepper, tableau, lane: None, detect_stiffness
+    lambda stepper, tableau, lane: is_rosenbrock(tableau) or is_radau(tableau),
+    lambda stepper, tableau, lane: None,
+    detect_stiffness,
 )
 
 
@@ -292,10 +351,10 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     y, y_new, change = stepper.y, stepper.y_new, stepper.change
     for lane in range(y.shape[1]):
         stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
-    compute_step(block, stepper, tableau, k)
+    compute_step(block, stepper, tableau, tolerances, k)
     reduce_error(block, y_new, change, k)
     error = error_norm(block, change, y, y_new, tolerances, k)
-    stepper.control[CONTROL_ERROR, k] = error + zero_if_finite(y_new, k)
+    stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + zero_if_finite(y_new, k), k)
     close_end_of_step(block, stepper, tableau, k)
     project_contacts(block, stepper, tableau, k)
 
@@ -308,7 +367,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     """
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
     error, h = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane]
-    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau)
+    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau, lane)
     theta = NO_EVENT
     if error <= 1.0 and not has_failed_call(block, lane):
         if repeats_step(block, stepper, tolerances, clock[CLOCK_T, lane], h, lane):
@@ -415,6 +474,7 @@ def accept_steps(block, stepper, tableau, k):
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)
     final = tableau.c.shape[0] - 1
+    keep_prediction(stepper, tableau, accepted, k)
     for j in range(y.shape[0]):
         y[j, k] = select(accepted, y_new[j, k], y[j, k])
         rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])

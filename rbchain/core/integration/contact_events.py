@@ -555,13 +555,6 @@ def fraction_of_dip(contacts, modes, h, lane):
 
 # --- saved times ------------------------------------------------------------------------------------------------------
 
-# The saved time at which the next step of a lane has to end at the latest, s.
-next_saved_stop = choose(
-    has_contact_modes,
-    lambda block, stepper, batch, lane: batch.times[min(stepper.tally[TALLY_SAVED, lane], batch.times.shape[0] - 1)],
-    lambda block, stepper, batch, lane: batch.times[batch.times.shape[0] - 1],
-)
-
 
 @kernel
 def recall_proposed_step(block, step, lane):

@@ -2,6 +2,7 @@
 
 from ..simd.jit import choose, kernel
 from ..simd.lanes import constant_like
+from .radau_tableau import is_radau
 from .runge_kutta import combine, interpolate_runge_kutta
 from .tableaus import is_rosenbrock
 
@@ -16,5 +17,8 @@ def interpolate_rosenbrock(tableau, y, y_new, h, rates, theta, j, k):
     return y[j, k] + theta * (y_new[j, k] - y[j, k] + (one - theta) * bend)
 
 
-# Compute row j of the state at t + theta h, from the rates of the step.
-interpolate = choose(lambda tableau, *_: is_rosenbrock(tableau), interpolate_rosenbrock, interpolate_runge_kutta)
+interpolate_rates = choose(lambda tableau, *_: is_rosenbrock(tableau), interpolate_rosenbrock, interpolate_runge_kutta)
+
+# Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at all times at which
+# a state is needed, because states within a step have a lower order.
+interpolate = choose(is_radau, lambda tableau, y, y_new, h, rates, theta, j, k: y_new[j, k], interpolate_rates)

@@ -90,7 +90,7 @@ class LinearisedRate(NamedTuple):
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
     * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`, for steps that use no matrix: they do not use the
-      derivatives above, `factors` and `pivots`.
+      derivatives above, `factors` and `pivots`. It is None for methods that always use a matrix.
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
     """
 
@@ -106,7 +106,7 @@ class LinearisedRate(NamedTuple):
     rates: np.ndarray
     of_forces: np.ndarray
     dofs: np.ndarray
-    tree: np.ndarray
+    tree: np.ndarray | None
     of_constraints: object
 
 
@@ -117,7 +117,13 @@ class LinearisedRate(NamedTuple):
 def differentiate_rate(block, linear, y, rate, t, h, k):
     """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
     differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
-    if follows_tree(block):
+    differentiate_by_state(block, linear, y, rate, t, h, k)
+
+
+@routine
+def differentiate_by_state(block, linear, y, rate, t, h, k):
+    """Compute K, D, C and M at time t and state y, whose rate is `rate`; h is the length of the step."""
+    if follows_tree(block, linear):
         set_time(block, t, k)
         linearise_tree(block, linear, y, rate, k)
     elif has_exact_derivatives(block):
@@ -332,7 +338,7 @@ subtract_derivatives_of_joints = choose(
 @routine
 def factorize_step(block, linear, y, a, k):
     """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
-    nq, n, model, along_tree = block.q.shape[0], block.qd.shape[0], block.model, follows_tree(block)
+    nq, n, model, along_tree = block.q.shape[0], block.qd.shape[0], block.model, follows_tree(block, linear)
     one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
     if along_tree:
         start_unit_changes(block, linear, a, k)

@@ -126,21 +126,22 @@ def has_quaternions_at_roots_only(model):
 
 
 @kernel
-def is_long_tree(block):
+def is_long_tree(block, linear):
     """Whether a tree has FEWEST_DOFS, only forces of joints, and spherical and free joints at its roots only."""
     is_long = block.model.parent.shape[0] >= FEWEST_DOFS  # short trees must not pay for the other conditions
     return is_long and _has_only_joint_forces(block) and has_quaternions_at_roots_only(block.model)
 
 
-def _may_follow_tree(block, *_):
+def _may_follow_tree(block, linear, *_):
     in_water, between_bodies = is_given(block, "model", "water"), False
     if is_given(block, "loads", "actions"):
         between_bodies = is_given(block, "loads", "actions", "between_bodies")
-    return not (has_constraints(block) or has_contact_modes(block) or in_water or between_bodies)
+    others = has_constraints(block) or has_contact_modes(block) or in_water or between_bodies
+    return is_given(linear, "tree") and not others
 
 
 # Whether the systems of a step are solved along the tree.
-follows_tree = choose(_may_follow_tree, is_long_tree, lambda block: False)
+follows_tree = choose(_may_follow_tree, is_long_tree, lambda block, linear: False)
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------

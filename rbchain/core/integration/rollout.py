@@ -22,6 +22,7 @@ from .constraint_hooks import (
     reset_conditions,
 )
 from .dense_output import interpolate
+from .radau_tableau import RadauTableau
 from .runge_kutta import MIN_PREVIOUS_ERROR, advance
 from .sampler_clocks import begin_targets
 from .sensitivities import evaluate_with_sensitivities, start_sensitivities
@@ -169,7 +170,7 @@ class ContactStepSettings(NamedTuple):
 class AdaptiveStepSettings(NamedTuple):
     """The method and its tolerances."""
 
-    tableau: Tableau | RosenbrockTableau
+    tableau: Tableau | RosenbrockTableau | RadauTableau
     tolerances: Tolerances
 
 
@@ -178,7 +179,7 @@ class Stepper(NamedTuple):
 
     `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
     (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
-    LinearisedRate for Rosenbrock methods, else None.
+    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None.
     """
 
     y: np.ndarray

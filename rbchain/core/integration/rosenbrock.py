@@ -63,7 +63,7 @@ def solve_stage(block, linear, y, right, a, k):
         row = integral_row(block, j)
         if row >= 0:
             right[row, k] = (right[row, k] - u[model.coordinate[j], k]) / a
-    if follows_tree(block):
+    if follows_tree(block, linear):
         solve_along_tree(block, linear, right, k)
     else:
         solve_with_matrix(block, linear, right, k)
@@ -107,9 +107,14 @@ def solve_with_matrix(block, linear, right, k):
 @kernel
 def evaluations_of_rosenbrock_step(block, stepper, tableau):
     """Return the number of evaluations of the dynamics in a step, including those for the Jacobian."""
-    columns = 2 * stepper.linear.pivots.shape[0] + stepper.linear.by_integral.shape[1]
-    of_jacobian = evaluations_of_exact_derivatives(block) if has_exact_derivatives(block) else 2 * columns
-    return tableau.c.shape[0] - 2 + of_jacobian
+    return tableau.c.shape[0] - 2 + evaluations_of_jacobian(block, stepper.linear)
+
+
+@kernel
+def evaluations_of_jacobian(block, linear):
+    """Return the number of evaluations of the dynamics for a Jacobian."""
+    columns = 2 * linear.pivots.shape[0] + linear.by_integral.shape[1]
+    return evaluations_of_exact_derivatives(block) if has_exact_derivatives(block) else 2 * columns
 
 
 # The number of evaluations of the dynamics for the exact derivatives.

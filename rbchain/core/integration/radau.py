@@ -1,0 +1,263 @@
+"""Steps of the Radau IIA method: the stages satisfy the equations of collocation, which Newton's method solves.
+
+With the increments Z = (z_1 ... z_s) of the stages, the rates F of the stages and the matrix W = `inverse` of
+`RadauTableau`, the equations are F = W Z / h. A simplified Newton iteration has the same Jacobian J for all stages. The
+matrix W is transformed to blocks, so that one real system and (s - 1) / 2 complex systems of the size of the state
+remain:
+
+    (W / h - 1 (x) J) dZ = F - W Z / h.
+
+J is that of the middle stage of the predicted step, which is the polynomial of the previous step, continued. It halves
+the largest distance in time to a stage, compared with the start of the step. A step much longer than the previous one is
+predicted to stay at its start.
+
+Lanes iterate together. A lane that has converged keeps its stages, so that its result does not depend on other lanes.
+
+Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..simd.jit import kernel, routine
+from ..simd.lanes import constant_like, select
+from ..tree.kinematics import normalize_positions
+from .action_hooks import evaluate
+from .complex_systems import ComplexSystems, factorize_complex_step, solve_complex_system
+from .linearised_rate import differentiate_by_state, factorize_step
+from .radau_tableau import STAGES
+from .rollout import CONTROL_H, CONTROL_TIME
+from .rosenbrock import evaluations_of_jacobian, solve_stage
+from .sensitivities import error_norm
+
+MAX_ITERATIONS = 10
+MAX_RATIO = 2.5  # of a step to the previous one whose polynomial predicts it
+MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
+PAIRS = (STAGES - 1) // 2  # the number of complex systems
+FAST_CONVERGENCE = 0.01  # a change of this share of the required error needs no other change to judge it
+GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
+# An error that the step control answers with half the step.
+ERROR_TO_HALVE = 74.0
+
+# Rows of `RadauStep.iteration`.
+ROW_ACTIVE = 0  # 1 while a lane iterates
+ROW_SIZE = 1  # norm of the last change of the stages
+ROW_NEW_SIZE = 2  # norm of the change that was computed last
+ROW_COUNT = 3  # number of iterations
+ROW_FAILURE = 4  # 0, or the error of a step whose stages do not converge
+ROW_STEP = 5  # length of the step, s
+ROW_PREVIOUS_STEP = 6  # length of the step of `polynomial`, s; 0 without one
+ITERATION_ROWS = 7
+
+
+class RadauStep(NamedTuple):
+    """Working memory of the steps. All arrays end in lanes.
+
+    * `systems` are the ComplexSystems, PAIRS of them. Their LinearisedRate has the factors of the real system.
+    * `residuals` and `changes` (STAGES, rows) are the residuals or changes of the stages, and these transformed.
+    * `polynomial` (STAGES, rows) has the coefficients g of the last accepted step (`RadauTableau`).
+    * `iteration` (ITERATION_ROWS,) is defined above.
+    """
+
+    systems: ComplexSystems
+    residuals: np.ndarray
+    changes: np.ndarray
+    polynomial: np.ndarray
+    iteration: np.ndarray
+
+
+def has_radau_step(stepper):
+    """Whether a Stepper, or its Numba type, is that of a Radau method."""
+    fields = getattr(stepper, "fields", None)
+    linear = stepper.linear if fields is None else stepper.types[fields.index("linear")]
+    return getattr(linear, "instance_class", type(linear)) is RadauStep
+
+
+@routine
+def compute_radau_step(block, stepper, tableau, tolerances, k):
+    """Compute the increments of the stages of a step, its end y_new, the rate there, and the estimate of the error."""
+    y, y_new, change, rates, step = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
+    t, last, systems = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1, stepper.linear.systems
+    zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
+    start_iteration(step.iteration, h, k)
+    h = select(h > zero, h, one + zero * h)  # idle lanes have no step
+    predict_stages(stepper, tableau, h, k)
+    for iteration in range(MAX_ITERATIONS):
+        for stage in range(1, STAGES + 1):
+            for j in range(y.shape[0]):
+                y_new[j, k] = y[j, k] + rates[stage, j, k]
+            time = t + constant_like(h, tableau.c[stage]) * h
+            evaluate(block, y_new, time, step.residuals[stage - 1], k)
+            if iteration == 0 and stage == MIDDLE:
+                for j in range(y.shape[0]):
+                    systems.center[j, k] = y_new[j, k]
+                differentiate_by_state(block, systems.linear, systems.center, step.residuals[stage - 1], time, h, k)
+                factorize_systems(block, step, tableau, h, k)
+        change_stages(block, stepper, tableau, h, k)
+        size = zero * h
+        for stage in range(STAGES):
+            size = max(size, error_norm(block, step.residuals[stage], y, y, tolerances, k))
+        step.iteration[ROW_NEW_SIZE, k] = size
+        keep_changes(stepper, k)
+        if not stop_lanes(step.iteration, tableau, iteration + 1):
+            break
+    has_failed = step.iteration[ROW_FAILURE, k] > zero
+    for j in range(y.shape[0]):
+        y_new[j, k] = select(has_failed, y[j, k], y[j, k] + rates[STAGES, j, k])
+        estimate = rates[0, j, k]
+        for i in range(STAGES):
+            estimate = estimate + constant_like(h, tableau.error[i]) * (rates[i + 1, j, k] / h)
+        change[j, k] = estimate
+    normalize_positions(block.model, y_new, k)
+    evaluate(block, y_new, t + h, rates[last], k)
+    solve_stage(block, systems.linear, systems.center, change, scaled_eigenvalue(tableau, 0, h)[0], k)
+    for j in range(y.shape[0]):
+        change[j, k] = constant_like(h, tableau.error_factor) * change[j, k]
+
+
+@kernel
+def start_iteration(iteration, h, k):
+    """Let the lanes that have a step of length h iterate."""
+    zero, one = constant_like(h, 0.0), constant_like(h, 1.0)
+    iteration[ROW_ACTIVE, k] = select(h > zero, one + zero * h, zero * h)
+    iteration[ROW_FAILURE, k] = zero * h
+    iteration[ROW_COUNT, k] = zero * h
+    iteration[ROW_STEP, k] = h
+
+
+@kernel
+def predict_stages(stepper, tableau, h, k):
+    """Predict the increments of the stages by the polynomial of the last step, or as zero."""
+    polynomial, iteration, rates = stepper.linear.polynomial, stepper.linear.iteration, stepper.rates
+    zero, one, previous = constant_like(h, 0.0), constant_like(h, 1.0), iteration[ROW_PREVIOUS_STEP, k]
+    is_near = h <= constant_like(h, MAX_RATIO) * previous
+    ratio = h / select(is_near, previous, one + zero * h)
+    for stage in range(1, STAGES + 1):
+        x = constant_like(h, tableau.c[stage]) * ratio
+        for j in range(rates.shape[1]):
+            total = polynomial[STAGES - 1, j, k]
+            for m in range(STAGES - 2, -1, -1):
+                total = polynomial[m, j, k] + x * total
+            rates[stage, j, k] = select(is_near, x * total, zero * h)
+
+
+@kernel
+def scaled_eigenvalue(tableau, number, h):
+    """Return an eigenvalue of `inverse` / h as a complex number."""
+    eigenvalues = tableau.eigenvalues
+    return constant_like(h, eigenvalues[number, 0]) / h, constant_like(h, eigenvalues[number, 1]) / h
+
+
+@routine
+def factorize_systems(block, step, tableau, h, k):
+    """Compute and factorise the matrices of the real system and of the complex ones."""
+    factorize_step(block, step.systems.linear, step.systems.center, scaled_eigenvalue(tableau, 0, h)[0], k)
+    for pair in range(PAIRS):
+        factorize_complex_step(block, step.systems, pair, scaled_eigenvalue(tableau, 1 + pair, h), k)
+
+
+@routine
+def change_stages(block, stepper, tableau, h, k):
+    """Replace the rates of the stages in `residuals` by the changes of the stages."""
+    rates, step = stepper.rates, stepper.linear
+    residuals, changes, systems = step.residuals, step.changes, step.systems
+    inverse_h = constant_like(h, 1.0) / h
+    for j in range(rates.shape[1]):
+        for i in range(STAGES):
+            total = constant_like(h, tableau.inverse[i, 0]) * rates[1, j, k]
+            for stage in range(1, STAGES):
+                total = total + constant_like(h, tableau.inverse[i, stage]) * rates[stage + 1, j, k]
+            residuals[i, j, k] = residuals[i, j, k] - inverse_h * total
+        transform(tableau.to_modes, residuals, changes, j, k)
+    solve_stage(block, systems.linear, systems.center, changes[0], scaled_eigenvalue(tableau, 0, h)[0], k)
+    for pair in range(PAIRS):
+        parts = changes[1 + 2 * pair : 3 + 2 * pair]
+        solve_complex_system(block, systems, pair, parts, scaled_eigenvalue(tableau, 1 + pair, h), k)
+    for j in range(rates.shape[1]):
+        transform(tableau.from_modes, changes, residuals, j, k)
+
+
+@kernel
+def transform(matrix, numbers, results, j, k):
+    """Compute the products of a matrix (stages, stages) and row j of the numbers (stages, rows, lanes)."""
+    for i in range(STAGES):
+        total = constant_like(numbers, matrix[i, 0]) * numbers[0, j, k]
+        for m in range(1, STAGES):
+            total = total + constant_like(numbers, matrix[i, m]) * numbers[m, j, k]
+        results[i, j, k] = total
+
+
+@kernel
+def keep_changes(stepper, k):
+    """Add the changes to the stages of the lanes that iterate."""
+    rates, step = stepper.rates, stepper.linear
+    is_active = step.iteration[ROW_ACTIVE, k] > constant_like(rates, 0.0)
+    for stage in range(STAGES):
+        for j in range(rates.shape[1]):
+            z = rates[stage + 1, j, k]
+            rates[stage + 1, j, k] = select(is_active, z + step.residuals[stage, j, k], z)
+
+
+@kernel
+def stop_lanes(iteration, tableau, count):
+    """Stop the lanes whose stages have converged, or do not converge, after `count` iterations.
+
+    Returns whether a lane continues. Changes shrink by a factor of about theta per iteration, so the remaining error is
+    theta / (1 - theta) of the last change.
+    """
+    continues = False
+    for lane in range(iteration.shape[1]):
+        if iteration[ROW_ACTIVE, lane] == 0.0:
+            continue
+        size, previous = float(iteration[ROW_NEW_SIZE, lane]), float(iteration[ROW_SIZE, lane])
+        has_converged, has_failed = size <= FAST_CONVERGENCE * tableau.convergence, not size < math.inf
+        if count > 1 and not has_converged:
+            has_converged = size * size <= tableau.convergence * (previous - size)
+            has_failed = has_failed or size >= (GROWTH_AT_START if count == 2 else 1.0) * previous
+        has_failed = has_failed or (count == MAX_ITERATIONS and not has_converged)
+        iteration[ROW_SIZE, lane] = iteration[ROW_NEW_SIZE, lane]
+        iteration[ROW_COUNT, lane] = constant_like(iteration, count)
+        if has_failed:
+            iteration[ROW_FAILURE, lane] = constant_like(iteration, ERROR_TO_HALVE if size < math.inf else math.inf)
+        if has_failed or has_converged:
+            iteration[ROW_ACTIVE, lane] = constant_like(iteration, 0.0)
+        else:
+            continues = True
+    return continues
+
+
+@kernel
+def error_of_stages(stepper, tableau, error, k):
+    """Return the error of a step, or the number that shortens it if its stages do not converge."""
+    failure = stepper.linear.iteration[ROW_FAILURE, k]
+    return select(failure > constant_like(error, 0.0), failure, error)
+
+
+@kernel
+def keep_polynomial(stepper, tableau, accepted, k):
+    """Store the polynomials of the accepted steps, to predict the stages of the next ones."""
+    step, rates = stepper.linear, stepper.rates
+    for j in range(rates.shape[1]):
+        for m in range(STAGES):
+            total = constant_like(rates, tableau.polynomial[m, 0]) * rates[1, j, k]
+            for i in range(1, STAGES):
+                total = total + constant_like(rates, tableau.polynomial[m, i]) * rates[i + 1, j, k]
+            step.polynomial[m, j, k] = select(accepted, total, step.polynomial[m, j, k])
+    iteration = step.iteration
+    iteration[ROW_PREVIOUS_STEP, k] = select(accepted, iteration[ROW_STEP, k], iteration[ROW_PREVIOUS_STEP, k])
+
+
+@kernel
+def forget_polynomial(stepper, tableau, lane):
+    """Forget the polynomial of the last sample in a lane."""
+    iteration = stepper.linear.iteration
+    iteration[ROW_PREVIOUS_STEP, lane] = constant_like(iteration, 0.0)
+
+
+@kernel
+def evaluations_of_radau_step(block, stepper, tableau, lane):
+    """Return the number of evaluations of the dynamics in the step of a lane, including those for the Jacobian."""
+    of_stages = STAGES * int(stepper.linear.iteration[ROW_COUNT, lane])
+    return of_stages + 1 + evaluations_of_jacobian(block, stepper.linear.systems.linear)

@@ -1,0 +1,102 @@
+"""The driver of `simulate` for the method "radau", and the memory that it needs."""
+
+import numpy as np
+
+from ..core.integration.adaptive_steps import integrate_adaptive_steps
+from ..core.integration.complex_systems import ComplexSystems
+from ..core.integration.linearised_rate import LinearisedRate
+from ..core.integration.radau import ITERATION_ROWS, PAIRS, RadauStep
+from ..core.integration.radau_tableau import STAGES
+from ..core.integration.rollout import Batch, Stepper
+from ..core.simd.jit import driver, kernel
+from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, window
+from .trajectories import linearised_rate_in, linearised_rate_memory, memory_for, records_for, trajectory_memory
+
+
+def radau_memory(topology, tables, state_size, stages, actions, width, dtype):
+    """Allocate the memory for one call of `radau_steps`: that of the other drivers, and of a RadauStep."""
+    n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
+    rows = PAIRS * 4 * n * n + 6 * n + 2 * state_size + (1 + 3 * STAGES) * state_size + ITERATION_ROWS
+    return (
+        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
+        linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
+        np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.zeros((PAIRS, 2 * n, width), np.int64),
+    )
+
+
+@kernel
+def radau_step_in(memory, tables, nq, size):
+    """Create the RadauStep of a block with nq positions and `size` rows of the state."""
+    (linear_numbers, linear_pivots), numbers, pivots = memory[1], memory[2], memory[3]
+    n, width = linear_pivots.shape
+    linear = linearised_rate_in(linear_numbers, linear_pivots, tables, nq, size)
+    factors = aligned_start(numbers)
+    center = factors + PAIRS * 4 * n * n * width
+    right = center + size * width
+    displacements = right + 6 * n * width
+    stages = displacements + 2 * nq * width
+    iteration = stages + 3 * STAGES * size * width
+    systems = ComplexSystems(
+        without_tree(linear),
+        window(numbers, center, (size, width)),
+        window(numbers, factors, (PAIRS, 2 * n, 2 * n, width)),
+        pivots,
+        window(numbers, right, (2 * n, width)),
+        window(numbers, right + 2 * n * width, (2, n, width)),
+        window(numbers, right + 4 * n * width, (2, n, width)),
+        window(numbers, displacements, (2, nq, width)),
+    )
+    return RadauStep(
+        systems,
+        window(numbers, stages, (STAGES, size, width)),
+        window(numbers, stages + STAGES * size * width, (STAGES, size, width)),
+        window(numbers, stages + 2 * STAGES * size * width, (STAGES, size, width)),
+        window(numbers, iteration, (ITERATION_ROWS, width)),
+    )
+
+
+@kernel
+def without_tree(linear):
+    """Return the LinearisedRate without memory for trees, so that its systems have matrices."""
+    derivatives, by_integral, by_time, factors, pivots, direction, tangent, displacement = linear[:8]
+    state, rates, of_forces, dofs, _, of_constraints = linear[8:]
+    return LinearisedRate(
+        derivatives,
+        by_integral,
+        by_time,
+        factors,
+        pivots,
+        direction,
+        tangent,
+        displacement,
+        state,
+        rates,
+        of_forces,
+        dofs,
+        None,
+        of_constraints,
+    )
+
+
+@kernel
+def radau_memory_for(memory, topology, tables, parameters, q, actions, shape):
+    """Create the block and the Stepper of a Radau method, as `memory_for` does."""
+    block, stepper = memory_for(memory[0], topology, tables, parameters, q, actions, shape)
+    y, y_new, change, rates, control, clock, tally, _ = stepper
+    step = radau_step_in(memory, tables, block.q.shape[0], shape[0])
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, step)
+
+
+@driver
+def radau_steps(
+    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
+):
+    """Integrate the samples [first, last) by a Radau method, each with its own adaptive step.
+
+    `memory` is that of `radau_memory`; the other arguments are as for `adaptive_steps`.
+    """
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    block, stepper = radau_memory_for(memory, topology, tables, parameters, start.q, actions, shape)
+    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
+    integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
