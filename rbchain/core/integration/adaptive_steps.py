@@ -30,6 +30,7 @@ from .radau import (
     error_of_stages,
     evaluations_of_radau_step,
     forget_polynomial,
+    growth_after_iterations,
     has_radau_step,
     keep_polynomial,
 )
@@ -308,7 +309,11 @@ compute_step_without_iterations = choose(
 
 # Compute the end of a step and an estimate of its error.
 compute_step = choose(
-    lambda block, stepper, tableau, *_: is_radau(tableau), compute_radau_step, compute_step_without_iterations
+    lambda block, stepper, tableau, *_: is_radau(tableau),
+    compute_radau_step,
+    lambda block, stepper, tableau, tolerances, k: compute_step_without_iterations(
+        block, stepper, tableau, tolerances, k
+    ),
 )
 
 evaluations_without_iterations = choose(
@@ -321,12 +326,19 @@ evaluations_without_iterations = choose(
 evaluations_of_step = choose(
     lambda block, stepper, tableau, lane: is_radau(tableau),
     evaluations_of_radau_step,
-    evaluations_without_iterations,
+    lambda block, stepper, tableau, lane: evaluations_without_iterations(block, stepper, tableau, lane),
 )
 
 # Return the error of a step, or a number that shortens it if its stages do not converge.
 error_of_step = choose(
     lambda stepper, tableau, *_: is_radau(tableau), error_of_stages, lambda stepper, tableau, error, k: error
+)
+
+# Return the ratio of the next step length to this one, of which slow iterations allow a part only.
+growth_of_iteration = choose(
+    lambda stepper, tableau, *_: is_radau(tableau),
+    growth_after_iterations,
+    lambda stepper, tableau, growth, lane: growth,
 )
 
 # Store the accepted steps, and forget those of the last sample, from which a method predicts the next step.
@@ -401,6 +413,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         factor = growth_of_step(
             error, clock[CLOCK_PREVIOUS_ERROR, lane], tableau.order, tally[TALLY_AFTER_REJECTION, lane] > 0
         )
+        factor = growth_of_iteration(stepper, tableau, factor, lane)
         clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
         tally[TALLY_AFTER_REJECTION, lane] = 0
         step = proposed_step(block, h * factor, lane)

@@ -21,4 +21,8 @@ interpolate_rates = choose(lambda tableau, *_: is_rosenbrock(tableau), interpola
 
 # Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at all times at which
 # a state is needed, because states within a step have a lower order.
-interpolate = choose(is_radau, lambda tableau, y, y_new, h, rates, theta, j, k: y_new[j, k], interpolate_rates)
+interpolate = choose(
+    is_radau,
+    lambda tableau, y, y_new, h, rates, theta, j, k: y_new[j, k],
+    lambda tableau, y, y_new, h, rates, theta, j, k: interpolate_rates(tableau, y, y_new, h, rates, theta, j, k),
+)

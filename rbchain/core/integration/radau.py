@@ -38,8 +38,9 @@ MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 FAST_CONVERGENCE = 0.01  # a change of this share of the required error needs no other change to judge it
 GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
-# An error that the step control answers with half the step.
-ERROR_TO_HALVE = 74.0
+ERROR_TO_HALVE = 74.0  # an error after which the step control repeats the step with half its length
+SLOW_CONVERGENCE = 6  # the number of iterations from which the next step is not longer
+GROWTH_FACTOR = 0.9  # of the step length: a rejected step takes more time than shorter steps
 
 # Rows of `RadauStep.iteration`.
 ROW_ACTIVE = 0  # 1 while a lane iterates
@@ -96,11 +97,8 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
                 differentiate_by_state(block, systems.linear, systems.center, step.residuals[stage - 1], time, h, k)
                 factorize_systems(block, step, tableau, h, k)
         change_stages(block, stepper, tableau, h, k)
-        size = zero * h
-        for stage in range(STAGES):
-            size = max(size, error_norm(block, step.residuals[stage], y, y, tolerances, k))
-        step.iteration[ROW_NEW_SIZE, k] = size
-        keep_changes(stepper, k)
+        add_changes(stepper, k)
+        step.iteration[ROW_NEW_SIZE, k] = error_norm(block, change, y, y, tolerances, k)
         if not stop_lanes(step.iteration, tableau, iteration + 1):
             break
     has_failed = step.iteration[ROW_FAILURE, k] > zero
@@ -190,14 +188,17 @@ def transform(matrix, numbers, results, j, k):
 
 
 @kernel
-def keep_changes(stepper, k):
-    """Add the changes to the stages of the lanes that iterate."""
-    rates, step = stepper.rates, stepper.linear
+def add_changes(stepper, k):
+    """Add the changes to the stages of the lanes that iterate, and store the largest one of each row in `change`."""
+    rates, step, change = stepper.rates, stepper.linear, stepper.change
     is_active = step.iteration[ROW_ACTIVE, k] > constant_like(rates, 0.0)
-    for stage in range(STAGES):
-        for j in range(rates.shape[1]):
-            z = rates[stage + 1, j, k]
-            rates[stage + 1, j, k] = select(is_active, z + step.residuals[stage, j, k], z)
+    for j in range(rates.shape[1]):
+        largest = abs(step.residuals[0, j, k])
+        for stage in range(STAGES):
+            z, dz = rates[stage + 1, j, k], step.residuals[stage, j, k]
+            rates[stage + 1, j, k] = select(is_active, z + dz, z)
+            largest = max(largest, abs(dz))
+        change[j, k] = largest
 
 
 @kernel
@@ -205,7 +206,7 @@ def stop_lanes(iteration, tableau, count):
     """Stop the lanes whose stages have converged, or do not converge, after `count` iterations.
 
     Returns whether a lane continues. Changes shrink by a factor of about theta per iteration, so the remaining error is
-    theta / (1 - theta) of the last change.
+    theta / (1 - theta) of the last change. A lane stops early if it would not converge in the remaining iterations.
     """
     continues = False
     for lane in range(iteration.shape[1]):
@@ -214,9 +215,11 @@ def stop_lanes(iteration, tableau, count):
         size, previous = float(iteration[ROW_NEW_SIZE, lane]), float(iteration[ROW_SIZE, lane])
         has_converged, has_failed = size <= FAST_CONVERGENCE * tableau.convergence, not size < math.inf
         if count > 1 and not has_converged:
-            has_converged = size * size <= tableau.convergence * (previous - size)
-            has_failed = has_failed or size >= (GROWTH_AT_START if count == 2 else 1.0) * previous
-        has_failed = has_failed or (count == MAX_ITERATIONS and not has_converged)
+            theta = size / previous
+            has_converged = theta * size <= tableau.convergence * (1.0 - theta)
+            has_failed = has_failed or theta >= (GROWTH_AT_START if count == 2 else 1.0)
+            if count > 2 and not (has_converged or has_failed):
+                has_failed = theta ** (MAX_ITERATIONS - count + 1) * size > tableau.convergence * (1.0 - theta)
         iteration[ROW_SIZE, lane] = iteration[ROW_NEW_SIZE, lane]
         iteration[ROW_COUNT, lane] = constant_like(iteration, count)
         if has_failed:
@@ -226,6 +229,13 @@ def stop_lanes(iteration, tableau, count):
         else:
             continues = True
     return continues
+
+
+@kernel
+def growth_after_iterations(stepper, tableau, growth, lane):
+    """Return the ratio of the next step length to this one, which is at most 1 if the stages converged slowly."""
+    growth = GROWTH_FACTOR * growth
+    return min(growth, 1.0) if stepper.linear.iteration[ROW_COUNT, lane] >= SLOW_CONVERGENCE else growth
 
 
 @kernel
