@@ -4,6 +4,7 @@ Sources: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*,
 (1999), "Stiff differential equations solved by Radau methods", J. Comput. Appl. Math. 111.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +56,15 @@ def radau_tableau(tolerance: float, round_off: float) -> RadauTableau:
     The error of a step has the order 2 s, but that of the estimate is s + 1. Hairer and Wanner (1999) therefore compare
     the estimate with 0.1 tolerance^((s + 1) / (2 s)) instead of the tolerance.
     """
+    return _coefficients()._replace(
+        error_factor=float(10.0 * tolerance ** (1.0 - (STAGES + 1) / (2 * STAGES))),
+        convergence=float(min(1.0, max(CONVERGENCE, CONVERGENCE_ROUND_OFF * round_off / tolerance))),
+    )
+
+
+@functools.cache
+def _coefficients() -> RadauTableau:
+    """Return the method without the numbers that depend on the tolerance."""
     s = STAGES
     powers = np.arange(s)
     c = _nodes(s)
@@ -70,21 +80,19 @@ def radau_tableau(tolerance: float, round_off: float) -> RadauTableau:
     moments = 1.0 / (powers + 1)
     moments[0] -= 1.0 / eigenvalues[0][0]
     weights = np.linalg.solve((c[:, None] ** powers).T, moments)
-    error = eigenvalues[0][0] * (weights @ inverse - np.eye(s)[-1])
     # The polynomial passes through the start of the step, where z is 0, and through the stages; z_s is subtracted.
     at_points = np.vstack([np.zeros(s), np.eye(s)])[:-1] - np.eye(s)[-1]
-    polynomial = np.linalg.solve((np.r_[0.0, c][:-1, None] - 1.0) ** (powers + 1), at_points)
     return RadauTableau(
         inverse=inverse,
         from_modes=from_modes,
         to_modes=np.linalg.inv(from_modes),
         eigenvalues=np.array(eigenvalues),
         c=np.r_[0.0, c, 1.0],
-        error=error,
-        polynomial=polynomial,
+        error=eigenvalues[0][0] * (weights @ inverse - np.eye(s)[-1]),
+        polynomial=np.linalg.solve((np.r_[0.0, c][:-1, None] - 1.0) ** (powers + 1), at_points),
         order=s + 1,
-        error_factor=float(10.0 * tolerance ** (1.0 - (s + 1) / (2 * s))),
-        convergence=float(min(1.0, max(CONVERGENCE, CONVERGENCE_ROUND_OFF * round_off / tolerance))),
+        error_factor=1.0,
+        convergence=1.0,
     )
 
 
