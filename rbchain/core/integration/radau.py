@@ -38,7 +38,9 @@ MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 FAST_CONVERGENCE = 0.01  # a change of this share of the required error needs no other change to judge it
 GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
-ERROR_TO_HALVE = 74.0  # an error after which the step control repeats the step with half its length
+ERROR_MARGIN, RATIO_OF_ODD = 50.0, 3.0 / 7.0  # see `reduction_of_estimate`
+SMALLEST_COEFFICIENT = 1e-30  # of a motion without acceleration
+ERROR_TO_HALVE = 4434.0  # an error after which the step control repeats the step with half its length
 SLOW_CONVERGENCE = 6  # the number of iterations from which the next step is not longer
 GROWTH_FACTOR = 0.9  # of the step length: a rejected step takes more time than shorter steps
 
@@ -111,8 +113,29 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
     normalize_positions(block.model, y_new, k)
     evaluate(block, y_new, t + h, rates[last], k)
     solve_stage(block, systems.linear, systems.center, change, scaled_eigenvalue(tableau, 0, h)[0], k)
+    factor = reduction_of_estimate(block, stepper, tableau, tolerances, k)
     for j in range(y.shape[0]):
-        change[j, k] = constant_like(h, tableau.error_factor) * change[j, k]
+        change[j, k] = factor * change[j, k]
+
+
+@kernel
+def reduction_of_estimate(block, stepper, tableau, tolerances, k):
+    """Return the estimated ratio of the error of a step to its difference from the embedded method, at most 1."""
+    rates, coefficients = stepper.rates, stepper.linear.residuals
+    one, least = constant_like(rates, 1.0), constant_like(rates, SMALLEST_COEFFICIENT)
+    for j in range(rates.shape[1]):
+        for order in range(4):
+            total = constant_like(rates, tableau.legendre[order, 0]) * rates[1, j, k]
+            for i in range(1, STAGES):
+                total = total + constant_like(rates, tableau.legendre[order, i]) * rates[i + 1, j, k]
+            coefficients[order, j, k] = total
+    y, y_new = stepper.y, stepper.y_new
+    first = error_norm(block, coefficients[0], y, y_new, tolerances, k)
+    second = error_norm(block, coefficients[1], y, y_new, tolerances, k)
+    third = error_norm(block, coefficients[2], y, y_new, tolerances, k)
+    fourth = error_norm(block, coefficients[3], y, y_new, tolerances, k)
+    ratio = max(fourth / max(second, least), constant_like(rates, RATIO_OF_ODD) * third / max(first, least))
+    return min(one, constant_like(rates, ERROR_MARGIN) * ratio * ratio)
 
 
 @kernel

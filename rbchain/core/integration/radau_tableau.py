@@ -27,10 +27,11 @@ class RadauTableau(NamedTuple):
     its first block is the real eigenvalue, the others are [[alpha, -beta], [beta, alpha]]. `eigenvalues` (blocks, 2) has
     alpha and beta of each block.
 
-    With a = eigenvalues[0, 0] / h, the error estimate is (a - J)^-1 (f(t, y) + sum of error[j] z_j / h) times `error_factor`.
+    With a = eigenvalues[0, 0] / h, the difference from an embedded method of order s is (a - J)^-1 (f(t, y) + sum of
+    error[j] z_j / h). The Legendre coefficients of order 1 to 4 of the rate in the step are `legendre` z / h.
     The polynomial of the step at time t + h + x h is y + z_s + sum of g_m x^(m + 1), with g = `polynomial` z.
-    `order` is one more than the order of the error estimate. `convergence` is the share of the tolerances below which the
-    error of the stages has to be.
+    `order` is one more than that of the method. `convergence` is the share of the tolerances below which the error of the
+    stages has to be.
     """
 
     inverse: np.ndarray
@@ -39,9 +40,9 @@ class RadauTableau(NamedTuple):
     eigenvalues: np.ndarray
     c: np.ndarray
     error: np.ndarray
+    legendre: np.ndarray
     polynomial: np.ndarray
     order: int
-    error_factor: float
     convergence: float
 
 
@@ -51,21 +52,16 @@ def is_radau(tableau: object, *_: object) -> bool:
 
 
 def radau_tableau(tolerance: float, round_off: float) -> RadauTableau:
-    """Return the method for a relative tolerance, and a precision with this relative round-off.
-
-    The error of a step has the order 2 s, but that of the estimate is s + 1. Hairer and Wanner (1999) therefore compare
-    the estimate with 0.1 tolerance^((s + 1) / (2 s)) instead of the tolerance.
-    """
-    return _coefficients()._replace(
-        error_factor=float(10.0 * tolerance ** (1.0 - (STAGES + 1) / (2 * STAGES))),
-        convergence=float(min(1.0, max(CONVERGENCE, CONVERGENCE_ROUND_OFF * round_off / tolerance))),
-    )
+    """Return the method for a relative tolerance, and a precision with this relative round-off."""
+    convergence = min(1.0, max(CONVERGENCE, CONVERGENCE_ROUND_OFF * round_off / tolerance))
+    return _coefficients()._replace(convergence=float(convergence))
 
 
 @functools.cache
 def _coefficients() -> RadauTableau:
-    """Return the method without the numbers that depend on the tolerance."""
+    """Return the method without the number that depends on the tolerance."""
     s = STAGES
+    legendre = np.polynomial.legendre
     powers = np.arange(s)
     c = _nodes(s)
     inverse = np.linalg.inv(c[:, None] ** (powers + 1) / (powers + 1) @ np.linalg.inv(c[:, None] ** powers))
@@ -89,9 +85,9 @@ def _coefficients() -> RadauTableau:
         eigenvalues=np.array(eigenvalues),
         c=np.r_[0.0, c, 1.0],
         error=eigenvalues[0][0] * (weights @ inverse - np.eye(s)[-1]),
+        legendre=(np.linalg.inv(legendre.legvander(2.0 * c - 1.0, s - 1)) @ inverse)[1:],
         polynomial=np.linalg.solve((np.r_[0.0, c][:-1, None] - 1.0) ** (powers + 1), at_points),
-        order=s + 1,
-        error_factor=1.0,
+        order=2 * s,
         convergence=1.0,
     )
 
