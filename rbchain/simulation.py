@@ -53,6 +53,7 @@ from .simulation_settings import (
     IMPLICIT_METHODS,
     driver_and_settings,
     refuse_contacts,
+    refuse_events,
     times_to_save,
 )
 from .trajectory import Trajectory
@@ -105,11 +106,13 @@ def simulate(
         spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
         must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
-    method : "rk45", "rosenbrock", "rk4", "implicit" or "moreau"
+    method : "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
         It locates impacts and changes between sticking and sliding, as "rk45" does.
+        "radau": the implicit Radau IIA method of order 9, for stiff systems at tolerances below about 1e-6. Each sample
+        has its own step size. Steps end at the saved times. Events, contacts, dry friction and hard stops are refused.
         "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
@@ -131,15 +134,15 @@ def simulate(
     step : float, s
         Longest step of "rk4", "implicit" and "moreau". Steps between two saved times are of equal length.
     rtol, atol : float
-        Tolerances of "rk45" and "rosenbrock". The root mean square over the state of error / (atol + rtol abs(y)) is at
-        most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32. For "moreau", `atol` is the
+        Tolerances of "rk45", "rosenbrock" and "radau". The root mean square over the state of
+        error / (atol + rtol abs(y)) is at most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32. For "moreau", `atol` is the
         tolerance of the velocities of contacts and joints with friction, 1e-10 m/s and rad/s by default, or 1e-5 in
         float32.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
         and the end.
     max_steps : int
-        Largest number of steps of "rk45" and "rosenbrock" for one sample, accepted and rejected.
+        Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample, accepted and rejected.
     sensitivities : sequence of str
         Derivatives of the motion to compute, with the methods "rk45" and "rk4". `Trajectory.sensitivities` holds the
         results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the gains of
@@ -177,7 +180,8 @@ def simulate(
     References
     ----------
     Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, sections II.4 to II.6. Steinebach
-    (2023), "Construction of Rosenbrock-Wanner method Rodas5P".
+    (2023), "Construction of Rosenbrock-Wanner method Rodas5P". Hairer and Wanner (1999), "Stiff differential equations
+    solved by Radau methods".
 
     Examples
     --------
@@ -206,6 +210,7 @@ def simulate(
         *(model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)),
         always=bool(names),
     )
+    refuse_events(events, method)
     _refuse_forces(model, actions, states[2], forces, method)
     actions = with_modes(model, actions, method, dtype)
     actions = with_sensitivities(model, actions, drives, names, method, bool(control_sensitivity_errors))

@@ -23,9 +23,9 @@ def refuse_samplers(model: Model, actions: Actions | None, method: str) -> None:
             "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
             "forces of an open tree; expected other controllers. Use PID or UserForces"
         )
-    if method == "moreau" and actions.shared.samplers.batch_calls is not None:
+    if method in ("moreau", "radau") and actions.shared.samplers.batch_calls is not None:
         raise StateError(
-            'Sampled: method "moreau" does not support functions that Python calls for the whole batch; expected '
+            f'Sampled: method "{method}" does not support functions that Python calls for the whole batch; expected '
             'compiled functions, which have the argument out. Or use method "rk45", "rosenbrock", "rk4" or "implicit"'
         )
     if method in FIXED_STEP_METHODS:

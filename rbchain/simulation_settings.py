@@ -141,6 +141,15 @@ def refuse_contacts(forces: Sequence[Any], method: str) -> None:
             )
 
 
+def refuse_events(events: Sequence[Any], method: str) -> None:
+    """Refuse events if the method does not locate them."""
+    if method == "radau" and len(events) > 0:
+        raise StateError(
+            f'events has {len(events)} events, but method "radau" does not compute accurate states within its steps, '
+            'which events need; expected none. Use method "rosenbrock"'
+        )
+
+
 def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:
     """Return tolerances that the step control can keep in this precision."""
     rtol = DEFAULT_RTOL[dtype.name] if rtol is None else finite_number("rtol", rtol, StateError, least=0.0)

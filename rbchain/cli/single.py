@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 SAMPLES_PER_PIECE = 1000
-ADAPTIVE_STEPS, FIXED_STEPS = ("rk45", "rosenbrock"), ("rk4", "implicit", "moreau")
+ADAPTIVE_STEPS, FIXED_STEPS = ("rk45", "rosenbrock", "radau"), ("rk4", "implicit", "moreau")
 
 
 def add_single(commands: Any) -> None:
@@ -64,19 +64,21 @@ def add_single(commands: Any) -> None:
         "--method",
         choices=(*ADAPTIVE_STEPS, *FIXED_STEPS),
         default="rk45",
-        help="integrator: rk45 and rosenbrock (for stiff systems) choose their steps; rk4, implicit and moreau have "
-        "steps of a fixed length (default: rk45)",
+        help="integrator: rk45, rosenbrock (for stiff systems) and radau (for stiff systems and small tolerances) "
+        "choose their steps; rk4, implicit and moreau have steps of a fixed length (default: rk45)",
     )
     simulate.add_argument("--step", type=float, help="step of rk4, implicit and moreau in s; these methods require it")
-    simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45 and rosenbrock (default: 1e-8)")
+    simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45, rosenbrock and radau (default: 1e-8)")
     simulate.add_argument(
         "--atol",
         type=float,
-        help="absolute tolerance of rk45 and rosenbrock, or largest residual of the contacts of moreau in m/s or rad/s "
-        "(default: 1e-10)",
+        help="absolute tolerance of rk45, rosenbrock and radau, or largest residual of the contacts of moreau in m/s "
+        "or rad/s (default: 1e-10)",
     )
     simulate.add_argument(
-        "--max-steps", type=int, help="largest number of steps of a sample of rk45 and rosenbrock (default: 10 million)"
+        "--max-steps",
+        type=int,
+        help="largest number of steps of a sample of rk45, rosenbrock and radau (default: 10 million)",
     )
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and step counts")

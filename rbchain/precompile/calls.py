@@ -13,7 +13,9 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
     {"method": "rk4", "step": 0.1},
     {"method": "rosenbrock", "max_steps": 2},
+    {"method": "radau", "max_steps": 2},
 )
+METHODS_WITH_BATCH_FUNCTIONS = METHODS[:3]
 METHODS_WITH_SENSITIVITIES = METHODS[:2]
 CONTACT_METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
@@ -80,8 +82,9 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
         motion = model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
         _ = motion.tau
     if q.dtype == np.float64:
-        controllers: list[Any] = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if batch else ())]
         for method in METHODS:
+            has_batch_functions = batch and method in METHODS_WITH_BATCH_FUNCTIONS
+            controllers = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if has_batch_functions else ())]
             for controller in controllers:
                 _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(controller, period=0.1)], **method).tau
         for method in METHODS_WITH_SENSITIVITIES:

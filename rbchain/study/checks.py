@@ -15,7 +15,7 @@ from ..actions.random_signals import random_signals_of
 from ..actions.sampled import controller_of, has_noise, is_in_cascade
 from ..errors import StudyError
 from ..real_arrays import FLOAT64
-from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts
+from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts, refuse_events
 from .nominal import Nominal
 from .places import call_at
 
@@ -63,6 +63,7 @@ def check_actions(nominal: Nominal) -> None:
                 call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
         call_at(kind, flattened, **{kind: tuple(actions)})
     call_at("forces", refuse_contacts, nominal.forces, simulate.method)
+    call_at("events", refuse_events, nominal.events, simulate.method)
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 
 

@@ -350,11 +350,11 @@ class Simulation(Described):
     Parameters
     ----------
     duration : float, s
-    method : "rk45", "rosenbrock", "rk4", "implicit" or "moreau"
+    method : "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
     step : float, s
-        Step of "rk4", "implicit" and "moreau". "rk45" and "rosenbrock" choose their own steps.
+        Step of "rk4", "implicit" and "moreau". The other methods choose their own steps.
     rtol, atol : float
-        Tolerances of "rk45" and "rosenbrock".
+        Tolerances of "rk45", "rosenbrock" and "radau".
     max_steps : int
     samples : int
         Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
@@ -376,7 +376,7 @@ class Simulation(Described):
     """
 
     duration: Annotated[float, Field(gt=0.0)]
-    method: Literal["rk45", "rosenbrock", "rk4", "implicit", "moreau"] = "rk45"
+    method: Literal["rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau"] = "rk45"
     step: Annotated[float, Field(gt=0.0)] | None = None
     rtol: float = 1e-8
     atol: float = 1e-10
@@ -397,7 +397,7 @@ class Simulation(Described):
     @property
     def is_adaptive(self) -> bool:
         """Whether the method chooses the length of its steps."""
-        return self.method in ("rk45", "rosenbrock")
+        return self.method in ("rk45", "rosenbrock", "radau")
 
     def settings(self) -> dict[str, Any]:
         """Return the keyword arguments of `Model.simulate` for the integration."""

@@ -1,8 +1,8 @@
 """The linear systems of an implicit step for a complex number a, as real systems of twice the size.
 
-`linearised_rate` reduces the systems (a - J) (u, w, p) = (r, s, m) to one equation for each dof. Those equations hold for a
-complex a = alpha + i beta too, in which case all increments are complex. Complex numbers are pairs (real part, imaginary
-part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, the real system is
+`linearised_rate` reduces the systems (a - J) (u, w, p) = (r, s, m) to one equation for each dof. Those equations also
+hold for a complex a = alpha + i beta, in which case all increments are complex. Complex numbers are pairs (real part,
+imaginary part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, the real system is
 
     [[re P, -im P], [im P, re P]] (re w, im w) = (re s, im s).
 """
@@ -17,7 +17,7 @@ from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like
 from ..spatial.vectors import add3, cross, rotate
 from ..tree.joints import quaternion_rate, quaternion_rotation
-from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
+from ..tree.kinematics import position_rates, store_turn_of_rate, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
 from .action_hooks import has_exact_derivatives, integral_row, moves_freely
 from .linearised_rate import LinearisedRate
@@ -29,7 +29,8 @@ class ComplexSystems(NamedTuple):
     * `linear` is the LinearisedRate, without memory for trees, at the state `center` (rows,).
     * `factors` (systems, 2 n, 2 n) and `pivots` (systems, 2 n) are the factorised matrices, as in `algorithms.lu`.
     * `right` (2 n,) is a right-hand side, and then the solution.
-    * `tangents` (2, n), `directions` (2, n) and `displacements` (2, nq) are scratch memory for real and imaginary parts.
+    * `tangents` (2, n), `directions` (2, n) and `displacements` (2, nq) are scratch memory for the real and the
+      imaginary parts.
     """
 
     linear: LinearisedRate

@@ -19,8 +19,8 @@ def interpolate_rosenbrock(tableau, y, y_new, h, rates, theta, j, k):
 
 interpolate_rates = choose(lambda tableau, *_: is_rosenbrock(tableau), interpolate_rosenbrock, interpolate_runge_kutta)
 
-# Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at all times at which
-# a state is needed, because states within a step have a lower order.
+# Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at the saved times,
+# because states within a step have a lower order.
 interpolate = choose(
     is_radau,
     lambda tableau, y, y_new, h, rates, theta, j, k: y_new[j, k],

@@ -1,7 +1,7 @@
 """The Radau IIA method of order 9 as a table of numbers.
 
-Sources: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8; Hairer and Wanner
-(1999), "Stiff differential equations solved by Radau methods", J. Comput. Appl. Math. 111.
+Sources: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, sections IV.5 and IV.8; Hairer and
+Wanner (1999), "Stiff differential equations solved by Radau methods", J. Comput. Appl. Math. 111.
 """
 
 import functools
@@ -20,18 +20,20 @@ class RadauTableau(NamedTuple):
 
         f(t + c_i h, y + z_i) = sum over j of inverse[i - 1, j - 1] z_j / h.
 
-    The end of the step is y + z_s. Rows of `c` are numbered as the rates in `Stepper.rates`. Number 0 is the start of the
-    step, 1 to s are the stages, and s + 1 is the end of the step.
+    The end of the step is y + z_s. The numbers `c` are numbered as the rates in `Stepper.rates`. Number 0 is the start
+    of the step, 1 to s are the stages, and s + 1 is the end of the step.
 
-    `inverse` (s, s) is the inverse of the Runge-Kutta matrix. `inverse` = `from_modes` B `to_modes` with a block diagonal B:
-    its first block is the real eigenvalue, the others are [[alpha, -beta], [beta, alpha]]. `eigenvalues` (blocks, 2) has
-    alpha and beta of each block.
+    `inverse` (s, s) is the inverse of the Runge-Kutta matrix: `from_modes` B `to_modes`, with a block diagonal matrix
+    B. The first block is the real eigenvalue, the others are [[alpha, -beta], [beta, alpha]]. `eigenvalues`
+    (blocks, 2) has alpha and beta of each block.
 
-    With a = eigenvalues[0, 0] / h, the difference from an embedded method of order s is (a - J)^-1 (f(t, y) + sum of
-    error[j] z_j / h). The Legendre coefficients of order 1 to 4 of the rate in the step are `legendre` z / h.
-    The polynomial of the step at time t + h + x h is y + z_s + sum of g_m x^(m + 1), with g = `polynomial` z.
-    `order` is one more than that of the method. `convergence` is the share of the tolerances below which the error of the
-    stages has to be.
+    With a = eigenvalues[0, 0] / h, the difference from an embedded method of order s is
+
+        (a - J)^-1 (f(t, y) + sum of error[j] z_j / h).
+
+    The Legendre coefficients of order 1 to 4 of the rate in the step are `legendre` z / h. With g = `polynomial` z, the
+    polynomial of the step at time t + h + x h is y + z_s + sum of g_m x^(m + 1). `order` is one more than that of the
+    method. `convergence` is the share of the tolerances below which the error of the stages has to be.
     """
 
     inverse: np.ndarray

@@ -441,7 +441,9 @@ def _routine(module, name, args):
 #: How many seconds the smallest drivers of a module take to compile: alone on a core, and beside other processes.
 TYPICAL_SECONDS = {"trajectories": (5, 50), "dynamics": (3, 15), "derivatives": (3, 20)}
 #: Types of the parts of a driver, each of which takes as long again.
-LARGE_PARTS = ("SharedActions", "Samplers", "SensitivitySettings", "RosenbrockTableau", "ContactRecords")
+LARGE_PARTS = (
+    *("SharedActions", "Samplers", "SensitivitySettings", "RosenbrockTableau", "RadauTableau", "ContactRecords"),
+)
 
 
 class _LevelCodegen(JITCPUCodegen):
