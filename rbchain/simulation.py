@@ -135,9 +135,9 @@ def simulate(
         Longest step of "rk4", "implicit" and "moreau". Steps between two saved times are of equal length.
     rtol, atol : float
         Tolerances of "rk45", "rosenbrock" and "radau". The root mean square over the state of
-        error / (atol + rtol abs(y)) is at most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in float32. For "moreau", `atol` is the
-        tolerance of the velocities of contacts and joints with friction, 1e-10 m/s and rad/s by default, or 1e-5 in
-        float32.
+        error / (atol + rtol abs(y)) is at most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in
+        float32. For "moreau", `atol` is the tolerance of the velocities of contacts and joints with friction, 1e-10 m/s
+        and rad/s by default, or 1e-5 in float32.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
         and the end.

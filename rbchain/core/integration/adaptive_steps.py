@@ -266,8 +266,8 @@ def equal_steps(stepper, step, remaining):
     return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
 
 
-# Return the length of a step that ends before a stop. The stages of a Radau method converge fastest if the last step was
-# as long.
+# Return the length of a step that ends before a stop. The stages of a Radau method converge fastest if the last step
+# was as long.
 step_before_stop = choose(
     lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
 )

@@ -17,9 +17,9 @@ controls the order of spectral elements (Mavriplis 1990; Houston and Suli 2005).
 
 Lanes iterate together. A lane that has converged keeps its stages, so that its result does not depend on other lanes.
 
-Sources: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8; Mavriplis (1990), "A
-posteriori error estimators for adaptive spectral element techniques"; Houston and Suli (2005), "A note on the design of
-hp-adaptive finite element methods for elliptic partial differential equations".
+Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8. For the estimate:
+Mavriplis (1990), "A posteriori error estimators for adaptive spectral element techniques"; Houston and Suli (2005), "A
+note on the design of hp-adaptive finite element methods".
 """
 
 import math
@@ -44,7 +44,7 @@ MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 FAST_CONVERGENCE = 0.01  # a change of this share of the required error needs no other change to judge it
 GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
-ERROR_MARGIN, RATIO_OF_ODD = 50.0, 3.0 / 7.0  # see `reduction_of_estimate`
+ERROR_MARGIN = 12.0  # of the estimated error of smooth motions
 SMALLEST_COEFFICIENT = 1e-30  # of a motion without acceleration
 ERROR_TO_HALVE = 4434.0  # an error after which the step control repeats the step with half its length
 SLOW_CONVERGENCE = 6  # the number of iterations from which the next step is not longer
@@ -126,28 +126,29 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
 
 @kernel
 def reduction_of_estimate(block, stepper, tableau, tolerances, k):
-    """Return the estimated ratio of the error of a step to its difference from the embedded method, at most 1.
+    """Return the estimated ratio of the error of a step to `change`, its difference from the embedded method; at most 1.
 
-    Let d_1 to d_4 be the norms of the Legendre coefficients of the rate. For a vibration of frequency omega and
-    x = omega h / 2, the coefficients decay as d_4 / d_2 = x^2 / 35 and d_3 / d_1 = x^2 / 15, and the ratio of the errors
-    as x^4. The phase can make one pair of coefficients small, so the larger estimate of x^4 / 35^2 counts, times
-    ERROR_MARGIN.
+    For a vibration of frequency omega and x = omega h / 2, the ratio is x^4 / 300. Let d_1 to d_4 be the norms of the
+    Legendre coefficients of the rate, and e the norm of `change`. Then x^2 is 35 d_4 / d_2, 15 d_3 / d_1 and 198 e / d_3,
+    for small x. Each of these numbers can be too small in other motions, so the largest one counts.
     """
-    rates, coefficients = stepper.rates, stepper.linear.residuals
-    one, least = constant_like(rates, 1.0), constant_like(rates, SMALLEST_COEFFICIENT)
-    for j in range(rates.shape[1]):
+    y, y_new, rates, coefficients = stepper.y, stepper.y_new, stepper.rates, stepper.linear.residuals
+    one, least = constant_like(y, 1.0), constant_like(y, SMALLEST_COEFFICIENT)
+    for j in range(y.shape[0]):
         for order in range(4):
-            total = constant_like(rates, tableau.legendre[order, 0]) * rates[1, j, k]
+            total = constant_like(y, tableau.legendre[order, 0]) * rates[1, j, k]
             for i in range(1, STAGES):
-                total = total + constant_like(rates, tableau.legendre[order, i]) * rates[i + 1, j, k]
+                total = total + constant_like(y, tableau.legendre[order, i]) * rates[i + 1, j, k]
             coefficients[order, j, k] = total
-    y, y_new = stepper.y, stepper.y_new
     first = error_norm(block, coefficients[0], y, y_new, tolerances, k)
     second = error_norm(block, coefficients[1], y, y_new, tolerances, k)
     third = error_norm(block, coefficients[2], y, y_new, tolerances, k)
     fourth = error_norm(block, coefficients[3], y, y_new, tolerances, k)
-    ratio = max(fourth / max(second, least), constant_like(rates, RATIO_OF_ODD) * third / max(first, least))
-    return min(one, constant_like(rates, ERROR_MARGIN) * ratio * ratio)
+    fifth = error_norm(block, stepper.change, y, y_new, tolerances, k)
+    square = constant_like(y, 35.0) * fourth / max(second, least)
+    square = max(square, constant_like(y, 15.0) * third / max(first, least))
+    square = max(square, constant_like(y, 198.0) * fifth / max(third, least))
+    return min(one, constant_like(y, ERROR_MARGIN / 300.0) * square * square)
 
 
 @kernel
