@@ -145,8 +145,8 @@ def refuse_events(events: Sequence[Any], method: str) -> None:
     """Refuse events if the method does not locate them."""
     if method == "radau" and len(events) > 0:
         raise StateError(
-            f'events has {len(events)} events, but method "radau" does not compute accurate states within its steps, '
-            'which events need; expected none. Use method "rosenbrock"'
+            'events is not empty, but method "radau" does not compute accurate states within its steps, which events '
+            'need; expected no events. Use method "rosenbrock"'
         )
 
 

@@ -10,7 +10,7 @@ from .mechanisms import slide
 pytestmark = pytest.mark.plain_python
 MASS, GOAL = 2.0, 0.3  # the mass of `slide`
 START = ([[0.1]], [[0.2]])
-METHODS = {"rk45": {}, "rosenbrock": {}, "rk4": {"step": 0.01}, "moreau": {"step": 0.01}}
+METHODS = {"rk45": {}, "rosenbrock": {}, "radau": {}, "rk4": {"step": 0.01}, "moreau": {"step": 0.01}}
 SLOW, FAST = 0.05, 0.01
 KP, KD, KI, OUTER = 40.0, 12.0, 5.0, 0.7
 

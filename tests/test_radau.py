@@ -9,7 +9,7 @@ from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration.action_hooks import evaluate, set_sample_forces
 from rbchain.core.integration.complex_systems import factorize_complex_step, solve_complex_system
 from rbchain.core.integration.linearised_rate import differentiate_by_state
-from rbchain.core.integration.radau import compute_radau_step
+from rbchain.core.integration.radau import ERROR_MARGIN, compute_radau_step
 from rbchain.core.integration.radau_tableau import STAGES, radau_tableau
 from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
 from rbchain.core.simd.lane_memory import all_lanes
@@ -163,23 +163,175 @@ def slider(**passive):
 
 @plain
 @pytest.mark.parametrize("phase", np.linspace(0.0, np.pi, 9))
-def test_the_estimate_bounds_the_error_of_a_vibration(phase):
-    """Steps of 0.3 to 2 rad, and the closed form cos(t + phase); the estimate is within 4 digits of the error."""
+def test_the_estimate_of_a_vibration_is_its_error_times_the_margin(phase):
+    """Steps of 0.3 to 2 rad; the error is that of the closed form cos(t + phase)."""
     for h in (0.3, 0.6, 1.0, 1.5, 2.0):
         found, estimate = one_step(slider(stiffness=1.0), [np.cos(phase)], [-np.sin(phase)], h)
-        wanted = np.cos(phase + h), -np.sin(phase + h)
-        error, estimate = np.linalg.norm(found - wanted), np.linalg.norm(estimate)
-        assert error < estimate + 1e-15, h
-        assert estimate < 1e4 * error + 1e-13, h
+        error = np.linalg.norm(found - [np.cos(phase + h), -np.sin(phase + h)])
+        ratio = np.linalg.norm(estimate) / (ERROR_MARGIN * error)
+        # the constants hold for small h; with 0.3 rad the error is 1e-14, so round-off changes the ratio
+        assert 0.9 < ratio < 1.2, (h, ratio)
 
 
 @plain
-@pytest.mark.parametrize("time", np.linspace(0.01, 0.98, 13))
-def test_the_estimate_bounds_the_error_of_a_step_with_a_kink(time):
-    """A force that is zero before `time` and then grows: v = (t - time)^2 / 2 at the end of a step of 1 s."""
-    times = np.array([0.0, time, 2.0])
-    force = rb.PrescribedForce("slide", rb.Signal.table(times, [0.0, 0.0, 2.0 - time], kind="linear"))
-    found, estimate = one_step(slider(), [0.0], [0.0], 1.0, drives=[force])
-    rest = 1.0 - time
-    wanted = rest**3 / 6.0, rest**2 / 2.0
-    assert np.linalg.norm(found - wanted) < np.linalg.norm(estimate)
+@pytest.mark.parametrize("shape", ["kink", "jump"])
+def test_kinks_and_jumps_of_a_force_do_not_pass_unseen(shape):
+    """A force grows or jumps from zero at 12 different times, before which steps are long.
+
+    No error is larger than the largest one of rk45, whose estimate does not depend on the smoothness of the motion.
+    """
+    errors = {"radau": 0.0, "rk45": 0.0}
+    for time in np.linspace(0.01, 0.99, 12):
+        force = {
+            "kink": rb.Signal.table([0.0, time, 2.0], [0.0, 0.0, 2.0 - time], kind="linear"),
+            "jump": rb.Signal.table([0.0, time, time + 1e-12, 2.0], [0.0, 0.0, 1.0, 1.0], kind="linear"),
+        }[shape]
+        rest = 1.0 - time
+        wanted = np.array([rest**3 / 6.0, rest**2 / 2.0] if shape == "kink" else [rest**2 / 2.0, rest])
+        settings = {"rtol": 1e-6, "atol": 1e-6, "drives": [rb.PrescribedForce("slide", force)]}
+        for method, largest in errors.items():
+            motion = slider().simulate([0.0], [0.0], 1.0, method=method, **settings)
+            found = np.array([motion.q[-1, 0], motion.qd[-1, 0]])
+            errors[method] = max(largest, np.linalg.norm(found - wanted))
+    assert errors["radau"] <= errors["rk45"]
+
+
+@plain
+def test_the_order_of_convergence_is_nine():
+    """Steps of equal length, and the closed form of a vibration."""
+    errors = []
+    for count in (8, 16):
+        state = np.array([1.0, 0.0])
+        for _ in range(count):
+            state, _ = one_step(slider(stiffness=1.0), state[:1], state[1:], 16.0 / count)
+        errors.append(np.linalg.norm(state - [np.cos(16.0), -np.sin(16.0)]))
+    assert abs(np.log2(errors[0] / errors[1]) - 9.0) < 0.5
+
+
+@plain
+def test_a_stiff_drive_follows_a_slow_signal_in_few_steps():
+    """The closed form of x'' = kp (s - x) + kd (s' - x'), s = sin t, without its fast transient, at the saved times."""
+    mass, kp, kd = 1.0, 1e9, 1e6
+    amplitude = (kp + 1j * kd) / (kp + 1j * kd - mass)  # of exp(i t)
+    drive = rb.PID("slide", rb.Signal.sines(1.0, 1.0), kp=kp, kd=kd)
+    times = np.linspace(0.0, 10.0, 6)
+    x = amplitude * np.exp(1j * times)
+    settings = {"drives": [drive], "save_at": times, "method": "radau"}
+    for tolerance, most_steps in ((1e-5, 60), (1e-10, 120)):
+        motion = slider().simulate([x[0].imag], [x[0].real], 10.0, rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        np.testing.assert_allclose(motion.q[:, 0], x.imag, rtol=0, atol=tolerance)
+        assert motion.steps + motion.rejections < most_steps
+
+
+@plain
+def test_a_stiff_transient_decays():
+    """A damper of 1e6 / s stops a pendulum at once; it then falls slowly."""
+    motion = pendulum(damping=1e6).simulate([0.0], [1.0], 1.0, method="radau", rtol=1e-8, atol=1e-10)
+    assert motion.success and motion.steps < 100
+    np.testing.assert_allclose(motion.qd[-1], [-10.0 / 1e6], rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(motion.q[-1], [1e-6 - 10.0 / 1e6], rtol=0, atol=1e-9)
+
+
+@plain
+def test_a_driven_tree_follows_its_tolerance():
+    """All types of joints, an integral, prescribed motions, and forces over time; rk45 with 1e-13 is the reference."""
+    model, actions = driven_tree()
+    q, qd = random_states(model, (), seed=3, arrays=2)
+    settings = {"duration": 0.1, "save_at": 4, "drives": actions["drives"], "forces": actions["forces"]}
+    reference = model.simulate(q, 0.3 * qd, rtol=1e-13, atol=1e-14, **settings)
+    for tolerance in (1e-4, 1e-7, 1e-10):
+        motion = model.simulate(q, 0.3 * qd, method="radau", rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        assert np.abs(np.hstack([motion.q - reference.q, motion.qd - reference.qd])).max() < 10 * tolerance
+    np.testing.assert_allclose(motion.tau, reference.tau, rtol=1e-8, atol=1e-7)
+    assert motion.steps < 40
+    single = model.simulate(
+        *(x.astype(np.float32) for x in (q, 0.3 * qd)), method="radau", rtol=1e-4, atol=1e-4, **settings
+    )
+    assert single.q.dtype == np.float32
+    np.testing.assert_allclose(single.q, reference.q, rtol=0, atol=1e-3)
+
+
+@plain
+def test_closed_chains_stay_closed():
+    model, _, guess = four_bar()
+    q = model.assemble(guess)
+    qd = model.assemble_velocities(q, np.full(model.nv, 2.0))
+    reference = model.simulate(q, qd, 0.2, rtol=1e-12, atol=1e-13, save_at=3)
+    motion = model.simulate(q, qd, 0.2, method="radau", rtol=1e-9, atol=1e-10, save_at=3)
+    assert motion.success
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-8)
+    assert np.abs(model.constraint_residual(motion.q)).max() < 1e-10
+
+
+@plain
+def test_a_stiff_closed_chain_follows_its_tolerance():
+    """A four-bar linkage in space with a drive that integrates its error, stiff damping and a spring."""
+    chain = closed_chain("turned four-bar")
+    model = chain.model.vary(damping=[1e3, 1.0, 1.0])
+    q, qd, _ = closed_state(chain, seed=2)
+    spring = rb.SpringDamper(None, "rocker", (0.3, 0.2, 0.1), (0.4, 0, 0), stiffness=500.0, damping=2.0)
+    drive = rb.PID("crank", rb.Signal.sines(0.5, 3.0, offset=1.0), kp=2e3, kd=1e3, ki=100.0)
+    settings = {"duration": 0.1, "save_at": 4, "drives": [drive], "forces": [spring]}
+    reference = model.simulate(q, qd, rtol=1e-10, atol=1e-11, **settings)
+    for tolerance in (1e-4, 1e-6, 1e-8):
+        motion = model.simulate(q, qd, method="radau", rtol=tolerance, atol=tolerance, **settings)
+        assert motion.success
+        assert np.abs(np.hstack([motion.q - reference.q, motion.qd - reference.qd])).max() < 10 * tolerance
+    assert motion.steps < reference.steps / 5
+
+
+@plain
+def test_a_digital_controller_acts_as_with_rk45():
+    """Steps end at the instants of the controller, and the output jumps there."""
+    drive = rb.Sampled(rb.PID("slide", 1.0, kp=40.0, kd=5.0), period=0.05, delay=0.01)
+    settings = {"drives": [drive], "save_at": 5, "rtol": 1e-9, "atol": 1e-10}
+    found, wanted = (slider().simulate([0.0], [0.0], 0.5, method=method, **settings) for method in ("radau", "rk45"))
+    np.testing.assert_allclose(found.q, wanted.q, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.tau, wanted.tau, rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_samples_in_lanes_do_not_depend_on_their_neighbours():
+    """Stiffness, damping and initial states vary, so lanes converge after different numbers of iterations."""
+    builder = rb.ModelBuilder(gravity=(0, -10, 0))
+    for name, parent in (("upper", None), ("lower", "upper")):
+        place = rb.Pose((1.0, 0, 0) if parent else (0, 0, 0))
+        inertia = rb.Inertia(1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+        builder.add_body(name, parent=parent, joint=rb.Revolute((0, 0, 1)), placement=place, inertia=inertia)
+    samples = 11
+    stiffness = np.logspace(0, 6, samples)[:, None] * [1.0, 2.0]
+    model = builder.build().vary(stiffness=stiffness, damping=0.01 * stiffness)
+    q = np.linspace(-0.1, 0.1, samples)[:, None] * [1.0, -1.0]
+    settings = {"duration": 1.0, "save_at": 5, "rtol": 1e-8, "atol": 1e-10, "method": "radau"}
+    together = model.simulate(q, 0 * q, **settings)
+    assert together.success and np.ptp(together.steps) > 0
+    some = [9, 2, 5]
+    apart = builder.build().vary(stiffness=stiffness[some], damping=0.01 * stiffness[some])
+    found = apart.simulate(q[some], 0 * q[some], **settings)
+    for name in ("q", "qd", "steps", "evaluations"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(together, name)[some])
+    explicit = model.simulate(q, 0 * q, **settings | {"method": "rk45", "rtol": 1e-10, "atol": 1e-12})
+    np.testing.assert_allclose(together.q, explicit.q, rtol=0, atol=1e-7)
+
+
+@plain
+def test_what_the_method_does_not_support_is_refused():
+    model, start = pendulum(), ([0.0], [0.0], 1.0)
+    with pytest.raises(rb.StateError, match='events is not empty, but method "radau" does not compute accurate states'):
+        model.simulate(*start, method="radau", events=[rb.Event("bob", value=-1.0)])
+    with pytest.raises(rb.StateError, match=r'forces contains DryFriction .* which method "radau" does not support'):
+        model.simulate(*start, method="radau", forces=[rb.DryFriction("bob", kinetic=0.1)])
+    with pytest.raises(rb.StateError, match='method is "radau", which does not compute sensitivities'):
+        model.simulate(*start, method="radau", sensitivities=["mass"])
+    with pytest.raises(rb.StateError, match='method "radau" does not support functions that Python calls'):
+        model.simulate(*start, method="radau", drives=[rb.Sampled(lambda t, q, qd, p: 0 * qd, period=0.1)])
+    assert model.simulate(*start, method="radau", max_steps=3).status == rb.Status.TOO_MANY_STEPS
+
+
+@plain
+def test_a_motion_that_becomes_infinite_gets_a_status():
+    """An unstable spring: the state overflows."""
+    motion = slider(stiffness=-1e6).simulate([1.0], [0.0], 10.0, method="radau", rtol=1e-6, drives=[])
+    assert motion.status == rb.Status.NOT_FINITE

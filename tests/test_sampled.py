@@ -14,7 +14,7 @@ from .closed_chains import four_bar
 pytestmark = pytest.mark.plain_python
 MASS, REFERENCE, KP, KD = 2.0, 0.3, 20.0, 8.0
 START = ([[0.1]], [[0.2]])
-METHODS = {"rk45": {}, "rosenbrock": {}, "rk4": {"step": 0.02}, "moreau": {"step": 0.02}}
+METHODS = {"rk45": {}, "rosenbrock": {}, "radau": {}, "rk4": {"step": 0.02}, "moreau": {"step": 0.02}}
 
 
 def slider(mass=MASS):

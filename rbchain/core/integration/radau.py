@@ -44,7 +44,7 @@ MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 FAST_CONVERGENCE = 0.01  # a change of this share of the required error needs no other change to judge it
 GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
-ERROR_MARGIN = 12.0  # of the estimated error of smooth motions
+ERROR_MARGIN = 6.0  # of the estimated error of smooth motions
 SMALLEST_COEFFICIENT = 1e-30  # of a motion without acceleration
 ERROR_TO_HALVE = 4434.0  # an error after which the step control repeats the step with half its length
 SLOW_CONVERGENCE = 6  # the number of iterations from which the next step is not longer
@@ -126,11 +126,12 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
 
 @kernel
 def reduction_of_estimate(block, stepper, tableau, tolerances, k):
-    """Return the estimated ratio of the error of a step to `change`, its difference from the embedded method; at most 1.
+    """Return the estimated ratio, at most 1, of the error of a step to `change`.
 
-    For a vibration of frequency omega and x = omega h / 2, the ratio is x^4 / 300. Let d_1 to d_4 be the norms of the
-    Legendre coefficients of the rate, and e the norm of `change`. Then x^2 is 35 d_4 / d_2, 15 d_3 / d_1 and 198 e / d_3,
-    for small x. Each of these numbers can be too small in other motions, so the largest one counts.
+    `change` is the difference from the embedded method. For a vibration of frequency omega and x = omega h / 2, the
+    ratio is x^4 / 300. Let d_1 to d_4 be the norms of the Legendre coefficients of the rate, and e the norm of
+    `change`. For small x, x^2 is equal to 35 d_4 / d_2, 15 d_3 / d_1 and 198 e / d_3. In other motions, each of these
+    numbers can be too small, so the largest one counts.
     """
     y, y_new, rates, coefficients = stepper.y, stepper.y_new, stepper.rates, stepper.linear.residuals
     one, least = constant_like(y, 1.0), constant_like(y, SMALLEST_COEFFICIENT)

@@ -12,7 +12,7 @@ import numpy as np
 STAGES = 5
 # The stages converge until the estimated error of their iteration is below this share of the tolerance, or below this
 # multiple of the round-off.
-CONVERGENCE, CONVERGENCE_ROUND_OFF = 0.1, 50.0
+CONVERGENCE, CONVERGENCE_ROUND_OFF = 0.03, 50.0
 
 
 class RadauTableau(NamedTuple):
