@@ -137,19 +137,12 @@ def _refuse_unsupported_controllers(
     model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], remedy: str
 ) -> None:
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
-    computes = actions.settings[layout.SETTING_COMPUTES] == 1
-    if not computes and actions.settings[layout.SETTING_COMPENSATES] == 0:
+    if not actions.settings[[layout.SETTING_COMPUTES, layout.SETTING_COMPENSATES]].any():
         return
     if model.in_water:
         raise StateError(
             "sensitivities do not support ComputedTorque and gravity_compensation in water; expected other drives. "
             f"Use PID or UserForces with derivatives. {remedy}"
-        )
-    kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
-    if computes and (kinds != drive_codes.KIND_COMPUTED_TORQUE).any():
-        raise StateError(
-            "sensitivities do not support ComputedTorque of some joints only, because the derivatives of its forces "
-            f"are not computed; expected it for all degrees of freedom, or other drives. {remedy}"
         )
     of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):

@@ -8,6 +8,8 @@ import pytest
 import rbchain as rb
 
 from .quantities import random_states
+from .test_one_source import check_alike
+from .test_one_source import computed as computed_by
 from .test_rosenbrock import derivatives_both_ways
 from .test_water import KINDS, immersed_tree
 
@@ -152,17 +154,37 @@ def computed(model, limit, **settings):
     ]
 
 
+def partly_computed(model, limit):
+    """Computed torque of the first joint with its integral, and PID with gravity compensation of the last joint."""
+    last = rb.PID(model.joint_names[2], MOVING, kp=5.0, ki=4.0, kd=0.2, limit=limit, gravity_compensation=True)
+    return [*computed(model, limit)[:1], last]
+
+
+def computed_beside_a_prescribed_motion(model, limit):
+    """Computed torque of the last joint with a limit; the second joint has no drive."""
+    last = rb.ComputedTorque(model.joint_names[2], MOVING, kp=50.0, kd=8.0, ki=20.0, limit=limit)
+    return [rb.PrescribedAcceleration(model.joint_names[0], MOVING), last]
+
+
+CONTROLLERS = [compensated, computed, partly_computed, computed_beside_a_prescribed_motion]
+
+
 @plain
 @pytest.mark.parametrize("limit", [np.inf, 1e-3], ids=["below the limit", "at the limit"])
-@pytest.mark.parametrize("drives_of", [compensated, computed])
+@pytest.mark.parametrize("drives_of", CONTROLLERS)
 def test_derivatives_of_controllers_with_their_own_model_are_exact(drives_of, limit):
     model, nominal = screw_arm()
-    drives = [replace(drive, model=nominal) for drive in drives_of(model, limit)]
-    agree(*derivatives_both_ways(model, *STATE, [0.2], time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+    drives = with_model(drives_of(model, limit), nominal)
+    integrals = [0.2, -0.3] if drives_of is partly_computed else [0.2]
+    agree(*derivatives_both_ways(model, *STATE, integrals, time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+
+
+def with_model(drives, model):
+    return [replace(drive, model=model) if hasattr(drive, "model") else drive for drive in drives]
 
 
 @plain
-@pytest.mark.parametrize("drives_of", [compensated, computed])
+@pytest.mark.parametrize("drives_of", CONTROLLERS)
 def test_a_controlled_arm_follows_rk45_and_its_tolerance(drives_of):
     model, _ = screw_arm()
     check_that_rosenbrock_follows_rk45(model, drives_of(model, 8.0))
@@ -196,13 +218,40 @@ def test_an_arm_with_a_prescribed_joint_follows_rk45_and_its_tolerance(prescribe
 
 
 @plain
-def test_computed_torque_of_some_joints_is_differentiated_by_differences():
-    """The accelerations of the other joints then depend on all forces."""
+def test_controllers_with_a_model_need_no_differences():
+    """A step takes eight evaluations; that of the Jacobian with computed torque of some joints takes one more."""
     model, _ = screw_arm()
-    settings = {"duration": 0.2, "save_at": 3, "drives": computed(model, np.inf)[:1]}
-    reference = model.simulate(*STATE, rtol=1e-10, atol=1e-11, **settings)
-    motion = model.simulate(*STATE, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
-    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
+    for drives_of, evaluations in ((compensated, 8), (computed, 8), (partly_computed, 9)):
+        assert evaluations_of_a_step(model, *STATE, drives=drives_of(model, 8.0)) == evaluations
+
+
+def evaluations_of_a_step(model, q, qd, **actions):
+    motion = model.simulate(q, qd, 0.1, method="rosenbrock", rtol=1e-5, atol=1e-5, **actions)
+    assert motion.success and motion.rejections == 0
+    return (motion.evaluations - 2) / motion.steps  # two for the length of the first step
+
+
+LANES = """
+import json, sys
+import numpy as np
+from tests.test_rosenbrock_forces import STATE, partly_computed, screw_arm
+out, (model, nominal) = {}, screw_arm()
+for dtype, tolerance in ((np.float64, 1e-7), (np.float32, 1e-4)):
+    rng = np.random.default_rng(3)
+    q, qd = ((x + 0.1 * rng.normal(size=(9, 3))).astype(dtype) for x in STATE)
+    many = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+    settings = {"method": "rosenbrock", "rtol": tolerance, "atol": tolerance}
+    motion = many.simulate(q, qd, 0.2, drives=partly_computed(model, 8.0), **settings)
+    assert motion.success
+    out[f"arm {np.dtype(dtype).name}"] = motion.q[7:].tolist()
+json.dump(out, sys.stdout)
+"""
+
+
+@pytest.mark.slow
+def test_lanes_agree_with_plain_python():
+    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
+    check_alike(computed_by(LANES, NUMBA_DISABLE_JIT="1"), computed_by(LANES))
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------
@@ -278,6 +327,20 @@ def test_user_derivatives_of_spherical_joints_are_along_the_velocities():
     drives = [rb.UserForces(turning, derivatives=derivatives_of_turning)]
     drives[0].check_derivatives(model, q, qd)
     agree(*derivatives_both_ways(model, q, qd, drives=drives), 1e-8)
+
+
+@plain
+@pytest.mark.parametrize("motor", [[], [0], [2]], ids=["without motor", "computed torque", "PID"])
+def test_computed_torque_depends_on_the_user_forces_and_motors_of_other_joints(motor):
+    """A joint without drive has user forces only. The torque-speed curves reduce the forces of their joints."""
+    model, nominal = screw_arm()
+    joints = model.joint_names
+    drives = [
+        *with_model(partly_computed(model, np.inf), nominal),
+        *(rb.Actuator(joints[i], stall_torque=0.5, no_load_speed=4.0) for i in motor),
+        rb.UserForces(coupling, SPRINGS, derivatives_of_coupling),
+    ]
+    agree(*derivatives_both_ways(model, *STATE, [0.2, -0.3], time=0.3, drives=drives), 1e-8)
 
 
 @plain

@@ -172,8 +172,7 @@ def add_user_derivatives_of_lanes(block, y, derivatives, k):
                 derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]
 
 
-# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes). Before, these are the
-# derivatives of the forces of controllers, which are zero for forces at their limits too.
+# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
 add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
 
 
