@@ -108,12 +108,6 @@ def _refuse_unsupported(
     if method not in SENSITIVITY_METHODS:
         supported = " or ".join(f'"{name}"' for name in SENSITIVITY_METHODS)
         raise StateError(f'method is "{method}", which does not compute sensitivities; expected {supported}')
-    is_prescribed = np.isin(actions.shared.drives[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS).any()
-    if model.kernel_model.constraint_tables is not None and is_prescribed:
-        raise StateError(
-            "sensitivities do not support drives that prescribe a motion of a closed chain, because the derivatives of "
-            f"their forces are not computed; expected other drives. Use PID, or {remedy[0].lower()}{remedy[1:]}"
-        )
     if actions.shared.contacts is not None:
         raise StateError(
             "sensitivities do not support DryFriction, HardStops, SphereContact and SphereSphereContact, because "

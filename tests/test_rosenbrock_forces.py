@@ -7,6 +7,7 @@ import pytest
 
 import rbchain as rb
 
+from .closed_chains import CHAINS, closed_chain, closed_state
 from .quantities import random_states
 from .test_one_source import check_alike
 from .test_one_source import computed as computed_by
@@ -135,6 +136,7 @@ def screw_arm():
 
 STATE = np.array([0.4, -0.3, 0.8]), np.array([1.2, -0.7, 2.0])
 MOVING = rb.Signal.sines(0.3, 2.0, offset=0.1)
+PRESCRIBED = (rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition)
 WRENCH = rb.Wrench("link1", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
 
 
@@ -200,7 +202,7 @@ def check_that_rosenbrock_follows_rk45(model, drives):
 
 
 @plain
-@pytest.mark.parametrize("prescribe", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
 @pytest.mark.parametrize("joint", range(3))
 def test_derivatives_beside_a_prescribed_motion_are_exact(prescribe, joint):
     model, nominal = screw_arm()
@@ -211,10 +213,60 @@ def test_derivatives_beside_a_prescribed_motion_are_exact(prescribe, joint):
 
 
 @plain
-@pytest.mark.parametrize("prescribe", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
 def test_an_arm_with_a_prescribed_joint_follows_rk45_and_its_tolerance(prescribe):
     model, _ = screw_arm()
     check_that_rosenbrock_follows_rk45(model, [prescribe(model.joint_names[1], MOVING)])
+
+
+def prescribed_from(state, drive, joint, model, acceleration=1.3):
+    """A drive that prescribes a motion of a joint from this state on."""
+    i = model.joint_names.index(joint)
+    position, velocity = state[0][model.position_index[i]], state[1][model.velocity_index[i]]
+    signal = [position, velocity, 0.5 * acceleration]
+    signal = {rb.PrescribedAcceleration: [acceleration], rb.PrescribedVelocity: [velocity, acceleration]}.get(
+        drive, signal
+    )
+    return drive(joint, rb.Signal.polynomial(signal))
+
+
+@plain
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
+@pytest.mark.parametrize("name", CHAINS)
+def test_derivatives_beside_a_prescribed_motion_of_a_closed_chain_are_exact(name, prescribe):
+    """With damping and a PID drive of another joint. In a mechanism with one degree of freedom, they have no effect.
+
+    The error is therefore relative to these forces too, divided by the inertia of their joint: up to 50 / s^2.
+    """
+    chain = closed_chain(name)
+    model, (q, qd, _) = chain.model, closed_state(chain, seed=4)
+    inertia = np.diag(model.mass_matrix(q))
+    model = model.vary(damping=2.0 * inertia)
+    single = [joint for joint, kind in zip(model.joint_names, model.joint_types, strict=True) if kind == "revolute"]
+    drives, integrals = [prescribed_from((q, qd), prescribe, single[0], model)], []
+    if len(single) > 1:
+        m = inertia[model.velocity_index[model.joint_names.index(single[-1])]]
+        drives.append(rb.PID(single[-1], 0.3, kp=50.0 * m, kd=5.0 * m, ki=20.0 * m))
+        integrals.append(0.2)
+    for exact, difference in zip(*derivatives_both_ways(model, q, qd, integrals, drives=drives), strict=True):
+        largest = np.abs(difference).max(initial=50.0)
+        np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * largest)
+
+
+@plain
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
+def test_a_closed_chain_with_a_prescribed_joint_follows_rk45_and_needs_no_differences(prescribe):
+    """A plate on rods, two of which hang on an arm. The Jacobian of a closed chain takes one of nine evaluations."""
+    chain = closed_chain("hung plate")
+    model, (q, qd, _) = chain.model, closed_state(chain, seed=4)
+    settings = {"duration": 0.3, "save_at": 4, "drives": [prescribed_from((q, qd), prescribe, "arm", model)]}
+    reference = model.simulate(q, qd, rtol=1e-10, atol=1e-11, **settings)
+    motion = model.simulate(q, qd, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+    assert motion.success and reference.success
+    np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(motion.tau[:, 0], reference.tau[:, 0], rtol=0, atol=1e-4 * np.abs(reference.tau).max())
+    assert evaluations_of_a_step(model, q, qd, drives=settings["drives"]) == 9
 
 
 @plain
@@ -234,16 +286,25 @@ def evaluations_of_a_step(model, q, qd, **actions):
 LANES = """
 import json, sys
 import numpy as np
+import rbchain as rb
+from tests.closed_chains import closed_chain, closed_state
 from tests.test_rosenbrock_forces import STATE, partly_computed, screw_arm
-out, (model, nominal) = {}, screw_arm()
-for dtype, tolerance in ((np.float64, 1e-7), (np.float32, 1e-4)):
-    rng = np.random.default_rng(3)
-    q, qd = ((x + 0.1 * rng.normal(size=(9, 3))).astype(dtype) for x in STATE)
-    many = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+rng, out = np.random.default_rng(3), {}
+
+def add(name, dtype, model, states, tolerance, drives):
+    q, qd = (x.astype(dtype) for x in states)
     settings = {"method": "rosenbrock", "rtol": tolerance, "atol": tolerance}
-    motion = many.simulate(q, qd, 0.2, drives=partly_computed(model, 8.0), **settings)
+    motion = model.simulate(q, qd, 0.02, drives=drives, **settings)
     assert motion.success
-    out[f"arm {np.dtype(dtype).name}"] = motion.q[7:].tolist()
+    out[name] = motion.q[7:].tolist()
+
+model, nominal = screw_arm()
+arm = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+states = [x + 0.1 * rng.normal(size=(9, 3)) for x in STATE]
+add("arm", np.float64, arm, states, 1e-7, partly_computed(model, 8.0))
+chain = closed_chain("hung plate")
+states = closed_state(chain, batch=(9,))[:2]
+add("plate in float32", np.float32, chain.model, states, 1e-4, [rb.PrescribedAcceleration("arm", 1.0)])
 json.dump(out, sys.stdout)
 """
 

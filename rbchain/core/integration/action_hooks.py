@@ -22,7 +22,6 @@ from ..tree.layout import (
     SETTING_CONTROLLER_MODEL,
     SETTING_DERIVATIVES,
     SETTING_FUNCTION,
-    SETTING_HYBRID,
     replace_parameters,
     sample_entry,
 )
@@ -97,12 +96,9 @@ moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 @kernel
 def has_known_derivatives(block):
-    """Whether the derivatives of the forces of controllers and user functions are known.
-
-    If motions of a closed chain are prescribed, no derivatives are.
-    """
+    """Whether the derivatives of the forces of controllers and user functions are known."""
     settings = block.loads.actions.settings
-    if (block.constraints is not None and settings[SETTING_HYBRID] != 0) or not have_known_derivatives(block):
+    if not have_known_derivatives(block):
         return False
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
@@ -118,7 +114,8 @@ has_exact_derivatives = choose(
 def hold_dofs_with_drives(block, linear, k):
     """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
 
-    The row of M of a prescribed dof becomes that of the unit matrix.
+    The row of M of a prescribed dof becomes that of the unit matrix. The matrices of a closed chain must be projected
+    before, because the changes of the constraints by a prescribed state do not act either.
     """
     K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
     zero, one = constant_like(K, 0.0), constant_like(K, 1.0)

@@ -270,8 +270,8 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_forces(block, linear, y, k)
     subtract_derivatives_of_joints(block, linear, y, k)
-    hold_prescribed_dofs(block, linear, k)
     project_linearised_rate(block, linear, k)
+    hold_prescribed_dofs(block, linear, k)
 
 
 # Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
