@@ -133,11 +133,6 @@ def _refuse_unsupported_controllers(
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
     if not actions.settings[[layout.SETTING_COMPUTES, layout.SETTING_COMPENSATES]].any():
         return
-    if model.in_water:
-        raise StateError(
-            "sensitivities do not support ComputedTorque and gravity_compensation in water; expected other drives. "
-            f"Use PID or UserForces with derivatives. {remedy}"
-        )
     of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
         raise StateError(

@@ -9,7 +9,7 @@ from scipy.linalg import expm
 import rbchain as rb
 
 from .mechanisms import slide
-from .quantities import random_states
+from .quantities import derivative, random_states
 from .test_one_source import check_alike, computed
 
 plain = pytest.mark.plain_python
@@ -396,6 +396,38 @@ def test_a_spherical_joint_agrees_with_differences(in_water):
     names = ["q", "qd", *INERTIAL, "damping"]
     settings = {"method": "rk4", "step": 0.005}
     assert_agrees_with_differences(arm_with(rb.Spherical(), in_water), names, 0.02, 1e-6, **settings)
+
+
+CURRENT = rb.Current((rb.Signal.sines(0.3, 2.0, offset=0.4), 0.2, 0.0))
+IN_WATER = {
+    "compensation": [rb.PID("a", 0.2, kp=30.0, kd=4.0, gravity_compensation=True)],
+    "computed torque": [
+        rb.ComputedTorque(joint, 0.2, kp=30.0, kd=5.0, dof=dof)
+        for joint, dof in (("a", 0), ("b", 0), ("b", 1), ("c", 0))
+    ],
+    "both": [rb.ComputedTorque("a", 0.2, kp=30.0, kd=5.0), rb.PID("c", 0.3, kp=20.0, gravity_compensation=True)],
+}
+
+
+@plain
+@pytest.mark.parametrize("controllers", IN_WATER)
+def test_controllers_in_water_agree_with_differences(controllers):
+    model, known = arm_with(rb.Universal(), True), arm_with(rb.Universal(), True)
+    actions = {"drives": [replace(drive, model=known) for drive in IN_WATER[controllers]], "forces": [CURRENT]}
+    assert_agrees_with_differences(model, ["q", "qd", "mass", "damping"], 0.1, 1e-6, **actions, **FIXED)
+
+
+@plain
+def test_computed_torque_in_water_depends_on_the_forces_of_other_joints():
+    model, (q, qd), direction = arm_with(rb.Universal(), True), np.zeros((2, 4)), np.array([0.0, -0.2, 0.5, 0.0])
+    settings = {"drives": IN_WATER["both"], "forces": [CURRENT], **FIXED}
+    found = model.simulate(q, qd, 0.1, sensitivities=["tau"], **settings).sensitivities["tau"][-1] @ direction
+    wanted = derivative(lambda s: end_of(model.simulate(q, qd, 0.1, tau=s * direction, **settings)))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+
+
+def end_of(motion):
+    return np.concatenate([motion.q[-1], motion.qd[-1]])
 
 
 @plain

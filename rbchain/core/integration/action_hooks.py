@@ -27,7 +27,6 @@ from ..tree.layout import (
 )
 from .constraint_hooks import forward_dynamics_of_block
 from .contact_rates import has_contact_modes
-from .controller_derivatives import have_known_derivatives
 from .drives import (
     DRIVE_INTEGRAL,
     DRIVE_KIND,
@@ -96,10 +95,8 @@ moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 @kernel
 def has_known_derivatives(block):
-    """Whether the derivatives of the forces of controllers and user functions are known."""
+    """Whether the derivatives of the forces of user functions are known."""
     settings = block.loads.actions.settings
-    if not have_known_derivatives(block):
-        return False
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
 

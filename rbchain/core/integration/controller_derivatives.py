@@ -1,6 +1,7 @@
 """Derivatives of the forces that controllers compute with their model: gravity compensation and computed torque.
 
-With the inverse dynamics ID and the mass matrix M of the controllers' model, without wrenches, springs and drag:
+With the inverse dynamics ID and the mass matrix M of the controllers' model, without wrenches, springs and drag, but
+with the added mass and the buoyancy of still water:
 
     gravity compensation:  F = ID(q, 0, 0),     dF/dq = dID/dq
     computed torque:       F = ID(q, qd, a),    dF/dq = dID/dq - M KP,  dF/dqd = dID/dqd - M KD,  dF/dz = M KI
@@ -19,6 +20,7 @@ section 9.2.
 """
 
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives
+from ..algorithms.derivatives_in_water import add_derivatives_of_water
 from ..algorithms.hybrid import hybrid_dynamics
 from ..algorithms.lu import factorize, solve
 from ..forces.signals import SIGNAL_ACCELERATION
@@ -57,13 +59,6 @@ BY_INTEGRAL = 2
 
 
 @kernel
-def have_known_derivatives(block):
-    """Whether the derivatives of all forces that controllers compute with their model are known: not in water."""
-    settings = block.loads.actions.settings
-    return block.model.water is None or (settings[SETTING_COMPENSATES] == 0 and settings[SETTING_COMPUTES] == 0)
-
-
-@kernel
 def computes_some_torques(block):
     """Whether some dofs have computed torque, and others do not."""
     actions = block.loads.actions
@@ -96,12 +91,20 @@ def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
 
 
 @kernel
+def differentiate_controllers_model(block, q, qd, qdd, linear, k):
+    """Set `linear.derivatives` to those of the inverse dynamics of the controllers' model, with still water."""
+    model = block.loads.actions.model
+    differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k)
+    add_derivatives_of_water(model, block.loads, linear.derivatives, linear.dofs, block.work, k)
+
+
+@kernel
 def add_gravity_compensation(block, linear, y, k):
     """Add the derivatives of gravity compensation to those of all forces."""
     nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
     for i in range(n):
         linear.direction[i, k] = constant_like(y, 0.0) * y[0, k]
-    differentiate_inverse_dynamics(block, actions.model, y[:nq], linear.direction, linear.direction, linear, k)
+    differentiate_controllers_model(block, y[:nq], linear.direction, linear.direction, linear, k)
     for i in range(n):
         if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
             varies = is_below_limit(i, block, y, k)
@@ -124,7 +127,7 @@ def add_computed_torque(block, linear, y, k):
             linear.direction[i, k] = acceleration + feedback(i, block, y, k)
         else:
             linear.direction[i, k] = actions.joints[JOINT_MODEL_ACCELERATION, i, k]
-    differentiate_inverse_dynamics(block, actions.model, y[:nq], y[nq : nq + n], linear.direction, linear, k)
+    differentiate_controllers_model(block, y[:nq], y[nq : nq + n], linear.direction, linear, k)
     if computes_some_torques(block):
         add_some_computed_torques(block, linear, y, k)
     else:
@@ -278,8 +281,8 @@ def add_derivatives_of_both(block, linear, y, k):
 
 
 def _has_controllers_with_model(block, *_):
-    """Whether a controller may use its model: not in closed chains. In water, its derivatives are not known."""
-    return is_given(block, "loads", "actions") and not (has_constraints(block) or is_given(block, "model", "water"))
+    """Whether a controller may use its model: not in closed chains."""
+    return is_given(block, "loads", "actions") and not has_constraints(block)
 
 
 # Add the derivatives of the forces of controllers.
