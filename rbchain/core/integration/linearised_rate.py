@@ -31,8 +31,13 @@ multipliers (`constrained_derivatives`):
 
     K - X^T (J M^-1 K - dc/dq),   D - X^T (J M^-1 D - dc/dqd),   C - X^T J M^-1 C.
 
-They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. In all other
-cases, M is the unit matrix, and K, D and C are central differences of the accelerations.
+They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. The equation
+of a dof with a prescribed acceleration has no forces: its row of M is that of the unit matrix, and its
+rows of K, D and C are zero. Its column of K is zero if its position is prescribed, and its column of D if its position
+or its velocity is.
+
+If the derivatives of a user function are not known, or contacts act, M is the unit matrix, and K, D and C are central
+differences of the accelerations.
 """
 
 from typing import NamedTuple
