@@ -108,12 +108,6 @@ def _refuse_unsupported(
     if method not in SENSITIVITY_METHODS:
         supported = " or ".join(f'"{name}"' for name in SENSITIVITY_METHODS)
         raise StateError(f'method is "{method}", which does not compute sensitivities; expected {supported}')
-    is_prescribed = np.isin(actions.shared.drives[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS).any()
-    if model.kernel_model.constraint_tables is not None and is_prescribed:
-        raise StateError(
-            "sensitivities do not support drives that prescribe a motion of a closed chain, because the derivatives of "
-            f"their forces are not computed; expected other drives. Use PID, or {remedy[0].lower()}{remedy[1:]}"
-        )
     if actions.shared.contacts is not None:
         raise StateError(
             "sensitivities do not support DryFriction, HardStops, SphereContact and SphereSphereContact, because "
@@ -137,20 +131,8 @@ def _refuse_unsupported_controllers(
     model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], remedy: str
 ) -> None:
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
-    computes = actions.settings[layout.SETTING_COMPUTES] == 1
-    if not computes and actions.settings[layout.SETTING_COMPENSATES] == 0:
+    if not actions.settings[[layout.SETTING_COMPUTES, layout.SETTING_COMPENSATES]].any():
         return
-    if model.in_water:
-        raise StateError(
-            "sensitivities do not support ComputedTorque and gravity_compensation in water; expected other drives. "
-            f"Use PID or UserForces with derivatives. {remedy}"
-        )
-    kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
-    if computes and (kinds != drive_codes.KIND_COMPUTED_TORQUE).any():
-        raise StateError(
-            "sensitivities do not support ComputedTorque of some joints only, because the derivatives of its forces "
-            f"are not computed; expected it for all degrees of freedom, or other drives. {remedy}"
-        )
     of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
         raise StateError(

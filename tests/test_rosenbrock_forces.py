@@ -7,9 +7,12 @@ import pytest
 
 import rbchain as rb
 
+from .closed_chains import CHAINS, closed_chain, closed_state
 from .quantities import random_states
+from .test_one_source import check_alike
+from .test_one_source import computed as computed_by
 from .test_rosenbrock import derivatives_both_ways
-from .test_water import KINDS, immersed_tree
+from .test_water import KINDS, immersed_tree, in_air
 
 plain = pytest.mark.plain_python
 
@@ -22,6 +25,8 @@ def agree(found, wanted, error):
 
 # --- water ------------------------------------------------------------------------------------------------------------
 
+DOFS = {"revolute": 1, "prismatic": 1, "screw": 1, "universal": 2}
+MOVING = rb.Signal.sines(0.3, 2.0, offset=0.1)
 CURRENT = rb.Current((rb.Signal.sines(0.3, 2.0, offset=0.4), 0.2, rb.Signal.sines(0.5, 3.0)))
 
 
@@ -80,6 +85,49 @@ def test_plates_in_lanes_reach_their_terminal_velocities():
     np.testing.assert_allclose(motion.qd[..., 0], wanted, rtol=0, atol=1e-6)
 
 
+def controlled_in_water(controllers, model, known):
+    """Drives of a tree in water, for all dofs outside of free and spherical joints."""
+    dofs = [
+        (joint, dof)
+        for joint, kind in zip(model.joint_names, model.joint_types, strict=True)
+        for dof in range(DOFS.get(kind, 0))
+    ]
+    compensating = [
+        rb.PID(joint, MOVING, kp=5.0, kd=0.2, dof=dof, gravity_compensation=True, model=known) for joint, dof in dofs
+    ]
+    computing = [rb.ComputedTorque(joint, MOVING, kp=50.0, kd=8.0, dof=dof, model=known) for joint, dof in dofs]
+    both = [*computing[:1], *compensating[1:]]
+    return {"compensation": compensating, "computed torque": computing, "both": both}[controllers]
+
+
+@plain
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("controllers", ["compensation", "computed torque", "both"])
+@pytest.mark.parametrize("is_known", [True, False], ids=["model in water", "model in air"])
+def test_derivatives_of_controllers_in_water_are_exact(kinds, controllers, is_known):
+    """Their model contains added mass and buoyancy, but no drag and no current. One knows nothing of the water."""
+    model = immersed_tree(KINDS[kinds])
+    known = model.vary(mass=1.3 * model.mass, added_mass=0.7 * model.added_mass)
+    drives = controlled_in_water(controllers, model, known if is_known else in_air(model))
+    q, qd = random_states(model, (), seed=10, arrays=2)
+    agree(*derivatives_both_ways(model, q, qd, time=0.3, drives=drives, forces=[CURRENT]), 1e-8)
+
+
+@plain
+def test_a_controlled_arm_in_water_follows_rk45_and_needs_no_differences():
+    model = immersed_tree(KINDS["one_dof_tree"])
+    q, qd = random_states(model, (), seed=10, arrays=2)
+    for controllers, evaluations in (("compensation", 8), ("computed torque", 8), ("both", 9)):
+        drives = controlled_in_water(controllers, model, "nominal")
+        settings = {"duration": 0.2, "save_at": 3, "drives": drives, "forces": [CURRENT]}
+        reference = model.simulate(q, qd, rtol=1e-10, atol=1e-11, **settings)
+        motion = model.simulate(q, qd, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+        assert motion.success and reference.success
+        np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=1e-4)
+        assert evaluations_of_a_step(model, q, qd, drives=drives, forces=[CURRENT]) == evaluations
+
+
 # --- joints -----------------------------------------------------------------------------------------------------------
 
 
@@ -132,7 +180,7 @@ def screw_arm():
 
 
 STATE = np.array([0.4, -0.3, 0.8]), np.array([1.2, -0.7, 2.0])
-MOVING = rb.Signal.sines(0.3, 2.0, offset=0.1)
+PRESCRIBED = (rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition)
 WRENCH = rb.Wrench("link1", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
 
 
@@ -152,17 +200,37 @@ def computed(model, limit, **settings):
     ]
 
 
+def partly_computed(model, limit):
+    """Computed torque of the first joint with its integral, and PID with gravity compensation of the last joint."""
+    last = rb.PID(model.joint_names[2], MOVING, kp=5.0, ki=4.0, kd=0.2, limit=limit, gravity_compensation=True)
+    return [*computed(model, limit)[:1], last]
+
+
+def computed_beside_a_prescribed_motion(model, limit):
+    """Computed torque of the last joint with a limit; the second joint has no drive."""
+    last = rb.ComputedTorque(model.joint_names[2], MOVING, kp=50.0, kd=8.0, ki=20.0, limit=limit)
+    return [rb.PrescribedAcceleration(model.joint_names[0], MOVING), last]
+
+
+CONTROLLERS = [compensated, computed, partly_computed, computed_beside_a_prescribed_motion]
+
+
 @plain
 @pytest.mark.parametrize("limit", [np.inf, 1e-3], ids=["below the limit", "at the limit"])
-@pytest.mark.parametrize("drives_of", [compensated, computed])
+@pytest.mark.parametrize("drives_of", CONTROLLERS)
 def test_derivatives_of_controllers_with_their_own_model_are_exact(drives_of, limit):
     model, nominal = screw_arm()
-    drives = [replace(drive, model=nominal) for drive in drives_of(model, limit)]
-    agree(*derivatives_both_ways(model, *STATE, [0.2], time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+    drives = with_model(drives_of(model, limit), nominal)
+    integrals = [0.2, -0.3] if drives_of is partly_computed else [0.2]
+    agree(*derivatives_both_ways(model, *STATE, integrals, time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+
+
+def with_model(drives, model):
+    return [replace(drive, model=model) if hasattr(drive, "model") else drive for drive in drives]
 
 
 @plain
-@pytest.mark.parametrize("drives_of", [compensated, computed])
+@pytest.mark.parametrize("drives_of", CONTROLLERS)
 def test_a_controlled_arm_follows_rk45_and_its_tolerance(drives_of):
     model, _ = screw_arm()
     check_that_rosenbrock_follows_rk45(model, drives_of(model, 8.0))
@@ -178,7 +246,7 @@ def check_that_rosenbrock_follows_rk45(model, drives):
 
 
 @plain
-@pytest.mark.parametrize("prescribe", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
 @pytest.mark.parametrize("joint", range(3))
 def test_derivatives_beside_a_prescribed_motion_are_exact(prescribe, joint):
     model, nominal = screw_arm()
@@ -189,20 +257,111 @@ def test_derivatives_beside_a_prescribed_motion_are_exact(prescribe, joint):
 
 
 @plain
-@pytest.mark.parametrize("prescribe", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
 def test_an_arm_with_a_prescribed_joint_follows_rk45_and_its_tolerance(prescribe):
     model, _ = screw_arm()
     check_that_rosenbrock_follows_rk45(model, [prescribe(model.joint_names[1], MOVING)])
 
 
+def prescribed_from(state, drive, joint, model, acceleration=1.3):
+    """A drive that prescribes a motion of a joint from this state on."""
+    i = model.joint_names.index(joint)
+    position, velocity = state[0][model.position_index[i]], state[1][model.velocity_index[i]]
+    signal = [position, velocity, 0.5 * acceleration]
+    signal = {rb.PrescribedAcceleration: [acceleration], rb.PrescribedVelocity: [velocity, acceleration]}.get(
+        drive, signal
+    )
+    return drive(joint, rb.Signal.polynomial(signal))
+
+
 @plain
-def test_computed_torque_of_some_joints_is_differentiated_by_differences():
-    """The accelerations of the other joints then depend on all forces."""
-    model, _ = screw_arm()
-    settings = {"duration": 0.2, "save_at": 3, "drives": computed(model, np.inf)[:1]}
-    reference = model.simulate(*STATE, rtol=1e-10, atol=1e-11, **settings)
-    motion = model.simulate(*STATE, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
+@pytest.mark.parametrize("name", CHAINS)
+def test_derivatives_beside_a_prescribed_motion_of_a_closed_chain_are_exact(name, prescribe):
+    """With damping and a PID drive of another joint. In a mechanism with one degree of freedom, they have no effect.
+
+    The error is therefore relative to these forces too, divided by the inertia of their joint: up to 50 / s^2.
+    """
+    chain = closed_chain(name)
+    model, (q, qd, _) = chain.model, closed_state(chain, seed=4)
+    inertia = np.diag(model.mass_matrix(q))
+    model = model.vary(damping=2.0 * inertia)
+    single = [joint for joint, kind in zip(model.joint_names, model.joint_types, strict=True) if kind == "revolute"]
+    drives, integrals = [prescribed_from((q, qd), prescribe, single[0], model)], []
+    if len(single) > 1:
+        m = inertia[model.velocity_index[model.joint_names.index(single[-1])]]
+        drives.append(rb.PID(single[-1], 0.3, kp=50.0 * m, kd=5.0 * m, ki=20.0 * m))
+        integrals.append(0.2)
+    for exact, difference in zip(*derivatives_both_ways(model, q, qd, integrals, drives=drives), strict=True):
+        largest = np.abs(difference).max(initial=50.0)
+        np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * largest)
+
+
+@plain
+@pytest.mark.parametrize("prescribe", PRESCRIBED)
+def test_a_closed_chain_with_a_prescribed_joint_follows_rk45_and_needs_no_differences(prescribe):
+    """A plate on rods, two of which hang on an arm. The Jacobian of a closed chain takes one of nine evaluations."""
+    chain = closed_chain("hung plate")
+    model, (q, qd, _) = chain.model, closed_state(chain, seed=4)
+    settings = {"duration": 0.3, "save_at": 4, "drives": [prescribed_from((q, qd), prescribe, "arm", model)]}
+    reference = model.simulate(q, qd, rtol=1e-10, atol=1e-11, **settings)
+    motion = model.simulate(q, qd, method="rosenbrock", rtol=1e-7, atol=1e-7, **settings)
+    assert motion.success and reference.success
     np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(motion.tau[:, 0], reference.tau[:, 0], rtol=0, atol=1e-4 * np.abs(reference.tau).max())
+    assert evaluations_of_a_step(model, q, qd, drives=settings["drives"]) == 9
+
+
+@plain
+def test_controllers_with_a_model_need_no_differences():
+    """A step takes eight evaluations; that of the Jacobian with computed torque of some joints takes one more."""
+    model, _ = screw_arm()
+    for drives_of, evaluations in ((compensated, 8), (computed, 8), (partly_computed, 9)):
+        assert evaluations_of_a_step(model, *STATE, drives=drives_of(model, 8.0)) == evaluations
+
+
+def evaluations_of_a_step(model, q, qd, **actions):
+    motion = model.simulate(q, qd, 0.1, method="rosenbrock", rtol=1e-5, atol=1e-5, **actions)
+    assert motion.success
+    return (motion.evaluations - 2) / (motion.steps + motion.rejections)  # two for the length of the first step
+
+
+LANES = """
+import json, sys
+import numpy as np
+import rbchain as rb
+from tests.closed_chains import closed_chain, closed_state
+from tests.quantities import random_states
+from tests.test_rosenbrock_forces import STATE, controlled_in_water, partly_computed, screw_arm
+from tests.test_water import KINDS, immersed_tree
+rng, out = np.random.default_rng(3), {}
+
+def add(name, dtype, model, states, tolerance, drives):
+    q, qd = (x.astype(dtype) for x in states)
+    settings = {"method": "rosenbrock", "rtol": tolerance, "atol": tolerance}
+    motion = model.simulate(q, qd, 0.02, drives=drives, **settings)
+    assert motion.success
+    out[name] = motion.q[7:].tolist()
+
+model, nominal = screw_arm()
+arm = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+states = [x + 0.1 * rng.normal(size=(9, 3)) for x in STATE]
+add("arm", np.float64, arm, states, 1e-7, partly_computed(model, 8.0))
+chain = closed_chain("hung plate")
+states = closed_state(chain, batch=(9,))[:2]
+add("plate in float32", np.float32, chain.model, states, 1e-4, [rb.PrescribedAcceleration("arm", 1.0)])
+tree = immersed_tree(KINDS["vehicle_with_arm"])
+drives = controlled_in_water("both", tree, "nominal")
+add("tree in water, float32", np.float32, tree, random_states(tree, (9,), seed=9, arrays=2), 1e-4, drives)
+json.dump(out, sys.stdout)
+"""
+
+
+@pytest.mark.slow
+def test_lanes_agree_with_plain_python():
+    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
+    check_alike(computed_by(LANES, NUMBA_DISABLE_JIT="1"), computed_by(LANES))
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------
@@ -278,6 +437,20 @@ def test_user_derivatives_of_spherical_joints_are_along_the_velocities():
     drives = [rb.UserForces(turning, derivatives=derivatives_of_turning)]
     drives[0].check_derivatives(model, q, qd)
     agree(*derivatives_both_ways(model, q, qd, drives=drives), 1e-8)
+
+
+@plain
+@pytest.mark.parametrize("motor", [[], [0], [2]], ids=["without motor", "computed torque", "PID"])
+def test_computed_torque_depends_on_the_user_forces_and_motors_of_other_joints(motor):
+    """A joint without drive has user forces only. The torque-speed curves reduce the forces of their joints."""
+    model, nominal = screw_arm()
+    joints = model.joint_names
+    drives = [
+        *with_model(partly_computed(model, np.inf), nominal),
+        *(rb.Actuator(joints[i], stall_torque=0.5, no_load_speed=4.0) for i in motor),
+        rb.UserForces(coupling, SPRINGS, derivatives_of_coupling),
+    ]
+    agree(*derivatives_both_ways(model, *STATE, [0.2, -0.3], time=0.3, drives=drives), 1e-8)
 
 
 @plain

@@ -9,7 +9,7 @@ from scipy.linalg import expm
 import rbchain as rb
 
 from .mechanisms import slide
-from .quantities import random_states
+from .quantities import derivative, random_states
 from .test_one_source import check_alike, computed
 
 plain = pytest.mark.plain_python
@@ -123,19 +123,36 @@ def computed_torque(state):
     return M @ (-30.0 * (state[:2] - 0.2) - 5.0 * state[2:]) + h
 
 
+def partly_computed_torque(state, kp=6.0, kd=0.7, first=0.0, last=0.0):
+    """Computed torque of the first link beside a PD drive of the second link, and constant forces of both."""
+    (M, h), force = equations_of_two_links(state, KNOWN), -kp * (state[1] - 0.2) - kd * state[3] + last
+    acceleration = -30.0 * (state[0] - 0.2) - 5.0 * state[2]
+    other = (force - h[1] - M[1, 0] * acceleration) / M[1, 1]
+    return np.array([M[0, 0] * acceleration + M[0, 1] * other + h[0] + first, force])
+
+
 KNOWN = LINKS | {"mass": (1.0, 1.1)}
 CONTROLLERS = {
     gravity_forces: lambda joint: rb.PID(joint, 0.2, kp=3.0, kd=0.4, gravity_compensation=True),
     computed_torque: lambda joint: rb.ComputedTorque(joint, 0.2, kp=30.0, kd=5.0),
+    partly_computed_torque: lambda joint: (
+        rb.ComputedTorque(joint, 0.2, kp=30.0, kd=5.0) if joint == "link1" else rb.PID(joint, 0.2, kp=6.0, kd=0.7)
+    ),
 }
+
+
+def controllers_of_known_links(tau):
+    """The drives of both links, with a model whose masses are not those of the arm."""
+    known = two_links().vary(mass=KNOWN["mass"])
+    drives = [CONTROLLERS[tau](joint) for joint in known.joint_names]
+    uses_model = [isinstance(drive, rb.ComputedTorque) or drive.gravity_compensation for drive in drives]
+    return [replace(drive, model=known) if uses else drive for drive, uses in zip(drives, uses_model, strict=True)]
 
 
 @plain
 @pytest.mark.parametrize("tau", CONTROLLERS)
 def test_controllers_with_a_model_agree_with_complex_steps(tau):
-    known = two_links().vary(mass=KNOWN["mass"])
-    drives = [replace(CONTROLLERS[tau](joint), model=known) for joint in known.joint_names]
-    names = ["q", "qd", "mass", "damping"]
+    drives, names = controllers_of_known_links(tau), ["q", "qd", "mass", "damping"]
     motion = two_links().simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=names, **TIGHT)
     for field in ("mass", "damping"):
         for i in range(2):
@@ -150,6 +167,21 @@ def test_controllers_with_a_model_agree_with_complex_steps(tau):
         end = extrapolated(lambda s: rate_of_two_links(s, LINKS, tau), start, 0.2)
         found = motion.sensitivities["q" if i < 2 else "qd"][-1, :, i % 2]
         np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9)
+
+
+@plain
+def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_other():
+    names = {"kp": ("kp",), "kd": ("kd",), "tau": ("first", "last")}
+    drives = controllers_of_known_links(partly_computed_torque)
+    motion = two_links().simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=[*names], **TIGHT)
+    x = {"kp": 6.0, "kd": 0.7, "first": 0.0, "last": 0.0}
+    for name, arguments in names.items():
+        for i, argument in enumerate(arguments, 2 - len(arguments)):
+            varied = x | {argument: x[argument] + 1j * STEP}
+            tau = lambda s, varied=varied: partly_computed_torque(s, **varied)  # noqa: E731
+            end = extrapolated(lambda s, tau=tau: rate_of_two_links(s, LINKS, tau), START.astype(complex), 0.2)
+            found = motion.sensitivities[name][-1, :, i]
+            np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=argument)
 
 
 @plain
@@ -366,6 +398,38 @@ def test_a_spherical_joint_agrees_with_differences(in_water):
     assert_agrees_with_differences(arm_with(rb.Spherical(), in_water), names, 0.02, 1e-6, **settings)
 
 
+CURRENT = rb.Current((rb.Signal.sines(0.3, 2.0, offset=0.4), 0.2, 0.0))
+IN_WATER = {
+    "compensation": [rb.PID("a", 0.2, kp=30.0, kd=4.0, gravity_compensation=True)],
+    "computed torque": [
+        rb.ComputedTorque(joint, 0.2, kp=30.0, kd=5.0, dof=dof)
+        for joint, dof in (("a", 0), ("b", 0), ("b", 1), ("c", 0))
+    ],
+    "both": [rb.ComputedTorque("a", 0.2, kp=30.0, kd=5.0), rb.PID("c", 0.3, kp=20.0, gravity_compensation=True)],
+}
+
+
+@plain
+@pytest.mark.parametrize("controllers", IN_WATER)
+def test_controllers_in_water_agree_with_differences(controllers):
+    model, known = arm_with(rb.Universal(), True), arm_with(rb.Universal(), True)
+    actions = {"drives": [replace(drive, model=known) for drive in IN_WATER[controllers]], "forces": [CURRENT]}
+    assert_agrees_with_differences(model, ["q", "qd", "mass", "damping"], 0.1, 1e-6, **actions, **FIXED)
+
+
+@plain
+def test_computed_torque_in_water_depends_on_the_forces_of_other_joints():
+    model, (q, qd), direction = arm_with(rb.Universal(), True), np.zeros((2, 4)), np.array([0.0, -0.2, 0.5, 0.0])
+    settings = {"drives": IN_WATER["both"], "forces": [CURRENT], **FIXED}
+    found = model.simulate(q, qd, 0.1, sensitivities=["tau"], **settings).sensitivities["tau"][-1] @ direction
+    wanted = derivative(lambda s: end_of(model.simulate(q, qd, 0.1, tau=s * direction, **settings)))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+
+
+def end_of(motion):
+    return np.concatenate([motion.q[-1], motion.qd[-1]])
+
+
 @plain
 def test_prescribed_motions_do_not_depend_on_parameters():
     signal = rb.Signal.sines(1.0, 2.0, 0.3)
@@ -459,7 +523,6 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
         ({"method": "rosenbrock"}, 'method is "rosenbrock", which does not compute sensitivities; expected "rk45"'),
         ({"sensitivities": ["kp"]}, 'sensitivities contains "kp", but drives contains no PID'),
         ({"sensitivities": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
-        ({"drives": [rb.ComputedTorque("a", 0.0, kp=1.0, kd=1.0)]}, "do not support ComputedTorque of some joints"),
         (
             {"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True, model="true")]},
             r'contains mass, but the controllers use these parameters too \(model="true"\)',
@@ -501,6 +564,9 @@ drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0, limit=4.0) for joint 
 q, qd = rng.normal(size=(2, 9, 2))
 motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, sensitivities=["q", "mass"])
 found |= {f"{name} of an arm with a controller": x[7:].tolist() for name, x in motion.sensitivities.items()}
+drives[1] = rb.PID(arm.joint_names[1], 0.5, kp=1.0)
+motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, sensitivities=["q", "kp"])
+found |= {f"{name} of an arm with both controllers": x[7:].tolist() for name, x in motion.sensitivities.items()}
 json.dump(found, sys.stdout)
 """
 

@@ -10,6 +10,9 @@ With the responses Y = J M^-1 and the reactions X = (J M^-1 J^T)^-1 J,
 
     M dqdd = - (K - X^T (Y K - dc/dq)) dq - (D - X^T (Y D - dc/dqd)) dqd + (1 - X^T Y) dtau.
 
+If the accelerations of some dofs are prescribed, only the other dofs f respond to forces (hybrid dynamics). Their rows
+of these equations hold with Y_f = J_f M_ff^-1, Y = 0 for the prescribed dofs, and X = (J_f M_ff^-1 J_f^T)^-1 J.
+
 `project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, also those
 that violate the constraints. The rows that count as dependent in the state remain so: their multipliers are zero.
 

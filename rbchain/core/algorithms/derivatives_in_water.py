@@ -28,7 +28,7 @@ from ..forces.added_mass import (
 from ..forces.drag_derivatives import drag_along
 from ..forces.hydrodynamics import gravity_of_base, is_in_water, motion_of_water, subtract_drag
 from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
-from ..simd.jit import choose, kernel
+from ..simd.jit import choose, kernel, routine
 from ..spatial.inertias import Rigid, add_rigids, momentum, rigid_at_root, rigid_times
 from ..spatial.storage import (
     load3,
@@ -68,6 +68,7 @@ from ..tree.layout import (
     ROW_LEVER,
     ROW_R,
     ROW_V,
+    SETTING_EXTERNAL_FORCES,
     parameter,
     parameter3,
 )
@@ -81,12 +82,13 @@ SCRATCH_FORCE = SCRATCH_DISPLACED + RIGID_ROWS
 WATER_DERIVATIVE_ROWS = SCRATCH_FORCE + 6
 
 
-@kernel
+@routine
 def derivatives_of_water_forces(model, loads, derivatives, scratch, work, k):
     """Add the terms of water to derivatives (3, n, n, lanes) of `inverse_dynamics_derivatives`, which ran before.
 
     `scratch` (n, WATER_DERIVATIVE_ROWS, lanes) is the memory which that function has used. Drag and currents are those
-    of loads.actions, at the time of its signals. Reads R, LEVER, V and A; writes COMPOSITE.
+    of loads.actions, at the time of its signals; for controllers, there are none. Reads R, LEVER, V and A; writes
+    COMPOSITE.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -129,13 +131,14 @@ def start_response_of_water(i, model, actions, scratch, work, k):
         motion_of_water(actions, SIGNAL_VALUE, k),
         load_inertia(work.dof, i, ROW_COMPOSITE, k),
     )
-    u, zero = Motion(v.ang, subtract3(v.lin, w)), v.ang[0] - v.ang[0]
+    u, zero, has_drag = Motion(v.ang, subtract3(v.lin, w)), v.ang[0] - v.ang[0], model.body[i] >= 0
+    has_drag = has_drag and actions.settings[SETTING_EXTERNAL_FORCES] == 1
     Au, nothing = momentum(A, u), Force((zero, zero, zero), (zero, zero, zero))
     for row in range(6):
         m = unit_motion(row, v.ang[0])
         f = add_forces(cross_force(m, Au), cross_force(u, momentum(A, m)))
         f = subtract_forces(f, momentum(A, cross_motion(u, m)))
-        if model.body[i] >= 0:
+        if has_drag:
             f = subtract_forces(f, drag_along(i, model, u, m, work, k))
         store_spatial(scratch, i, 6 * row, k, f)
     mass, h = zero, nothing.lin
@@ -144,7 +147,9 @@ def start_response_of_water(i, model, actions, scratch, work, k):
         center = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
         h = (mass * center[0], mass * center[1], mass * center[2])
     store_rigid(scratch, i, SCRATCH_DISPLACED, k, Rigid(mass, h, (zero, zero, zero, zero, zero, zero)))
-    store_spatial(scratch, i, SCRATCH_FORCE, k, subtract_drag(i, model, actions, nothing, work, k))
+    if has_drag:
+        nothing = subtract_drag(i, model, actions, nothing, work, k)
+    store_spatial(scratch, i, SCRATCH_FORCE, k, nothing)
 
 
 @kernel

@@ -56,6 +56,7 @@ from ..tree.layout import (
     ROW_R,
     ROW_V,
     SETTING_CURRENT,
+    SETTING_EXTERNAL_FORCES,
     STRIP_DRAG,
     parameter,
     parameter3,
@@ -190,10 +191,10 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
 def motion_of_water(actions, order, k):
     """Return the velocity of the water (order SIGNAL_VALUE), m/s, or its rate (SIGNAL_RATE), m/s^2, in world axes.
 
-    Both are zero without a current.
+    Both are zero without a current, and for controllers, whose model is in still water.
     """
     s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
-    if s < 0:
+    if s < 0 or actions.settings[SETTING_EXTERNAL_FORCES] == 0:
         return (zero, zero, zero)
     return (actions.values[s, order, k], actions.values[s + 1, order, k], actions.values[s + 2, order, k])
 

@@ -22,13 +22,11 @@ from ..tree.layout import (
     SETTING_CONTROLLER_MODEL,
     SETTING_DERIVATIVES,
     SETTING_FUNCTION,
-    SETTING_HYBRID,
     replace_parameters,
     sample_entry,
 )
 from .constraint_hooks import forward_dynamics_of_block
 from .contact_rates import has_contact_modes
-from .controller_derivatives import have_known_derivatives
 from .drives import (
     DRIVE_INTEGRAL,
     DRIVE_KIND,
@@ -97,13 +95,8 @@ moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 @kernel
 def has_known_derivatives(block):
-    """Whether the derivatives of the forces of controllers and user functions are known.
-
-    If motions of a closed chain are prescribed, no derivatives are.
-    """
+    """Whether the derivatives of the forces of user functions are known."""
     settings = block.loads.actions.settings
-    if (block.constraints is not None and settings[SETTING_HYBRID] != 0) or not have_known_derivatives(block):
-        return False
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
 
@@ -118,7 +111,8 @@ has_exact_derivatives = choose(
 def hold_dofs_with_drives(block, linear, k):
     """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
 
-    The row of M of a prescribed dof becomes that of the unit matrix.
+    The row of M of a prescribed dof becomes that of the unit matrix. The matrices of a closed chain must be projected
+    before, because the changes of the constraints by a prescribed state do not act either.
     """
     K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
     zero, one = constant_like(K, 0.0), constant_like(K, 1.0)
@@ -172,8 +166,7 @@ def add_user_derivatives_of_lanes(block, y, derivatives, k):
                 derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]
 
 
-# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes). Before, these are the
-# derivatives of the forces of controllers, which are zero for forces at their limits too.
+# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
 add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
 
 

@@ -25,6 +25,7 @@ from ..tree.layout import (
     JOINT_DAMPING,
     JOINT_GRAVITY_FORCE,
     JOINT_IMPLICIT_INERTIA,
+    JOINT_MODEL_ACCELERATION,
     JOINT_PASSIVE_FORCE,
     JOINT_PRESCRIBED,
     JOINT_QD,
@@ -422,34 +423,41 @@ actuator_force = choose(
 
 @kernel
 def derivatives_of_drive(i, block, y, k):
-    """Return the derivatives of the force of dof i with respect to its position, its velocity and its integral.
-
-    The force is that of passive forces, PrescribedForce and PID. A PID force at its limit is constant.
-    """
-    nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
-    stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + n], k)
+    """Return the derivatives of the force of a PID drive; zero for all other drives, and for a force at its limit."""
+    actions = block.loads.actions
     if actions.shared.drives[DRIVE_KIND, i] != KIND_PID:
-        return -stiffness, -damping, stiffness - stiffness
+        zero = constant_like(y, 0.0) * y[0, k]
+        return zero, zero, zero
     gains, factor = actions.shared.drives[DRIVE_GAINS, i], is_below_limit(i, block, y, k)
     return (
-        -(stiffness + factor * actions.numbers[gains + GAIN_KP, k]),
-        -(damping + factor * actions.numbers[gains + GAIN_KD, k]),
+        -(factor * actions.numbers[gains + GAIN_KP, k]),
+        -(factor * actions.numbers[gains + GAIN_KD, k]),
         factor * actions.numbers[gains + GAIN_KI, k],
     )
 
 
 @kernel
 def derivatives_with_curve(i, block, y, k):
-    """Return the derivatives of the force of dof i, with that of the torque-speed curve if its force is on it."""
+    """Return the derivatives of the force of a drive, with that of the torque-speed curve if its force is on it."""
     by_q, by_qd, by_integral = derivatives_of_drive(i, block, y, k)
     _, slope = state_of_curve(i, block, y, k)
     return by_q, by_qd + slope, by_integral
 
 
-# The derivatives of the force of dof i with respect to its position, its velocity and its integral.
-derivatives_of_joint_force = choose(
+# The derivatives of the actuator force of dof i with respect to its position, its velocity and its integral. They do
+# not include the forces that controllers compute with their model, and those of user functions.
+derivatives_of_actuator_force = choose(
     lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drive
 )
+
+
+@kernel
+def derivatives_of_joint_force(i, block, y, k):
+    """Return the derivatives of the passive and the actuator force of dof i, as `derivatives_of_actuator_force`."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + n], k)
+    by_q, by_qd, by_integral = derivatives_of_actuator_force(i, block, y, k)
+    return by_q - stiffness, by_qd - damping, by_integral
 
 
 @kernel
@@ -473,5 +481,6 @@ def store_sweep_result(i, sweep, block, k):
         joints[JOINT_GRAVITY_FORCE, i, k] = force
     elif sweep == COMPUTED_TORQUE_SWEEP:
         joints[JOINT_COMPUTED_TORQUE, i, k] = force
+        joints[JOINT_MODEL_ACCELERATION, i, k] = joints[JOINT_QDD, i, k]
     elif kind in PRESCRIBED_KINDS:
         joints[JOINT_ACTUATOR_FORCE, i, k] = force - joints[JOINT_PASSIVE_FORCE, i, k]

@@ -31,8 +31,13 @@ multipliers (`constrained_derivatives`):
 
     K - X^T (J M^-1 K - dc/dq),   D - X^T (J M^-1 D - dc/dqd),   C - X^T J M^-1 C.
 
-They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. In all other
-cases, M is the unit matrix, and K, D and C are central differences of the accelerations.
+They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. The equation
+of a dof with a prescribed acceleration has no forces: its row of M is that of the unit matrix, and its
+rows of K, D and C are zero. Its column of K is zero if its position is prescribed, and its column of D if its position
+or its velocity is.
+
+If the derivatives of a user function are not known, or contacts act, M is the unit matrix, and K, D and C are central
+differences of the accelerations.
 """
 
 from typing import NamedTuple
@@ -66,7 +71,11 @@ from .constraint_hooks import (
     project_linearised_rate,
     subtract_derivatives_of_constraints,
 )
-from .controller_derivatives import add_derivatives_of_controllers, differentiate_inverse_dynamics
+from .controller_derivatives import (
+    add_derivatives_of_controllers,
+    computes_some_torques,
+    differentiate_inverse_dynamics,
+)
 from .drives import derivatives_of_joint_force
 from .linearised_tree import (
     add_change_of_position,
@@ -230,19 +239,26 @@ def differentiate_by_time(block, linear, y, t, step, k):
 # --- exact derivatives ------------------------------------------------------------------------------------------------
 
 
-# Compute the dynamics at time t and state y, whose rows and factors the derivatives of a closed chain read.
-update_dynamics = choose(
-    has_constraints,
-    lambda block, linear, y, t, k: evaluate(block, y, t, linear.rates[0], k),
-    lambda block, linear, y, t, k: None,
+# Whether exact derivatives read results of the dynamics of the state: the rows and factors of a closed chain, or the
+# accelerations of the controllers' model under computed torque of some dofs.
+_reads_accelerations_of_controllers = choose(
+    lambda block: is_given(block, "loads", "actions"), computes_some_torques, lambda block: False
 )
+reads_dynamics = choose(has_constraints, lambda block: True, lambda block: _reads_accelerations_of_controllers(block))
+
+
+@kernel
+def update_dynamics(block, linear, y, t, k):
+    """Compute the dynamics at time t and state y, if the exact derivatives read its results."""
+    if reads_dynamics(block):
+        evaluate(block, y, t, linear.rates[0], k)
 
 
 @routine
 def differentiate_exactly(block, linear, y, rate, t, k):
     """Compute K, D, C and M from the derivatives of the joint forces.
 
-    For a closed chain, the last dynamics of the block must be those of the state y.
+    If `reads_dynamics`, the last dynamics of the block must be those of the state y.
     """
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
@@ -255,6 +271,7 @@ def differentiate_exactly(block, linear, y, rate, t, k):
             linear.of_forces[BY_QD, i, j, k] = zero
         for j in range(linear.by_integral.shape[1]):
             linear.by_integral[i, j, k] = zero
+    add_user_derivatives(block, y, linear.of_forces, k)
     add_derivatives_of_controllers(block, linear, y, k)
     begin_derivatives_of_constraints(block, linear, q, k)
     differentiate_inverse_dynamics(block, model, q, qd, rate[nq : nq + n], linear, k)
@@ -264,8 +281,8 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
     subtract_derivatives_of_forces(block, linear, y, k)
     subtract_derivatives_of_joints(block, linear, y, k)
-    hold_prescribed_dofs(block, linear, k)
     project_linearised_rate(block, linear, k)
+    hold_prescribed_dofs(block, linear, k)
 
 
 # Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
@@ -288,10 +305,9 @@ add_derivatives_between_bodies = choose(
 
 @kernel
 def subtract_forces_over_time(block, linear, y, k):
-    """Add the derivatives of user forces, wrenches, springs and bushings, and subtract all forces from K and D."""
+    """Add the derivatives of wrenches, springs and bushings to those of all forces, and subtract these from K and D."""
     nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
     q, qd = y[:nq], y[nq : nq + n]
-    add_user_derivatives(block, y, of_forces, k)
     if block.loads.actions.shared.wrenches.shape[1] > 0:
         derivatives_of_wrenches(block.model, block.loads.actions, of_forces, block.work, k)
     add_derivatives_between_bodies(block, q, qd, of_forces, k)
@@ -301,7 +317,7 @@ def subtract_forces_over_time(block, linear, y, k):
             linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - of_forces[BY_QD, i, j, k]
 
 
-# Subtract the derivatives of user forces and of the forces on bodies from K and D.
+# Subtract the derivatives of the forces of user functions and controllers, and of the forces on bodies, from K and D.
 subtract_derivatives_of_forces = choose(
     lambda block, *_: is_given(block, "loads", "actions"),
     subtract_forces_over_time,

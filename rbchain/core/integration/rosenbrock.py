@@ -8,12 +8,11 @@ Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, 
 
 from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
-from ..simd.jit import choose, kernel, routine
+from ..simd.jit import kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from .action_hooks import evaluate, has_exact_derivatives, integral_row, moves_freely
-from .constraint_hooks import has_constraints
-from .linearised_rate import differentiate_rate, divide_positions, factorize_step
+from .linearised_rate import differentiate_rate, divide_positions, factorize_step, reads_dynamics
 from .linearised_tree import follows_tree, solve_along_tree
 from .rollout import CONTROL_H, CONTROL_TIME
 from .runge_kutta import combine
@@ -117,5 +116,7 @@ def evaluations_of_jacobian(block, linear):
     return evaluations_of_exact_derivatives(block) if has_exact_derivatives(block) else 2 * columns
 
 
-# The number of evaluations of the dynamics for the exact derivatives.
-evaluations_of_exact_derivatives = choose(has_constraints, lambda block: 1, lambda block: 0)
+@kernel
+def evaluations_of_exact_derivatives(block):
+    """Return the number of evaluations of the dynamics for the exact derivatives."""
+    return 1 if reads_dynamics(block) else 0

@@ -19,6 +19,9 @@ at the start and after each step, the columns are projected onto their derivativ
 derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the constraints
 within the error of the integration, as states do.
 
+A parameter of an actuator force also changes the computed torques of other dofs, which depend on this force
+(`controller_derivatives`).
+
 For an inertial parameter, dtau/dp is the derivative of the Newton-Euler equations of one body, whose force acts on its
 dof and on the ancestors. A prescribed acceleration does not depend on parameters: its row of the equations is w' = 0.
 
@@ -64,6 +67,7 @@ from ..tree.layout import (
 )
 from .action_hooks import evaluate, integral_row, moves_freely
 from .constraint_hooks import has_constraints
+from .controller_derivatives import computes_some_torques, store_responses_of_controllers
 from .drives import DRIVE_KIND, DRIVE_SIGNAL, KIND_PRESCRIBED_POSITION, PRESCRIBED_KINDS, is_below_limit
 from .linearised_rate import LinearisedRate, differentiate_exactly
 from .runge_kutta import norm
@@ -92,6 +96,7 @@ COLUMN_ROWS = 3
     BY_KD,
 ) = range(16)
 INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
+OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD)
 
 
 class SensitivitySettings(NamedTuple):
@@ -163,6 +168,7 @@ def rates_with_sensitivities(block, y, t, rate, k):
     differentiate_exactly(block, linear, y, rate, t, k)
     factorize_mass_matrix(block, linear, k)
     restore_dynamics(block, y, t, rate, k)
+    update_responses_of_controllers(block, columns, y, k)
     close_columns(block, y, k)
     update_motion(block, columns, y, rate, k)
     first, size = rows_of_motion(block), rows_of_column(block)
@@ -252,6 +258,20 @@ def update_motion(block, columns, y, rate, k):
 
 
 @kernel
+def store_needed_responses(block, columns, y, k):
+    """Store the derivatives of computed torques by other actuator forces, if the columns need them."""
+    needed = False
+    for column in range(columns.shape[1]):
+        needed = needed or columns[COLUMN_KIND, column] in OF_ACTUATORS
+    if needed and computes_some_torques(block):
+        store_responses_of_controllers(block, block.loads.actions.sensitivities.linear, y, k)
+
+
+# Store the derivatives of computed torques by other actuator forces. In closed chains, there are no such controllers.
+update_responses_of_controllers = choose(has_constraints, lambda block, columns, y, k: None, store_needed_responses)
+
+
+@kernel
 def store_position_rates(block, y, u, change, k):
     """Store the rates of the positions and integrals of one column u in `change`."""
     nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
@@ -309,8 +329,13 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
         subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
     elif kind == BY_ARMATURE:
         w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
-    elif kind in (BY_FORCE, BY_KP, BY_KI, BY_KD):
-        w[i, k] = w[i, k] + derivative_of_actuator_force(i, block, kind, y, k)
+    elif kind in OF_ACTUATORS:
+        change = derivative_of_actuator_force(i, block, kind, y, k)
+        w[i, k] = w[i, k] + change
+        if computes_some_torques(block):
+            responses = block.loads.actions.sensitivities.linear.of_forces[0]
+            for j in range(w.shape[0]):
+                w[j, k] = w[j, k] + change * responses[j, i, k]
     else:
         w[i, k] = w[i, k] + derivative_of_passive_force(i, block, kind, y, k)
 

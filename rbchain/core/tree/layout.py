@@ -261,7 +261,8 @@ JOINT_COMPUTED_TORQUE = 9
 JOINT_USER_FORCE = 10
 JOINT_CONSTANT_FORCE = 11
 JOINT_STEP_LENGTH = 12  # h of an implicit step, in column 0 only
-JOINT_ROWS = 13
+JOINT_MODEL_ACCELERATION = 13  # acceleration of the controllers' model under computed torque
+JOINT_ROWS = 14
 
 
 class Block(NamedTuple):
