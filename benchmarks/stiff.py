@@ -119,7 +119,7 @@ def methods(problem):
 
         return run
 
-    ours = {name: with_rbchain(name) for name in ("rosenbrock", "rk45")}
+    ours = {name: with_rbchain(name) for name in ("rosenbrock", "radau", "rk45")}
     return ours | {f"SciPy {name}": with_scipy(name) for name in ("Radau", "BDF")}
 
 
