@@ -331,6 +331,23 @@ def test_what_the_method_does_not_support_is_refused():
 
 
 @plain
+def test_a_relative_tolerance_nearly_alone_is_enough():
+    """The body starts at zero, where a relative tolerance allows hardly any error; x = sin t."""
+    motion = slider(stiffness=1.0).simulate(
+        [0.0], [1.0], 3.0, method="radau", rtol=1e-9, atol=1e-18, drives=[], save_at=4
+    )
+    assert motion.success
+    np.testing.assert_allclose(motion.q[:, 0], np.sin(motion.t), rtol=0, atol=1e-8)
+
+
+@plain
+def test_an_absolute_tolerance_alone_is_enough():
+    motion = slider(stiffness=1.0).simulate([0.0], [1.0], 3.0, method="radau", rtol=0.0, atol=1e-9, drives=[])
+    assert motion.success
+    np.testing.assert_allclose(motion.q[-1], np.sin(3.0), rtol=0, atol=1e-8)
+
+
+@plain
 def test_a_motion_that_becomes_infinite_gets_a_status():
     """An unstable spring: the state overflows."""
     motion = slider(stiffness=-1e6).simulate([1.0], [0.0], 10.0, method="radau", rtol=1e-6, drives=[])

@@ -106,7 +106,7 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
                 factorize_systems(block, step, tableau, h, k)
         change_stages(block, stepper, tableau, h, k)
         add_changes(stepper, k)
-        step.iteration[ROW_NEW_SIZE, k] = error_norm(block, change, y, y, tolerances, k)
+        step.iteration[ROW_NEW_SIZE, k] = error_norm(block, change, y, y_new, tolerances, k)
         if not stop_lanes(step.iteration, tableau, iteration + 1):
             break
     has_failed = step.iteration[ROW_FAILURE, k] > zero
@@ -226,7 +226,10 @@ def transform(matrix, numbers, results, j, k):
 
 @kernel
 def add_changes(stepper, k):
-    """Add the changes to the stages of the lanes that iterate, and store the largest one of each row in `change`."""
+    """Add the changes to the stages of the lanes that iterate.
+
+    Store the largest one of each row in `change`, and the end of the step in y_new.
+    """
     rates, step, change = stepper.rates, stepper.linear, stepper.change
     is_active = step.iteration[ROW_ACTIVE, k] > constant_like(rates, 0.0)
     for j in range(rates.shape[1]):
@@ -236,6 +239,7 @@ def add_changes(stepper, k):
             rates[stage + 1, j, k] = select(is_active, z + dz, z)
             largest = max(largest, abs(dz))
         change[j, k] = largest
+        stepper.y_new[j, k] = stepper.y[j, k] + rates[STAGES, j, k]
 
 
 @kernel
