@@ -11,7 +11,7 @@ from ..simd.jit import kernel
 from ..simd.lanes import constant_like
 
 SAFETY_FACTOR, MIN_GROWTH, MAX_GROWTH = 0.9, 0.2, 10.0
-INTEGRAL_GAIN = 0.04  # beta of Hairer's step control
+INTEGRAL_GAIN = 0.04  # beta of Hairer's step control for order 5; it is proportional to 1 / order
 OVERFLOW_MARGIN = 1e8  # ratio of the largest finite number to the largest valid state
 MIN_PREVIOUS_ERROR = 1e-4  # a smaller error would give the previous step too much weight in the next step length
 
@@ -74,8 +74,8 @@ def growth_of_step(error, previous_error, order, after_rejection):
     if error == 0.0:
         factor = MAX_GROWTH
     else:
-        proportional = error ** -(1.0 / order - 0.75 * INTEGRAL_GAIN)
-        factor = SAFETY_FACTOR * proportional * previous_error**INTEGRAL_GAIN
+        gain = INTEGRAL_GAIN * 5.0 / order
+        factor = SAFETY_FACTOR * error ** -(1.0 / order - 0.75 * gain) * previous_error**gain
     factor = min(MAX_GROWTH, max(MIN_GROWTH, factor))
     return min(factor, 1.0) if after_rejection else factor
 
@@ -85,7 +85,7 @@ def shrinkage_of_step(error, order):
     """Return the ratio of the next step length to this one, after a rejected step. The error may be inf or NaN."""
     if not error < math.inf:
         return MIN_GROWTH
-    return max(MIN_GROWTH, SAFETY_FACTOR * error ** -(1.0 / order - 0.75 * INTEGRAL_GAIN))
+    return max(MIN_GROWTH, SAFETY_FACTOR * error ** -(1.0 / order - 3.75 * INTEGRAL_GAIN / order))
 
 
 @kernel

@@ -1,0 +1,115 @@
+"""The parts of an adaptive step that depend on the method, which `choose` selects at compile time from its tableau."""
+
+import math
+
+from ..simd.jit import choose, kernel
+from ..tree.kinematics import normalize_positions
+from .contact_rates import has_contact_modes
+from .radau import (
+    compute_radau_step,
+    error_of_stages,
+    evaluations_of_radau_step,
+    forget_polynomial,
+    growth_after_iterations,
+    has_radau_step,
+    keep_polynomial,
+)
+from .radau_tableau import is_radau
+from .rollout import CONTROL_H, TALLY_SAVED, compute_stages
+from .rosenbrock import compute_rosenbrock_step, evaluations_of_rosenbrock_step
+from .runge_kutta import combine
+from .stiffness import detect_stiffness
+from .tableaus import is_rosenbrock
+
+NEAR_STOP = 10.0  # the number of steps to a stop below which they have equal lengths
+
+# --- a step -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def compute_runge_kutta_step(block, stepper, tableau, tolerances, k):
+    """Compute the stages of a step, its end y_new, and the difference from the embedded method, `change`."""
+    compute_stages(block, stepper, tableau, k)
+    normalize_positions(block.model, stepper.y_new, k)
+    h = stepper.control[CONTROL_H, k]
+    for j in range(stepper.y.shape[0]):
+        stepper.change[j, k] = h * combine(tableau.error, tableau.error.shape[0], stepper.rates, j, k)
+
+
+compute_step_without_iterations = choose(
+    lambda block, stepper, tableau, *_: is_rosenbrock(tableau),
+    lambda block, stepper, tableau, tolerances, k: compute_rosenbrock_step(block, stepper, tableau, k),
+    compute_runge_kutta_step,
+)
+
+# Compute the end of a step and an estimate of its error.
+compute_step = choose(
+    lambda block, stepper, tableau, *_: is_radau(tableau),
+    compute_radau_step,
+    lambda block, stepper, tableau, tolerances, k: compute_step_without_iterations(
+        block, stepper, tableau, tolerances, k
+    ),
+)
+
+evaluations_without_iterations = choose(
+    lambda block, stepper, tableau, lane: is_rosenbrock(tableau),
+    lambda block, stepper, tableau, lane: evaluations_of_rosenbrock_step(block, stepper, tableau),
+    lambda block, stepper, tableau, lane: tableau.c.shape[0] - 1,
+)
+
+# The number of evaluations of the dynamics in a step.
+evaluations_of_step = choose(
+    lambda block, stepper, tableau, lane: is_radau(tableau),
+    evaluations_of_radau_step,
+    lambda block, stepper, tableau, lane: evaluations_without_iterations(block, stepper, tableau, lane),
+)
+
+# Return the error of a step, or a number that shortens it if its stages do not converge.
+error_of_step = choose(
+    lambda stepper, tableau, *_: is_radau(tableau), error_of_stages, lambda stepper, tableau, error, k: error
+)
+
+# Return the ratio of the next step length to this one, of which slow iterations allow a part only.
+growth_of_iteration = choose(
+    lambda stepper, tableau, *_: is_radau(tableau),
+    growth_after_iterations,
+    lambda stepper, tableau, growth, lane: growth,
+)
+
+# Store the accepted steps, and forget those of the last sample, from which a method predicts the next step.
+keep_prediction = choose(
+    lambda stepper, tableau, *_: is_radau(tableau), keep_polynomial, lambda stepper, tableau, accepted, k: None
+)
+forget_prediction = choose(
+    lambda stepper, tableau, *_: is_radau(tableau), forget_polynomial, lambda stepper, tableau, lane: None
+)
+
+# Detect whether a sample is stiff for an explicit method.
+update_stiffness = choose(
+    lambda stepper, tableau, lane: is_rosenbrock(tableau) or is_radau(tableau),
+    lambda stepper, tableau, lane: None,
+    detect_stiffness,
+)
+
+
+# --- the length of a step ---------------------------------------------------------------------------------------------
+
+# The saved time at which the next step of a lane has to end at the latest, s.
+next_saved_stop = choose(
+    lambda block, stepper, *_: has_contact_modes(block) or has_radau_step(stepper),
+    lambda block, stepper, batch, lane: batch.times[min(stepper.tally[TALLY_SAVED, lane], batch.times.shape[0] - 1)],
+    lambda block, stepper, batch, lane: batch.times[batch.times.shape[0] - 1],
+)
+
+
+@kernel
+def equal_steps(stepper, step, remaining):
+    """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
+    return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
+
+
+# Return the length of a step that ends before a stop. The stages of a Radau method converge fastest if the last step
+# was as long.
+step_before_stop = choose(
+    lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
+)
