@@ -9,7 +9,8 @@ from rbchain.actions.flatten import flatten_actions
 from rbchain.core.integration.action_hooks import evaluate, set_sample_forces
 from rbchain.core.integration.complex_systems import factorize_complex_step, solve_complex_system
 from rbchain.core.integration.linearised_rate import differentiate_by_state
-from rbchain.core.integration.radau import ERROR_MARGIN, compute_radau_step
+from rbchain.core.integration.radau import compute_radau_step
+from rbchain.core.integration.radau_error import MARGIN
 from rbchain.core.integration.radau_tableau import STAGES, radau_tableau
 from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
 from rbchain.core.simd.lane_memory import all_lanes
@@ -163,24 +164,48 @@ def slider(**passive):
 
 @plain
 @pytest.mark.parametrize("phase", np.linspace(0.0, np.pi, 9))
-def test_the_estimate_of_a_vibration_is_its_error_times_the_margin(phase):
-    """Steps of 0.3 to 2 rad; the error is that of the closed form cos(t + phase)."""
+def test_the_estimate_of_a_vibration_is_above_its_error(phase):
+    """Steps of 0.3 to 2 rad, and the closed form cos(t + phase).
+
+    The second estimate is MARGIN times the error, for small steps. The first one is the error of y' = i y times
+    300 / x^4 (2 x / 6.29)^4 = 3.1 or less.
+    """
     for h in (0.3, 0.6, 1.0, 1.5, 2.0):
         found, estimate = one_step(slider(stiffness=1.0), [np.cos(phase)], [-np.sin(phase)], h)
         error = np.linalg.norm(found - [np.cos(phase + h), -np.sin(phase + h)])
-        ratio = np.linalg.norm(estimate) / (ERROR_MARGIN * error)
-        # the constants hold for small h; with 0.3 rad the error is 1e-14, so round-off changes the ratio
-        assert 0.9 < ratio < 1.2, (h, ratio)
+        # the error of the step of 0.3 rad is 1e-14, so its round-off is a tenth of it
+        assert 0.5 * MARGIN * error < np.linalg.norm(estimate) < 3.0 * MARGIN * error, h
 
 
 @plain
+@pytest.mark.parametrize("stiffness", np.logspace(0, 10, 11))
+def test_the_estimate_of_stiff_components_is_near_their_error(stiffness):
+    """A damper pulls a body to a target that moves as sin t; x and v are those of the closed form without transient."""
+    kp, kd = 0.0, stiffness
+    amplitude = 1j * kd / (1j * kd - 1.0)  # of exp(i t)
+    drive = rb.PID("slide", rb.Signal.sines(1.0, 1.0), kp=kp, kd=kd)
+    for h in (0.3, 0.6):
+        start, end = amplitude * np.exp(0.7j), amplitude * np.exp(1j * (0.7 + h))
+        shifted = rb.PID("slide", rb.Signal.sines(1.0, 1.0, 0.7), kp=kp, kd=kd)
+        found, estimate = one_step(slider(), [start.imag], [start.real], h, drives=[shifted])
+        error = abs(found[1] - end.real)
+        if error > 1e-13:
+            assert error < 6.0 * abs(estimate[1]), (h, drive)
+
+
+@plain
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-8])
 @pytest.mark.parametrize("shape", ["kink", "jump"])
-def test_kinks_and_jumps_of_a_force_do_not_pass_unseen(shape):
-    """A force grows or jumps from zero at 12 different times, before which steps are long.
+def test_kinks_and_jumps_of_a_force_are_detected(shape, tolerance):
+    """A force grows or jumps from zero at 12 different times, beside a body that vibrates.
 
     No error is larger than the largest one of rk45, whose estimate does not depend on the smoothness of the motion.
     """
-    errors = {"radau": 0.0, "rk45": 0.0}
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, passive in (("spring", rb.PassiveForces(stiffness=100.0)), ("slide", None)):
+        joint, inertia = rb.Prismatic((1, 0, 0)), rb.Inertia(1.0)
+        builder.add_body(name, joint=joint, inertia=inertia, passive=passive or rb.PassiveForces())
+    model, errors = builder.build(), {"radau": 0.0, "rk45": 0.0}
     for time in np.linspace(0.01, 0.99, 12):
         force = {
             "kink": rb.Signal.table([0.0, time, 2.0], [0.0, 0.0, 2.0 - time], kind="linear"),
@@ -188,12 +213,47 @@ def test_kinks_and_jumps_of_a_force_do_not_pass_unseen(shape):
         }[shape]
         rest = 1.0 - time
         wanted = np.array([rest**3 / 6.0, rest**2 / 2.0] if shape == "kink" else [rest**2 / 2.0, rest])
-        settings = {"rtol": 1e-6, "atol": 1e-6, "drives": [rb.PrescribedForce("slide", force)]}
+        settings = {"rtol": tolerance, "atol": tolerance, "drives": [rb.PrescribedForce("slide", force)]}
         for method, largest in errors.items():
-            motion = slider().simulate([0.0], [0.0], 1.0, method=method, **settings)
-            found = np.array([motion.q[-1, 0], motion.qd[-1, 0]])
+            motion = model.simulate([0.1, 0.0], [0.0, 0.0], 1.0, method=method, **settings)
+            found = np.array([motion.q[-1, 1], motion.qd[-1, 1]])
             errors[method] = max(largest, np.linalg.norm(found - wanted))
     assert errors["radau"] <= errors["rk45"]
+
+
+@plain
+@pytest.mark.parametrize("stiffness", [1e8, 1e10, 1e12])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
+def test_a_body_leaves_a_stiff_stop(stiffness, tolerance):
+    """The force t - 1 holds the body at an elastic stop for a second. Nothing else limits the steps; q(4) = 27 / 6."""
+    force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [-1.0, 9.0], kind="linear"))
+    model = slider(lower_limit=0.0, limit_stiffness=stiffness, limit_damping=1.0)
+    settings = {"method": "radau", "rtol": tolerance, "atol": tolerance, "drives": [force]}
+    motion = model.simulate([-1.0 / stiffness], [0.0], 4.0, **settings)
+    assert motion.success
+    np.testing.assert_allclose(motion.q[-1], 4.5, rtol=0, atol=10 * tolerance)
+
+
+@plain
+def test_friction_breaks_away():
+    """The force t overcomes the regularised friction of 1 N after a second; q(4) = 4.5 m with Coulomb friction.
+
+    Before, the body creeps by about 1e-8 m. The tolerance is the one of each of the few hundred steps.
+    """
+    force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [0.0, 10.0], kind="linear"))
+    settings = {"method": "radau", "rtol": 1e-5, "atol": 1e-5, "drives": [force]}
+    motion = slider(friction=1.0, friction_velocity=1e-8).simulate([0.0], [0.0], 4.0, **settings)
+    assert motion.success
+    np.testing.assert_allclose(motion.q[-1], 4.5, rtol=0, atol=1e-4)
+
+
+@plain
+def test_saved_times_may_be_close_together():
+    times = [0.0, 0.5, np.nextafter(0.5, 1.0), np.nextafter(np.nextafter(0.5, 1.0), 1.0), 1.0]
+    motion = slider(stiffness=1.0).simulate([1.0], [0.0], 1.0, method="radau", drives=[], save_at=times)
+    assert motion.success
+    np.testing.assert_allclose(motion.q[:, 0], np.cos(times), rtol=0, atol=1e-8)
+    assert motion.steps < 15
 
 
 @plain
@@ -229,7 +289,7 @@ def test_a_driven_tree_follows_its_tolerance():
 
 
 @plain
-def test_closed_chains_stay_closed():
+def test_closed_chains_follow_rk45():
     model, _, guess = four_bar()
     q = model.assemble(guess)
     qd = model.assemble_velocities(q, np.full(model.nv, 2.0))
@@ -237,7 +297,7 @@ def test_closed_chains_stay_closed():
     motion = model.simulate(q, qd, 0.2, method="radau", rtol=1e-9, atol=1e-10, save_at=3)
     assert motion.success
     np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=1e-8)
-    assert np.abs(model.constraint_residual(motion.q)).max() < 1e-10
+    np.testing.assert_allclose(motion.qd, reference.qd, rtol=0, atol=1e-7)
 
 
 @plain

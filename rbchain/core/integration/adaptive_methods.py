@@ -4,6 +4,8 @@ import math
 
 from ..simd.jit import choose, kernel
 from ..tree.kinematics import normalize_positions
+from ..tree.sampler_layout import has_samplers
+from .contact_events import keep_proposed_step, proposed_step
 from .contact_rates import has_contact_modes
 from .radau import (
     compute_radau_step,
@@ -13,6 +15,8 @@ from .radau import (
     growth_after_iterations,
     has_radau_step,
     keep_polynomial,
+    keep_step_before_saved_time,
+    recall_step_before_saved_time,
 )
 from .radau_tableau import is_radau
 from .rollout import CONTROL_H, TALLY_SAVED, compute_stages
@@ -112,4 +116,18 @@ def equal_steps(stepper, step, remaining):
 # was as long.
 step_before_stop = choose(
     lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
+)
+
+
+# Keep the length of a step that a stop has shortened, and return that of the next step. Sampled controllers and
+# contacts have memory of their own for it.
+keep_step = choose(
+    lambda block, stepper, *_: has_radau_step(stepper) and not has_samplers(block),
+    keep_step_before_saved_time,
+    lambda block, stepper, step, lane: keep_proposed_step(block, stepper, step, lane),
+)
+recall_step = choose(
+    lambda block, stepper, *_: has_radau_step(stepper) and not has_samplers(block),
+    recall_step_before_saved_time,
+    lambda block, stepper, step, lane: proposed_step(block, step, lane),
 )

@@ -17,7 +17,9 @@ from .adaptive_methods import (
     forget_prediction,
     growth_of_iteration,
     keep_prediction,
+    keep_step,
     next_saved_stop,
+    recall_step,
     step_before_stop,
     update_stiffness,
 )
@@ -25,9 +27,7 @@ from .constraint_hooks import decide_rank, has_open_loops, reduce_error
 from .contact_events import (
     begin_contacts,
     forget_bounds,
-    keep_proposed_step,
     project_contacts,
-    proposed_step,
     repeats_step,
     restart_after_jump,
     restart_lane,
@@ -260,8 +260,9 @@ def set_step(block, stepper, batch, step, lane):
     """
     remaining = next_stop(block, stepper, batch, lane) - stepper.clock[CLOCK_T, lane]
     is_last = 1.01 * step >= remaining
-    stepper.clock[CLOCK_STEP, lane] = remaining if is_last else step_before_stop(stepper, step, remaining)
-    keep_proposed_step(block, stepper, step, lane)
+    step = step if is_last else step_before_stop(stepper, step, remaining)
+    stepper.clock[CLOCK_STEP, lane] = remaining if is_last else step
+    keep_step(block, stepper, step, lane)
     stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
@@ -324,7 +325,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         factor = growth_of_iteration(stepper, tableau, factor, lane)
         clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
         tally[TALLY_AFTER_REJECTION, lane] = 0
-        step = proposed_step(block, h * factor, lane)
+        step = recall_step(block, stepper, h * factor, lane)
     else:
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
         tally[TALLY_REJECTIONS, lane] += 1

@@ -10,23 +10,13 @@ remain:
 J is that of the middle stage of the predicted step. The polynomial of the previous step predicts the stages. If a step
 is much longer than the previous one, all stages are predicted to be at its start.
 
-The method has order 2 s - 1, and the embedded method has order s. The difference e between them is therefore larger than
-the error of a step. For a linear motion y' = lambda y and z = h lambda, the ratio of the error to e is close to
-
-    |z / (gamma - z)|^4,   gamma = h a,   a = eigenvalues[0, 0] / h,
-
-also for components that follow a slow motion stiffly (Prothero and Robinson 1974), where it is up to 5.3 times as large.
-The vector (1 - a (a - J)^-1)^4 e therefore estimates the error. But it is zero for forces over time, which do not change
-J. For a vibration of frequency omega and x = omega h / 2, the ratio is x^4 / 300. A second estimate is this number times
-e, with x from the rate in the step: the Legendre coefficients of a smooth rate decay fast, those of a rate with a kink do
-not. An estimate of this kind controls the order of spectral elements (Mavriplis 1990; Houston and Suli 2005). The sum of
-both estimates, times ERROR_MARGIN, controls the steps.
+If J is much too stiff, such as that of an elastic stop which the body leaves in the step, the changes are small
+although the forces do not balance, and so is every error that J filters. The defect of the last stage,
+h f - (W Z)_s, is not filtered. A step fails if the iteration does not reduce its defect.
 
 Lanes iterate together. A lane that has converged keeps its stages, so that its result does not depend on other lanes.
 
-Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8. For the estimate:
-Prothero and Robinson (1974), "On the stability and accuracy of one-step methods for solving stiff systems"; Mavriplis (1990), "A posteriori error estimators for adaptive spectral element techniques"; Houston and Suli (2005), "A
-note on the design of hp-adaptive finite element methods".
+Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8.
 """
 
 import math
@@ -40,8 +30,9 @@ from ..tree.kinematics import normalize_positions
 from .action_hooks import evaluate
 from .complex_systems import ComplexSystems, factorize_complex_step, solve_complex_system
 from .linearised_rate import differentiate_by_state, factorize_step
+from .radau_error import estimate_error
 from .radau_tableau import STAGES
-from .rollout import CONTROL_H, CONTROL_TIME
+from .rollout import CLOCK_STEP, CONTROL_H, CONTROL_TIME
 from .rosenbrock import evaluations_of_jacobian, solve_stage
 from .sensitivities import error_norm
 
@@ -49,23 +40,23 @@ MAX_ITERATIONS = 10
 MAX_RATIO = 2.5  # of a step to the previous one whose polynomial predicts it
 MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
-FAST_CONVERGENCE = 0.01  # a change of this share of the required error needs no other change to judge it
 GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
-ERROR_MARGIN = 6.0  # of the estimated error
-SMALLEST_COEFFICIENT = 1e-30  # of a motion without acceleration
+MAX_DEFECT = 0.1  # of the end, above the tolerance, as a share of the defect of the prediction
 ERROR_TO_HALVE = 1007.0  # an error after which the step control repeats the step with half its length
 SLOW_CONVERGENCE = 6  # the number of iterations from which the next step is not longer
 GROWTH_FACTOR = 0.9  # of the step length: a rejected step takes more time than shorter steps
 
 # Rows of `RadauStep.iteration`.
 ROW_ACTIVE = 0  # 1 while a lane iterates
-ROW_SIZE = 1  # norm of the last change of the stages
-ROW_NEW_SIZE = 2  # norm of the change that was computed last
+ROW_SIZE = 1  # norm of the largest changes of all stages in the last iteration
+ROW_NEW_SIZE = 2  # the same for this iteration
 ROW_COUNT = 3  # number of iterations
 ROW_FAILURE = 4  # 0, or the error of a step whose stages do not converge
 ROW_STEP = 5  # length of the step, s
 ROW_PREVIOUS_STEP = 6  # length of the step of `polynomial`, s; 0 without one
-ITERATION_ROWS = 7
+ROW_PROPOSED = 7  # length of the next step, s, if a saved time has shortened this one; else 0
+ROW_FIRST_DEFECT, ROW_DEFECT = 8, 9  # norms of the defects of the prediction, and of the end
+ITERATION_ROWS = 10
 
 
 class RadauStep(NamedTuple):
@@ -111,6 +102,9 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
                     systems.center[j, k] = y_new[j, k]
                 differentiate_by_state(block, systems.linear, systems.center, step.residuals[stage - 1], time, h, k)
                 factorize_systems(block, step, tableau, h, k)
+        if iteration == 0:
+            store_defect(stepper, tableau, step.residuals[STAGES - 1], h, k)
+            step.iteration[ROW_FIRST_DEFECT, k] = error_norm(block, change, y, y_new, tolerances, k)
         change_stages(block, stepper, tableau, h, k)
         add_changes(stepper, k)
         step.iteration[ROW_NEW_SIZE, k] = error_norm(block, change, y, y_new, tolerances, k)
@@ -119,59 +113,33 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
     has_failed = step.iteration[ROW_FAILURE, k] > zero
     for j in range(y.shape[0]):
         y_new[j, k] = select(has_failed, y[j, k], y[j, k] + rates[STAGES, j, k])
-        estimate = rates[0, j, k]
-        for i in range(STAGES):
-            estimate = estimate + constant_like(h, tableau.error[i]) * (rates[i + 1, j, k] / h)
-        change[j, k] = estimate
     normalize_positions(block.model, y_new, k)
     evaluate(block, y_new, t + h, rates[last], k)
-    solve_stage(block, systems.linear, systems.center, change, scaled_eigenvalue(tableau, 0, h)[0], k)
-    estimate_error(block, stepper, tableau, tolerances, h, k)
-
-
-@routine
-def estimate_error(block, stepper, tableau, tolerances, h, k):
-    """Replace e, the difference from the embedded method in `change`, by an estimate of the error (see above)."""
-    systems, change, e, w = stepper.linear.systems, stepper.change, stepper.linear.changes[0], stepper.linear.changes[1]
-    a = scaled_eigenvalue(tableau, 0, h)[0]
-    share = share_of_smooth_motion(block, stepper, tableau, tolerances, k)
-    for j in range(change.shape[0]):
-        e[j, k] = change[j, k]
-    for _ in range(4):
-        for j in range(change.shape[0]):
-            w[j, k] = a * change[j, k]
-        solve_stage(block, systems.linear, systems.center, w, a, k)
-        for j in range(change.shape[0]):
-            change[j, k] = change[j, k] - w[j, k]
-    for j in range(change.shape[0]):
-        change[j, k] = change[j, k] + share * e[j, k]
+    store_defect(stepper, tableau, rates[last], h, k)
+    step.iteration[ROW_DEFECT, k] = error_norm(block, change, y, y_new, tolerances, k)
+    judge_defects(step.iteration, tableau)
+    estimate_error(block, stepper, tableau, scaled_eigenvalue(tableau, 0, h)[0], h, k)
 
 
 @kernel
-def share_of_smooth_motion(block, stepper, tableau, tolerances, k):
-    """Return the estimated ratio, at most 1, of the error of components that are not stiff to e, which is in `change`.
+def store_defect(stepper, tableau, rate, h, k):
+    """Store h times the rate minus (W Z)_s in `change`: zero if the rate is that of the last stage of a solution."""
+    rates = stepper.rates
+    for j in range(rate.shape[0]):
+        total = h * rate[j, k]
+        for i in range(STAGES):
+            total = total - constant_like(h, tableau.inverse[STAGES - 1, i]) * rates[i + 1, j, k]
+        stepper.change[j, k] = total
 
-    With the margin, it is ERROR_MARGIN x^4 / 300. Let d_1 to d_4 be the norms of the Legendre coefficients of the rate.
-    For a vibration and small x, x^2 is equal to 35 d_4 / d_2, 15 d_3 / d_1 and 198 |e| / d_3. In other motions, each of
-    these numbers can be too small, so the largest one counts.
-    """
-    y, y_new, rates, coefficients = stepper.y, stepper.y_new, stepper.rates, stepper.linear.residuals
-    one, least = constant_like(y, 1.0), constant_like(y, SMALLEST_COEFFICIENT)
-    for j in range(y.shape[0]):
-        for order in range(4):
-            total = constant_like(y, tableau.legendre[order, 0]) * rates[1, j, k]
-            for i in range(1, STAGES):
-                total = total + constant_like(y, tableau.legendre[order, i]) * rates[i + 1, j, k]
-            coefficients[order, j, k] = total
-    first = error_norm(block, coefficients[0], y, y_new, tolerances, k)
-    second = error_norm(block, coefficients[1], y, y_new, tolerances, k)
-    third = error_norm(block, coefficients[2], y, y_new, tolerances, k)
-    fourth = error_norm(block, coefficients[3], y, y_new, tolerances, k)
-    fifth = error_norm(block, stepper.change, y, y_new, tolerances, k)
-    square = constant_like(y, 35.0) * fourth / max(second, least)
-    square = max(square, constant_like(y, 15.0) * third / max(first, least))
-    square = max(square, constant_like(y, 198.0) * fifth / max(third, least))
-    return min(one, constant_like(y, ERROR_MARGIN / 300.0) * square * square)
+
+@kernel
+def judge_defects(iteration, tableau):
+    """Let steps fail whose defect is above the tolerance and not reduced, unless the changes were round-off."""
+    for lane in range(iteration.shape[1]):
+        defect, first = float(iteration[ROW_DEFECT, lane]), float(iteration[ROW_FIRST_DEFECT, lane])
+        is_large = not defect <= max(1.0, MAX_DEFECT * first)
+        if is_large and float(iteration[ROW_SIZE, lane]) > tableau.round_off:
+            iteration[ROW_FAILURE, lane] = constant_like(iteration, ERROR_TO_HALVE)
 
 
 @kernel
@@ -188,7 +156,8 @@ def start_iteration(iteration, h, k):
 def predict_stages(stepper, tableau, h, k):
     """Predict the increments of the stages by the polynomial of the last step, or as zero."""
     polynomial, iteration, rates = stepper.linear.polynomial, stepper.linear.iteration, stepper.rates
-    zero, one, previous = constant_like(h, 0.0), constant_like(h, 1.0), iteration[ROW_PREVIOUS_STEP, k]
+    zero, one = constant_like(h, 0.0), constant_like(h, 1.0)
+    previous = iteration[ROW_PREVIOUS_STEP, k] * iteration[ROW_ACTIVE, k]  # idle lanes stay where they are parked
     is_near = h <= constant_like(h, MAX_RATIO) * previous
     ratio = h / select(is_near, previous, one + zero * h)
     for stage in range(1, STAGES + 1):
@@ -276,7 +245,9 @@ def stop_lanes(iteration, tableau, count):
         if iteration[ROW_ACTIVE, lane] == 0.0:
             continue
         size, previous = float(iteration[ROW_NEW_SIZE, lane]), float(iteration[ROW_SIZE, lane])
-        has_converged, has_failed = size <= FAST_CONVERGENCE * tableau.convergence, not size < math.inf
+        # a single change may be small because the Jacobian is too stiff
+        has_converged = count > 1 and size <= tableau.round_off
+        has_failed = not size < math.inf
         if count > 1 and not has_converged:
             theta = size / previous
             has_converged = theta * size <= tableau.convergence * (1.0 - theta)
@@ -324,9 +295,27 @@ def keep_polynomial(stepper, tableau, accepted, k):
 
 @kernel
 def forget_polynomial(stepper, tableau, lane):
-    """Forget the polynomial of the last sample in a lane."""
+    """Forget the polynomial and the proposed step of the last sample in a lane."""
     iteration = stepper.linear.iteration
     iteration[ROW_PREVIOUS_STEP, lane] = constant_like(iteration, 0.0)
+    iteration[ROW_PROPOSED, lane] = constant_like(iteration, 0.0)
+
+
+@kernel
+def keep_step_before_saved_time(block, stepper, step, lane):
+    """Keep the length of a step that a saved time has shortened."""
+    iteration = stepper.linear.iteration
+    is_shortened = stepper.clock[CLOCK_STEP, lane] < step
+    iteration[ROW_PROPOSED, lane] = constant_like(iteration, step if is_shortened else 0.0)
+
+
+@kernel
+def recall_step_before_saved_time(block, stepper, step, lane):
+    """Return the length of the next step; that before a saved time shortened the last one, if it is longer."""
+    iteration = stepper.linear.iteration
+    proposed = float(iteration[ROW_PROPOSED, lane])
+    iteration[ROW_PROPOSED, lane] = constant_like(iteration, 0.0)
+    return max(step, proposed)
 
 
 @kernel

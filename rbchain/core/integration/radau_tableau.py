@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 STAGES = 5
-# The stages converge until the estimated error of their iteration is below this share of the tolerance, or below this
-# multiple of the round-off.
-CONVERGENCE, CONVERGENCE_ROUND_OFF = 0.03, 50.0
+# The stages converge until the estimated error of their iteration is below this share of the tolerance.
+CONVERGENCE = 0.03
+ROUND_OFF = 50.0  # the multiple of the round-off of the precision below which changes of the stages are round-off
 
 
 class RadauTableau(NamedTuple):
@@ -33,7 +33,8 @@ class RadauTableau(NamedTuple):
 
     The Legendre coefficients of order 1 to 4 of the rate in the step are `legendre` z / h. With g = `polynomial` z, the
     polynomial of the step at time t + h + x h is y + z_s + sum of g_m x^(m + 1). `order` is one more than that of the
-    method. `convergence` is the share of the tolerances below which the error of the stages has to be.
+    method. `convergence` is the share of the tolerances below which the error of the stages has to be, and `round_off`
+    is the share of the tolerances below which changes of the stages count as round-off.
     """
 
     inverse: np.ndarray
@@ -46,6 +47,7 @@ class RadauTableau(NamedTuple):
     polynomial: np.ndarray
     order: int
     convergence: float
+    round_off: float
 
 
 def is_radau(tableau: object, *_: object) -> bool:
@@ -55,8 +57,8 @@ def is_radau(tableau: object, *_: object) -> bool:
 
 def radau_tableau(tolerance: float, round_off: float) -> RadauTableau:
     """Return the method for a relative tolerance, and a precision with this relative round-off."""
-    convergence = min(1.0, max(CONVERGENCE, CONVERGENCE_ROUND_OFF * round_off / tolerance))
-    return _coefficients()._replace(convergence=float(convergence))
+    share = ROUND_OFF * round_off / tolerance
+    return _coefficients()._replace(convergence=float(min(1.0, max(CONVERGENCE, share))), round_off=float(share))
 
 
 @functools.cache
@@ -91,6 +93,7 @@ def _coefficients() -> RadauTableau:
         polynomial=np.linalg.solve((np.r_[0.0, c][:-1, None] - 1.0) ** (powers + 1), at_points),
         order=2 * s,
         convergence=1.0,
+        round_off=0.0,
     )
 
 

@@ -442,7 +442,12 @@ def _routine(module, name, args):
 TYPICAL_SECONDS = {"trajectories": (5, 50), "dynamics": (3, 15), "derivatives": (3, 20)}
 #: Types of the parts of a driver, each of which takes as long again.
 LARGE_PARTS = (
-    *("SharedActions", "Samplers", "SensitivitySettings", "RosenbrockTableau", "RadauTableau", "ContactRecords"),
+    "SharedActions",
+    "Samplers",
+    "SensitivitySettings",
+    "RosenbrockTableau",
+    "RadauTableau",
+    "ContactRecords",
 )
 
 
