@@ -238,8 +238,8 @@ class UserForces(SuggestsAttributes):
     derivatives : function(t, q, qd, parameters, out), optional
         Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1].
         `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For
-        free and spherical joints, derivatives with respect to q are taken along the velocities qd. The method
-        "rosenbrock" uses the derivatives; without them it computes differences, which takes more time.
+        free and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods
+        "rosenbrock" and "radau" use the derivatives; without them they compute differences, which takes more time.
 
     Notes
     -----
@@ -248,7 +248,8 @@ class UserForces(SuggestsAttributes):
     an array raises an IndexError.
 
     Wrong derivatives reduce the order of the method "rosenbrock". The error estimate contains most of this error, so
-    the steps become shorter, but errors may exceed the tolerances. Compare the functions with `check_derivatives`.
+    the steps become shorter, but errors may exceed the tolerances. "radau" needs more iterations or shorter steps.
+    Compare the functions with `check_derivatives`.
 
     Examples
     --------

@@ -15,8 +15,8 @@ METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rosenbrock", "max_steps": 2},
     {"method": "radau", "max_steps": 2},
 )
-METHODS_WITH_BATCH_FUNCTIONS = METHODS[:3]
-METHODS_WITH_SENSITIVITIES = METHODS[:2]
+METHODS_WITH_BATCH_FUNCTIONS = [method for method in METHODS if method["method"] != "radau"]
+METHODS_WITH_SENSITIVITIES = [method for method in METHODS if method["method"] in ("rk45", "rk4")]
 CONTACT_METHODS: tuple[dict[str, Any], ...] = (
     {"method": "rk45", "max_steps": 2},
     {"method": "rosenbrock", "max_steps": 2},

@@ -5,6 +5,9 @@ hold for a complex a = alpha + i beta, in which case all increments are complex.
 imaginary part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, the real system is
 
     [[re P, -im P], [im P, re P]] (re w, im w) = (re s, im s).
+
+Systems for a real number have functions of their own in `linearised_rate` and `rosenbrock`, which need a quarter of the
+memory and of the operations.
 """
 
 from typing import NamedTuple

@@ -10,7 +10,7 @@ remain:
 J is that of the middle stage of the predicted step. The polynomial of the previous step predicts the stages. If a step
 is much longer than the previous one, all stages are predicted to be at its start.
 
-If J is much too stiff, such as that of an elastic stop which the body leaves in the step, the changes are small
+J can be much too stiff, such as that of an elastic stop which the body leaves in the step. The changes are then small
 although the forces do not balance, and so is every error that J filters. The defect of the last stage,
 h f - (W Z)_s, is not filtered. A step fails if the iteration does not reduce its defect.
 

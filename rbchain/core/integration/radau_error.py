@@ -20,10 +20,10 @@ order of spectral elements (Mavriplis 1990; Houston and Suli 2005).
 
 The error is estimated as the sum of the first estimate and MARGIN times the second one, of which a row has at most e.
 
-Sources: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8; Prothero and Robinson
-(1974), "On the stability and accuracy of one-step methods for solving stiff systems"; Mavriplis (1990), "A posteriori
-error estimators for adaptive spectral element techniques"; Houston and Suli (2005), "A note on the design of
-hp-adaptive finite element methods".
+Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8.
+Source: Prothero and Robinson (1974), "On the stability and accuracy of one-step methods for solving stiff systems".
+Source: Mavriplis (1990), "A posteriori error estimators for adaptive spectral element techniques".
+Source: Houston and Suli (2005), "A note on the design of hp-adaptive finite element methods".
 """
 
 import math
