@@ -111,8 +111,8 @@ def simulate(
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
         It locates impacts and changes between sticking and sliding, as "rk45" does.
-        "radau": the implicit Radau IIA method of order 9, for stiff systems at tolerances below about 1e-6. Each sample
-        has its own step size. Steps end at the saved times. Events, contacts, dry friction and hard stops are refused.
+        "radau": the implicit Radau IIA method of order 9, for stiff systems at small tolerances. Each sample has its
+        own step size. Steps end at the saved times. Events, contacts, dry friction and hard stops are refused.
         "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
