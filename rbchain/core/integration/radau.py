@@ -138,7 +138,8 @@ def judge_defects(iteration, tableau):
     for lane in range(iteration.shape[1]):
         defect, first = float(iteration[ROW_DEFECT, lane]), float(iteration[ROW_FIRST_DEFECT, lane])
         is_large = not defect <= max(1.0, MAX_DEFECT * first)
-        if is_large and float(iteration[ROW_SIZE, lane]) > tableau.round_off:
+        has_failed = iteration[ROW_FAILURE, lane] > 0.0
+        if is_large and not has_failed and float(iteration[ROW_SIZE, lane]) > tableau.round_off:
             iteration[ROW_FAILURE, lane] = constant_like(iteration, ERROR_TO_HALVE)
 
 
