@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 from rbchain.core.integration import linearised_tree, tableaus
 from rbchain.core.integration.action_hooks import evaluate
-from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME
+from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
 
 from .test_one_source import check_alike, computed
@@ -43,7 +43,7 @@ def step(model, q, qd, fewest_dofs, monkeypatch, length=0.05, integrals=(), **ac
     block, stepper, k = block_with_state(model, np.concatenate([q, qd, integrals])[None], tau=0.3, **actions)
     stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = length, 0.1
     evaluate(block, stepper.y, 0.1, stepper.rates[0], k)
-    compute_rosenbrock_step(block, stepper, tableau, k)
+    compute_rosenbrock_step(block, stepper, tableau, Tolerances(1e-8, 1e-8, 1), k)
     return stepper.y_new[:, 0], stepper.change[:, 0], linearised_tree.follows_tree(block, stepper.linear)
 
 

@@ -222,26 +222,28 @@ def test_kinks_and_jumps_of_a_force_are_detected(shape, tolerance):
 
 
 @plain
+@pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 @pytest.mark.parametrize("stiffness", [1e8, 1e10, 1e12])
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
-def test_a_body_leaves_a_stiff_stop(stiffness, tolerance):
+def test_a_body_leaves_a_stiff_stop(method, stiffness, tolerance):
     """The force t - 1 holds the body at an elastic stop for a second. Nothing else limits the steps; q(4) = 27 / 6."""
     force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [-1.0, 9.0], kind="linear"))
     model = slider(lower_limit=0.0, limit_stiffness=stiffness, limit_damping=1.0)
-    settings = {"method": "radau", "rtol": tolerance, "atol": tolerance, "drives": [force]}
+    settings = {"method": method, "rtol": tolerance, "atol": tolerance, "drives": [force]}
     motion = model.simulate([-1.0 / stiffness], [0.0], 4.0, **settings)
     assert motion.success
     np.testing.assert_allclose(motion.q[-1], 4.5, rtol=0, atol=10 * tolerance)
 
 
 @plain
-def test_friction_breaks_away():
+@pytest.mark.parametrize("method", ["rosenbrock", "radau"])
+def test_friction_breaks_away(method):
     """The force t overcomes the regularised friction of 1 N after a second; q(4) = 4.5 m with Coulomb friction.
 
     Before, the body creeps by about 1e-8 m. The tolerance is the one of each of the few hundred steps.
     """
     force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [0.0, 10.0], kind="linear"))
-    settings = {"method": "radau", "rtol": 1e-5, "atol": 1e-5, "drives": [force]}
+    settings = {"method": method, "rtol": 1e-5, "atol": 1e-5, "drives": [force]}
     motion = slider(friction=1.0, friction_velocity=1e-8).simulate([0.0], [0.0], 4.0, **settings)
     assert motion.success
     np.testing.assert_allclose(motion.q[-1], 4.5, rtol=0, atol=1e-4)

@@ -15,7 +15,7 @@ from rbchain.core.integration.linearised_rate import (
     differentiate_by_time,
     differentiate_exactly,
 )
-from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME
+from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
 from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
 from rbchain.core.simd.lane_memory import all_lanes
 from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
@@ -117,7 +117,7 @@ def steps_to_end(model, q, qd, count, duration):
         decide_rank(block, 1.0 if step == 0 else 0.0, k)
         evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
         decide_rank(block, 0.0, k)
-        compute_rosenbrock_step(block, stepper, tableau, k)
+        compute_rosenbrock_step(block, stepper, tableau, Tolerances(1e-8, 1e-8, 1), k)
         stepper.y[:] = stepper.y_new
     return stepper.y[:, 0].copy()
 

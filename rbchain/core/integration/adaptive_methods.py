@@ -3,13 +3,13 @@
 import math
 
 from ..simd.jit import choose, kernel
+from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions
 from ..tree.sampler_layout import has_samplers
 from .contact_events import keep_proposed_step, proposed_step
 from .contact_rates import has_contact_modes
 from .radau import (
     compute_radau_step,
-    error_of_stages,
     evaluations_of_radau_step,
     forget_polynomial,
     growth_after_iterations,
@@ -19,7 +19,7 @@ from .radau import (
     recall_step_before_saved_time,
 )
 from .radau_tableau import is_radau
-from .rollout import CONTROL_H, TALLY_SAVED, compute_stages
+from .rollout import CONTROL_FAILURE, CONTROL_H, TALLY_SAVED, compute_stages
 from .rosenbrock import compute_rosenbrock_step, evaluations_of_rosenbrock_step
 from .runge_kutta import combine
 from .stiffness import detect_stiffness
@@ -28,6 +28,13 @@ from .tableaus import is_rosenbrock
 NEAR_STOP = 10.0  # the number of steps to a stop below which they have equal lengths
 
 # --- a step -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def error_or_failure(stepper, tableau, error, k):
+    """Return the error of a step, or CONTROL_FAILURE."""
+    failure = stepper.control[CONTROL_FAILURE, k]
+    return select(failure > constant_like(error, 0.0), failure, error)
 
 
 @kernel
@@ -42,7 +49,7 @@ def compute_runge_kutta_step(block, stepper, tableau, tolerances, k):
 
 compute_step_without_iterations = choose(
     lambda block, stepper, tableau, *_: is_rosenbrock(tableau),
-    lambda block, stepper, tableau, tolerances, k: compute_rosenbrock_step(block, stepper, tableau, k),
+    compute_rosenbrock_step,
     compute_runge_kutta_step,
 )
 
@@ -68,9 +75,11 @@ evaluations_of_step = choose(
     lambda block, stepper, tableau, lane: evaluations_without_iterations(block, stepper, tableau, lane),
 )
 
-# Return the error of a step, or a number that shortens it if its stages do not converge.
+# Return the error of a step, or the number that shortens an implicit step that has failed.
 error_of_step = choose(
-    lambda stepper, tableau, *_: is_radau(tableau), error_of_stages, lambda stepper, tableau, error, k: error
+    lambda stepper, tableau, *_: is_radau(tableau) or is_rosenbrock(tableau),
+    error_or_failure,
+    lambda stepper, tableau, error, k: error,
 )
 
 # Return the ratio of the next step length to this one, of which slow iterations allow a part only.

@@ -32,7 +32,7 @@ from .complex_systems import ComplexSystems, factorize_complex_step, solve_compl
 from .linearised_rate import differentiate_by_state, factorize_step
 from .radau_error import estimate_error
 from .radau_tableau import STAGES
-from .rollout import CLOCK_STEP, CONTROL_H, CONTROL_TIME
+from .rollout import CLOCK_STEP, CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from .rosenbrock import evaluations_of_jacobian, solve_stage
 from .sensitivities import error_norm
 
@@ -51,12 +51,11 @@ ROW_ACTIVE = 0  # 1 while a lane iterates
 ROW_SIZE = 1  # norm of the largest changes of all stages in the last iteration
 ROW_NEW_SIZE = 2  # the same for this iteration
 ROW_COUNT = 3  # number of iterations
-ROW_FAILURE = 4  # 0, or the error of a step whose stages do not converge
-ROW_STEP = 5  # length of the step, s
-ROW_PREVIOUS_STEP = 6  # length of the step of `polynomial`, s; 0 without one
-ROW_PROPOSED = 7  # length of the next step, s, if a saved time has shortened this one; else 0
-ROW_FIRST_DEFECT, ROW_DEFECT = 8, 9  # norms of the defects of the prediction, and of the end
-ITERATION_ROWS = 10
+ROW_STEP = 4  # length of the step, s
+ROW_PREVIOUS_STEP = 5  # length of the step of `polynomial`, s; 0 without one
+ROW_PROPOSED = 6  # length of the next step, s, if a saved time has shortened this one; else 0
+ROW_FIRST_DEFECT, ROW_DEFECT = 7, 8  # norms of the defects of the prediction, and of the end
+ITERATION_ROWS = 9
 
 
 class RadauStep(NamedTuple):
@@ -88,7 +87,7 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
     y, y_new, change, rates, step = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
     t, last, systems = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1, stepper.linear.systems
     zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
-    start_iteration(step.iteration, h, k)
+    start_iteration(stepper, h, k)
     h = select(h > zero, h, one + zero * h)  # idle lanes have no step
     predict_stages(stepper, tableau, h, k)
     for iteration in range(MAX_ITERATIONS):
@@ -108,16 +107,16 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
         change_stages(block, stepper, tableau, h, k)
         add_changes(stepper, k)
         step.iteration[ROW_NEW_SIZE, k] = error_norm(block, change, y, y_new, tolerances, k)
-        if not stop_lanes(step.iteration, tableau, iteration + 1):
+        if not stop_lanes(stepper, tableau, iteration + 1):
             break
-    has_failed = step.iteration[ROW_FAILURE, k] > zero
+    has_failed = stepper.control[CONTROL_FAILURE, k] > zero
     for j in range(y.shape[0]):
         y_new[j, k] = select(has_failed, y[j, k], y[j, k] + rates[STAGES, j, k])
     normalize_positions(block.model, y_new, k)
     evaluate(block, y_new, t + h, rates[last], k)
     store_defect(stepper, tableau, rates[last], h, k)
     step.iteration[ROW_DEFECT, k] = error_norm(block, change, y, y_new, tolerances, k)
-    judge_defects(step.iteration, tableau)
+    judge_defects(stepper, tableau)
     estimate_error(block, stepper, tableau, scaled_eigenvalue(tableau, 0, h)[0], h, k)
 
 
@@ -133,22 +132,23 @@ def store_defect(stepper, tableau, rate, h, k):
 
 
 @kernel
-def judge_defects(iteration, tableau):
+def judge_defects(stepper, tableau):
     """Let steps fail whose defect is above the tolerance and not reduced, unless the changes were round-off."""
+    iteration, control = stepper.linear.iteration, stepper.control
     for lane in range(iteration.shape[1]):
         defect, first = float(iteration[ROW_DEFECT, lane]), float(iteration[ROW_FIRST_DEFECT, lane])
         is_large = not defect <= max(1.0, MAX_DEFECT * first)
-        has_failed = iteration[ROW_FAILURE, lane] > 0.0
+        has_failed = control[CONTROL_FAILURE, lane] > 0.0
         if is_large and not has_failed and float(iteration[ROW_SIZE, lane]) > tableau.round_off:
-            iteration[ROW_FAILURE, lane] = constant_like(iteration, ERROR_TO_HALVE)
+            control[CONTROL_FAILURE, lane] = constant_like(control, ERROR_TO_HALVE)
 
 
 @kernel
-def start_iteration(iteration, h, k):
+def start_iteration(stepper, h, k):
     """Let the lanes that have a step of length h iterate."""
-    zero, one = constant_like(h, 0.0), constant_like(h, 1.0)
+    iteration, zero, one = stepper.linear.iteration, constant_like(h, 0.0), constant_like(h, 1.0)
     iteration[ROW_ACTIVE, k] = select(h > zero, one + zero * h, zero * h)
-    iteration[ROW_FAILURE, k] = zero * h
+    stepper.control[CONTROL_FAILURE, k] = zero * h
     iteration[ROW_COUNT, k] = zero * h
     iteration[ROW_STEP, k] = h
 
@@ -235,13 +235,13 @@ def add_changes(stepper, k):
 
 
 @kernel
-def stop_lanes(iteration, tableau, count):
+def stop_lanes(stepper, tableau, count):
     """Stop the lanes whose stages have converged, or do not converge, after `count` iterations.
 
     Returns whether a lane continues. Changes shrink by a factor of about theta per iteration, so the remaining error is
     theta / (1 - theta) of the last change. A lane stops early if it would not converge in the remaining iterations.
     """
-    continues = False
+    iteration, control, continues = stepper.linear.iteration, stepper.control, False
     for lane in range(iteration.shape[1]):
         if iteration[ROW_ACTIVE, lane] == 0.0:
             continue
@@ -258,7 +258,7 @@ def stop_lanes(iteration, tableau, count):
         iteration[ROW_SIZE, lane] = iteration[ROW_NEW_SIZE, lane]
         iteration[ROW_COUNT, lane] = constant_like(iteration, count)
         if has_failed:
-            iteration[ROW_FAILURE, lane] = constant_like(iteration, ERROR_TO_HALVE if size < math.inf else math.inf)
+            control[CONTROL_FAILURE, lane] = constant_like(control, ERROR_TO_HALVE if size < math.inf else math.inf)
         if has_failed or has_converged:
             iteration[ROW_ACTIVE, lane] = constant_like(iteration, 0.0)
         else:
@@ -271,13 +271,6 @@ def growth_after_iterations(stepper, tableau, growth, lane):
     """Return the ratio of the next step length to this one, which is at most 1 if the stages converged slowly."""
     growth = GROWTH_FACTOR * growth
     return min(growth, 1.0) if stepper.linear.iteration[ROW_COUNT, lane] >= SLOW_CONVERGENCE else growth
-
-
-@kernel
-def error_of_stages(stepper, tableau, error, k):
-    """Return the error of a step, or the number that shortens it if its stages do not converge."""
-    failure = stepper.linear.iteration[ROW_FAILURE, k]
-    return select(failure > constant_like(error, 0.0), failure, error)
 
 
 @kernel

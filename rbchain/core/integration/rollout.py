@@ -38,7 +38,8 @@ CONTROL_STATE_NORM = 4  # norm of the state, for the first step
 CONTROL_RATE_NORM = 5  # norm of the rate, for the first step
 CONTROL_EULER_STEP = 6  # length of the Euler step from which the first step is estimated, s
 CONTROL_TIME = 7  # time at the start of the step, s
-CONTROL_ROWS = 8
+CONTROL_FAILURE = 8  # of an implicit step: 0, or the error that shortens it
+CONTROL_ROWS = 9
 # Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
 CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
 CLOCK_ROWS = 3

@@ -9,17 +9,22 @@ Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, 
 from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
 from ..simd.jit import kernel, routine
-from ..simd.lanes import constant_like, select
+from ..simd.lanes import constant_like, epsilon, select
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from .action_hooks import evaluate, has_exact_derivatives, integral_row, moves_freely
 from .linearised_rate import differentiate_rate, divide_positions, factorize_step, reads_dynamics
 from .linearised_tree import follows_tree, solve_along_tree
-from .rollout import CONTROL_H, CONTROL_TIME
+from .rollout import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from .runge_kutta import combine
+from .sensitivities import error_norm
+
+MAX_DEFECT = 0.5  # of the end of a step, as a share of the change of the rate that J describes
+ROUND_OFF = 50.0  # the multiple of the round-off of the precision below which increments are round-off
+ERROR_TO_HALVE = 32.0  # an error after which the step control repeats the step with half its length
 
 
 @routine
-def compute_rosenbrock_step(block, stepper, tableau, k):
+def compute_rosenbrock_step(block, stepper, tableau, tolerances, k):
     """Compute the increments of a step, its end y_new, the rate there, and the difference from the embedded method."""
     y, y_new, change, rates, linear = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
     t, last = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1
@@ -40,8 +45,35 @@ def compute_rosenbrock_step(block, stepper, tableau, k):
     add_increments(tableau, last, y, rates, y_new, k)
     normalize_positions(block.model, y_new, k)
     evaluate(block, y_new, t + h, rates[last], k)
+    judge_end(block, stepper, tableau, tolerances, a, h, k)
     for j in range(y.shape[0]):
         change[j, k] = combine(tableau.error, tableau.error.shape[0], rates, j, k)
+
+
+@kernel
+def judge_end(block, stepper, tableau, tolerances, a, h, k):
+    """Set CONTROL_FAILURE in lanes in which J does not describe the forces at the end of the step.
+
+    The last increment u satisfies (a - J) u = r + f(g), at the state g before it. If J is constant, J u is the change
+    of the rate to the end, so the defect r + f(end) - a u is zero. A step fails if its defect is above the tolerance
+    and half of J u, unless u is round-off. Then J is much too stiff, such as that of an elastic stop that the body
+    leaves: it makes all increments and the estimate of the error small.
+    """
+    rates, change, linear, control = stepper.rates, stepper.change, stepper.linear, stepper.control
+    last = tableau.c.shape[0] - 1
+    for j in range(change.shape[0]):
+        change[j, k] = h * (rates[last, j, k] - a * rates[last - 1, j, k])
+        change[j, k] = change[j, k] + combine(tableau.C[last - 1], last - 1, rates, j, k)
+    defect = error_norm(block, change, stepper.y, stepper.y_new, tolerances, k)
+    for j in range(change.shape[0]):
+        change[j, k] = change[j, k] - h * (rates[last, j, k] - linear.rates[0, j, k])
+    expected = error_norm(block, change, stepper.y, stepper.y_new, tolerances, k)
+    size = error_norm(block, rates[last - 1], stepper.y, stepper.y_new, tolerances, k)
+    one, zero = constant_like(h, 1.0), constant_like(h, 0.0)
+    round_off = constant_like(h, ROUND_OFF) * epsilon(h) / constant_like(h, max(tolerances.rtol, tolerances.atol))
+    fails = select(defect > max(one, constant_like(h, MAX_DEFECT) * expected), one + zero * h, zero * h)
+    fails = select(size > round_off, fails, zero * h)
+    control[CONTROL_FAILURE, k] = constant_like(h, ERROR_TO_HALVE) * fails
 
 
 @kernel
