@@ -55,6 +55,7 @@ from .contact_solver import (
     eliminate_rows,
     largest_missing_velocity,
     largest_residual,
+    least_proximal,
     linearise,
     solve_contacts,
 )
@@ -260,7 +261,7 @@ def solve_with_diagonal(added, contacts, modes, tolerance, lane):
             for row in range(m):
                 modes.rows[row, MODE_FORCE, lane] = rows[row, CONTACT_IMPULSE, lane]
             return True
-        eliminate_rows(contacts, linearise(contacts, lane), lane)
+        eliminate_rows(contacts, linearise(contacts, least_proximal(rows), lane), lane)
         for row in range(m):
             apply_change(row, rows[row, CONTACT_RIGHT, lane], contacts, 1.0, lane)
     return False

@@ -13,6 +13,11 @@ Otherwise they could return to the same local minimum of the residual after each
 
 Each factor at u in these equations may be replaced by a larger one, which does not change their solutions. It changes
 the path of Newton's method, which fails with some factors. Sweeps and Newton steps with different factors alternate.
+In a contact that slides slowly, u / w is small compared with p, so that z = p - u / w hardly depends on the direction
+of u. Most rounds therefore choose the factor of the two tangents such that both terms are similarly large.
+
+W is singular if there are more rows than dofs. A number is therefore added to the diagonal of a Newton step, as in the
+proximal point method. It becomes larger after a step that fails, and smaller after one that succeeds.
 
 If both fail, the solver starts again with numbers added to the diagonal of W, so that the rows hardly depend on each
 other. The numbers become smaller in steps, and each solution is the start of the next.
@@ -45,6 +50,7 @@ from ..tree.contact_layout import (
     CONTACT_RIGHT,
     CONTACT_STEP_IMPULSE,
     CONTACT_STEP_VELOCITY,
+    CONTACT_SWEEP_INVERSE,
     CONTACT_UPPER,
     CONTACT_VELOCITY,
     ELEMENT_KIND,
@@ -55,15 +61,19 @@ from ..tree.contact_layout import (
 )
 
 # Sweeps of the first round, the same for the last try, and the factor from round to round. The impulses of contacts
-# that jam while they slide (Painleve) grow slowly from sweep to sweep.
-SWEEPS, LAST_SWEEPS, GROWTH = 3, 60, 1.2
+# that jam while they slide (Painleve) grow slowly from sweep to sweep. In impacts of three adjacent contacts, that of
+# the middle one may decrease slowly to zero.
+SWEEPS, LAST_SWEEPS, GROWTH = 3, 600, 1.2
 # Residuals above this multiple of the tolerance are reduced by Newton steps, if sweeps were necessary at all.
 GOAL = 1e-3
 # Newton steps of a round, and lengths of each that are tried: 1, 1/2, 1/4, ... A step fails if none of them fits.
-NEWTON_STEPS, LENGTHS = 10, 7
+NEWTON_STEPS, LENGTHS = 30, 7
 # Multiples of the factors at u for the Newton steps, one for each round. Their order was found with 20 links that fall
-# on a floor. A multiplication by a power of 2 can be undone without round-off.
+# on a floor and move on it.
 MULTIPLES = (1.0, 128.0, 8.0, 1024.0, 4.0, 256.0, 32.0, 4096.0)
+# The same for the ratio of |u| / w to |p| of the tangents of a contact: another multiple, up to the largest, increases
+# it to this value.
+BALANCES, LARGEST_MULTIPLE = (0.0, 0.0, 0.1, 1.0, 0.1, 1.0, 0.1, 1.0), 1e8
 # Newton steps are kept if they reduce the least residual so far by this factor.
 PROGRESS = 0.5
 # A step of length t reduces the sum of squares by more than this multiple of t.
@@ -75,8 +85,9 @@ FIRST_ADDED, LARGEST_ADDED, LEAST_ADDED, RATIO = 0.1, 100.0, 1e-9, 0.25
 # MAX_ADDED numbers.
 LAST_RATIO, MAX_ADDED = 0.8, 40
 # Added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon: impulses of
-# dependent rows then change as little as possible.
-PROXIMAL = 16.0
+# dependent rows then change as little as possible. The number is multiplied by INCREASE after a step that fails, up to
+# LARGEST_PROXIMAL, and by DECREASE after one that succeeds.
+PROXIMAL, LARGEST_PROXIMAL, INCREASE, DECREASE = 16.0, 0.3, 100.0, 0.1
 
 
 @routine
@@ -116,7 +127,7 @@ def run_rounds(contacts, residual, tolerance, sweeps, k):
     rows, count = contacts.rows, 1.0 * sweeps
     least, goal = constant_like(rows, tolerance), constant_like(rows, GOAL * tolerance)
     progress, lowest = constant_like(rows, PROGRESS), residual
-    for multiple in MULTIPLES:
+    for index in range(len(MULTIPLES)):
         # numbers, because routines take no masks: above zero in the lanes that are running
         running = select(residual > least, residual, residual - residual)
         if not any_lane(running > running - running):
@@ -128,7 +139,7 @@ def run_rounds(contacts, residual, tolerance, sweeps, k):
         lowest = min(lowest, residual)
         running = select(residual > goal, running, residual - residual)
         if any_lane(running > running - running):
-            residual = newton_steps(contacts, residual, progress * lowest, running, multiple, least, k)
+            residual = newton_steps(contacts, residual, progress * lowest, running, index, least, k)
         lowest = min(lowest, residual)
     return residual
 
@@ -308,8 +319,8 @@ def start_with_diagonal(contacts, added, running, k):
 
 
 @routine
-def newton_steps(contacts, residual, limit, running, multiple, least, k):
-    """Take Newton steps until the residual is at most `least` or a step fails, then a sweep; return the residual.
+def newton_steps(contacts, residual, limit, running, index, least, k):
+    """Take Newton steps until the residual is at most `least` or steps fail, then a sweep; return the residual.
 
     Keeps the result in the lanes in which its residual is below `limit`.
     """
@@ -317,12 +328,17 @@ def newton_steps(contacts, residual, limit, running, multiple, least, k):
     for row in range(rows.shape[0]):
         rows[row, CONTACT_NEWTON_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
-    improves = running
+    smallest, largest = least_proximal(rows), constant_like(rows, LARGEST_PROXIMAL)
+    increase, decrease = constant_like(rows, INCREASE), constant_like(rows, DECREASE)
+    nothing = running - running
+    improves, proximal = running, smallest + nothing
     for _ in range(NEWTON_STEPS):
-        if not any_lane(improves > improves - improves):
+        if not any_lane(improves > nothing):
             break
-        improves = newton_step(contacts, improves, multiple, k)
-        improves = select(largest_residual(contacts, k) > least, improves, improves - improves)
+        succeeds = newton_step(contacts, improves, index, proximal, k) > nothing
+        proximal = select(succeeds, max(decrease * proximal, smallest + nothing), increase * proximal)
+        is_solved = largest_residual(contacts, k) <= least
+        improves = select(is_solved | (proximal > largest), nothing, improves)
     compute_velocities(contacts, running, k)  # long steps leave round-off in them
     sweep(contacts, running, k)
     found = largest_residual(contacts, k)
@@ -335,14 +351,14 @@ def newton_steps(contacts, residual, limit, running, multiple, least, k):
 
 
 @routine
-def newton_step(contacts, running, multiple, k):
+def newton_step(contacts, running, index, proximal, k):
     """Take a Newton step with a line search, and return a number that is zero in the lanes in which it fails."""
     rows = contacts.rows
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     reduction = constant_like(rows, LEAST_REDUCTION)
-    multiply_inverses(contacts, multiple, k)
+    enlarge_factors(contacts, index, k)
     before = sum_of_squares(contacts, k)
-    compute_step(contacts, k)
+    compute_step(contacts, proximal, k)
     length = select(running > zero, one, zero)
     for trial in range(LENGTHS + 1):
         move_along_step(contacts, length, k)
@@ -351,16 +367,51 @@ def newton_step(contacts, running, multiple, k):
         if not any_lane(missed > zero):
             break
         length = length - (half * missed if trial < LENGTHS - 1 else missed)
-    multiply_inverses(contacts, 1.0 / multiple, k)
+    restore_factors(contacts, k)
     return select(length > zero, running, zero)
 
 
 @kernel
-def multiply_inverses(contacts, multiple, k):
-    """Multiply the factors at u in the equations of all rows."""
+def least_proximal(rows):
+    """Return the number on the diagonal of the matrix of a Newton step after steps that succeed."""
+    return constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
+
+
+@kernel
+def enlarge_factors(contacts, index, k):
+    """Multiply the factors at u for a Newton step of a round; the tangents of a contact have the same multiple."""
+    table, rows = contacts.table, contacts.rows
+    multiple, balance = constant_like(rows, MULTIPLES[index]), constant_like(rows, BALANCES[index])
+    zero, one, largest = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, LARGEST_MULTIPLE)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_SWEEP_INVERSE, k] = rows[row, CONTACT_INVERSE, k]
+        rows[row, CONTACT_INVERSE, k] = multiple * rows[row, CONTACT_INVERSE, k]
+    for e in range(table.shape[1]):
+        if has_tangents(table[ELEMENT_KIND, e]):
+            row = table[ELEMENT_ROW, e]
+            inverse = rows[row + 1, CONTACT_INVERSE, k]
+            p = norm_of_tangents(row, CONTACT_IMPULSE, rows, k)
+            change = inverse * norm_of_tangents(row, CONTACT_VELOCITY, rows, k)
+            moves = change > zero
+            ratio = balance * p / select(moves, change, one)
+            inverse = inverse * select(moves, min(max(ratio, one), largest), one)
+            rows[row + 1, CONTACT_INVERSE, k] = inverse
+            rows[row + 2, CONTACT_INVERSE, k] = inverse
+
+
+@kernel
+def norm_of_tangents(row, column, rows, k):
+    """Return the norm of the two tangential impulses or velocities of a contact."""
+    a, b = rows[row + 1, column, k], rows[row + 2, column, k]
+    return math.sqrt(a * a + b * b)
+
+
+@kernel
+def restore_factors(contacts, k):
+    """Restore the factors at u of sweeps and residuals."""
     rows = contacts.rows
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_INVERSE, k] = rows[row, CONTACT_INVERSE, k] * constant_like(rows, multiple)
+        rows[row, CONTACT_INVERSE, k] = rows[row, CONTACT_SWEEP_INVERSE, k]
 
 
 @routine
@@ -387,13 +438,13 @@ def scaled_square(row, change, rows, k):
 
 
 @routine
-def compute_step(contacts, k):
+def compute_step(contacts, proximal, k):
     """Compute the changes of the impulses by a Newton step, in RIGHT, and those of the velocities, in CHANGE.
 
     Stores the impulses and velocities before it.
     """
     rows, matrix = contacts.rows, contacts.matrix
-    eliminate_rows(contacts, linearise(contacts, k), k)
+    eliminate_rows(contacts, linearise(contacts, proximal, k), k)
     for row in range(rows.shape[0]):
         rows[row, CONTACT_STEP_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
         rows[row, CONTACT_STEP_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
@@ -418,7 +469,7 @@ def move_along_step(contacts, length, k):
 
 
 @routine
-def linearise(contacts, k):
+def linearise(contacts, proximal, k):
     """Set the equations for the changes x of all impulses, and return the number of rows whose impulses may change.
 
     All other rows have x = 0. They are open contacts and stops, in all lanes.
@@ -439,9 +490,9 @@ def linearise(contacts, k):
     for e in range(table.shape[1]):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         if a < count and row_at_place(a, contacts) == row:
-            fill_row(a, row, count, contacts, k)
+            fill_row(a, row, count, contacts, proximal, k)
             if has_tangents(kind):
-                fill_tangents(a, row, count, contacts, k)
+                fill_tangents(a, row, count, contacts, proximal, k)
             a += rows_of_element(e, table)
     return count
 
@@ -480,12 +531,11 @@ def linearise_row(kind, row, contacts, k):
 
 
 @kernel
-def fill_row(a, row, count, contacts, k):
+def fill_row(a, row, count, contacts, proximal, k):
     """Write the equation of a row at place a of the matrix."""
     rows, linear, zero = contacts.rows, contacts.linear, constant_like(contacts.rows, 0.0)
     couples, one = rows[row, CONTACT_COUPLES, k], constant_like(rows, 1.0)
     is_inside = couples > zero
-    proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
     scale = select(is_inside, rows[row, CONTACT_INVERSE, k], zero * couples)
     for b in range(count):
         linear[a, b, k] = contacts.matrix[row, row_at_place(b, contacts), k] * scale
@@ -510,7 +560,7 @@ def linearise_tangents(row, contacts, k):
 
 
 @kernel
-def fill_tangents(place, row, count, contacts, k):
+def fill_tangents(place, row, count, contacts, proximal, k):
     """Write the equations of the two tangents of a contact, whose normal is at this place of the matrix.
 
     Inside of the disc W x = -u. Outside, with the unit vector d = z / |z| of z = p - u / w and the radius r,
@@ -525,7 +575,6 @@ def fill_tangents(place, row, count, contacts, k):
     a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, CONTACT_FRICTION, k]
     inverse = rows[row + 1, CONTACT_INVERSE, k]
     ratio, scale = select(is_inside, zero, ratio), select(is_inside, inverse, zero)
-    proximal = constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
     for axis in range(2):
         at, here = row + 1 + axis, place + 1 + axis
         d, first, second = (

@@ -84,7 +84,8 @@ CONTACT_GIVEN_VELOCITY = 32  # u without impulses, from which the solver starts
 CONTACT_GIVEN_DIAGONAL, CONTACT_GIVEN_INVERSE = 33, 34  # before the solver adds numbers to the diagonal of W
 CONTACT_BEST_IMPULSE = 35  # p before it does so
 CONTACT_REACHED_IMPULSE = 36  # p of the last of these numbers with which it succeeded
-CONTACT_ROWS = 37
+CONTACT_SWEEP_INVERSE = 37  # CONTACT_INVERSE before a Newton step multiplies it
+CONTACT_ROWS = 38
 
 
 class Contacts(NamedTuple):
