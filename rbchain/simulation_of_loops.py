@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -130,7 +131,7 @@ def close_saved_states(
     groups = [(q, qd), (end_states[:, None, :nq], end_states[:, None, nq : nq + nv])]
     if actions is not None:
         events = actions.records.states
-        flat = events.reshape(events.shape[0], -1, events.shape[-1])
+        flat = events.reshape(events.shape[0], math.prod(events.shape[1:-1]), events.shape[-1])
         groups.append((flat[..., :nq], flat[..., nq : nq + nv]))
     is_open = np.zeros(len(q), bool)
     for positions, velocities in groups:

@@ -124,7 +124,7 @@ class SignalTables:
         else:
             codes[signals.SIGNAL_KIND] = signals.SIGNAL_TABLE
             self._add_table(signal, codes)
-        waves = signal.waves.reshape(*signal.waves.shape[:-2], -1)
+        waves = signal.waves.reshape(*signal.waves.shape[:-2], math.prod(signal.waves.shape[-2:]))
         codes[signals.SIGNAL_SINES], _ = self.numbers.add_row(name, waves)
         codes[signals.SIGNAL_SINE_COUNT] = signal.waves.shape[-2]
         self.codes.append(codes)

@@ -143,7 +143,7 @@ class _Stream:
             part = slice(first, min(first + rows, pairs))
             instants = np.arange(part.start, part.stop)[:, None]
             numbers[part, 0], numbers[part, 1] = two_normals(self.seed, samples, self.channel, instants)
-        return numbers.reshape(-1, *self.samples.shape)[:number]
+        return numbers.reshape(2 * pairs, *self.samples.shape)[:number]
 
     def one_each(self, name: str, value: np.ndarray) -> np.ndarray:
         """Return the value of each sample (...)."""

@@ -140,7 +140,7 @@ class Signal(SuggestsAttributes):
         """
         names = ("amplitude", "angular_frequency", "phase")
         given = zip(names, (amplitude, angular_frequency, phase), strict=True)
-        sines = [np.atleast_1d(_numbers(name, x)) for name, x in given]
+        sines = [_numbers(name, np.atleast_1d(real_array(name, x, StateError)), least_axes=1) for name, x in given]
         try:
             waves = np.broadcast_arrays(*sines)
         except ValueError:
@@ -539,10 +539,10 @@ def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
+    """Return finite numbers, also of no samples. Axes besides those of the batch have at least one number."""
     found = np.array(real_array(name, value, StateError))
-    if found.ndim < least_axes or found.size == 0:
-        expected = "(..., m) with at least one number" if least_axes else "at least one number"
-        raise StateError(f"{name} has shape {found.shape}; expected {expected}")
+    if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:
+        raise StateError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")
     if not np.isfinite(found).all():
         raise StateError(f"{name} is {excerpt(found.tolist())}; expected finite numbers")
     return found

@@ -107,7 +107,8 @@ def columns_of(description: Description, name: str) -> np.ndarray:
     if name == "cg":
         return (back @ _of_last(dofs, d.cg)[..., None])[..., 0]
     if name == "inertia":
-        tensor = _of_last(dofs, d.inertia.reshape(*d.inertia.shape[:-2], 9)).reshape(*d.inertia.shape[:-3], -1, 3, 3)
+        tensor = _of_last(dofs, d.inertia.reshape(*d.inertia.shape[:-2], 9))
+        tensor = tensor.reshape(*tensor.shape[:-1], 3, 3)
         return (back @ tensor @ F)[..., UPPER_TRIANGLE[0], UPPER_TRIANGLE[1]]
     world = np.broadcast_to(np.eye(3), (*F.shape[:-3], 1, 3, 3))
     parent = topology_of(d)[layout.TOPOLOGY_PARENT]

@@ -36,10 +36,11 @@ def parameters_and_variation(
 
 
 def _first_sample(description: Description) -> Description:
-    """Return the description with the values that the first sample has."""
-    first = {
-        field: value.reshape(-1, *value.shape[value.ndim - len(axes) :])[0]
-        for field, axes in VARIABLE_FIELDS.items()
-        if (value := getattr(description, field)).ndim > len(axes)
-    }
+    """Return the description with the values that the first sample has; ones if there are no samples."""
+    first = {}
+    for field, axes in VARIABLE_FIELDS.items():
+        value = getattr(description, field)
+        shape, batch_axes = value.shape[value.ndim - len(axes) :], value.ndim - len(axes)
+        if batch_axes:
+            first[field] = value[(0,) * batch_axes] if value.size else np.ones(shape)
     return dataclasses.replace(description, **first)
