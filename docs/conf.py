@@ -12,7 +12,7 @@ import diagram  # noqa: E402  in this folder
 (HERE / "pictures/architecture.svg").write_text(diagram.draw(), encoding="utf-8")
 
 project = "rbchain"
-author = "the founders of rbchain"
+author = "The rbchain developers"
 release = version = rbchain.__version__
 extensions = [
     "myst_parser",

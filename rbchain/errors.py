@@ -62,6 +62,11 @@ class AssemblyError(RbchainError, ValueError):
         return str(self.args[0])
 
 
+def missing_package(need: str, extra: str) -> str:
+    """Return the message for a package that is not installed, with the command that installs its extra."""
+    return f"{need}, which is missing. In a checkout of rbchain, run: pip install --editable '.[{extra}]'"
+
+
 class Status(IntEnum):
     """Outcome of the simulation of a sample.
 

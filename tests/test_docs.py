@@ -72,6 +72,11 @@ def test_the_page_on_the_architecture_names_every_package_and_its_diagram_draws_
     assert not [file for file in files if not any((REPOSITORY / top / file).exists() for top in ("", "rbchain"))]
 
 
+def test_the_page_on_failures_explains_every_status():
+    page = (REPOSITORY / "docs/how-to/failures.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(rbchain.Status.__members__)
+
+
 def test_every_test_named_on_the_accuracy_page_exists():
     page = (REPOSITORY / "docs/accuracy.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", page)

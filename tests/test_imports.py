@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rbchain
+from rbchain.errors import missing_package
 
 #: The large packages that each use may import.
 HEAVY = (
@@ -57,7 +58,7 @@ def test_a_missing_package_is_named_with_its_extra(package, extra, use):
     assert ended.returncode == 1
     last = ended.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ")
-    assert last.endswith(f" need the package {package}, which is missing: pip install 'rbchain[{extra}]'")
+    assert last.endswith(missing_package(f" need the package {package}", extra))
 
 
 def test_all_names_can_be_imported_without_the_extras():

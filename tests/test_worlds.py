@@ -9,6 +9,7 @@ import pytest
 import trimesh
 
 import rbchain as rb
+from rbchain.errors import missing_package
 from rbchain.io.meshes import inertia_of_mesh
 from rbchain.model.materials import ALIASES, DENSITIES, density_of
 from rbchain.model.units import FACTORS as KNOWN_FACTORS
@@ -400,6 +401,6 @@ def test_missing_packages_are_named_and_imported_only_when_used(saved):
     command = [sys.executable, "-c", WITHOUT, saved(trimesh.creation.box())]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [
-        "units need the package pint, which is missing: pip install 'rbchain[units]'",
-        "meshes need the package trimesh, which is missing: pip install 'rbchain[meshes]'",
+        missing_package("units need the package pint", "units"),
+        missing_package("meshes need the package trimesh", "meshes"),
     ]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileFormatError, ModelError
+from ..errors import FileFormatError, ModelError, missing_package
 from ..model.inertia import Inertia
 from ..model.materials import density_of
 from ..model.pose import positive
@@ -189,5 +189,5 @@ def _trimesh() -> Any:
     try:
         import trimesh
     except ImportError:
-        raise ImportError("meshes need the package trimesh, which is missing: pip install 'rbchain[meshes]'") from None
+        raise ImportError(missing_package("meshes need the package trimesh", "meshes")) from None
     return trimesh

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, missing_package
 from ..model.pose import rotation_matrix
 
 try:
@@ -28,9 +28,7 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         if mujoco is None:
-            raise FileFormatError(
-                f"{path}: MJCF files need the package mujoco, which is missing: pip install 'rbchain[mjcf]'"
-            )
+            raise FileFormatError(missing_package(f"{path}: MJCF files need the package mujoco", "mjcf"))
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
         try:

@@ -5,7 +5,7 @@ import re
 from functools import cache
 from typing import Any
 
-from ..errors import ModelError
+from ..errors import ModelError, missing_package
 from ..misspelt import SuggestsAttributes
 from .pose import numbers
 
@@ -264,7 +264,7 @@ def _refuse_missing_pint() -> None:
     except ValueError:  # what is registered under the name is not a module
         found = None
     if found is None:
-        raise ImportError("units need the package pint, which is missing: pip install 'rbchain[units]'")
+        raise ImportError(missing_package("units need the package pint", "units"))
 
 
 def _pint() -> Any:

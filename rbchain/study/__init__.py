@@ -7,6 +7,7 @@ from typing import Any
 
 import lazy_loader
 
+from ..errors import missing_package
 from ..misspelt import no_attribute
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -18,5 +19,4 @@ def __getattr__(name: str) -> Any:
     try:
         return _imported(name)
     except ModuleNotFoundError as error:
-        message = f"studies need the package {error.name}, which is missing: pip install 'rbchain[study]'"
-        raise ImportError(message) from None
+        raise ImportError(missing_package(f"studies need the package {error.name}", "study")) from None

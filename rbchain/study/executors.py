@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drivers import threads
-from ..errors import StudyError
+from ..errors import StudyError, missing_package
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
     try:
         from distributed import Client, as_completed
     except ImportError:
-        raise ImportError(
-            "executor 'dask' needs dask.distributed, which is missing: pip install 'rbchain[cluster]'"
-        ) from None
+        raise ImportError(missing_package("executor 'dask' needs dask.distributed", "cluster")) from None
 
     if scheduler is None:
         raise StudyError(

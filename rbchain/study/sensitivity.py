@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import StudyError
+from ..errors import StudyError, missing_package
 from ..real_arrays import whole_number
 from .capacity import total_memory, with_unit
 from .checks import refuse_noise
@@ -138,7 +138,5 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
                 ),
             )
     except ImportError:
-        raise ImportError(
-            "sensitivity analyses need the package SALib, which is missing: pip install 'rbchain[study]'"
-        ) from None
+        raise ImportError(missing_package("sensitivity analyses need the package SALib", "study")) from None
     raise StudyError(f'method is {method!r}; expected "sobol" or "morris"')

@@ -2,7 +2,9 @@
 
 import importlib.util
 
+from ..errors import missing_package
+
 _missing = [name for name in ("viser", "trimesh", "matplotlib") if importlib.util.find_spec(name) is None]
 if _missing:
     need = f"the viewer, films and pictures need the package {_missing[0]}"
-    raise ImportError(f"{need}, which is missing: pip install 'rbchain[view]'")
+    raise ImportError(missing_package(need, "view"))
