@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
 from .actions.contacts import NAMES_OF_CONTACTS, ImpactRecord, StickingRecord, is_contact
 from .actions.events import EventRecord
@@ -258,6 +259,22 @@ class Trajectory(SuggestsAttributes):
             self.contact_tolerance,
             {name: x[i] for name, x in self.sensitivities.items()},
             compute,
+        )
+
+    def at_times(self, indices: npt.ArrayLike) -> Trajectory:
+        """Return the motion at some of the saved times, by their indices (m,)."""
+        chosen = np.asarray(indices)
+        if np.array_equal(chosen, np.arange(self.t.size)):
+            return self
+        compute = (lambda: self._tau_and_qdd[..., chosen, :]) if self._knows_tau_and_qdd else None
+        return replace(
+            self,
+            t=self.t[chosen],
+            q=self.q[..., chosen, :],
+            qd=self.qd[..., chosen, :],
+            contact_forces=self.contact_forces[..., chosen, :, :],
+            sensitivities={name: np.take(x, chosen, self.status.ndim) for name, x in self.sensitivities.items()},
+            _compute_tau_and_qdd=compute,
         )
 
     def plot(self, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:

@@ -26,6 +26,7 @@ from .opening import dataset_in
 from .plan import Plan, plan_of
 from .progress import bar_of
 from .provenance import Log
+from .replay import motion_again
 from .run import MEMORY, chunk_size, run
 from .statistics import Statistics
 from .store import InMemory, Store, locked
@@ -252,15 +253,15 @@ class Study(SuggestsAttributes):
         return results
 
     def sample(self, k: int, save_at: npt.ArrayLike | None = None) -> tuple[dict[str, float], Model, Trajectory]:
-        """Simulate sample k again, with the same parameters and initial state as in the study.
+        """Simulate sample k again. Its motion is the motion in the study, bit for bit.
 
         Parameters
         ----------
         k : int
             Number of the sample, from 0.
         save_at : int or (m,) array, s, optional
-            Saved times, as for `Model.simulate`. The default is 201 times, or those of the study if its method has a
-            fixed step: saved times divide such steps, so that other times change the motion within the error of a step.
+            Saved times, as for `Model.simulate`. The default is at least 201 times, which include the times of the
+            study. It is the times of the study if more times would change the steps, and so the motion.
 
         Returns
         -------
@@ -272,7 +273,7 @@ class Study(SuggestsAttributes):
         Raises
         ------
         StudyError
-            If there is no sample k, or if its parameters are invalid.
+            If there is no sample k, its parameters are invalid, or times in `save_at` would change its motion.
 
         Examples
         --------
@@ -293,21 +294,17 @@ class Study(SuggestsAttributes):
             # together with a valid neighbour, because a batch of one sample runs other machine code than the study
             lowest, highest = max(0, k - 4), min(samples, k + 5)
             values = plan.draw(lowest, highest)
-            beside = np.flatnonzero(plan.valid(values) & (values != drawn).any(-1))[:1]
+            others = np.flatnonzero(plan.valid(values) & (np.arange(lowest, highest) != k))
+            differing = others[(values[others] != drawn).any(-1)]
+            beside = np.concatenate([differing, others])[:1]
             numbers = np.concatenate([[k], lowest + beside])
-            times = self._times(save_at, 201)
-            _, motion = plan.simulate(np.concatenate([drawn, values[beside]]), numbers, times)
+            motion = motion_again(plan, np.concatenate([drawn, values[beside]]), numbers, save_at, 200)
         except (ModelError, StateError) as error:
             raise StudyError(f"sample {k} has invalid parameters: {error}") from None
         return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
 
-    def _times(self, save_at: npt.ArrayLike | None, count: int) -> npt.ArrayLike | None:
-        """Return the times to save, or None for those of the study."""
-        is_free = save_at is None and self.description.simulate.is_adaptive
-        return count if is_free else save_at
-
     def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike | None = None) -> Trajectory:
-        """Simulate some samples, for example to show them with `study.motions().view()`.
+        """Simulate some samples again, for example to show them with `study.motions().view()`.
 
         Parameters
         ----------
@@ -316,8 +313,7 @@ class Study(SuggestsAttributes):
         first : int
             Number of the first sample.
         save_at : int or (m,) array, s, optional
-            Saved times. The default is 101 times, or those of the study if its method has a fixed step, as for
-            `sample`.
+            Saved times. The default is at least 101 times, as for `sample`.
 
         Returns
         -------
@@ -326,7 +322,7 @@ class Study(SuggestsAttributes):
         Raises
         ------
         StudyError
-            If one of the samples has invalid parameters.
+            If one of the samples has invalid parameters, or times in `save_at` would change the motions.
 
         Examples
         --------
@@ -345,7 +341,7 @@ class Study(SuggestsAttributes):
         count = min(whole_number("count", count, StudyError, least=2), samples - first)
         try:
             drawn, numbers = self.plan.draw(first, first + count), np.arange(first, first + count)
-            return self.plan.simulate(drawn, numbers, self._times(save_at, 101))[1]
+            return motion_again(self.plan, drawn, numbers, save_at, 100)
         except (ModelError, StateError) as error:
             raise StudyError(
                 f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
