@@ -16,6 +16,7 @@ from numba import types
 
 from ..core.integration import callbacks
 from ..core.integration.rollout import Records
+from ..core.simd.dependencies import dependencies_of
 from ..errors import StateError
 from .batch_functions import BatchFunction
 
@@ -119,7 +120,9 @@ def user_function(
             f"{what}: the last parameter of {name_of(plain)} is called states, but there are no states; expected a "
             f"{expected}. Pass states=[...] to Sampled, or rename the parameter to out"
         )
-    return _compiled(what, function, nq, nv, parameters, results, boundscheck, states)
+    # compiled code contains the values of globals and of closures
+    identity = None if numba.config.DISABLE_JIT else dependencies_of(function).digest
+    return _compiled(what, function, nq, nv, parameters, results, boundscheck, states, identity)
 
 
 @lru_cache(maxsize=256)
@@ -132,6 +135,7 @@ def _compiled(
     results: tuple[int, ...],
     boundscheck: bool,
     states: int,
+    identity: str | None,
 ) -> UserFunction:
     if states:
         if not numba.config.DISABLE_JIT:

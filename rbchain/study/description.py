@@ -1,10 +1,7 @@
 """Description of a study: the keys of `study.toml`, checked. A study's initial state enters here."""
 
-import functools
 import hashlib
-import json
 import tomllib
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -29,6 +26,7 @@ from ..real_arrays import excerpt, real_array
 from ..simulation_settings import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
+from .identity import function_as_json, is_own
 from .measures import Measure
 from .numbers import Described, real_numbers
 from .parameter_table import PARAMETERS
@@ -550,12 +548,15 @@ def checked(given: Mapping[str, Any], source: str = "") -> Description:
 
 
 def as_json(value: Any) -> Any:
-    """Convert a value to JSON for the store. Equal values give equal JSON."""
+    """Convert a value to JSON for the store. Equal values give equal JSON.
+
+    Raises StudyError if a function depends on an object that cannot be described.
+    """
     if isinstance(value, Model):
         return {"model": value.name, "sha256": fingerprint(value)}
-    if isinstance(value, BaseModel):
+    if isinstance(value, BaseModel) and is_own(value):
         return {name: as_json(getattr(value, name)) for name in type(value).model_fields}
-    if is_dataclass(value):
+    if is_dataclass(value) and is_own(value):
         return {"kind": type(value).__name__} | {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.ndarray | np.generic):
         return as_json(value.tolist())
@@ -567,37 +568,9 @@ def as_json(value: Any) -> Any:
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, functools.partial):
-        return {"partial": as_json(value.func), "args": as_json(value.args), "keywords": as_json(value.keywords)}
-    function = getattr(value, "py_func", value)
-    if hasattr(function, "__code__"):
-        return {"function": f"{function.__module__}.{function.__qualname__}", "sha256": _digest_of(function)}
-    if _is_piecewise(value):
-        return {"breaks": as_json(value.x), "coefficients": as_json(value.c)}
-    if hasattr(value, "__dict__") and not isinstance(value, Path):
-        return {"object": f"{type(value).__module__}.{type(value).__qualname__}", **as_json(vars(value))}
-    return str(value)
-
-
-def _is_piecewise(value: Any) -> bool:
-    """Return whether the value is a PPoly of SciPy, such as a CubicSpline."""
-    if not hasattr(value, "c"):
-        return False  # without importing SciPy, which takes a third of a second
-    from scipy.interpolate import PPoly
-
-    return isinstance(value, PPoly)
-
-
-def _digest_of(function: Any) -> str:
-    """Return a hash of a function's own code, default arguments and closure, but not of the functions it calls."""
-    inside = [cell.cell_contents for cell in function.__closure__ or ()]
-    parts = [_code_as_json(function.__code__), as_json(function.__defaults__), as_json(function.__kwdefaults__)]
-    return hashlib.sha256(json.dumps([*parts, as_json(inside)]).encode()).hexdigest()
-
-
-def _code_as_json(code: types.CodeType) -> list[Any]:
-    constants = [_code_as_json(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
-    return [code.co_code.hex(), list(code.co_names), list(code.co_freevars), constants]
+    if isinstance(value, Path):
+        return str(value)
+    return function_as_json(value)
 
 
 def fingerprint(model: Model) -> str:

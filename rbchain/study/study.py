@@ -21,6 +21,7 @@ from . import executors
 from .compilation import compiled_in_parallel
 from .description import checked, read_description
 from .effects import effects_of
+from .identity import reads_from_outside
 from .linear_analysis import linear_analysis
 from .opening import dataset_in
 from .plan import Plan, plan_of
@@ -559,6 +560,14 @@ def run_into(
             store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
             log = Log(out)
             file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
+            reads = [*dict.fromkeys(reads_from_outside(plan.as_json()))]
+            if reads:
+                warnings.warn(
+                    f"functions of the study read files or environment variables ({', '.join(reads[:5])}). If these "
+                    "change, rbchain does not notice it and continues with the results in the folder. Delete the "
+                    "folder then",
+                    stacklevel=3,
+                )
             log.write(event="started", samples=plan.description.samples, file=file)
             if store.repaired:
                 log.write(event="repaired", files=[str(damage) for damage in store.repaired])

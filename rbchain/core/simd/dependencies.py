@@ -1,70 +1,275 @@
-"""What determines the machine code of a user's function besides its own file: everything that its names refer to.
+"""What a user's function depends on: its code, and everything that its names, its closure and its object refer to.
 
-Numba compiles the values of globals into the code. A cache that ignores them would execute old code after a global in
-another file has changed.
+Numba compiles the values of globals into the code, and studies continue with stored results. Either would use old
+numbers if it ignored what a function reads. Equal functions have equal descriptions, in every process.
 """
 
+import enum
+import functools
+import hashlib
+import inspect
+import re
 import types
+import weakref
+from typing import NamedTuple
 
 import numpy as np
 
-#: Packages whose code is part of the build, or changes only with its version.
-KNOWN_PACKAGES = ("rbchain", "numba", "llvmlite", "numpy", "math", "cmath", "operator", "builtins")
+from .function_code import globals_read, imported_inside, names_in
+from .origins import is_known, module_of, name_of, package_of, version_of
+
+SCALARS = (bool, int, float, complex, str, bytes, np.generic, type(None), type(Ellipsis), range)
+#: Attributes of classes that Python, `abc`, `dataclasses` or pydantic add, and that no function reads.
+OF_CLASSES = re.compile(
+    "__(dict|weakref|doc|module|annotations|firstlineno|static_attributes|match_args|abstractmethods|signature)__"
+    "|__(dataclass|pydantic|class_vars|private_attributes).*|_abc_impl|__(orig_bases|parameters|subclasshook|repr)__"
+)
+#: Names by which code reaches all attributes of a module.
+ALL_ATTRIBUTES = {"getattr", "vars", "globals", "eval", "exec", "__dict__", "attrgetter"}
+#: Names by which code reads files or environment variables.
+READERS = {
+    *("open", "environ", "getenv", "loadtxt", "genfromtxt", "fromfile", "memmap", "loadmat", "read_text", "read_bytes"),
+    *("read_csv", "read_excel", "read_parquet", "urlopen"),
+}
+DESCRIPTORS = (
+    *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
+    *(types.MethodDescriptorType, types.ClassMethodDescriptorType),
+)
+WITHOUT_STATE = ("_thread.lock", "_thread.RLock", "logging.Logger", "logging.RootLogger")
+
+
+class Described(NamedTuple):
+    """The description of a value: its kind and name, its own content, and the descriptions of its parts by name.
+
+    Equal values have equal digests.
+    """
+
+    kind: str
+    name: str
+    own: str
+    parts: tuple
+    digest: str
+
+
+class Dependencies:
+    """Describes values, and keeps what cannot be described.
+
+    Attributes
+    ----------
+    unknown : list of str
+        Values whose changes would not be noticed, such as an open file, by where they were found.
+    read : list of str
+        Functions by which the described functions read files and environment variables.
+    """
+
+    def __init__(self):
+        self.unknown, self.read = [], []
+        self._digests, self._active, self._kept, self._path = {}, {}, [], []
+
+    def describe(self, value, name="", names=None):
+        """Describe a value; of a module, only the attributes with these names, or all if there are no names."""
+        if isinstance(value, SCALARS) and type(value).__module__ in ("builtins", "numpy"):
+            return _described("value", "", repr(value))
+        names = frozenset(names) if names is not None and isinstance(value, types.ModuleType) else None
+        key = (id(value), names)
+        if key in self._digests:
+            return Described("same", "", "", (), self._digests[key])
+        if key in self._active:
+            return _described("cycle", "", str(self._active[key]))
+        self._active[key] = len(self._active)
+        self._kept.append(value)  # so that no other object gets its id
+        self._path.append(name)
+        found = self._describe(value, names)
+        self._path.pop()
+        del self._active[key]
+        self._digests[key] = found.digest
+        return found
+
+    def _describe(self, value, names):
+        if isinstance(value, types.ModuleType):
+            return self._module(value, names)
+        compiled = getattr(value, "py_func", None) or getattr(value, "_pyfunc", None)
+        if isinstance(compiled, types.FunctionType) and package_of(type(value).__module__) == "numba":
+            options = getattr(value, "targetoptions", {})
+            return self._of("compiled", compiled, options)
+        for kind, describe in self._kinds():
+            if isinstance(value, kind):
+                return describe(value)
+        return self._object(value)
+
+    def _kinds(self):
+        """The types with descriptions of their own, the most special ones first."""
+        return (
+            (types.FunctionType, self._function),
+            (types.CodeType, self._code),
+            (type, self._class),
+            (enum.Enum, lambda x: self._of("enum", type(x), x.name, x.value)),
+            (functools.partial, self._partial),
+            (types.MethodType, lambda x: self._named("method", function=x.__func__, object=x.__self__)),
+            ((staticmethod, classmethod), lambda x: self._of(type(x).__name__, x.__func__)),
+            (property, lambda x: self._of("property", x.fget, x.fset, x.fdel)),
+            (functools.cached_property, lambda x: self._of("property", x.func)),
+            (types.CellType, self._cell),
+            (weakref.ref, lambda x: self._of("weakref", x())),
+            ((types.BuiltinFunctionType, types.MethodWrapperType), self._builtin),
+            (DESCRIPTORS, lambda x: _described("descriptor", x.__name__, "")),
+            (np.ndarray, self._array),
+        )
+
+    # --- code ---------------------------------------------------------------------------------------------------------
+
+    def _function(self, function):
+        if is_known(function.__module__):
+            return self._imported("function", function)
+        code, globals_ = function.__code__, function.__globals__
+        names, attributes = globals_read(code), names_in(code)
+        loads = {"load"} if any(globals_.get(name) is np for name in names) else set()  # np.load
+        self.read += [f"{name_of(function)}: {name}" for name in sorted((READERS | loads) & attributes)]
+        chosen = names if not {"globals", "eval", "exec"} & names else set(globals_) - set(dir(types.ModuleType("")))
+        parts = {
+            "(code)": code,
+            "(defaults)": function.__defaults__,
+            "(keyword defaults)": function.__kwdefaults__,
+            **dict(zip(code.co_freevars, function.__closure__ or (), strict=True)),
+            **{name: globals_[name] for name in sorted(chosen) if name in globals_},
+            **{f"(attribute) {name}": value for name, value in vars(function).items()},
+            **dict(imported_inside(code, globals_)),
+        }
+        attributes = None if attributes & ALL_ATTRIBUTES else attributes
+        described = [(name, self.describe(value, name, attributes)) for name, value in parts.items()]
+        return _described("function", name_of(function), "", tuple(described))
+
+    def _code(self, code):
+        content = (code.co_code.hex(), code.co_names, code.co_freevars, code.co_cellvars, code.co_varnames)
+        return _described("code", code.co_name, repr(content), self._parts(dict(enumerate(code.co_consts))))
+
+    def _class(self, cls):
+        if is_known(cls.__module__):
+            return self._imported("class", cls)
+        own = {name: value for name, value in vars(cls).items() if not OF_CLASSES.fullmatch(name)}
+        bases = {f"base {i}": base for i, base in enumerate(cls.__bases__)}
+        return _described("class", name_of(cls), "", self._parts(bases | own | {"metaclass": type(cls)}))
+
+    def _module(self, module, names):
+        if is_known(module.__name__):
+            return self._imported("module", module)
+        chosen = sorted(vars(module) if names is None else names)
+        values = {name: getattr(module, name) for name in chosen if not name.startswith("__") and hasattr(module, name)}
+        described = tuple((name, self.describe(value, name, names)) for name, value in values.items())
+        return _described("module", module.__name__, "", described)
+
+    def _imported(self, kind, value):
+        """Describe what belongs to an installed package by its name, the package's version and the module's file."""
+        module = getattr(value, "__name__", "") if kind == "module" else value.__module__
+        return _described(kind, name_of(value), version_of(str(module)))
+
+    def _partial(self, value):
+        parts = {"function": value.func, "arguments": value.args, "keywords": value.keywords}
+        return self._named("partial", **parts, attributes=vars(value))
+
+    def _builtin(self, value):
+        owner = getattr(value, "__self__", None)
+        if owner is None or isinstance(owner, types.ModuleType):
+            return _described("function", name_of(value), version_of(str(getattr(value, "__module__", ""))))
+        return _described("method", value.__name__, "", self._parts({"self": owner}))
+
+    # --- data ---------------------------------------------------------------------------------------------------------
+
+    def _of(self, kind, *parts):
+        return _described(kind, "", "", self._parts(dict(enumerate(parts))))
+
+    def _named(self, kind, **parts):
+        return _described(kind, "", "", self._parts(parts))
+
+    def _parts(self, parts):
+        return tuple((str(name), self.describe(value, str(name))) for name, value in parts.items())
+
+    def _cell(self, cell):
+        try:
+            return self.describe(cell.cell_contents)
+        except ValueError:  # a variable without a value
+            return _described("empty", "", "")
+
+    def _array(self, array):
+        if array.dtype.hasobject:
+            return _described("array", str(array.shape), "", self._parts(dict(enumerate(array.ravel().tolist()))))
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        return _described("array", f"{array.dtype} {array.shape} {type(array).__name__}", digest)
+
+    def _object(self, value):
+        cls = type(value)
+        name = name_of(cls)
+        if name in WITHOUT_STATE:
+            return _described("object", name, "")
+        if package_of(cls.__module__) in ("numba", "llvmlite"):
+            return _described("object", name, re.sub(r" at 0x[0-9a-f]+", "", str(value)))
+        if callable(value) and hasattr(value, "__wrapped__"):  # a function with functools.cache
+            return self._of("wrapper", cls, value.__wrapped__)
+        if callable(value) and hasattr(value, "__qualname__"):  # a function of an extension module
+            return self._imported("function", value)
+        parts = _contents(value)
+        if parts is None or not is_known(cls.__module__):
+            parts = (parts or {}) | self._state(value, is_container=parts is not None)
+        return _described("object", name, "", (("class", self.describe(cls, "class")), *self._parts(parts)))
+
+    def _state(self, value, is_container):
+        """Return the attributes of an object, and what `pickle` would store."""
+        state = {}
+        if not is_known(type(value).__module__):
+            caches = {n for n, x in inspect.getmembers_static(type(value)) if type(x).__name__ == "cached_property"}
+            state = {name: x for name, x in getattr(value, "__dict__", {}).items() if name not in caches}
+            slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
+            state |= {name: getattr(value, name) for name in slots if name not in ("__dict__", "__weakref__")}
+        if is_container or (state and type(value).__reduce_ex__ is object.__reduce_ex__ and _is_plain(type(value))):
+            return state
+        try:
+            reduced = value.__reduce_ex__(4)
+        except Exception:  # any error that a class raises
+            self.unknown.append(f"{'.'.join(filter(None, self._path))}, a {name_of(type(value))}")
+            return state
+        if isinstance(reduced, str):
+            return state | {"global": f"{module_of(value)}.{reduced}"}
+        made, arguments, *rest = (*reduced, *[None] * 4)
+        contents = {} if not state else {"attributes": state}
+        return contents | {
+            "made by": made,
+            "arguments": arguments,
+            "state": rest[0] if not state else None,
+            "items": list(rest[1] or ()),
+            "entries": list(rest[2] or ()),
+        }
 
 
 def dependencies_of(function):
-    """Describe a function: line, names, constants, and the values, functions and modules that its names refer to.
-
-    The description consists of tuples, strings and numbers, so that its `repr` identifies it.
-    """
-    return _function(function, set())
+    """Describe a function and everything that its names refer to, as tuples of text, whose `repr` identifies it."""
+    return Dependencies().describe(function)
 
 
-def _function(function, seen):
-    code = function.__code__
-    if code in seen:
-        return code.co_name
-    seen.add(code)
-    names = sorted(_names(code))
-    found = [(name, _value(function.__globals__[name], names, seen)) for name in names if name in function.__globals__]
-    return describe_code(code), found
+def _described(kind, name, own, parts=()):
+    digests = [(part, described.digest) for part, described in parts]
+    return Described(kind, name, own, parts, hashlib.sha256(repr((kind, name, own, digests)).encode()).hexdigest())
 
 
-def _names(code):
-    """The names that some code and the functions inside it refer to."""
-    inner = [_names(value) for value in code.co_consts if isinstance(value, types.CodeType)]
-    return set(code.co_names).union(*inner)
-
-
-def describe_code(code):
-    """Where a function is defined, its instructions, names and constants.
-
-    A file may define two functions of the same name, such as in the branches of an `if`.
-    """
-    constants = [describe_code(value) if isinstance(value, types.CodeType) else repr(value) for value in code.co_consts]
-    return code.co_firstlineno, code.co_code.hex(), code.co_names, constants
-
-
-def _value(value, names, seen):
-    """Describe the value of a global; of a module, the attributes with these names."""
-    function = getattr(value, "py_func", value)
-    if isinstance(function, types.FunctionType):
-        return function.__qualname__ if _is_known(function.__module__) else _function(function, seen)
-    if isinstance(value, types.ModuleType):
-        if _is_known(value.__name__) or value in seen:
-            return value.__name__
-        seen.add(value)
-        return value.__name__, [
-            (name, _value(getattr(value, name), names, seen)) for name in names if hasattr(value, name)
-        ]
-    if isinstance(value, np.ndarray):
-        return str(value.dtype), value.shape, value.tobytes().hex()
+def _contents(value):
+    """Return the items of a container by name, and None for other objects. The order in sets means nothing."""
+    if isinstance(value, (dict, types.MappingProxyType)):
+        if all(type(key) is str for key in value):
+            return {f"[{key!r}]": item for key, item in value.items()}
+        return {f"{i} {side}": pair[side] for i, pair in enumerate(value.items()) for side in (0, 1)}
+    if isinstance(value, (set, frozenset)):
+        return dict(enumerate(sorted(value, key=lambda x: dependencies_of(x).digest)))
     if isinstance(value, (tuple, list)):
-        return [_value(item, names, seen) for item in value]
-    if isinstance(value, (int, float, complex, str, bytes, np.generic)) or value is None:
-        return repr(value)
-    return type(value).__qualname__
+        return dict(enumerate(value))
+    if isinstance(value, SCALARS):  # of a subclass
+        return {"value": next(kind for kind in SCALARS if isinstance(value, kind)).__repr__(value)}
+    return None
 
 
-def _is_known(module):
-    return str(module).partition(".")[0] in KNOWN_PACKAGES
+def _slots(cls):
+    slots = vars(cls).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def _is_plain(cls):
+    """Whether all bases of a class are written in Python, so that its attributes are its whole state."""
+    return all(base is object or base.__flags__ & (1 << 9) for base in cls.__mro__)  # Py_TPFLAGS_HEAPTYPE

@@ -14,7 +14,7 @@ from pathlib import Path
 from numba.core.caching import CompileResultCacheImpl
 
 from . import machine_code
-from .dependencies import describe_code
+from .function_code import describe_code
 
 #: The key does not cover the sources of kernels in other packages, so these are not kept.
 PACKAGES = ("rbchain.core.", "rbchain.drivers.")

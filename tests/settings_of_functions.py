@@ -1,0 +1,3 @@
+"""Settings that functions of the tests import."""
+
+GAIN = 1.0
