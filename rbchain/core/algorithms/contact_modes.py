@@ -57,7 +57,10 @@ MODE_WATCH = 13  # a number that is negative if the mode has to change; see `cor
 MODE_WATCH_LOW, MODE_WATCH_HIGH = 14, 15  # the same at the bounds between which the length of a step is iterated
 MODE_WATCH_START, MODE_START_VELOCITY = 16, 17  # MODE_WATCH and u at the start of the step
 MODE_VELOCITY_LOW, MODE_VELOCITY_HIGH = 18, 19  # u at the bounds
-MODE_ROWS = 20
+MODE_SPEED, MODE_BEND, MODE_TURN = 20, 21, 22  # bounds of the motion in a step: see `core.integration.motion_bounds`
+# gap and its rate, at three places of an interval of a step: see `core.integration.contact_search`
+MODE_GAP_START, MODE_GAP_MIDDLE, MODE_GAP_END = 23, 25, 27
+MODE_ROWS = 29
 
 # --- rows of `ContactModes.flags` ---
 FLAG_RESTARTS = 0  # 1 if an impact or a change of modes ends the step
@@ -69,7 +72,10 @@ FLAG_PROPOSED = 6  # length of a step that a saved time has shortened, s; else 0
 FLAG_MOVES = 7  # 1 in lanes whose state is projected
 FLAG_CHOOSES = 8  # 1 while the modes of a lane that starts are chosen
 FLAG_DWELLS = 9  # number of successive steps that have ended with a change of modes in almost no time
-FLAG_ROWS = 10
+FLAG_CONTACT = 10  # fraction of the step after which a gap is closed that may open again; 1 if there is none
+FLAG_FREE, FLAG_WIDTH = 11, 12  # start and length of the interval of a step in which contacts are searched
+FLAG_PLACE, FLAG_TRIALS = 13, 14  # place in this interval at which gaps are evaluated; number of intervals
+FLAG_ROWS = 15
 
 # Added to the diagonal of the held rows, relative to the largest diagonal entry of the element.
 REGULARISATION = 1e-8

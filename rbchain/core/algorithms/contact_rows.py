@@ -225,23 +225,43 @@ def acceleration_between_centers(e, model, contacts, numbers, work, k):
 @routine
 def update_gaps(model, contacts, q, numbers, work, k):
     """Compute the gaps of stops and contacts at the positions q (reads R and LEVER; writes POSITION)."""
-    table, rows, dof = contacts.table, contacts.rows, work.dof
+    table, rows = contacts.table, contacts.rows
     for i in range(model.parent.shape[0]):
         place_dof(i, model, work, k)
     for e in range(table.shape[1]):
-        i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
-        if table[ELEMENT_KIND, e] == FRICTION:
-            continue
-        if table[ELEMENT_KIND, e] == SPHERE:
-            point = add3(load3(dof, i, ROW_POSITION, k), lowest_point(e, model, contacts, numbers, work, k))
-            above = subtract3(point, vector_of(numbers, at + SPHERE_PLANE_POINT, k))
-            rows[row, CONTACT_GAP, k] = dot(vector_of(numbers, at + SPHERE_NORMAL, k), above)
-        elif is_pair(table[ELEMENT_KIND, e]):
-            length = line_of_centers(e, model, contacts, numbers, work, k)[3]
-            rows[row, CONTACT_GAP, k] = length - numbers[at + PAIR_RADII, k]
-        else:
-            travel = q[model.coordinate[i], k] - numbers[at + STOP_POSITION, k]
-            rows[row, CONTACT_GAP, k] = travel if table[ELEMENT_SIGN, e] > 0 else -travel
+        if table[ELEMENT_KIND, e] != FRICTION:
+            rows[table[ELEMENT_ROW, e], CONTACT_GAP, k] = gap_of_element(e, model, contacts, q, numbers, work, k)
+
+
+@kernel
+def gap_of_element(e, model, contacts, q, numbers, work, k):
+    """Return the gap of a stop or a contact at the positions q (reads R, LEVER and POSITION)."""
+    table, dof = contacts.table, work.dof
+    i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
+    if table[ELEMENT_KIND, e] == SPHERE:
+        point = add3(load3(dof, i, ROW_POSITION, k), lowest_point(e, model, contacts, numbers, work, k))
+        above = subtract3(point, vector_of(numbers, at + SPHERE_PLANE_POINT, k))
+        return dot(vector_of(numbers, at + SPHERE_NORMAL, k), above)
+    if is_pair(table[ELEMENT_KIND, e]):
+        return line_of_centers(e, model, contacts, numbers, work, k)[3] - numbers[at + PAIR_RADII, k]
+    travel = q[model.coordinate[i], k] - numbers[at + STOP_POSITION, k]
+    return travel if table[ELEMENT_SIGN, e] > 0 else -travel
+
+
+@kernel
+def rate_of_gap(e, model, contacts, qd, numbers, work, k):
+    """Return the rate of the gap of a stop or a contact (reads R, LEVER, POSITION and V)."""
+    table, dof = contacts.table, work.dof
+    i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
+    if table[ELEMENT_KIND, e] == STOP:
+        return qd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qd[i, k]
+    v = load_motion(dof, i, ROW_V, k)
+    if table[ELEMENT_KIND, e] == SPHERE:
+        point = motion_at_tip(v, lowest_point(e, model, contacts, numbers, work, k)).lin
+        return dot(vector_of(numbers, at + SPHERE_NORMAL, k), point)
+    first, second, n, _ = line_of_centers(e, model, contacts, numbers, work, k)
+    point = motion_at_tip(load_motion(dof, table[ELEMENT_OTHER, e], ROW_V, k), first).lin
+    return dot(n, subtract3(motion_at_tip(v, second).lin, point))
 
 
 @routine

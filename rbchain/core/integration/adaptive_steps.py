@@ -35,6 +35,7 @@ from .contact_events import (
     starts_again,
 )
 from .contact_rates import has_contact_modes
+from .contact_search import find_contacts
 from .events import NO_EVENT, interpolate_state, is_event_not_finite
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
@@ -278,6 +279,7 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + zero_if_finite(y_new, k), k)
     close_end_of_step(block, stepper, tableau, k)
     project_contacts(block, stepper, tableau, k)
+    find_contacts(block, stepper, tableau, k)
 
 
 @routine

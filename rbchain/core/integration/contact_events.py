@@ -18,6 +18,7 @@ import math
 from ..algorithms.contact_choice import choose_modes, friction_limit, tangent_force
 from ..algorithms.contact_modes import (
     FLAG_CHOOSES,
+    FLAG_CONTACT,
     FLAG_DWELLS,
     FLAG_HIGH,
     FLAG_ITERATIONS,
@@ -65,7 +66,6 @@ from ..tree.kinematics import normalize_positions, position_rates
 from ..tree.sampler_layout import has_samplers
 from .action_hooks import evaluate
 from .contact_impacts import (
-    CLOSED_GAP,
     PENETRATION,
     is_short_flight,
     record_sticking,
@@ -373,19 +373,18 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
     Sets FLAG_RESTARTS if the step ends with a change of modes.
     """
     contacts, modes, rest = block.loads.actions.contacts, block.loads.actions.modes, speed_at_rest(tolerances)
-    flags = modes.flags
+    flags, tolerance = modes.flags, max(TIME_TOLERANCE, 4.0 * 2.2e-16 * (t + h))
+    shorter = h * float(flags[FLAG_CONTACT, lane])
+    if shorter < h - tolerance:
+        clear_bounds(block, lane)
+        repeat_step(stepper, modes, tolerances, shorter, lane)
+        return True
     update_watches(block, rest, lane)
     changes = False
     for row in range(modes.rows.shape[0]):
         changes = changes or has_to_change(row, contacts, modes, rest, lane)
     locates = flags[FLAG_LOCATES, lane] > 0.0
     if not changes and not locates:
-        shorter = h * fraction_of_dip(contacts, modes, h, lane) if flags[FLAG_ITERATIONS, lane] == 0.0 else h
-        flags[FLAG_ITERATIONS, lane] = 0.0
-        if shorter < h:
-            flags[FLAG_ITERATIONS, lane] = 1.0
-            repeat_step(stepper, modes, tolerances, shorter, lane)
-            return True
         keep_start(block, lane)
         return is_penetration(contacts, stepper, lane)
     if not locates:
@@ -406,7 +405,6 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
             modes.rows[row, MODE_WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
         else:
             modes.rows[row, MODE_WATCH_LOW, lane] = watch
-    tolerance = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * (t + h))
     length = next_length(contacts, modes, changes, tolerance, lane)
     if changes and (length >= h or flags[FLAG_ITERATIONS, lane] > MAX_ITERATIONS):
         flags[FLAG_LOCATES, lane] = 0.0
@@ -529,28 +527,6 @@ def root_of_gap(start, end, u, v, fraction):
         if not low < s < high:
             s = 0.5 * (low + high)
     return s
-
-
-@kernel
-def fraction_of_dip(contacts, modes, h, lane):
-    """Return the fraction of a step at which a gap is negative that is open at both ends; 1 if there is none.
-
-    Gaps are interpolated by cubic polynomials; the fraction is that of the smallest gap.
-    """
-    first = 1.0
-    for row in range(modes.rows.shape[0]):
-        if modes.rows[row, MODE, lane] != OPEN:
-            continue
-        g, end = float(modes.rows[row, MODE_WATCH_START, lane]), float(modes.rows[row, MODE_WATCH, lane])
-        u = h * float(modes.rows[row, MODE_START_VELOCITY, lane])
-        v = h * float(contacts.rows[row, CONTACT_VELOCITY, lane])
-        if u < 0.0 < v:
-            quadratic, cubic = 3.0 * (end - g) - 2.0 * u - v, u + v - 2.0 * (end - g)
-            root = math.sqrt(max(quadratic * quadratic - 3.0 * u * cubic, 0.0))
-            s = -u / (quadratic + root) if quadratic + root > 0.0 else 1.0
-            if 0.0 < s < 1.0 and g + s * (u + s * (quadratic + s * cubic)) < -CLOSED_GAP:
-                first = min(first, s)
-    return first
 
 
 # --- steps that a stop has shortened ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from ..simd.jit import choose, kernel
 from ..simd.lanes import constant_like
 from .radau_tableau import is_radau
-from .runge_kutta import combine, interpolate_runge_kutta
+from .runge_kutta import combine, interpolate_runge_kutta, polynomial_of_runge_kutta
 from .tableaus import is_rosenbrock
 
 
@@ -17,6 +17,16 @@ def interpolate_rosenbrock(tableau, y, y_new, h, rates, theta, j, k):
     return y[j, k] + theta * (y_new[j, k] - y[j, k] + (one - theta) * bend)
 
 
+@kernel
+def polynomial_of_rosenbrock(tableau, y, y_new, h, rates, j, k):
+    """Return the coefficients of theta to theta^4 in the continuous extension of row j: see `RosenbrockTableau`."""
+    stages, change = tableau.dense.shape[1], y_new[j, k] - y[j, k]
+    first = combine(tableau.dense[0], stages, rates, j, k)
+    second = combine(tableau.dense[1], stages, rates, j, k)
+    third = combine(tableau.dense[2], stages, rates, j, k)
+    return change + first, second - first, third - second, -third
+
+
 interpolate_rates = choose(lambda tableau, *_: is_rosenbrock(tableau), interpolate_rosenbrock, interpolate_runge_kutta)
 
 # Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at the saved times,
@@ -25,4 +35,24 @@ interpolate = choose(
     is_radau,
     lambda tableau, y, y_new, h, rates, theta, j, k: y_new[j, k],
     lambda tableau, y, y_new, h, rates, theta, j, k: interpolate_rates(tableau, y, y_new, h, rates, theta, j, k),
+)
+
+polynomial_of_rates = choose(
+    lambda tableau, *_: is_rosenbrock(tableau), polynomial_of_rosenbrock, polynomial_of_runge_kutta
+)
+
+
+@kernel
+def polynomial_of_line(tableau, y, y_new, h, rates, j, k):
+    """Return the coefficients of theta to theta^4 of the straight line between the ends of a step."""
+    change = y_new[j, k] - y[j, k]
+    return change, change - change, change - change, change - change
+
+
+# Return the coefficients of theta to theta^4 in row j of the state at t + theta h, for each family of methods. The
+# constant term is y[j, k]. Methods that have no states within a step have a line.
+polynomial_of_row = choose(
+    is_radau,
+    polynomial_of_line,
+    lambda tableau, y, y_new, h, rates, j, k: polynomial_of_rates(tableau, y, y_new, h, rates, j, k),
 )

@@ -97,3 +97,13 @@ def interpolate_runge_kutta(tableau, y, y_new, h, rates, theta, j, k):
     fourth = h * combine(tableau.dense, tableau.dense.shape[0], rates, j, k)
     rest = constant_like(theta, 1.0) - theta
     return y[j, k] + theta * (change + rest * (start + theta * (end + rest * fourth)))
+
+
+@kernel
+def polynomial_of_runge_kutta(tableau, y, y_new, h, rates, j, k):
+    """Return the coefficients of theta to theta^4 in the continuous extension of row j (`interpolate_runge_kutta`)."""
+    change = y_new[j, k] - y[j, k]
+    start = h * rates[0, j, k] - change
+    end = change - h * rates[tableau.c.shape[0] - 1, j, k] - start
+    fourth = h * combine(tableau.dense, tableau.dense.shape[0], rates, j, k)
+    return change + start, end + fourth - start, -end - fourth - fourth, fourth
