@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.integration import drives as drive_rows
-from ..core.integration import events as event_codes
+from ..core.integration import event_values as event_codes
 from ..core.integration.rollout import ContactRecords, Records
 from ..core.tree import layout
 from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES

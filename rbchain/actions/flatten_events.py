@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.integration import events as event_codes
+from ..core.integration import event_values as event_codes
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
 from ..real_arrays import excerpt

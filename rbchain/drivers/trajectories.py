@@ -12,6 +12,7 @@ from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_ca
 from ..core.integration.actuators import recall_lags
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
 from ..core.integration.constraint_hooks import decide_rank
+from ..core.integration.event_values import event_rows
 from ..core.integration.fixed_steps import integrate_fixed_steps
 from ..core.integration.linearised_rate import LinearisedRate
 from ..core.integration.linearised_tree import TREE_ROWS
@@ -117,7 +118,7 @@ def actions_memory(topology, tables, state_size, actions, width, dtype):
         results = max(results, int(sizes[SIZE_OUTPUTS] + sizes[SIZE_STATES]))
     return (
         np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
-        np.zeros((actions.shared.events.shape[1], width)),
+        np.zeros((event_rows(actions.shared.events.shape[1]), width)),
         np.zeros(state_size + numbers + results + 1),
         np.zeros(2 * width + SETTING_COUNT, np.int64),
         np.zeros((actions.records.failed_calls.shape[1], width)),

@@ -36,7 +36,8 @@ from .contact_events import (
 )
 from .contact_rates import has_contact_modes
 from .contact_search import find_contacts
-from .events import NO_EVENT, interpolate_state, is_event_not_finite
+from .event_values import interpolate_state
+from .events import NO_EVENT, is_event_not_finite
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
     CLOCK_STEP,

@@ -8,9 +8,9 @@ of the step from a to b, of length s, is free if one of three lower bounds of g 
     cubic      the cubic polynomial with g and g' of both ends of each half, minus its error
 
 The error of the cubic is estimated from the middle of the interval, as 16 times the error that it has in the halves.
-The estimate is used only where bodies turn by less than RESOLVED rad, and where the centres of two spheres move less
-than a part of their distance: g then is so smooth that it cannot have other extremes between the points. Intervals that
-are not free are halved, from the start of the step to its end, until all are free or a gap is found to be closed.
+The estimate is used only in intervals in which g has no extremes that the three points do not show. There, bodies turn
+by less than RESOLVED rad, and the centres of two spheres move less than a part of their distance. Intervals that are
+not free are halved, from the start of the step to its end, until all are free or a gap is found to be closed.
 """
 
 import math

@@ -24,7 +24,8 @@ from .action_hooks import (
 )
 from .constraint_hooks import decide_rank, has_constraints, has_open_loops
 from .drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
-from .events import NO_EVENT, interpolate_state, is_event_not_finite
+from .event_values import interpolate_state
+from .events import NO_EVENT, is_event_not_finite
 from .rollout import (
     CLOCK_STEP,
     CLOCK_T,

@@ -2,8 +2,8 @@
 
 The positions within a step are polynomials of the fraction of the step (`dense_output`). The bounds hold for the whole
 step, and their unit of time is its length. They add up along the paths of the two points to the frame that both have in
-common. For dof i of a path, with the largest distance r_i of the point from its axis (1 for a prismatic joint), and w_i
-for the largest rate of a rotation (0 for a prismatic joint):
+common. Dof i of a path has the largest distance r_i of the point from its axis, and the largest rate w_i of its
+rotation. For a prismatic joint, r_i is 1 and w_i is 0.
 
     speed         V = sum of r_i |q_i'|
     acceleration  A = sum of r_i |q_i''| + w_i (r_i |q_i'| + 2 times the part of V of the dofs after i)

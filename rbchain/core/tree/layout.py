@@ -193,7 +193,7 @@ class BlockActions(NamedTuple):
       `SharedActions.numbers`.
     * `time` (1, lanes) is the time of each lane, s.
     * `values` (signals, 3, lanes) and `pieces` are described in `core.forces.signals`, `joints` below.
-    * `event_values` (events, lanes) are the values of the event functions at the start of a step.
+    * `event_values` (rows, lanes) are the values of the event functions in a step: `core.integration.event_values`.
     * `call_arguments` is memory for the arguments of a user function.
     * `failures` (lanes,) is CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed.
     * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
