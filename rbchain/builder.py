@@ -126,7 +126,8 @@ class ModelBuilder(SuggestsAttributes):
         immersion : Immersion, optional
             Buoyancy, added mass and drag of the body. Acts only if the model has a `fluid_density`.
         limits : JointLimits, optional
-            Limits of position, velocity and effort. They are stored but not enforced; see `PassiveForces` for stops.
+            Limits of position, velocity, effort, acceleration and jerk. They are stored but not enforced; see
+            `PassiveForces` for stops.
         visuals : sequence of Visual
             Shapes for pictures.
 
@@ -214,7 +215,7 @@ class ModelBuilder(SuggestsAttributes):
             if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
                 raise
             self._nonphysical.append(name)
-        if self.nonphysical_inertia == "warn" and validation.has_negative_moment(inertia.inertia):
+        if self.nonphysical_inertia == "warn" and validation.has_negative_moment(inertia.mass, inertia.inertia):
             self._negative_moments.append(name)
 
     @staticmethod

@@ -93,6 +93,7 @@ class Model(
     stiffness, damping, friction, lower_limit, ... : (nv,) arrays
         The fields of `PassiveForces`, of each degree of freedom.
     position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
+    acceleration_limit, deceleration_limit, jerk_limit : (nv,) arrays
         The fields of `JointLimits`. rbchain stores these limits but does not enforce them.
     fluid_density, volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
         The density of the fluid, and the fields of `Immersion` of each body. Added masses refer to the origin of the

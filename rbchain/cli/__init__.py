@@ -10,7 +10,7 @@ from rich.console import Console
 from .. import __version__
 from ..errors import RbchainError
 from .doctor import add_doctor
-from .output import EXIT_INTERRUPTED, EXIT_REFUSED, help_texts
+from .output import EXIT_INTERRUPTED, EXIT_REFUSED, LONGEST_LINE, help_texts
 from .single import add_single
 from .study import add_study
 from .warm import add_warm
@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(100_000)  # by default Python spends 5 % of the time on looking for garbage while it imports
     options = _parser().parse_args(arguments)
     console, errors = Console(), Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        console.width = LONGEST_LINE  # a file or a pipe has no width
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

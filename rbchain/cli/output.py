@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
+LONGEST_LINE = 100_000  # characters, of output that is not cut
 EXIT_CODES = (
     "exit codes: 0 done; 1 some samples failed; 2 the command or a file is invalid, or results are damaged; "
     "130 interrupted"

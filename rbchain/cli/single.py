@@ -15,7 +15,7 @@ from rich.tree import Tree
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..progress import progress
-from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .view import add_view
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ def _report(model: Model, motion: Trajectory, seconds: float) -> Table:
 
 def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
     """Print the tree with joints, masses and fixed frames, and the constraints."""
+    console.width = LONGEST_LINE  # a terminal wraps the lines of a deep tree; rich would cut them
     mass = model.mass.sum()
     head = f"{model.name}: {model.n_bodies} bodies, {mass:.6g} kg, gravity {model.gravity.tolist()} m/s^2"
     console.print(head, markup=False, highlight=False, soft_wrap=True)

@@ -17,16 +17,20 @@ if TYPE_CHECKING:
     from ..model.joint import AnyJoint
     from . import dh, meshes, mjcf, motions, native, urdf  # noqa: F401
 
+URDF_ENDINGS = (".urdf", ".xacro")
+XML_ENDINGS = (*URDF_ENDINGS, ".xml")
 MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
 
 
 def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
     """Read a model from a file: URDF (`.urdf`), MJCF (`.xml`; needs the extra `mjcf`) or rbchain's format (`.toml`).
 
+    The root element of an XML file determines whether it is URDF or MJCF.
+
     Parameters
     ----------
     path : str or Path
-        The file; its ending determines the format.
+        The file. A file with the ending `.xacro` is read as URDF if it does not use macros.
     base : joint, optional
         For URDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the root link
         is fixed to the world.
@@ -52,7 +56,7 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
     Warns
     -----
     UserWarning
-        If rbchain leaves out parts of the file or treats them differently; the warning names them.
+        If rbchain leaves out parts of the file or treats them differently. One warning names all of them.
 
     Examples
     --------
@@ -65,7 +69,10 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
     """
     path = Path(path)
     ending = path.suffix.lower()
-    if ending == ".urdf":
+    if ending not in (".toml", *XML_ENDINGS):
+        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'")
+    root = _root_name(path) if ending in XML_ENDINGS else None
+    if root == "robot" or (root != "mujoco" and ending in URDF_ENDINGS):
         from .urdf import load_urdf
 
         with _naming(path):
@@ -79,12 +86,18 @@ def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia:
         from .native import load_toml
 
         return load_toml(path)
-    if ending == ".xml":
-        from .mjcf import load_mjcf
+    if root not in ("mujoco", None):
+        raise FileFormatError(f"{path}: the root element is <{root}>; expected <mujoco> (MJCF) or <robot> (URDF)")
+    from .mjcf import load_mjcf
 
-        with _naming(path):
-            return load_mjcf(path, nonphysical_inertia)
-    raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'")
+    with _naming(path):
+        return load_mjcf(path, nonphysical_inertia)
+
+
+def _root_name(path: Path) -> str | None:
+    from .xml_reading import root_name  # imports lxml
+
+    return root_name(path)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
 from .mjcf_source import UNLIMITED, Source, rotation
+from .notes import Notes, listed
 
 
 def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
@@ -48,10 +48,12 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
         reader.add_body(body)
     for site in range(source.model.nsite):
         reader.add_site(site)
-    found = differences(source, forces, *reader.add_constraints())
-    if found:
-        warnings.warn(f"{path}: {'; '.join(found)}", stacklevel=3)
-    return reader.builder.build()
+    notes = Notes()
+    notes.add(*differences(source, forces, *reader.add_constraints()), *reader.renamed())
+    with notes.of_warnings():
+        model = reader.builder.build()
+    notes.warn(path, stacklevel=3)
+    return model
 
 
 class _Names:
@@ -83,7 +85,8 @@ class _Reader:
             nonphysical_inertia=nonphysical_inertia,
             fluid_density=forces.fluid_density,
         )
-        self._of_bodies = {source.name("body", body) for body in range(source.model.nbody)}
+        self._of_bodies = {source.name("body", body) for body in range(1, source.model.nbody)}
+        self._renamed: dict[str, str] = {}
         self._names = _Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
         self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
         #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
@@ -141,7 +144,10 @@ class _Reader:
         """Add a site as a frame."""
         model, name = self.source.model, self.source.name("site", site)
         if not name or name in self._of_bodies:
+            own_name = name
             name = self._names.new(f"{name}_site" if name else f"site{site}")
+            if own_name:
+                self._renamed[own_name] = name
         parent, anchor = self._frames[model.site_bodyid[site]]
         self.builder.add_body(
             name,
@@ -150,6 +156,13 @@ class _Reader:
             placement=Pose(model.site_pos[site] - anchor, rotation(model.site_quat[site])),
             joint_name=self._joint_names.new(name),
         )
+
+    def renamed(self) -> list[str]:
+        """Sentences on sites whose frames have another name."""
+        if not self._renamed:
+            return []
+        sites, frames = listed(list(self._renamed)), listed(list(self._renamed.values()))
+        return [f"sites {sites} have the names of bodies, so that their frames have the names {frames}"]
 
     def add_constraints(self) -> tuple[list[int], list[int]]:
         """Add the equality constraints; return those that were added and those that rbchain cannot represent."""

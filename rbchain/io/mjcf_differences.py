@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from .mjcf_forces import Forces
-from .mjcf_source import MIN_VALUE, Source
+from .mjcf_source import Source
 
 #: Fields of tendons that exert forces, with the flags that disable them.
 OF_TENDONS = {
@@ -53,12 +53,6 @@ def _of_joint(source: Source, forces: Forces, joint: int) -> Iterator[str]:
     yields = source.field("jnt_springyield", model.njnt)[joint]
     if any(stiffness) and yields:
         yield f"springyield is {yields}; expected 0, because rbchain does not model plastic springs"
-    friction = forces.friction[dofs.start]
-    if kind == "free" and friction:
-        yield (
-            f"frictionloss is {friction}; expected 0, because MuJoCo applies the friction of a free joint along world "
-            "axes and rbchain along body axes"
-        )
 
 
 def _of_body(source: Source, forces: Forces, body: int) -> Iterator[str]:
@@ -87,15 +81,6 @@ def _of_fluid(source: Source) -> Iterator[str]:
             f"{where}: fluidshape is ellipsoid; expected none, because rbchain has the fluid forces of MuJoCo's "
             "inertia model only"
         )
-    dragged = (model.body_mass >= MIN_VALUE) & (model.body_weldid > 0)
-    for carrier in np.unique(model.body_weldid[dragged]):
-        bodies = _where(dragged & (model.body_weldid == carrier))
-        if len(bodies) > 1:
-            names = _listed(source.label("body", body) for body in bodies)
-            yield (
-                f"bodies {names} are fixed to each other in a fluid, and each has drag; expected a single body. Put "
-                "their geoms into one body"
-            )
 
 
 def differences(source: Source, forces: Forces, exact: list[int], no_constraints: list[int]) -> list[str]:
@@ -113,6 +98,7 @@ def _lacking(source: Source, forces: Forces, equalities: list[int]) -> dict[str,
     """Parts of the mechanism that the model leaves out, with the names of the elements."""
     return {
         "gravity compensation by actuators of bodies": _bodies(source, forces.lifted_by_actuators),
+        "quadratic drag of bodies that are fixed to other bodies with drag:": _bodies(source, forces.without_drag()),
         "tendons": [source.label("tendon", i) for i in _active_tendons(source)],
         "equality constraints": [_equality(source, i) for i in equalities],
         "limits of ball joints": _joints(source, _limited(source, ("ball",))),
@@ -142,6 +128,7 @@ def _changed(source: Source, forces: Forces, exact: list[int]) -> dict[str, list
     """Sentences on parts that act in another way than in MuJoCo, with the names of the parts."""
     model = source.model
     rough = [j for j in range(model.njnt) if forces.friction[source.dofs(j)].any()]
+    floating = [j for j in rough if source.joint_type(j) == "free"]
     scalar = [j for j in range(model.njnt) if source.joint_type(j) in ("slide", "hinge")]
     moved = [j for j in scalar if model.qpos0[model.jnt_qposadr[j]]]
     policies = source.field("tree_sleep_policy", 0)
@@ -150,6 +137,7 @@ def _changed(source: Source, forces: Forces, exact: list[int]) -> dict[str, list
     return {
         "equality constraints {} are exact: solref and solimp are ignored": [_equality(source, i) for i in exact],
         "dry friction of joints {} is regularised: they drift slowly instead of sticking": _joints(source, rough),
+        "dry friction of joints {} acts along body axes, and not along world axes": _joints(source, floating),
         "positions of joints {} are relative to the pose in the file: ref is not added": _joints(source, moved),
         "mocap bodies {} are fixed at their pose in the file": _bodies(source, _where(model.body_mocapid >= 0)),
         "bodies {} are simulated from the start, although the file lets them sleep": _bodies(source, sleeping),

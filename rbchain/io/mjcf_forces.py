@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from ..model.immersion import Immersion
+from ..model.immersion import Immersion, shifted
 from ..model.passive import PassiveForces
 from ..model.pose import Pose
 from .mjcf_source import MIN_VALUE, Source, rotation
@@ -44,6 +44,7 @@ class Forces:
         self.gravcomp = np.where(np.isin(np.arange(model.nbody), self.lifted_by_actuators), 0.0, compensation)
         self.fluid = acts * np.maximum([model.opt.density, model.opt.viscosity], 0.0)
         self.in_fluid = bool(self.fluid.any())
+        self._dragged = self._drags() if self.in_fluid else {}
         self.free = np.array([j for j in range(model.njnt) if source.joint_type(j) == "free"], int)
 
     @property
@@ -56,6 +57,42 @@ class Forces:
             return float(self.fluid[0])
         free = self._source.model.jnt_dofadr[self.free]
         return float(self.in_fluid or self.gravcomp.any() or self.armature[free].any())
+
+    def without_drag(self) -> list[int]:
+        """Bodies whose quadratic drag the model leaves out: they are fixed to another body with drag."""
+        return sorted(other for others in self._dragged.values() for other in others) if self.fluid[0] else []
+
+    def _drags(self) -> dict[int, list[int]]:
+        """Bodies with drag, and bodies fixed to them whose linear drag is added.
+
+        Quadratic drags in different frames cannot be added. So of the bodies that are fixed to each other, only the
+        body with the largest area has quadratic drag.
+        """
+        model = self._source.model
+        moving = (model.body_mass >= MIN_VALUE) & (model.body_weldid > 0)
+        groups: dict[int, list[int]] = {}
+        for body in np.flatnonzero(moving).tolist():
+            groups.setdefault(int(model.body_weldid[body]), []).append(body)
+        found = {}
+        for bodies in groups.values():
+            largest = max(bodies, key=lambda body: self._drag(body)[1].trace())
+            found[largest] = [body for body in bodies if body != largest]
+        return found
+
+    def _drag(self, body: int) -> tuple[np.ndarray, np.ndarray]:
+        """Linear and quadratic drag (6, 6) of a body in its inertial frame."""
+        model = self._source.model
+        linear, quadratic = _box_drag(model.body_mass[body], model.body_inertia[body], *self.fluid)
+        return np.diag(linear), np.diag(quadratic)
+
+    def _inertial_frame(self, body: int) -> Pose:
+        """Inertial frame of a body in the frame of the body that carries all bodies fixed to it."""
+        model = self._source.model
+        pose, carrier = Pose(model.body_ipos[body], rotation(model.body_iquat[body])), model.body_weldid[body]
+        while body != carrier:
+            pose = Pose(model.body_pos[body], rotation(model.body_quat[body])) @ pose
+            body = model.body_parentid[body]
+        return pose
 
     def of_joints(self, joints: Sequence[int], has_angle: bool) -> PassiveForces:
         """Passive forces of a group of joints; `has_angle` is False if the position of the joint is a quaternion."""
@@ -86,9 +123,12 @@ class Forces:
         mass, center = model.body_mass[body], model.body_ipos[body] - anchor
         if self.gravcomp[body] and mass:
             parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, center))
-        if self.in_fluid and mass >= MIN_VALUE:
-            linear, quadratic = _box_drag(mass, model.body_inertia[body], *self.fluid)
+        if body in self._dragged:
             frame = Pose(center, rotation(model.body_iquat[body]))
+            linear, quadratic = self._drag(body)
+            for other in self._dragged[body]:
+                at = self._inertial_frame(body).inverse() @ self._inertial_frame(other)
+                linear = linear + shifted(self._drag(other)[0], at)
             parts.append(Immersion(linear_damping=linear, quadratic_damping=quadratic, frame=frame))
         for joint in self._source.joints(body):
             inertia = self.armature[model.jnt_dofadr[joint]]

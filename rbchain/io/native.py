@@ -16,7 +16,7 @@
     inertia = [0.01, 0.02, 0.02]    # or six numbers: xx xy xz yy yz zz
     passive = { damping = 0.1 }     # the fields of PassiveForces
     immersion = { volume = 0.002 }  # the fields of Immersion; added masses refer to the body's frame
-    limits = { lower = -1, upper = 1, velocity = 2, effort = 50 }
+    limits = { lower = -1, upper = 1, velocity = 2, effort = 50, acceleration = 9, jerk = 80 }
     visual = [{ shape = "box", size = [0.2, 0.1, 0.1], placement = { translation = [0.1, 0, 0] } }]
 
     [[drive]]                       # the class of the drive, such as PID or PrescribedPosition, and its fields

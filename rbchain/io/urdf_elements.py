@@ -4,16 +4,27 @@ The caller has checked that names, numbers and required elements are there. Valu
 use are not read.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..model.joint import AnyJoint, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
 from ..model.pose import Pose
+from .xml_reading import attributes_of, label
+
+DRAKE = "drake:"
+#: Elements for joints. Drake's has the types that URDF does not have.
+JOINT_TAGS = ("joint", f"{DRAKE}joint")
 
 
 @dataclass(frozen=True)
 class Inertial:
+    """Mass properties; the tensor is zero if the file has none."""
+
     mass: float
     inertia: np.ndarray
     origin: Pose
@@ -23,16 +34,7 @@ class Inertial:
 class Link:
     name: str
     inertial: Inertial | None
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Limits of a joint; None if the file does not name one."""
-
-    lower: float | None
-    upper: float | None
-    velocity: float | None
-    effort: float | None
+    has_tensor: bool
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,48 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint; damping and friction are None if the file has no <dynamics>."""
+    """A joint. `dynamics` and `limit` have the numbers that the file names."""
 
     name: str
+    kind: Kind
     type: str
     parent: str
     child: str
     origin: Pose
     axis: np.ndarray
-    dynamics: tuple[float, float] | None
-    limit: Limit | None
+    pitch: float
+    dynamics: Mapping[str, float]
+    limit: Mapping[str, float]
     mimic: Mimic | None
+
+    @property
+    def has_one_dof(self) -> bool:
+        """Whether the position of the joint is one number."""
+        return self.type in ("revolute", "continuous", "prismatic", "screw")
+
+
+class Kind(NamedTuple):
+    """A type of joints: its class in rbchain, and whether it has an axis."""
+
+    joint: Callable[[Joint], AnyJoint]
+    has_axis: bool = False
+
+
+KINDS = {
+    "revolute": Kind(lambda joint: Revolute(joint.axis), True),
+    "continuous": Kind(lambda joint: Revolute(joint.axis), True),
+    "prismatic": Kind(lambda joint: Prismatic(joint.axis), True),
+    "planar": Kind(lambda joint: Planar(joint.axis), True),
+    "fixed": Kind(lambda joint: Fixed()),
+    "floating": Kind(lambda joint: Free()),
+    "spherical": Kind(lambda joint: Spherical()),  # of PyBullet
+}
+DRAKE_KINDS = {
+    "ball": Kind(lambda joint: Spherical()),
+    "planar": Kind(lambda joint: Planar((0.0, 0.0, 1.0))),
+    "screw": Kind(lambda joint: Screw(joint.axis, joint.pitch), True),
+    "universal": Kind(lambda joint: Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))),
+}
 
 
 @dataclass(frozen=True)
@@ -68,58 +101,78 @@ class Robot:
 
 def robot_of(root: Any) -> Robot:
     """Read the <robot> element."""
-    links = [Link(link.get("name"), _inertial(link.find("inertial"))) for link in root.findall("link")]
-    return Robot(root.get("name"), links, [_joint(joint) for joint in root.findall("joint")])
+    links = [_link(link) for link in root.findall("link")]
+    return Robot(root.get("name"), links, [_joint(joint) for joint in root if label(joint) in JOINT_TAGS])
 
 
-def pose_of(origin: Any) -> Pose:
-    """Pose of an <origin> element, or the identity if there is none.
+def kind_of(joint: Any) -> dict[str, Kind]:
+    """Return the types that a joint element can have."""
+    return DRAKE_KINDS if label(joint).startswith(DRAKE) else KINDS
+
+
+def pose_of(element: Any) -> Pose:
+    """Pose in the attributes of an element such as <origin>, or the identity if there is none.
 
     `rpy` are rotations about the fixed axes x, y and z, in this order.
     """
-    if origin is None:
+    if element is None:
         return Pose()
-    (ci, cj, ck), (si, sj, sk) = np.cos(rpy := _vector(origin, "rpy", "0 0 0")), np.sin(rpy)
+    place = vector(element, "xyz", "0 0 0")
+    if element.get("quat_xyzw") is not None:
+        quaternion = vector(element, "quat_xyzw", "")
+        return Pose(place, quaternion / np.linalg.norm(quaternion))
+    (ci, cj, ck), (si, sj, sk) = np.cos(rpy := vector(element, "rpy", "0 0 0")), np.sin(rpy)
     rotation = [
         [cj * ck, sj * (si * ck) - ci * sk, sj * (ci * ck) + si * sk],
         [cj * sk, sj * (si * sk) + ci * ck, sj * (ci * sk) - si * ck],
         [-sj, cj * si, cj * ci],
     ]
-    return Pose(_vector(origin, "xyz", "0 0 0"), np.array(rotation))
+    return Pose(place, np.array(rotation))
 
 
-def _vector(element: Any, attribute: str, default: str) -> np.ndarray:
+def vector(element: Any, attribute: str, default: str) -> np.ndarray:
+    """Return the numbers in an attribute."""
     return np.array([float(word) for word in element.get(attribute, default).split()])
 
 
-def _inertial(element: Any) -> Inertial | None:
-    if element is None:
-        return None
-    tensor = element.find("inertia")
-    xx, xy, xz, yy, yz, zz = (float(tensor.get(name)) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+def _link(element: Any) -> Link:
+    inertial = element.find("inertial")
+    if inertial is None:
+        return Link(element.get("name"), None, True)
+    tensor = inertial.find("inertia")
+    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    xx, xy, xz, yy, yz, zz = (0.0 if tensor is None else float(tensor.get(name)) for name in names)
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertial(float(element.find("mass").get("value")), inertia, pose_of(element.find("origin")))
+    mass = float(inertial.find("mass").get("value"))
+    return Link(element.get("name"), Inertial(mass, inertia, pose_of(inertial.find("origin"))), tensor is not None)
 
 
 def _joint(element: Any) -> Joint:
-    axis, dynamics, limit, mimic = (element.find(tag) for tag in ("axis", "dynamics", "limit", "mimic"))
+    axis, mimic = element.find("axis"), element.find("mimic")
+    pitch = next((child for child in element if label(child) == f"{DRAKE}screw_thread_pitch"), None)
     return Joint(
         name=element.get("name"),
+        kind=kind_of(element)[element.get("type")],
         type=element.get("type"),
         parent=element.find("parent").get("link"),
         child=element.find("child").get("link"),
         origin=pose_of(element.find("origin")),
-        axis=np.array([1.0, 0.0, 0.0]) if axis is None else _vector(axis, "xyz", "1 0 0"),
-        dynamics=None
-        if dynamics is None
-        else (_number(dynamics, "damping") or 0.0, _number(dynamics, "friction") or 0.0),
-        limit=None if limit is None else Limit(*(_number(limit, n) for n in ("lower", "upper", "velocity", "effort"))),
+        axis=np.array([1.0, 0.0, 0.0]) if axis is None else vector(axis, "xyz", "1 0 0"),
+        pitch=0.0 if pitch is None else float(pitch.get("value")) / (2.0 * np.pi),  # m per turn in the file
+        dynamics=_numbers(element.find("dynamics"), ("damping", "friction", "spring_stiffness", "spring_reference")),
+        limit=_limit(element.find("limit")),
         mimic=None
         if mimic is None
         else Mimic(mimic.get("joint"), float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0"))),
     )
 
 
-def _number(element: Any, attribute: str) -> float | None:
-    text = element.get(attribute)
-    return None if text is None else float(text)
+def _limit(element: Any) -> dict[str, float]:
+    names = ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk")
+    of_drake = _numbers(element, (f"{DRAKE}acceleration", f"{DRAKE}jerk"))
+    return {name.removeprefix(DRAKE): x for name, x in of_drake.items()} | _numbers(element, names)
+
+
+def _numbers(element: Any, names: tuple[str, ...]) -> dict[str, float]:
+    given = {} if element is None else attributes_of(element)
+    return {name: float(given[name]) for name in names if name in given}

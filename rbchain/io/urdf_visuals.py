@@ -1,8 +1,7 @@
-"""Reader for the visuals of URDF files. A faulty visual only causes a warning, as it has no effect on the dynamics."""
+"""Reader for the visuals of URDF files. A faulty visual is only noted, as it has no effect on the dynamics."""
 
 import contextlib
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,14 @@ import numpy as np
 
 from ..errors import ModelError
 from ..model.visual import Visual
+from .notes import Notes
 from .urdf_elements import pose_of
 
-SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",)}
+SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",), "capsule": ("radius", "length")}
 PACKAGE = "package://"
 
 
-def visuals_of(path: Path, robot: Any) -> dict[str, list[Visual]]:
+def visuals_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[Visual]]:
     """Read the visuals of all links that have any, from the root element of the file."""
     colours: dict[str, tuple[float, ...] | None] = {}
     for material in robot.iter("material"):
@@ -32,7 +32,7 @@ def visuals_of(path: Path, robot: Any) -> dict[str, list[Visual]]:
             except (ModelError, OSError, ValueError, AttributeError, TypeError):
                 unread.append(link.get("name"))
     if unread:
-        warnings.warn(f"{path}: some visuals of links {unread} are invalid and left out", stacklevel=4)
+        notes.add(f"some visuals of links {list(dict.fromkeys(unread))} are invalid and left out")
     return found
 
 

@@ -26,15 +26,18 @@ from ..model.constraints import (
 )
 from ..model.description import Description
 from ..model.joint import QUATERNION_JOINTS
+from ..model.limits import LIMITS
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.pose import Pose
 from ..model.visual import Visual
 from .mjcf_source import MIN_VALUE, UNLIMITED
+from .notes import listed
 from .xml_writing import number_text, unused_name
 
 TYPES = {"revolute": "hinge", "prismatic": "slide"}  # of degrees of freedom
 QUATERNION_TYPES = {"free": "free", "spherical": "ball"}
 WRITTEN_FIELDS = ("stiffness", "rest_position", "cubic_stiffness", "damping", "friction")  # of PassiveForces
+UNWRITTEN_LIMITS = ("velocity", "acceleration", "deceleration", "jerk")
 #: Factors of the sizes of visuals: MuJoCo has half lengths.
 HALVES = {"box": (0.5, 0.5, 0.5), "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}
 #: Relative excess of a principal moment over the sum of the others that is round-off.
@@ -57,6 +60,8 @@ class _Writer:
     def __init__(self, model: Model) -> None:
         self.model, self.description = model, model.description
         self.lost: list[str] = []
+        #: Names of joints that lose their limits, by the kind of the limits.
+        self.lost_limits: dict[str, list[str]] = {}
         self.light: list[str] = []
         _refuse_joints(self.description)
         self.root = etree.Element("mujoco", model=self.description.name)
@@ -157,16 +162,23 @@ class _Writer:
             self.lost.append(f"limits of joint {name!r}")
 
     def _add_limits(self, name: str, joint: Any, dof: int) -> None:
-        lower, upper, velocity, effort = self.description.limits[dof]
-        if np.isfinite([lower, upper]).any():
+        lower, upper, _, effort, *_ = limits = self.description.limits[dof]
+        if lower == upper:
+            self._lose("position limits", name)  # MuJoCo ignores or refuses such a range
+        elif np.isfinite([lower, upper]).any():
             # a range has two ends: the largest position stands for no limit
             joint.set("range", number_text(np.clip([lower, upper], -UNLIMITED, UNLIMITED)))
         if 0.0 < effort < np.inf:
             joint.set("actuatorfrcrange", number_text((-effort, effort)))
         elif not effort:
-            self.lost.append(f"the effort limit 0 of joint {name!r}")
-        if np.isfinite(velocity):
-            self.lost.append(f"the velocity limit of joint {name!r}")
+            self._lose("effort limit 0", name)
+        for column, key in enumerate(LIMITS):
+            if key in UNWRITTEN_LIMITS and np.isfinite(limits[column]):
+                self._lose(f"{key} limit", name)
+
+    def _lose(self, limit: str, joint: str) -> None:
+        """Note a limit that the file leaves out."""
+        self.lost_limits.setdefault(limit, []).append(joint)
 
     def _add_site(self, body: int, name: str, pose: Pose) -> str:
         etree.SubElement(self.bodies[body], "site", name=name, **_pose_attributes(pose))
@@ -248,6 +260,7 @@ class _Writer:
             for key in PASSIVE_FIELDS
             if key not in WRITTEN_FIELDS and (getattr(d, key) != getattr(PassiveForces, key)).any()
         ]
+        lost += [_of_joints(limit, names) for limit, names in self.lost_limits.items()]
         meshes = any(visual.shape == "mesh" for visuals in d.visuals.values() for visual in visuals)
         lost += ["visuals that are meshes"] if meshes else []
         lost += ["drives"] if d.drives else []
@@ -262,6 +275,10 @@ class _Writer:
                 f"of inertia of bodies {', '.join(map(repr, self.light))}, because MuJoCo requires it",
                 stacklevel=5,
             )
+
+
+def _of_joints(limit: str, names: Sequence[str]) -> str:
+    return f"the {limit} of joint{'s' if len(names) > 1 else ''} {listed(names)}"
 
 
 def _refuse_joints(description: Description) -> None:

@@ -27,7 +27,9 @@ WRITTEN_FIELDS = ("damping", "friction")  # of PassiveForces
 ROOT = "world"
 # Stands for a missing limit, because URDF requires a number.
 UNLIMITED = 1e9
-SHAPES = ("box", "cylinder", "sphere", "mesh")  # of visuals
+SHAPES = ("box", "cylinder", "sphere", "capsule", "mesh")  # of visuals
+#: Limits that need version 1.2 of URDF.
+OF_VERSION_1_2 = ("acceleration", "deceleration", "jerk")
 
 
 def urdf_of(model: Model) -> str:
@@ -45,7 +47,7 @@ def urdf_of(model: Model) -> str:
         )
     frames = dict(description.frames)
     root = _root(description.body_names, frames)
-    robot = etree.Element("robot", name=description.name)
+    robot = etree.Element("robot", name=description.name, **_version(model))
     _add_visuals(etree.SubElement(robot, "link", name=root), model.visuals.get(root, ()))
     for i, name in enumerate(description.body_names):
         link = etree.SubElement(robot, "link", name=name)
@@ -65,6 +67,15 @@ def urdf_of(model: Model) -> str:
     _warn_of_losses(model, others)
     etree.indent(robot)
     return etree.tostring(robot, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _version(model: Model) -> dict[str, str]:
+    """Return the attribute for the version of URDF, if the model needs a later one than 1.0."""
+    columns = [LIMITS.index(name) for name in OF_VERSION_1_2]
+    if np.isfinite(model.description.limits[:, columns]).any():
+        return {"version": "1.2"}
+    shapes = {visual.shape for visuals in model.visuals.values() for visual in visuals}
+    return {"version": "1.1"} if "capsule" in shapes else {}
 
 
 def _root(body_names: Sequence[str], frames: dict[str, Frame]) -> str:
@@ -121,8 +132,11 @@ def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str
     if limited or (kind == "revolute" and np.isfinite(limits).any()):
         numbers = np.nan_to_num(limits, posinf=UNLIMITED, neginf=-UNLIMITED).tolist()
         written = dict(zip(LIMITS, map(repr, numbers), strict=True))
-        names = LIMITS if limited else LIMITS[2:]  # the position of a continuous joint is unlimited
-        etree.SubElement(joint, "limit", {name: written[name] for name in names})
+        skipped = set() if limited else {"lower", "upper"}  # the position of a continuous joint is unlimited
+        skipped |= {name for name in OF_VERSION_1_2 if limits[LIMITS.index(name)] == np.inf}
+        if "acceleration" not in skipped:
+            skipped.discard("deceleration")  # it is equal to the acceleration by default
+        etree.SubElement(joint, "limit", {name: text for name, text in written.items() if name not in skipped})
 
 
 def _add_mimics(robot: Any, description: Description) -> list[str]:
@@ -200,7 +214,7 @@ def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
     if np.isfinite(description.limits[~of_single]).any():
         lost.append("limits of joints other than revolute and prismatic")
     if (description.limits[:, 2:] == 0.0).any():
-        lost.append("limits of velocity and effort that are zero")
+        lost.append("limits of velocity, effort, acceleration and jerk that are zero")
     others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
     lost += [f"constraints {', '.join(map(repr, constraints))}"] if constraints else []

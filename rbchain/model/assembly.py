@@ -16,13 +16,14 @@ from .description import Description, Frame, water_of
 from .immersion import Immersion, shifted
 from .inertia import Inertia
 from .joint import AnyJoint, Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .limits import LIMITS
 from .passive import PASSIVE_FIELDS
 from .pose import Pose
 from .visual import Visual
 
 
 class Body(NamedTuple):
-    """A body with its joint, checked; numbers of the joint are arrays (dofs,), `limits` (dofs, 4)."""
+    """A body with its joint, checked; numbers of the joint are arrays (dofs,), `limits` (dofs, 7)."""
 
     parent: str | None
     joint: AnyJoint
@@ -54,7 +55,7 @@ def fixed_body(parent: str | None, placement: Pose, visuals: tuple[Visual, ...] 
     """Return a body without mass on a fixed joint: a frame."""
     nothing = np.zeros(0)
     passive = dict.fromkeys(PASSIVE_FIELDS, nothing)
-    limits = np.zeros((0, 4))
+    limits = np.zeros((0, len(LIMITS)))
     return Body(parent, Fixed(), placement, Inertia(0.0), nothing, nothing, passive, limits, None, visuals, "")
 
 

@@ -86,7 +86,7 @@ class Description:
     gravity: np.ndarray
     frames: dict[str, Frame]
     nonphysical_inertia: str
-    limits: np.ndarray  # (nv, 4), in the order of LIMITS
+    limits: np.ndarray  # (nv, 7), in the order of LIMITS
     drives: tuple[Any, ...]
     visuals: dict[str, tuple[Visual, ...]]  # by name of body or frame
     nominal: Any = None  # the Description before its samples were varied; None if they are equal

@@ -31,7 +31,7 @@ from .joint import (
     Spherical,
     Universal,
 )
-from .limits import LIMITS, JointLimits
+from .limits import LIMITS, NO_LIMITS
 from .parameters import batch_shape_of
 from .passive import PassiveForces
 from .pose import NEARLY_ORTHOGONAL, Pose, numbers
@@ -309,7 +309,8 @@ def _check_reversible(child: Body, drives: Sequence[Any]) -> None:
         return
     fields = _directional_fields(child)
     if isinstance(child.joint, Spherical):
-        equal = ("rotor_inertia", "damping", "velocity limit", "effort limit")  # do not depend on axes if equal for all
+        # these do not depend on axes if they are equal for all
+        equal = ("rotor_inertia", "damping", *(f"{limit} limit" for limit in LIMITS[2:]))
         fields = [field for field in fields if field not in equal or np.ptp(_numbers_of(child, field)) > 0.0]
     if any(drive.joint == child.joint_name for drive in drives):
         fields.append("a drive")
@@ -329,7 +330,7 @@ def _numbers_of(body: Body, field: str) -> np.ndarray:
 def _directional_fields(body: Body) -> list[str]:
     """Return the names of the numbers of a joint that differ from their defaults."""
     defaults = {field: getattr(PassiveForces, field) for field in body.passive}
-    defaults |= {f"{field} limit": getattr(JointLimits, field) for field in LIMITS}
+    defaults |= {f"{field} limit": default for field, default in zip(LIMITS, NO_LIMITS, strict=True)}
     defaults |= {"rotor_inertia": 0.0}
     return [field for field, default in defaults.items() if (_numbers_of(body, field) != default).any()]
 

@@ -1,4 +1,4 @@
-"""JointLimits: ranges of position, velocity and effort, which `HardStops` may enforce."""
+"""JointLimits: ranges of position, velocity, effort, acceleration and jerk, which `HardStops` may enforce."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ class JointLimits(SuggestsAttributes):
         Largest speed; unlimited by default.
     effort : float or (dofs,) array, N m (N)
         Largest torque or force of the motor; unlimited by default.
+    acceleration : float or (dofs,) array, rad/s^2 (m/s^2)
+        Largest acceleration; unlimited by default.
+    deceleration : float or (dofs,) array, rad/s^2 (m/s^2), optional
+        Largest deceleration; by default equal to `acceleration`.
+    jerk : float or (dofs,) array, rad/s^3 (m/s^3)
+        Largest jerk; unlimited by default.
 
     Examples
     --------
@@ -42,31 +48,38 @@ class JointLimits(SuggestsAttributes):
     upper: npt.ArrayLike = np.inf
     velocity: npt.ArrayLike = np.inf
     effort: npt.ArrayLike = np.inf
+    acceleration: npt.ArrayLike = np.inf
+    deceleration: npt.ArrayLike | None = None
+    jerk: npt.ArrayLike = np.inf
 
     def of_dofs(self, name: str, joint: AnyJoint) -> np.ndarray:
-        """Return the limits as an array (dofs, 4): lower, upper, velocity, effort.
+        """Return the limits as an array (dofs, limits), in the order of LIMITS.
 
         Raises a ModelError that names the body if a limit is invalid.
         """
         count = len(joint.dofs)
         found = np.empty((count, len(LIMITS)))
         for column, field in enumerate(LIMITS):
-            value = numbers(getattr(self, field), f"body {name!r}: {field} limit", finite=False)
+            given = getattr(self, field)
+            given = self.acceleration if given is None and field == "deceleration" else given
+            value = numbers(given, f"body {name!r}: {field} limit", finite=False)
             if value.shape not in ((), (count,)) or np.isnan(value).any():
                 several = f", or {count} for the degrees of freedom of the {joint.kind} joint" if count > 1 else ""
                 nan = ", not NaN" if np.isnan(value).any() else ""
                 raise ModelError(f"body {name!r}: {field} limit is {value.tolist()}; expected one number{several}{nan}")
             found[:, column] = value
-        lower, upper, velocity, effort = found.T
+        lower, upper, *others = found.T
         if (lower > upper).any():
             raise ModelError(
                 f"body {name!r}: lower limit is {lower.tolist()} and upper limit is {upper.tolist()}; expected "
                 "lower <= upper"
             )
-        for field, largest in (("velocity", velocity), ("effort", effort)):
+        for field, largest in zip(LIMITS[2:], others, strict=True):
             if (largest < 0.0).any():
                 raise ModelError(f"body {name!r}: {field} limit is {largest.tolist()}; expected zero or more")
         return found
 
 
-LIMITS = ("lower", "upper", "velocity", "effort")
+LIMITS = ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk")
+#: Values of LIMITS for a joint without limits.
+NO_LIMITS = (-np.inf,) + (np.inf,) * (len(LIMITS) - 1)

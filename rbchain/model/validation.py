@@ -13,6 +13,7 @@ from .pose import NEARLY_ORTHOGONAL, asymmetry, is_rotation, nearest_rotation, n
 ROUND_OFF_OF_FILES = 1e-6
 # kg m^2; files contain such numbers instead of zero, as round-off of earlier calculations
 NEGLIGIBLE_INERTIA = 1e-18
+NEGLIGIBLE_DISTANCE = 1e-9  # m
 
 
 def check_mass(body_names: Sequence[str], mass: np.ndarray) -> None:
@@ -67,10 +68,13 @@ def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
     )
 
 
-def has_negative_moment(inertia: np.ndarray) -> bool:
-    """Whether a tensor (3, 3) of any size has a negative principal moment, beyond the round-off of files."""
+def has_negative_moment(mass: float, inertia: np.ndarray) -> bool:
+    """Whether the tensor (3, 3) of a body of any size has a negative principal moment, beyond the round-off of files.
+
+    Moments of `mass` at a distance of 1 nm are round-off, also if all moments are that small.
+    """
     moments = np.linalg.eigvalsh(inertia)
-    return bool(moments[0] < -ROUND_OFF_OF_FILES * np.abs(moments).sum())
+    return bool(moments[0] < -ROUND_OFF_OF_FILES * np.abs(moments).sum() - NEGLIGIBLE_DISTANCE**2 * mass)
 
 
 def check_axes(joint_names: Sequence[str], axis: np.ndarray) -> np.ndarray:

@@ -178,6 +178,18 @@ class Attributes:
         return self.description.limits[:, 3]
 
     @property
+    def acceleration_limit(self) -> np.ndarray:
+        return self.description.limits[:, 4]
+
+    @property
+    def deceleration_limit(self) -> np.ndarray:
+        return self.description.limits[:, 5]
+
+    @property
+    def jerk_limit(self) -> np.ndarray:
+        return self.description.limits[:, 6]
+
+    @property
     def visuals(self) -> dict[str, tuple[Visual, ...]]:
         return dict(self.description.visuals)
 

@@ -1,0 +1,78 @@
+"""Macros of xacro in a URDF file: rbchain does not expand them, and names the command that does."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileFormatError
+from .notes import LEFT_OUT, Notes
+from .xml_reading import label
+
+PREFIX = "xacro:"
+DEFINITIONS = ("macro", "property", "arg")  # they have no effect unless something uses them
+LANGUAGE = ("include", "if", "unless", "insert_block", "call", "element", "attribute")
+EXPRESSIONS = ("${", "$(")
+#: Elements whose expressions do not change the motion.
+WITHOUT_EFFECT = ("visual", "collision", "material", "sensor", "gazebo", "transmission", "ros2_control")
+
+
+def command(path: Path) -> str:
+    """Return the command that expands the macros of a file."""
+    name = path.name.removesuffix(".xacro").removesuffix(".urdf").removesuffix(".xml")
+    expanded = path.with_name(f"{name}.urdf")
+    expanded = path.with_name(f"{name}_expanded.urdf") if expanded == path else expanded
+    return f"xacro {shlex.quote(str(path))} > {shlex.quote(str(expanded))}"
+
+
+def remedy(path: Path) -> str:
+    """Return a sentence on how to expand the macros of a file."""
+    return f"Expand its macros with the program xacro: {command(path)}"
+
+
+def check_macros(path: Path, robot: Any, notes: Notes) -> None:
+    """Raise a FileFormatError for a file that uses xacro.
+
+    Calls of macros that the file neither defines nor includes remain from an expansion. xacro cannot expand them, so
+    they are left out and noted.
+    """
+    defined = {element.get("name") for element in robot.iter() if _is_macro(element)}
+    for element in _outside_macros(robot):
+        name = label(element)
+        if not name.startswith(PREFIX):
+            continue
+        name = name.removeprefix(PREFIX)
+        if name in LANGUAGE or name in defined:
+            line = element.sourceline
+            raise FileFormatError(f"{path}: the file uses <{PREFIX}{name}> in line {line}. {remedy(path)}")
+        if name not in DEFINITIONS:
+            notes.put(LEFT_OUT, f"<{PREFIX}{name}>, a macro of xacro that the file does not define")
+
+
+def check_expressions(path: Path, robot: Any) -> None:
+    """Raise a FileFormatError for an attribute with an expression of xacro."""
+    for element in _outside_macros(robot):
+        for key, text in element.attrib.items():
+            if has_expression(text):
+                where = f"the attribute {key} of <{label(element)}> in line {element.sourceline}"
+                raise FileFormatError(f"{path}: {where} is {text!r}; expected a name. {remedy(path)}")
+
+
+def has_expression(text: str) -> bool:
+    """Whether a text contains an expression of xacro."""
+    return any(expression in text for expression in EXPRESSIONS)
+
+
+def _is_macro(element: Any) -> bool:
+    return label(element) == f"{PREFIX}macro"
+
+
+def _outside_macros(robot: Any) -> list[Any]:
+    """Return all elements except the bodies of macros, and the parts without effect."""
+    found, waiting = [], [robot]
+    while waiting:
+        element = waiting.pop()
+        found.append(element)
+        waiting += [] if _is_macro(element) else [child for child in element if label(child) not in WITHOUT_EFFECT]
+    return found
