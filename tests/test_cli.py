@@ -274,6 +274,19 @@ def test_info_prints_bodies_joints_and_frames(run):
     assert "23.45" in output
 
 
+def test_info_does_not_cut_the_lines_of_a_deep_tree(run, tmp_path):
+    builder, parent = rb.ModelBuilder(), None
+    for i in range(20):
+        builder.add_body(
+            f"a_long_name_of_a_body_{i}", parent=parent, joint=rb.Revolute(), inertia=rb.Inertia.sphere(1, mass=2)
+        )
+        parent = f"a_long_name_of_a_body_{i}"
+    rb.save(builder.build(), tmp_path / "deep.toml")
+    code, output, _ = run("info", tmp_path / "deep.toml")
+    assert code == DONE
+    assert output.count("; 2 kg\n") == 20
+
+
 def test_info_lists_the_constraints(run, tmp_path):
     builder, ends = rb.ModelBuilder(), ((0, 0, 1), (0, 0, 1))
     for name in ("left", "right"):

@@ -167,10 +167,13 @@ ONE_ARM = """
 """
 
 
-@pytest.mark.parametrize("limit", ['<limit lower="1" upper="-1"/>', '<limit velocity="-1"/>'])
-def test_invalid_limits_of_a_urdf_are_left_out_with_a_warning(tmp_path, limit):
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    [('<limit lower="1" upper="-1"/>', "lower 1, upper -1"), ('<limit velocity="-2"/>', "velocity -2")],
+)
+def test_invalid_limits_of_a_urdf_are_left_out_with_a_warning(tmp_path, limit, found):
     (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit=limit, material=""))
-    with pytest.warns(UserWarning, match=r"r.urdf: joint 'j' has invalid limits, which are left out: lower"):
+    with pytest.warns(UserWarning, match=f"r.urdf: joint 'j' has invalid limits, which are left out: {found}"):
         assert not np.isfinite(rb.load(tmp_path / "r.urdf").position_limits).any()
 
 

@@ -195,8 +195,8 @@ def test_a_likely_mistake_in_a_urdf_file_is_named(tmp_path, in_link, in_joint, m
         ),
         "macros": (
             "a.urdf",
-            ROBOT.format(in_link='<xacro:rod mass="1"/>', in_joint=""),
-            "not well-formed XML: .*xacro.* Expand its macros with the program xacro",
+            ROBOT.format(in_link="", in_joint="").replace("<link", '<xacro:include filename="rod.xacro"/><link', 1),
+            "uses <xacro:include> in line 1. Expand its macros with the program xacro: xacro .* > .*a_expanded.urdf",
         ),
         "lower case": (
             "a.toml",

@@ -206,6 +206,16 @@ def test_passive_forces_of_an_mjcf_agree_with_mujoco(tmp_path, feature, joint):
     assert_moves_as_in_mujoco(written(tmp_path, pair(joint=JOINTS[joint], **FEATURES[feature])))
 
 
+@pytest.mark.parametrize("joint", JOINTS)
+def test_linear_drag_of_bodies_that_are_fixed_to_each_other_agrees_with_mujoco(tmp_path, joint):
+    tip = (
+        '<body name="tip" pos="0 0.1 0.2" euler="50 0 9" gravcomp="0.4"><geom type="box" size="0.03 0.1 0.05"/></body>'
+    )
+    fin = '<geom type="box" size="0.1 0.2 0.05" pos="0.1 0 0"/>' + tip
+    fixed = f'{JOINTS[joint]}<body name="fin" pos="0.1 0.2 0.3" euler="10 20 30">{fin}</body>'
+    assert_moves_as_in_mujoco(written(tmp_path, pair(joint=fixed, option='viscosity="2"')))
+
+
 def test_a_spinning_free_body_with_armature_moves_in_a_straight_line(tmp_path):
     model = rb.load(written(tmp_path, FLOATING))
     spin, velocity = np.array([0.0, 0.0, 3.0]), np.array([2.0, 0.0, 0.0])
@@ -330,6 +340,7 @@ def test_names_of_an_mjcf_are_kept(tmp_path):
     assert {"corner", "tool", "handle"} <= set(model.fixed_frames)
 
 
+@pytest.mark.filterwarnings("ignore:.*sites 'w' have the names of bodies")
 def test_names_that_bodies_joints_and_sites_share_do_not_collide(tmp_path):
     text = """
     <mujoco><worldbody>
@@ -346,6 +357,20 @@ def test_names_that_bodies_joints_and_sites_share_do_not_collide(tmp_path):
     assert model.body_names == ("w", "v", "body4", "body4_2_1", "body4_2", "body6")
     assert model.joint_names == ("w_joints_2", "w", "w_joints", "body4_2_1", "body4_2", "fixed")
     assert set(model.fixed_frames) == {"w_site", "w_site_2", "site2", "fixed"}
+
+
+def test_a_site_with_the_name_of_a_body_is_named(tmp_path):
+    site = '<body name="tip"><joint axis="0 1 0"/><geom size="1" contype="0"/><site name="tip" pos="0 0 0.5"/></body>'
+    file = written(tmp_path, f"<mujoco><worldbody><site name='world'/>{site}</worldbody></mujoco>")
+    with pytest.warns(UserWarning) as caught:
+        model = rb.load(file)
+    sentence = "sites 'tip' have the names of bodies, so that their frames have the names 'tip_site'"
+    assert [str(warning.message) for warning in caught] == [f"{file}: {sentence}"]
+    engine = Engine(file)
+    engine.accelerations(model, np.array([0.3]), np.zeros(1))
+    expected = engine.data.site("tip").xpos
+    np.testing.assert_allclose(model.frame_poses([0.3], "tip_site").translation, expected, atol=4 * EPS)
+    assert "world" in model.fixed_frames
 
 
 def test_ranges_and_geoms_of_an_mjcf_are_kept(tmp_path):
@@ -421,6 +446,19 @@ DIFFERENT = {
     "dry friction": (
         {"ja": 'frictionloss="1"'},
         "dry friction of joints 'ja' is regularised: they drift slowly instead of sticking",
+    ),
+    "dry friction of a floating base": (
+        {"ja": 'type="free" frictionloss="1"'},
+        "dry friction of joints 'ja' is regularised: they drift slowly instead of sticking; "
+        "dry friction of joints 'ja' acts along body axes, and not along world axes",
+    ),
+    "quadratic drag of two bodies": (
+        {
+            "flag": "/></option><option density='1.2'><flag ",
+            "mocap": '<body name="c"><joint/><geom size="0.1" contype="0"/>'
+            '<body name="fin"><geom size="0.05" contype="0"/></body></body>',
+        },
+        LEFT_OUT + "quadratic drag of bodies that are fixed to other bodies with drag: 'fin'",
     ),
     "a reference": (
         {"ja": 'ref="1"'},
@@ -630,10 +668,6 @@ REFUSED = {
         {"elbow": 'stiffness="2" springyield="0.5"'},
         "joint 'elbow': springyield is 0.0087.*; expected 0",
     ),
-    "friction of a free body": (
-        {"joint": FREE.format('frictionloss="0.5"')},
-        "joint 'root': frictionloss is 0.5; expected 0, because MuJoCo applies the friction of a free joint along",
-    ),
     "a joint without a name": (
         {"joint": '<joint/><joint axis="1 0 0" damping="0 1"/>'},
         "joint number 1 of body 'base': damping",
@@ -650,14 +684,6 @@ REFUSED = {
     "lift": (
         {"option": FLUID, "joint": HINGE.format("") + '<geom name="wing" size="1" fluidshape="ellipsoid"/>'},
         "geom 'wing' of body 'base': fluidshape is ellipsoid; expected none",
-    ),
-    "drag of two bodies as one": (
-        {
-            "option": FLUID,
-            "joint": HINGE.format("")
-            + '<body name="fin"><geom size="1"/></body><body name="flag"><geom size="1"/></body>',
-        },
-        "bodies 'base', 'fin', 'flag' are fixed to each other in a fluid, and each has drag; expected a single body",
     ),
     "a deformable body": (
         {
@@ -676,6 +702,30 @@ def test_unsupported_forces_are_refused(tmp_path, part):
     file = written(tmp_path, pair(**fields))
     with pytest.raises(rb.FileFormatError, match=re.escape(f"{file}: rbchain cannot represent this file: ") + reason):
         rb.load(file)
+
+
+def test_a_file_without_joints_is_refused_with_a_remedy(tmp_path):
+    file = written(tmp_path, '<mujoco><worldbody><body><geom size="1"/></body></worldbody></mujoco>')
+    with pytest.raises(rb.ModelError, match=re.escape(f"{file}: model 'model' has no moving body") + ".*<freejoint/>"):
+        rb.load(file)
+
+
+def test_one_warning_with_the_name_of_the_file_contains_all_others(tmp_path, monkeypatch):
+    """MuJoCo would write its own warnings to a file in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    text = '<joint axis="0 1 0" range="0 1"/><joint axis="0 1 0"/><geom size="1" contype="0"/>'
+    file = written(tmp_path, f"<mujoco><worldbody><body name='b'>{text}</body></worldbody></mujoco>")
+    with pytest.warns(UserWarning) as caught:
+        rb.load(file)
+    (warning,) = caught
+    assert re.fullmatch(
+        re.escape(
+            f"{file}: {LEFT_OUT}limits of joints (1; stored but not enforced); MuJoCo warns: Inertia matrix is too"
+        )
+        + r".*; model '.*': no mass, inertia or rotor resists the motion of \['b'\].*",
+        str(warning.message),
+    )
+    assert not (tmp_path / "MUJOCO_LOG.TXT").exists()
 
 
 def test_a_plugin_of_a_body_is_refused(tmp_path):

@@ -220,6 +220,7 @@ LOST = {
         {"joint": rb.Spherical(), "passive": rb.PassiveForces(damping=[1.0, 2.0, 3.0])},
         r"damping \[1.0, 2.0, 3.0\] of joint 'arm'$",
     ),
+    "a locked range": ({"limits": rb.JointLimits(0.3, 0.3)}, "the position limits of joint 'arm'$"),
     "velocity": ({"limits": rb.JointLimits(velocity=2.0)}, "the velocity limit of joint 'arm'$"),
     "effort": ({"limits": rb.JointLimits(effort=0.0)}, "the effort limit 0 of joint 'arm'$"),
     "mesh": ({"visuals": [rb.Visual("mesh", file="a.stl")]}, "visuals that are meshes$"),

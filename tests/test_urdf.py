@@ -167,7 +167,6 @@ NOT_URDF = {
     "unknown encoding": changed("?>", ' encoding="klingon"?>'),
     "bytes not in the encoding": ROBOT.encode().replace(b"hinge", b"hin\xff\xfege"),
     "wrong root": '<sdf version="1.6"><model name="x"/></sdf>',
-    "root of another name space": changed('<robot name="test">', '<robot xmlns="http://example.org" name="test">'),
     "empty robot": '<robot name="x"/>',
     "robot in a robot": f'<robot name="x"><robot name="y">{LINKS}{JOINT}</robot></robot>',
     "billion laughs": BILLION_LAUGHS,
@@ -207,7 +206,6 @@ NOT_URDF = {
     ),
     "mass without value": changed('<mass value="2.5"/>', "<mass/>"),
     "inertial without mass": changed('<mass value="2.5"/>', ""),
-    "inertial without inertia": changed(LINKS[LINKS.index("<inertia ") : LINKS.index("</inertial>")], ""),
     "inertia without ixx": changed('ixx="0.3" ', ""),
     "inertia without izz": changed(' izz="0.5"', ""),
     "inertia without ixy": changed(' ixy="0.01"', ""),
@@ -527,7 +525,6 @@ def test_a_robot_that_mimics_missing_joints_is_refused(name):
     ("name", "link"),
     [
         ("tiago_description/robots/tiago.urdf", "base_antenna_left_link"),
-        ("icub_description/robots/icub.urdf", "r_hip_2"),
         ("romeo_description/urdf/romeo_laas_small.urdf", "LHipPitch_link"),
     ],
 )

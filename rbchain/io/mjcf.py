@@ -10,7 +10,7 @@ import numpy as np
 
 from ..builder import ModelBuilder
 from ..chain import Model
-from ..errors import FileFormatError
+from ..errors import FileFormatError, ModelError
 from ..model.inertia import Inertia
 from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.limits import JointLimits
@@ -40,6 +40,11 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
     """
     source = Source(path)
     forces = Forces(source)
+    if not source.model.njnt:
+        raise ModelError(
+            f"model {path.stem!r} has no moving body, because the file has no joints; expected at least one. Add a "
+            "<freejoint/> to a body that moves"
+        )
     reasons = list(refusals(source, forces))
     if reasons:
         raise FileFormatError(f"{path}: rbchain cannot represent this file: {'; '.join(reasons)}")
@@ -50,6 +55,7 @@ def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
         reader.add_site(site)
     notes = Notes()
     notes.add(*differences(source, forces, *reader.add_constraints()), *reader.renamed())
+    notes.add(*(f"MuJoCo warns: {text}" for text in source.warnings))
     with notes.of_warnings():
         model = reader.builder.build()
     notes.warn(path, stacklevel=3)

@@ -31,6 +31,10 @@ class Source:
             raise FileFormatError(missing_package(f"{path}: MJCF files need the package mujoco", "mjcf"))
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
+        #: Warnings of MuJoCo, which otherwise go to a file MUJOCO_LOG.TXT in the current folder.
+        self.warnings: list[str] = []
+        others = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(self.warnings.append)
         try:
             self.model: Any = mujoco.MjModel.from_xml_path(str(path))
             self.model.names.decode()
@@ -38,6 +42,8 @@ class Source:
             raise FileFormatError(f"{path}: a name is not encoded in UTF-8; save the file in UTF-8") from None
         except (ValueError, mujoco.FatalError) as error:
             raise FileFormatError(f"{path}: MuJoCo cannot compile the file: {' '.join(str(error).split())}") from None
+        finally:
+            mujoco.set_mju_user_warning(others)
 
     def kind(self, enum: str, name: str) -> int:
         """Value of a name in a MuJoCo enumeration; -1 if the installed version of MuJoCo does not have it."""

@@ -53,7 +53,7 @@ def check_macros(path: Path, robot: Any, notes: Notes) -> None:
 def check_expressions(path: Path, robot: Any) -> None:
     """Raise a FileFormatError for an attribute with an expression of xacro."""
     for element in _outside_macros(robot):
-        for key, text in element.attrib.items():
+        for key, text in () if label(element).startswith(PREFIX) else element.attrib.items():
             if has_expression(text):
                 where = f"the attribute {key} of <{label(element)}> in line {element.sourceline}"
                 raise FileFormatError(f"{path}: {where} is {text!r}; expected a name. {remedy(path)}")
@@ -74,5 +74,5 @@ def _outside_macros(robot: Any) -> list[Any]:
     while waiting:
         element = waiting.pop()
         found.append(element)
-        waiting += [] if _is_macro(element) else [child for child in element if label(child) not in WITHOUT_EFFECT]
+        waiting += [child for child in element[::-1] if label(child) not in WITHOUT_EFFECT and not _is_macro(element)]
     return found
