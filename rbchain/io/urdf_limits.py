@@ -44,5 +44,7 @@ def _limits(joint: Joint) -> tuple[JointLimits, list[str]]:
         faults.append(f"lower {lower:g}, upper {upper:g}")
         lower, upper = -np.inf, np.inf
     faults += [f"{name} {x:g}" for name, x in given.items() if x < 0.0]
+    if "acceleration" in given:
+        given.setdefault("deceleration", given["acceleration"])  # as URDF 1.2 defines it
     largest = {name: x for name, x in given.items() if x > 0.0}
     return JointLimits(lower=lower, upper=upper, **largest), faults

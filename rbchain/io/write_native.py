@@ -13,7 +13,7 @@ from ..actions.tables import table_of_drive
 from ..chain import Model
 from ..model.description import Description
 from ..model.joint import Composite, Planar, Prismatic, Revolute, Screw, Universal
-from ..model.limits import LIMITS, NO_LIMITS
+from ..model.limits import LIMITS, JointLimits
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.visual import Visual
 from .native import ADDED, FORMAT
@@ -97,11 +97,8 @@ def _body_of(description: Description, i: int, first: int) -> dict[str, Any]:
     for key in PASSIVE_FIELDS:
         passive |= _of_dofs(key, getattr(description, key)[dofs], getattr(PassiveForces, key))
     tables: dict[str, dict[str, Any]] = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
-    limits = dict(zip(LIMITS, description.limits[dofs].T, strict=True))
-    if (limits["deceleration"] == limits["acceleration"]).all():
-        del limits["deceleration"]
-    for key, values in limits.items():
-        tables["limits"] |= _of_dofs(key, values, NO_LIMITS[LIMITS.index(key)])
+    for column, key in enumerate(LIMITS):
+        tables["limits"] |= _of_dofs(key, description.limits[dofs, column], getattr(JointLimits, key))
     return (
         body
         | {key: table for key, table in tables.items() if table}

@@ -135,7 +135,7 @@ def _add_joint(robot: Any, description: Description, i: int, dof: int, root: str
         skipped = set() if limited else {"lower", "upper"}  # the position of a continuous joint is unlimited
         skipped |= {name for name in OF_VERSION_1_2 if limits[LIMITS.index(name)] == np.inf}
         if "acceleration" not in skipped:
-            skipped.discard("deceleration")  # it is equal to the acceleration by default
+            skipped.discard("deceleration")  # by default, it is equal to the acceleration
         etree.SubElement(joint, "limit", {name: text for name, text in written.items() if name not in skipped})
 
 

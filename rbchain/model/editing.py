@@ -31,7 +31,7 @@ from .joint import (
     Spherical,
     Universal,
 )
-from .limits import LIMITS, NO_LIMITS
+from .limits import LIMITS, JointLimits
 from .parameters import batch_shape_of
 from .passive import PassiveForces
 from .pose import NEARLY_ORTHOGONAL, Pose, numbers
@@ -330,7 +330,7 @@ def _numbers_of(body: Body, field: str) -> np.ndarray:
 def _directional_fields(body: Body) -> list[str]:
     """Return the names of the numbers of a joint that differ from their defaults."""
     defaults = {field: getattr(PassiveForces, field) for field in body.passive}
-    defaults |= {f"{field} limit": default for field, default in zip(LIMITS, NO_LIMITS, strict=True)}
+    defaults |= {f"{field} limit": getattr(JointLimits, field) for field in LIMITS}
     defaults |= {"rotor_inertia": 0.0}
     return [field for field, default in defaults.items() if (_numbers_of(body, field) != default).any()]
 

@@ -29,8 +29,8 @@ class JointLimits(SuggestsAttributes):
         Largest torque or force of the motor; unlimited by default.
     acceleration : float or (dofs,) array, rad/s^2 (m/s^2)
         Largest acceleration; unlimited by default.
-    deceleration : float or (dofs,) array, rad/s^2 (m/s^2), optional
-        Largest deceleration; by default equal to `acceleration`.
+    deceleration : float or (dofs,) array, rad/s^2 (m/s^2)
+        Largest deceleration; unlimited by default.
     jerk : float or (dofs,) array, rad/s^3 (m/s^3)
         Largest jerk; unlimited by default.
 
@@ -49,7 +49,7 @@ class JointLimits(SuggestsAttributes):
     velocity: npt.ArrayLike = np.inf
     effort: npt.ArrayLike = np.inf
     acceleration: npt.ArrayLike = np.inf
-    deceleration: npt.ArrayLike | None = None
+    deceleration: npt.ArrayLike = np.inf
     jerk: npt.ArrayLike = np.inf
 
     def of_dofs(self, name: str, joint: AnyJoint) -> np.ndarray:
@@ -60,9 +60,7 @@ class JointLimits(SuggestsAttributes):
         count = len(joint.dofs)
         found = np.empty((count, len(LIMITS)))
         for column, field in enumerate(LIMITS):
-            given = getattr(self, field)
-            given = self.acceleration if given is None and field == "deceleration" else given
-            value = numbers(given, f"body {name!r}: {field} limit", finite=False)
+            value = numbers(getattr(self, field), f"body {name!r}: {field} limit", finite=False)
             if value.shape not in ((), (count,)) or np.isnan(value).any():
                 several = f", or {count} for the degrees of freedom of the {joint.kind} joint" if count > 1 else ""
                 nan = ", not NaN" if np.isnan(value).any() else ""
@@ -81,5 +79,3 @@ class JointLimits(SuggestsAttributes):
 
 
 LIMITS = ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk")
-#: Values of LIMITS for a joint without limits.
-NO_LIMITS = (-np.inf,) + (np.inf,) * (len(LIMITS) - 1)
