@@ -83,7 +83,8 @@ FACTORS = {
 # A number, and units with integer powers. Other text never reaches pint, which can take forever on nested powers.
 NUMBER = r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
 UNIT = r"(?:°|[^\W\d]\w*)(?:\s*(?:\^|\*\*)\s*-?\d)?"
-MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({UNIT}(?:(?:\s*[*/·]\s*|\s+){UNIT})*)\s*")
+PRODUCT = rf"{UNIT}(?:(?:\s*[*/·]\s*|\s+){UNIT})*"
+MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({PRODUCT})\s*")
 
 
 class Units(SuggestsAttributes):
@@ -239,15 +240,10 @@ class Units(SuggestsAttributes):
 
     def _in_si(self, measured: Any, value: Any, dimension: str) -> Any:
         """Convert a pint.Quantity to SI; `value` is the original for the error message."""
-        pint = _pint()
         try:
-            found = measured.to(SI[dimension])
-            # pint treats angles as dimensionless, so that it would accept any plain number
-            if dimension == "angle" and str(measured.to_root_units().units) != "radian":
-                raise self._unfit(value, dimension)
-        except pint.errors.PintError:
+            return _to(measured, SI[dimension])
+        except ModelError:
             raise self._unfit(value, dimension) from None
-        return found.magnitude
 
     def _unfit(self, value: Any, dimension: str) -> ModelError:
         article = "an" if dimension[0] in "aeiou" else "a"
@@ -277,6 +273,32 @@ def _pint() -> Any:
 @cache
 def _registry() -> Any:
     return _pint().UnitRegistry()
+
+
+def converted(value: float, unit: str, other: str) -> float:
+    """Convert a number from one unit to another. Raises ModelError if they measure different quantities."""
+    for factors in FACTORS.items():
+        known = {SI[factors[0]]: 1.0} | factors[1]
+        if unit in known and other in known:
+            return value * (known[unit] / known[other])
+    _refuse_missing_pint()
+    try:
+        measured = _registry().Quantity(value, unit)
+    except _pint().errors.PintError:
+        raise ModelError(f"{unit!r} is not a unit") from None
+    return float(_to(measured, other))
+
+
+def _to(measured: Any, unit: str) -> Any:
+    """Convert a pint.Quantity to a unit. Raises ModelError if they measure different quantities."""
+    try:
+        other = type(measured)(1.0, unit)
+        # pint treats angles as dimensionless, so that it would accept plain numbers as angles, and Hz as rad/s
+        if str(measured.to_root_units().units) != str(other.to_root_units().units):
+            raise ModelError(f"{measured.units} is not a unit of the same quantity as {unit}")
+        return measured.to(unit).magnitude
+    except _pint().errors.PintError:
+        raise ModelError(f"{measured.units} is not a unit of the same quantity as {unit}") from None
 
 
 def _known_factor(unit: str, dimension: str) -> float | None:

@@ -438,7 +438,7 @@ class StopWhen(Described):
     measure : str
         Name of the measure whose mean is estimated, or "failure rate".
     half_width : float
-        Half of the width of the interval, in the unit of the measure.
+        Half of the width of the interval, in the unit of the results of the measure.
     confidence : float
         Confidence level (0.95 by default).
 

@@ -18,7 +18,7 @@ from ..chain import Model
 from ..errors import StudyError
 from ..misspelt import did_you_mean
 from ..trajectory import Trajectory
-from . import responses
+from . import measure_units, responses
 from .numbers import Described, real_numbers
 
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
@@ -97,17 +97,19 @@ class Measure(Described):
         Point in world axes; the origin by default.
     normal : (3,) array
         Normal vector of a plane in world axes, of any length.
-    reference : float
-        Final value of a step. It is 0 for a "tracking_error".
+    reference : float or str
+        Final value of a step, in the SI unit of the quantity or with a unit, such as "30 deg". It is 0 for a
+        "tracking_error".
     band : float
         Half of the width of the band of a "settling_time", relative to the step (0.02 by default).
-    limit : float
-        Limit of "time_above", in the unit of the quantity.
+    limit : float or str
+        Limit of "time_above", in the SI unit of the quantity or with a unit, such as "5 deg/s".
     function : callable(model, motion) or str
         A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
         returns numbers (samples,), or (samples, times) to be reduced by `over`.
     unit : str
-        Unit that replaces the one above in results and plots.
+        Unit of the results, such as "deg", "mm" or "kN". The numbers are converted from the units above. Of a
+        "function", it is the unit in which the function returns its numbers.
 
     Notes
     -----
@@ -174,9 +176,9 @@ class Measure(Described):
     axis: Literal["x", "y", "z"] = "x"
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] | None = None
-    reference: float | None = None
+    reference: float | str | None = None
     band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.02
-    limit: float | None = None
+    limit: float | str | None = None
     function: Any = None
     unit: str = ""
 
@@ -228,9 +230,22 @@ class Measure(Described):
             raise ValueError(f"normal is {list(self.normal)}; expected a vector other than zero")
 
     def units_in(self, model: Model) -> str:
-        """Return the unit: the given one, or that of the quantity and the reduction."""
-        if self.unit:
-            return self.unit
+        """Return the unit: the given one, or the SI unit of the quantity and the reduction."""
+        return self.unit or self._si_unit(model)
+
+    def factor(self, model: Model) -> float:
+        """Return the factor from the SI unit to the unit of the results. Raises StudyError if they do not fit.
+
+        A function returns its numbers in the unit of the results.
+        """
+        has_own_unit = self.quantity == "function" and self.over not in (*DURATIONS, "overshoot")
+        return 1.0 if has_own_unit or not self.unit else measure_units.factor(self.unit, self._si_unit(model))
+
+    def _in_si(self, key: str, model: Model) -> float:
+        """Return the reference or the limit in the SI unit of the quantity."""
+        return measure_units.number_in_si(key, getattr(self, key) or 0.0, self._unit_of_quantity(model))
+
+    def _si_unit(self, model: Model) -> str:
         if self.over in DURATIONS:
             return "s"
         unit = self._unit_of_quantity(model)
@@ -277,6 +292,9 @@ class Measure(Described):
                     f"dof is {self.dof}; expected a whole number from 0 to {count - 1}, because joint {self.joint!r} "
                     f"has {count} degree{'s' if count > 1 else ''} of freedom"
                 )
+        self.factor(model)
+        for key in ("reference", "limit"):
+            self._in_si(key, model)
         if self.quantity == "tracking_error":
             self._tracking_drive(model, drives)
         if self.over == "time_in_saturation":
@@ -301,10 +319,14 @@ class Measure(Described):
         Returns
         -------
         (...) array
+            In the unit of `units_in`.
         """
+        return self._values_in_si(model, motion, drives) * self.factor(model)
+
+    def _values_in_si(self, model: Model, motion: Trajectory, drives: Sequence[Drive] = ()) -> np.ndarray:
         if self.over == "final" and self.quantity in OF_FRAMES and motion.t.size > 1:
             end = replace(motion, t=motion.t[-1:], q=motion.q[..., -1:, :], qd=motion.qd[..., -1:, :])
-            final = self.values(model, end)
+            final = self._values_in_si(model, end)
             if np.isfinite(final).all():  # else a sample has ended earlier
                 return final
         needed = (drives,) if self.quantity == "tracking_error" else ()
@@ -324,9 +346,9 @@ class Measure(Described):
         t = np.minimum(motion.t, motion.end_time[..., None])
         if self.over in OF_STEPS:
             band = (self.band,) if self.over == "settling_time" else ()
-            return getattr(responses, self.over)(t, series, self.reference or 0.0, *band)
+            return getattr(responses, self.over)(t, series, self._in_si("reference", model), *band)
         if self.over == "time_above":
-            return responses.time_above(t, series, self.limit)  # type: ignore[arg-type]
+            return responses.time_above(t, series, self._in_si("limit", model))
         if self.over == "time_in_saturation":
             drive = self._limited_drive(model, drives)
             resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
