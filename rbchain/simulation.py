@@ -22,6 +22,7 @@ from .core.integration import drives as drive_codes
 from .core.integration.rollout import RECORDED_TALLIES, AdaptiveStepSettings, Outcome, Saved, Start
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
+from .dense_output import new_record
 from .drivers.radau_trajectories import radau_memory, radau_steps
 from .drivers.trajectories import Actions, rosenbrock_memory, rosenbrock_steps, trajectory_memory
 from .errors import SimulationError, StateError, Status
@@ -47,6 +48,7 @@ from .simulation_results import (
     refuse_penetration,
     set_prescribed_states,
     tau_and_qdd,
+    with_dense_output,
 )
 from .simulation_settings import (
     DEFAULT_MAX_STEPS,
@@ -89,6 +91,7 @@ def simulate(
     max_steps: int = DEFAULT_MAX_STEPS,
     sensitivities: Sequence[str] = (),
     control_sensitivity_errors: bool = True,
+    dense_output: int = 0,
     on_failure: str = "status",
     boundscheck: bool = False,
 ) -> Trajectory:
@@ -153,6 +156,10 @@ def simulate(
     control_sensitivity_errors : bool
         Whether the steps of "rk45" also satisfy the tolerances for the sensitivities. If False, they are those without
         sensitivities.
+    dense_output : int
+        Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
+        extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
+        qd. It is 0 by default. A sample may take more steps, but measures are then refused.
     on_failure : "status" or "raise"
         "status": if a sample fails, set its status in the trajectory; other samples are unaffected, bit for bit.
         "raise": raise a SimulationError with the trajectory's message; its attribute `trajectory` is the trajectory.
@@ -224,6 +231,7 @@ def simulate(
         np.zeros(samples),
         np.empty((samples, rows), dtype),
         np.zeros(1, np.int64),
+        new_record(dense_output, method, actions, samples, rows, dtype),
     )
     not_assembled = np.zeros(samples, bool)
     if kernel_model.constraint_tables is not None:
@@ -252,8 +260,15 @@ def simulate(
         )
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
         new_memory = partial(MEMORY.get(driver, trajectory_memory), *sizes, dtype)
-        effort = samples * model.nv * _evaluations(settings, calls, duration, times)
-        run_driver(driver, new_memory, arguments, samples, width, effort, calls.batch_functions)
+        run_driver(
+            driver,
+            new_memory,
+            arguments,
+            samples,
+            width,
+            samples * model.nv * _evaluations(settings, calls, duration, times),
+            calls.batch_functions,
+        )
         refuse_penetration(model, forces, outcome.tally[:, 0].reshape(batch), states[0])
     set_prescribed_states(model, drives, times, (q, qd), batch)
     if kernel_model.constraint_tables is not None:
@@ -286,6 +301,7 @@ def simulate(
         sensitivities=sensitivities_of(model, actions, names, found),
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
     )
+    motion = with_dense_output(motion, kernel_model, actions, drives, start.tau, times, saved, outcome)
     if on_failure == "raise" and not motion.success:
         raise SimulationError(motion.message, motion)
     return motion

@@ -126,7 +126,7 @@ def close_saved_states(
     `saved` contains q (samples, times, nq) and qd (samples, times, nv); `end_states` (samples, rows) contains the last
     states. Returns (samples,) bool: whether a state of the sample could not be projected.
     """
-    nq, nv, held = model.nq, model.nv, held_dofs(actions, model.nv)
+    nq, nv = model.nq, model.nv
     q, qd = saved
     groups = [(q, qd), (end_states[:, None, :nq], end_states[:, None, nq : nq + nv])]
     if actions is not None:
@@ -136,10 +136,19 @@ def close_saved_states(
     is_open = np.zeros(len(q), bool)
     for positions, velocities in groups:
         if positions.size:
-            found = _of_each_sample(model, positions, velocities, held)
-            positions[...], velocities[...] = found[..., :nq], found[..., nq : nq + nv]
-            is_open |= (found[..., nq + nv + 1] > LARGEST_RESIDUAL[q.dtype.name]).any(-1)
+            is_open |= close_states(model, actions, positions, velocities)
     return is_open
+
+
+def close_states(model: Model, actions: Actions | None, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """Project states (samples, m, ...) onto the constraints, in place.
+
+    Returns (samples,) bool: whether a state of the sample could not be projected.
+    """
+    nq, nv = model.nq, model.nv
+    found = _of_each_sample(model, q, qd, held_dofs(actions, nv))
+    q[...], qd[...] = found[..., :nq], found[..., nq : nq + nv]
+    return np.any(found[..., nq + nv + 1] > LARGEST_RESIDUAL[q.dtype.name], axis=-1)
 
 
 def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,18 +28,21 @@ from .actions.signals import as_signal
 from .actions.user_code import UserCalls
 from .actions.wrenches import Force
 from .core.integration.drives import DRIVE_KIND, PRESCRIBED_KINDS
-from .core.integration.rollout import Saved
+from .core.integration.rollout import TALLY_STEPS, Outcome, Saved
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.layout import TOPOLOGY_COORDINATE
+from .dense_output import kept_steps
 from .drivers import threads
 from .drivers.trajectories import Actions, actuator_forces, trajectory_memory
 from .errors import StateError, Status
 from .model.pose import Pose
+from .simulation_of_loops import close_states
 from .trajectory import sample_index
 
 if TYPE_CHECKING:
     from .chain import Model
     from .kernel_model import KernelModel
+    from .trajectory import Trajectory
 
 #: Failed calls of user functions whose exceptions are kept.
 MAX_EXCEPTIONS = 1000
@@ -54,7 +58,7 @@ def set_prescribed_states(
     """Replace prescribed positions and velocities by the exact values of their signals, up to the end of each sample.
 
     The integrator leaves a round-off of its own in them. `states` are q (samples, times, nq) and qd
-    (samples, times, nv), which change in place.
+    (samples, times, nv), which change in place. `times` are (times,), or (*batch, times) if they differ.
     """
     for drive in drives:
         order = {PrescribedPosition: 0, PrescribedVelocity: 1}.get(type(drive))
@@ -64,7 +68,7 @@ def set_prescribed_states(
         rows = (int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i]), i)
         for derivative in range(order, 2):
             found = states[derivative][:, :, rows[derivative]]
-            exact = np.broadcast_to(signal(times, derivative - order), (*batch, times.size)).reshape(found.shape)
+            exact = np.broadcast_to(signal(times, derivative - order), (*batch, times.shape[-1])).reshape(found.shape)
             found[:] = np.where(np.isnan(found), found, exact)
 
 
@@ -85,7 +89,8 @@ def tau_and_qdd(
         The actions of the simulation.
     tau : (samples, nv) or (nv,) array, N m or N
         Constant joint forces.
-    times : (times,) array, s
+    times : (times,) or (*batch, times) array, s
+        The times of all samples, or of each one.
     states : four arrays
         q (samples, times, nq), qd (samples, times, nv), the integrals of controllers (samples, times, m), and the
         outputs of sampled controllers (samples, times, channels).
@@ -111,6 +116,7 @@ def tau_and_qdd(
     flat = Saved(rows[0], rows[1], rows[2], None, None if actions.shared.samplers is None else rows[3])
     tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
+    times = np.ascontiguousarray(np.broadcast_to(times, (*batch, m)).reshape(samples, m))
     arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
     memory = partial(trajectory_memory, model.topology, model.constraint_tables, size, 1, actions, width, dtype)
     threads.run(actuator_forces, [], memory, arguments, samples * m, width)
@@ -119,6 +125,73 @@ def tau_and_qdd(
         found[:, n:] = np.nan
         found[:, np.flatnonzero(np.isin(actions.shared.drives[DRIVE_KIND], PRESCRIBED_KINDS))] = np.nan
     return found.reshape(*batch, m, 2 * n)
+
+
+def with_dense_output(
+    motion: Trajectory,
+    kernel_model: KernelModel,
+    actions: Actions | None,
+    drives: Sequence[Drive],
+    tau: np.ndarray,
+    times: np.ndarray,
+    saved: Saved,
+    outcome: Outcome,
+) -> Trajectory:
+    """Return a motion with the accepted steps that a driver has recorded; without them if it has recorded none.
+
+    `times` are all that the driver has saved, s, the first and the last one those of the motion.
+    """
+    if not outcome.record.times.shape[1]:
+        return motion
+    samples, nq, nv = len(outcome.tally), motion.model.nq, motion.model.nv
+    more = outcome.end_states.shape[1] - nq - nv
+    rows = [
+        x.reshape(samples, times.size, size) for x, size in ((saved.q, nq), (saved.qd, nv), (saved.integrals, more))
+    ]
+    start = np.concatenate([x[:, 0] for x in rows], -1), outputs_of_samples(saved.outputs, rows[0])[:, 0]
+    integrals = 0 if actions is None else actions.integrals
+    complete = partial(motion_at, motion, kernel_model, actions, drives, tau, integrals)
+    counts = outcome.tally[:, TALLY_STEPS].copy()
+    kept = kept_steps(outcome.record, counts, float(times[-1]), start, motion.model, complete)
+    return replace(motion, dense_output=kept)
+
+
+def motion_at(
+    motion: Trajectory,
+    kernel_model: KernelModel,
+    actions: Actions | None,
+    drives: Sequence[Drive],
+    tau: np.ndarray,
+    integrals: int,
+    times: np.ndarray,
+    states: np.ndarray,
+    outputs: np.ndarray,
+) -> Trajectory:
+    """Return a motion with other states, which are within its steps: completed as the saved ones are.
+
+    Parameters
+    ----------
+    motion : Trajectory
+    kernel_model, actions, tau
+        As for `tau_and_qdd`.
+    drives : sequence
+        The drives of the simulation.
+    integrals : int
+        Number of integrals of controllers.
+    times : (samples, m) array, s
+    states, outputs : (samples, m, rows) and (samples, m, channels) arrays
+        States of the integrator, and outputs of sampled controllers.
+    """
+    model, batch, m = motion.model, motion.status.shape, times.shape[1]
+    t = times.reshape(*batch, m)
+    rows = np.cumsum([model.nq, model.nv, integrals])
+    q, qd, sums, _ = (np.array(x) for x in np.split(states, rows, -1))
+    set_prescribed_states(model, drives, t, (q, qd), batch)
+    if kernel_model.constraint_tables is not None:
+        close_states(model, actions, q, qd)
+    found = [x.reshape(*batch, m, x.shape[-1]) for x in (q, qd)]
+    compute = partial(tau_and_qdd, kernel_model, actions, tau, t, (q, qd, sums, outputs), batch)
+    return replace(motion, t=t, q=found[0], qd=found[1], dense_output=None, _compute_tau_and_qdd=compute)
 
 
 def event_records(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .chain import Model
+    from .dense_output import DenseOutput
     from .view.viewer import Viewer
 
 
@@ -80,6 +81,8 @@ class Trajectory(SuggestsAttributes):
         the velocities as in `Model.difference`, then the velocities. The last axes are those of the field: (nv,) for
         "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
         "inertia". NaN after the end of a sample that ended early.
+    dense_output : DenseOutput, optional
+        The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
     """
 
     t: np.ndarray
@@ -103,6 +106,7 @@ class Trajectory(SuggestsAttributes):
     contact_residual: np.ndarray = None  # type: ignore[assignment]
     contact_tolerance: float = math.inf
     sensitivities: dict[str, np.ndarray] = field(default_factory=dict)
+    dense_output: DenseOutput | None = None
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
@@ -196,13 +200,14 @@ class Trajectory(SuggestsAttributes):
     def __getstate__(self) -> dict[str, Any]:
         """Return a state for pickle, with forces and accelerations instead of the function that computes them.
 
-        That function holds addresses of compiled code, which another process does not have.
+        That function holds addresses of compiled code, which another process does not have. So does the dense output.
         """
         state = {name: value for name, value in self.__dict__.items() if name not in ("tau", "qdd")}
         return {
             **state,
             **({} if self._compute_tau_and_qdd is None else {"_tau_and_qdd": self._tau_and_qdd}),
             "_compute_tau_and_qdd": None,
+            "dense_output": None,
         }
 
     @property
@@ -237,7 +242,7 @@ class Trajectory(SuggestsAttributes):
             at[len(index) :]: exception for at, exception in self.exceptions.items() if at[: len(index)] == index
         }
         return Trajectory(
-            self.t,
+            self.t if self.t.ndim == 1 else self.t[i],
             self.q[i],
             self.qd[i],
             status,
@@ -258,6 +263,7 @@ class Trajectory(SuggestsAttributes):
             self.contact_residual[i],
             self.contact_tolerance,
             {name: x[i] for name, x in self.sensitivities.items()},
+            self._steps_of_sample(index),
             compute,
         )
 
@@ -276,6 +282,13 @@ class Trajectory(SuggestsAttributes):
             sensitivities={name: np.take(x, chosen, self.status.ndim) for name, x in self.sensitivities.items()},
             _compute_tau_and_qdd=compute,
         )
+
+    def _steps_of_sample(self, index: tuple[int, ...]) -> DenseOutput | None:
+        """Return the dense output of one sample; None without one, and for several samples."""
+        shape = self.status.shape
+        if self.dense_output is None or len(index) < len(shape):
+            return None
+        return self.dense_output.of_sample(int(np.ravel_multi_index(index, shape)), index)
 
     def plot(self, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
         """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.

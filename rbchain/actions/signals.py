@@ -468,12 +468,19 @@ class Signal(SuggestsAttributes):
         return Signal(coefficients, self.breaks, waves, self.end)
 
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
-        """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...)."""
+        """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).
+
+        Times (..., m) are those of each sample.
+        """
         t = real_array("t", t, StateError)
         if t.ndim == 0:
             return self(t[None], derivative)[..., 0]
         piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
-        powers = self.coefficients[..., piece, :]
+        if t.ndim > 1:
+            every = np.broadcast_to(self.coefficients, (*t.shape[:-1], *self.coefficients.shape[-2:]))
+            powers = np.take_along_axis(every, piece[..., None], -2)
+        else:
+            powers = self.coefficients[..., piece, :]
         for _ in range(derivative):
             powers = powers[..., 1:] * np.arange(1, powers.shape[-1])
         # the pieces of a table count the time from their break, a polynomial from zero

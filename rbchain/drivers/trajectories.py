@@ -406,14 +406,14 @@ recall_outputs = choose(has_samplers, copy_outputs, lambda block, outputs, row, 
 
 @driver
 def actuator_forces(memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last):
-    """Compute actuator forces and accelerations at the saved states of trajectories.
+    """Compute actuator forces and accelerations at states of trajectories, at the times (samples, times).
 
     `states` is a Saved with arrays (samples * times, ...), `result` (samples * times, 2 n) the actuator forces, then
     the accelerations. `first` and `last` count rows of these arrays, in which the times of one sample follow each
     other.
     """
     q, qd, integrals, _, outputs = states
-    nq, n, m, width = q.shape[1], topology.shape[1], times.shape[0], lane_width(q)
+    nq, n, m, width = q.shape[1], topology.shape[1], times.shape[1], lane_width(q)
     block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
     for lane in range(width):
@@ -428,11 +428,11 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
             for j in range(integrals.shape[1]):
                 y[nq + n + j, lane] = integrals[row, j]
             set_sample_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
-            set_sample_forces(block, tau, times[row % m], row // m, lane)
+            set_sample_forces(block, tau, times[row // m, row % m], row // m, lane)
             recall_outputs(block, outputs, row, lane)
             # User functions are not called for samples that have ended, nor for lanes that repeat the last row.
             allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
-            stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row % m])
+            stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row // m, row % m])
         evaluate(block, y, stepper.control[CONTROL_TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
             failed = has_failed_call(block, lane)

@@ -71,7 +71,7 @@ def lay_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) ->
             dtype=np.dtype(variable.dtype),
             fill_value=np.nan if variable.dtype is np.float64 else NOT_RUN,
             dimension_names=("sample", *variable.dims),
-            attributes={"units": variable.units, "long_name": variable.label or variable.name},
+            attributes=variable.attributes,
             compressors=codecs,
         )
     for name, dim, labels, units in coordinates:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,9 +19,11 @@ from ..chain import Model
 from ..errors import StudyError
 from ..misspelt import did_you_mean
 from ..trajectory import Trajectory
-from . import measure_units, responses
+from . import in_steps, measure_units, responses
+from .in_steps import along
 from .numbers import Described, real_numbers
 
+SMALLEST = float(np.finfo(float).tiny)
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
 
 #: Reductions of a series (..., times) over time.
@@ -31,7 +34,17 @@ OVER = {
     "mean": lambda x: x.mean(-1),
     "rms": lambda x: np.sqrt((x * x).mean(-1)),
     "peak": lambda x: np.abs(x).max(-1),
+    "peak_to_peak": lambda x: x.max(-1) - x.min(-1),
 }
+#: The same of the extremes in the steps of a motion.
+EXTREMES = {
+    "max": in_steps.largest,
+    "min": in_steps.smallest,
+    "peak": lambda steps: in_steps.largest(steps.map(np.abs)),
+    "peak_to_peak": lambda steps: in_steps.largest(steps) - in_steps.smallest(steps),
+}
+#: Words for a measure that depends on the saved times.
+AT_SAVED_TIMES = "at the saved times"
 #: Quantities of which the final value is computed from the last states only.
 OF_FRAMES = ("distance", "coordinate", "speed")
 #: Reductions that need the reference of a step.
@@ -71,10 +84,12 @@ class Measure(Described):
         * "energy_drift": the energy minus its initial value, in J
         * "function": the result of `function`
     over : str
-        Reduction over the evaluated times (`Simulation.samples`). If an event stops a sample, its state counts as
-        constant afterwards; integrals and durations end there.
+        Reduction over the whole motion. It does not depend on the saved times (`Simulation.samples`), except for a
+        "function". If an event stops a sample, its state counts as constant afterwards; integrals and durations end
+        there.
 
-        * "final" value (default), "max", "min", "mean", "rms" (root mean square), "peak" (largest magnitude)
+        * "final" value (default), "max", "min", "mean", "rms" (root mean square), "peak" (largest magnitude),
+          "peak_to_peak" (largest minus smallest value)
         * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
           and the "integral_of_square" of "torque" is a usual measure of the control effort
         * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
@@ -113,9 +128,13 @@ class Measure(Described):
 
     Notes
     -----
-    Times at which a quantity crosses a level are interpolated linearly between the evaluated times. Integrals use the
-    trapezoidal rule. Use enough evaluated times: for a damped oscillation, 100 times per period give a settling time
-    to about 1e-3 of a period, unless a peak just touches the band.
+    A study computes extremes, integrals and crossings of levels within the accepted steps, from their continuous
+    extensions. The error is that of the method of integration. Values at both ends of a step count, so a peak just
+    after an impact is found. If a quantity crosses a level twice within a sixteenth of a step, both crossings may be
+    missed.
+
+    A "function" receives the motion at the saved times, so its reductions are those at these times. Between them, the
+    series counts as linear. The same holds for `values` of a trajectory without `dense_output`.
 
     Examples
     --------
@@ -161,6 +180,7 @@ class Measure(Described):
         "mean",
         "rms",
         "peak",
+        "peak_to_peak",
         "integral",
         "integral_of_magnitude",
         "integral_of_square",
@@ -329,9 +349,10 @@ class Measure(Described):
             final = self._values_in_si(model, end)
             if np.isfinite(final).all():  # else a sample has ended earlier
                 return final
-        needed = (drives,) if self.quantity == "tracking_error" else ()
-        found = getattr(self, f"_{self.quantity}")(model, motion, *needed)
-        series = real_numbers("the result of the function", found)
+        if self.is_in_steps and motion.dense_output is not None:
+            steps = in_steps.in_steps(motion, [partial(self.quantity_of, model, drives=drives)])[0]
+            return self._reduced_in_si(steps, model, motion, drives).reshape(motion.status.shape)
+        series = real_numbers("the result of the function", self._series(model, motion, drives))
         batch, times = motion.status.shape, motion.t.size
         if series.shape not in (batch, (*batch, times)):
             raise StudyError(
@@ -350,12 +371,81 @@ class Measure(Described):
         if self.over == "time_above":
             return responses.time_above(t, series, self._in_si("limit", model))
         if self.over == "time_in_saturation":
-            drive = self._limited_drive(model, drives)
-            resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
-            largest = responses.largest_output(drive.limit, resolution[0] if resolution else 0.0)
-            return responses.time_in_saturation(t, series, largest[..., None])
+            return responses.time_in_saturation(t, series, self._largest_output(model, drives)[..., None])
         magnitudes = {"integral": series, "integral_of_magnitude": np.abs(series), "integral_of_square": series**2}
         return responses.integral(t, magnitudes[self.over])
+
+    @property
+    def is_in_steps(self) -> bool:
+        """Whether the steps of a motion determine the measure, so that it does not depend on the saved times.
+
+        Functions of users receive the saved times only.
+        """
+        return self.over != "final" and self.quantity != "function"
+
+    @property
+    def evaluated(self) -> str:
+        """Words for the times that the measure depends on; none if it does not depend on the saved times."""
+        return AT_SAVED_TIMES if self.quantity == "function" else ""
+
+    def reduced(self, steps: in_steps.Steps, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+        """Return the measure (...) of each sample from its quantity in the steps of a motion, as `values` does."""
+        found = self._reduced_in_si(steps, model, motion, drives)
+        return found.reshape(motion.status.shape) * self.factor(model)
+
+    def _reduced_in_si(
+        self, steps: in_steps.Steps, model: Model, motion: Trajectory, drives: Sequence[Drive]
+    ) -> np.ndarray:
+        start = steps.x[:, 0, 0]
+        if self.quantity == "energy_drift":
+            steps = steps.map(lambda x: x - along(start, x))
+        if self.over in OF_STEPS:
+            return self._response(steps, start, self._in_si("reference", model))
+        if self.over == "time_above":
+            limit = self._in_si("limit", model)
+            return in_steps.time_above_zero(steps.map(lambda x: x - limit))
+        if self.over == "time_in_saturation":
+            largest = np.broadcast_to(self._largest_output(model, drives), motion.status.shape)
+            least = responses.SATURATED * largest.reshape(-1)
+            return in_steps.time_above_zero(steps.map(lambda x: np.abs(x) - along(least, x) + SMALLEST))
+        if self.over in EXTREMES:
+            return EXTREMES[self.over](steps)
+        if self.over in ("mean", "rms"):
+            squares = steps.map(np.square) if self.over == "rms" else steps
+            found = in_steps.mean(squares, in_steps.duration_of(motion))
+            return np.sqrt(np.maximum(found, 0.0)) if self.over == "rms" else found
+        functions = {"integral_of_magnitude": np.abs, "integral_of_square": np.square}
+        return in_steps.integral(steps.map(functions[self.over]) if self.over in functions else steps)
+
+    def _response(self, steps: in_steps.Steps, start: np.ndarray, reference: float) -> np.ndarray:
+        """Return a settling time, overshoot or rise time of a step from the values at the start."""
+        if self.over == "settling_time":
+            outside = steps.map(lambda x: np.abs(x - reference) - along(self.band * np.abs(start - reference), x))
+            found = in_steps.last_time(outside)
+            return np.where(outside.end > 0.0, np.nan, np.where(np.isnan(found), steps.times[:, 0, 0], found))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.over == "overshoot":
+                beyond = steps.map(lambda x: (x - reference) / along(reference - start, x))
+                return np.maximum(in_steps.largest(beyond), 0.0)
+            progress = steps.map(lambda x: (x - along(start, x)) / along(reference - start, x))
+            first, last = (in_steps.first_time(progress.map(partial(np.add, -level))) for level in (0.1, 0.9))
+            return last - first
+
+    def quantity_of(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+        """Return the quantity at the times of a motion, (..., times); the energy itself for an "energy_drift"."""
+        if self.quantity == "energy_drift":
+            return self._energy(model, motion)
+        return self._series(model, motion, drives)
+
+    def _series(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+        needed = (drives,) if self.quantity == "tracking_error" else ()
+        return getattr(self, f"_{self.quantity}")(model, motion, *needed)
+
+    def _largest_output(self, model: Model, drives: Sequence[Drive]) -> np.ndarray:
+        """Return the largest torque of the drive of the degree of freedom, of each sample or of all."""
+        drive = self._limited_drive(model, drives)
+        resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
+        return responses.largest_output(drive.limit, resolution[0] if resolution else 0.0)
 
     def _drive(self, model: Model, drives: Sequence[Drive], kinds: tuple[type, ...], expected: str) -> Any:
         """Return the drive of the degree of freedom, or the controller inside it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,23 +15,35 @@ from ..chain import Model
 from ..errors import Status
 from ..trajectory import Trajectory
 from .description import Outputs
+from .in_steps import in_steps, largest, smallest
 from .measures import Measure
 from .nominal import Nominal
 from .outcomes import NOT_RUN, has_failed
 from .places import call_at
 
+EXTREMES = ("q_min", "q_max", "qd_min", "qd_max")
 STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event, {NOT_RUN} not run, others failed"
 
 
 @dataclass(frozen=True)
 class Variable:
-    """An output of the study. `dims` are its axes after that of the samples."""
+    """An output of the study. `dims` are its axes after that of the samples.
+
+    `evaluated` tells at which times a measure is evaluated, if it depends on them.
+    """
 
     name: str
     dims: tuple[str, ...] = ()
     dtype: type[np.generic] = np.float64
     units: str = ""
     label: str = ""
+    evaluated: str = ""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the results."""
+        found = {"units": self.units, "long_name": self.label or self.name}
+        return found | ({"evaluated": self.evaluated} if self.evaluated else {})
 
 
 def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal) -> Iterator[Variable]:
@@ -40,8 +54,8 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
         yield from (Variable(f"{name}_final", (dim,), label=f"final {name}") for name, dim in states)
     if outputs.extremes:
         for name, dim in states:
-            yield Variable(f"{name}_min", (dim,), label=f"minimum of {name} over the evaluated times")
-            yield Variable(f"{name}_max", (dim,), label=f"maximum of {name} over the evaluated times")
+            yield Variable(f"{name}_min", (dim,), label=f"minimum of {name} over the motion")
+            yield Variable(f"{name}_max", (dim,), label=f"maximum of {name} over the motion")
     if outputs.motion:
         yield from (Variable(name, ("time", dim), label=name) for name, dim in states)
     if nominal.events:
@@ -49,7 +63,8 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
         yield Variable("event_time", ("event",), units="s", label="time of the first occurrence of the event")
     for measure in measures:
         units = measure.units_in(nominal.model)
-        yield Variable(measure.name, units=units, label=f"{measure.name} ({units})" if units else measure.name)
+        label = f"{measure.name} ({units})" if units else measure.name
+        yield Variable(measure.name, units=units, label=label, evaluated=measure.evaluated)
     yield Variable("end_time", units="s", label="last evaluated time that the sample reached")
     yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
 
@@ -87,20 +102,53 @@ def outputs_of(
     outputs["end_time"] = np.where(ends > 0, motion.t[np.maximum(ends, 1) - 1], 0.0)
     nan_if_failed = np.where(failed, np.nan, 1.0)
     for name, held, raw in (("q", motion.q, q), ("qd", motion.qd, qd)):
-        outputs |= {
-            name: raw,
-            f"{name}_final": held[:, -1] * nan_if_failed[:, None],
-            f"{name}_min": held.min(1) * nan_if_failed[:, None],
-            f"{name}_max": held.max(1) * nan_if_failed[:, None],
-        }
+        outputs |= {name: raw, f"{name}_final": held[:, -1] * nan_if_failed[:, None]}
     if events:
         outputs["event_count"] = np.stack([record.count for record in motion.events], -1)
         outputs["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
     for i, measure in enumerate(measures):
-        outputs[measure.name] = (
-            call_at(f"measures[{i}], {measure.name!r}", measure.values, many, motion, drives) * nan_if_failed
-        )
+        if not measure.is_in_steps:
+            outputs[measure.name] = call_at(_place(i, measure), measure.values, many, motion, drives) * nan_if_failed
+    if needs_steps(measures, variables):
+        found = _outputs_in_steps(variables, measures, many, motion, drives)
+        outputs |= {name: (x.T * nan_if_failed).T for name, x in found.items()}
     return {v.name: outputs[v.name].astype(v.dtype, copy=False) for v in variables}
+
+
+def needs_steps(measures: Sequence[Measure], variables: Sequence[Variable]) -> bool:
+    """Whether outputs need the accepted steps of the motions."""
+    return any(m.is_in_steps for m in measures) or any(v.name in EXTREMES for v in variables)
+
+
+def _place(i: int, measure: Measure) -> str:
+    return f"measures[{i}], {measure.name!r}"
+
+
+def _outputs_in_steps(
+    variables: Sequence[Variable],
+    measures: Sequence[Measure],
+    many: Model,
+    motion: Trajectory,
+    drives: Sequence[Drive],
+) -> dict[str, np.ndarray]:
+    """Compute the measures and extremes that need the accepted steps, by name."""
+    chosen = [(i, measure) for i, measure in enumerate(measures) if measure.is_in_steps]
+    quantities = [partial(call_at, _place(i, m), m.quantity_of, many, drives=drives) for i, m in chosen]
+    names = {v.name.rpartition("_")[0]: v.name for v in variables if v.name in EXTREMES}
+    entries = [(name, i) for name in names for i in range(getattr(motion, name).shape[-1])]
+    quantities += [partial(_entry, name, i) for name, i in entries]
+    found = in_steps(motion, quantities)
+    outputs = {m.name: m.reduced(x, many, motion, drives) for (_, m), x in zip(chosen, found, strict=False)}
+    for name in names:
+        rows = [x for x, (of, _) in zip(found[len(chosen) :], entries, strict=True) if of == name]
+        outputs[f"{name}_max"] = np.stack([largest(x) for x in rows], -1)
+        outputs[f"{name}_min"] = np.stack([smallest(x) for x in rows], -1)
+    return outputs
+
+
+def _entry(name: str, i: int, motion: Trajectory) -> np.ndarray:
+    """Return entry i of q or qd at the times of a motion."""
+    return np.asarray(getattr(motion, name)[..., i], float)
 
 
 def _held_after_stop(motion: Trajectory, events: Sequence[Event]) -> Trajectory:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,15 @@ from .description import Description, as_json
 from .designs import Random, Table
 from .measures import Measure
 from .nominal import Nominal, nominal_of
-from .outputs import Variable, outputs_of, outputs_of_invalid_draws, variables_of
+from .outputs import Variable, needs_steps, outputs_of, outputs_of_invalid_draws, variables_of
 from .places import call_at
 from .samples import Samples
 from .tables import read_design
 from .user_modules import imported_function, refuse_code
+
+FIRST_STEPS = 128  # accepted steps of a sample for which the first simulation has memory
+LEAST_AT_ONCE = 32  # samples that are simulated together: enough for all lanes
+STEP_MEMORY = 1 << 27  # bytes for the accepted steps of samples that are simulated together
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +149,13 @@ class Plan:
         """Simulate the samples with these draws (m, columns) and numbers (m,); returns their model and Trajectory."""
         return self._simulate(self.samples(values, numbers), save_at)
 
-    def _simulate(self, samples: Samples, save_at: npt.ArrayLike | None = None) -> tuple[Model, Trajectory]:
+    def _simulate(
+        self, samples: Samples, save_at: npt.ArrayLike | None = None, steps: int = FIRST_STEPS
+    ) -> tuple[Model, Trajectory]:
+        """Simulate samples, and keep all accepted steps if outputs need them: about `steps` of each sample."""
         many, simulate = samples.build(), self.nominal.simulation
-        motion = many.simulate(
+        simulate_them = partial(
+            many.simulate,
             *samples.initial_states(many),
             simulate.duration,
             tau=samples.tau,
@@ -156,7 +165,16 @@ class Plan:
             save_at=self.nominal.times if save_at is None else save_at,
             **simulate.settings(),
         )
-        return many, motion
+        if not self.needs_steps:
+            return many, simulate_them()
+        motion = simulate_them(dense_output=steps)
+        most = int(motion.steps.max(initial=0))
+        return many, motion if most <= steps else simulate_them(dense_output=most)
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether outputs need the accepted steps of the motions."""
+        return needs_steps(self.measures, self.variables)
 
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
         """Compute all outputs of the samples from `first` to before `last`, by name."""
@@ -178,9 +196,7 @@ class Plan:
         valid = np.isfinite(values).all(-1)
         if valid.all():
             try:
-                samples = self.samples(values, numbers)
-                results = *self._simulate(samples), self.nominal.events, samples.drives
-                return outputs_of(self.variables, self.measures, values, *results)
+                return self._outputs(values, numbers)
             except (ModelError, StateError):
                 valid = self.valid(values)
                 if valid.all():
@@ -190,6 +206,25 @@ class Plan:
             for name, outputs_of_valid in self.compute_values(values[valid], numbers[valid]).items():
                 outputs[name][valid] = outputs_of_valid
         return outputs
+
+    def _outputs(self, values: np.ndarray, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """Compute all outputs of valid samples, in parts whose steps fit into the memory if outputs need them."""
+        found: list[dict[str, np.ndarray]] = []
+        first, count, steps = 0, LEAST_AT_ONCE if self.needs_steps else len(values), FIRST_STEPS
+        while first < len(values):
+            last = first + count if first + count + 1 < len(values) else len(values)  # no part of a single sample
+            samples = self.samples(values[first:last], numbers[first:last])
+            many, motion = self._simulate(samples, steps=steps)
+            results = many, motion, self.nominal.events, samples.drives
+            found.append(outputs_of(self.variables, self.measures, values[first:last], *results))
+            first, steps = last, FIRST_STEPS + int(1.2 * motion.steps.max())
+            count = max(LEAST_AT_ONCE, int(STEP_MEMORY / (steps * self._bytes_per_step)))
+        return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+
+    @property
+    def _bytes_per_step(self) -> int:
+        """Estimate the memory for an accepted step: its states, and the quantities of measures in it."""
+        return 8 * (8 * (self.nominal.model.nq + self.nominal.model.nv) + 40 * (1 + len(self.measures)))
 
     def valid(self, values: np.ndarray) -> np.ndarray:
         """Return which of these draws (m, columns) give valid models, drives and forces: (m,) array of bool."""

@@ -163,7 +163,9 @@ def _measures(
         reasons = "<br>".join(
             f"{html.escape(str(results['parameter'].values[c]))} {share:.0%}" for c, share in of_measure[:2]
         )
-        title = f"{html.escape(name)}<small>{html.escape(_meaning(described[name]))}</small>"
+        evaluated = results[name].attrs.get("evaluated", "")
+        meaning = _meaning(described[name]) + (f", {evaluated}" if evaluated else "")
+        title = f"{html.escape(name)}<small>{html.escape(meaning)}</small>"
         undefined = statistics["samples"] - statistics["failures"] - found["count"]
         if undefined:
             title += f"<small>without {undefined:,} samples, in which it is not a finite number</small>"

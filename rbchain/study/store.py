@@ -213,10 +213,7 @@ class InMemory(Chunked):
 
         from . import accessor  # noqa: F401 - it adds the accessor `rbchain` to datasets
 
-        variables = {
-            v.name: (("sample", *v.dims), self.arrays[v.name], {"units": v.units, "long_name": v.label or v.name})
-            for v in plan.variables
-        }
+        variables = {v.name: (("sample", *v.dims), self.arrays[v.name], v.attributes) for v in plan.variables}
         coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in coordinates_of(plan)}
         attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.as_json())}
         return xarray.Dataset(variables, coordinates, attributes)

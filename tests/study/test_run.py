@@ -52,7 +52,9 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
     assert list(results.parameter.values) == ["mass[link1]", "mass[link2]", "q[link1]", "q[link2]"]
     assert results.height.attrs == {"units": "m", "long_name": "height (m)"}
     assert np.array_equal(results.q[:, -1], results.q_final)
-    assert np.array_equal(results.q.max("time"), results.q_max)
+    # extremes are located within the steps, to less than 1e-9 of the change of the state in a step
+    assert (results.q_max > results.q.max("time") - 1e-9).all() and (results.q_max > results.q.max("time") + 1e-4).any()
+    assert (results.qd_min < results.qd.min("time") + 1e-9).all()
     assert np.array_equal(results.parameters, study.plan.draw(0, 150))
     words = {key: json.loads(results.attrs[key]) for key in ("provenance", "effects", "study", "statistics")}
     assert words["study"]["seed"] == 0

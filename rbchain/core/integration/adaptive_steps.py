@@ -86,6 +86,7 @@ from .status import (
     TOO_MANY_STEPS,
     USER_FUNCTION_FAILED,
 )
+from .step_records import store_step
 
 
 @routine
@@ -317,6 +318,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
             tally[TALLY_STATUS, lane] = STOPPED
             t_new = clock[CLOCK_T, lane] + theta * h
         save_passed_times(block, stepper, tableau, batch, t_new, lane)
+        store_step(block, stepper, tableau, batch, t_new, lane)
         save_contact_forces(block, stepper, batch, slot, lane)
         save_held_outputs(block, stepper, batch, slot, lane)
         if theta < NO_EVENT:

@@ -27,13 +27,26 @@ def polynomial_of_rosenbrock(tableau, y, y_new, h, rates, j, k):
     return change + first, second - first, third - second, -third
 
 
+@kernel
+def interpolate_radau(tableau, y, y_new, h, rates, theta, j, k):
+    """Compute row j of the polynomial of collocation at t + theta h, whose order is s + 1: see `RadauTableau`."""
+    x, stages = theta - constant_like(theta, 1.0), tableau.polynomial.shape[0]
+    total = constant_like(theta, 0.0) * theta
+    for m in range(stages - 1, -1, -1):
+        coefficient = constant_like(theta, tableau.polynomial[m, 0]) * rates[1, j, k]
+        for i in range(1, stages):
+            coefficient = coefficient + constant_like(theta, tableau.polynomial[m, i]) * rates[i + 1, j, k]
+        total = x * (coefficient + total)
+    return y_new[j, k] + total
+
+
 interpolate_rates = choose(lambda tableau, *_: is_rosenbrock(tableau), interpolate_rosenbrock, interpolate_runge_kutta)
 
 # Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at the saved times,
 # because states within a step have a lower order.
 interpolate = choose(
     is_radau,
-    lambda tableau, y, y_new, h, rates, theta, j, k: y_new[j, k],
+    interpolate_radau,
     lambda tableau, y, y_new, h, rates, theta, j, k: interpolate_rates(tableau, y, y_new, h, rates, theta, j, k),
 )
 

@@ -50,6 +50,7 @@ from .sampled_controllers import run_controllers, save_held_outputs
 from .sampler_clocks import limit_to_stops
 from .sensitivities import evaluate_with_sensitivities, has_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
+from .step_records import store_step
 
 
 @routine
@@ -108,7 +109,7 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
         if tableau.order > 1:
             update_stiffness_and_damping(block, stepper.y, k)
         start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
-        choose_end(block, tableau, index == steps - 1)
+        choose_end(block, tableau, batch, index == steps - 1)
         compute_stages_of_step(block, stepper, tableau, k)
         normalize_positions(block.model, stepper.y_new, k)
         close_end_of_step(block, stepper, tableau, k)
@@ -123,14 +124,15 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
 
 
 @kernel
-def choose_omission(block, tableau, is_last):
+def choose_omission(block, tableau, batch, is_last):
     """Set FLAG_OMITS_END: whether nothing uses the evaluation at the end of the next step, the last one before a stop.
 
-    The rates of implicit steps are computed again there. But events interpolate the step with the rate at its end, user
-    functions may fail there, and prescribed motions set the state there.
+    The rates of implicit steps are computed again there. But events and records of steps interpolate the step with the
+    rate at its end, user functions may fail there, and prescribed motions set the state there.
     """
     actions, flags = block.loads.actions, block.loads.actions.sampled.flags
     is_free = actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0
+    is_free = is_free and batch.outcome.record.times.shape[1] == 0
     kinds = actions.shared.drives[DRIVE_KIND]
     for i in range(kinds.shape[0]):
         is_free = is_free and kinds[i] != KIND_PRESCRIBED_POSITION and kinds[i] != KIND_PRESCRIBED_VELOCITY
@@ -158,7 +160,7 @@ def may_omit_ends(block, *_):
 
 
 # Choose whether the next step omits the evaluation of the dynamics at its end.
-choose_end = choose(may_omit_ends, choose_omission, lambda block, tableau, is_last: None)
+choose_end = choose(may_omit_ends, choose_omission, lambda block, tableau, batch, is_last: None)
 
 # Compute the stages of a step, with the rate at its end if that is used.
 compute_stages_of_step = choose(may_omit_ends, compute_stages_with_omission, compute_stages)
@@ -260,11 +262,14 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     if theta < NO_EVENT:
         tally[TALLY_STATUS, lane] = STOPPED
         save_passed_times(block, stepper, tableau, batch, t + theta * h, lane)
+        store_step(block, stepper, tableau, batch, t + theta * h, lane)
         interpolate_state(block, stepper, tableau, theta, h, lane)
         end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
-    elif is_saved_time:
-        save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
-        tally[TALLY_SAVED, lane] += 1
+    else:
+        store_step(block, stepper, tableau, batch, t + h, lane)
+        if is_saved_time:
+            save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
+            tally[TALLY_SAVED, lane] += 1
     save_held_outputs(block, stepper, batch, slot, lane)
 
 

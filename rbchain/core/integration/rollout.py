@@ -111,19 +111,35 @@ class Saved(NamedTuple):
     outputs: np.ndarray | None
 
 
+class StepRecord(NamedTuple):
+    """The continuous extensions of the first accepted steps of each sample, as states at the `nodes` of each step.
+
+    `nodes` (nodes,) are fractions of a step, from 0 to 1. `times` (samples, steps, 2) are the start and the end of each
+    step, s. `states` (samples, steps, nodes, rows of the state) and the outputs of sampled controllers, `outputs`
+    (samples, steps, nodes, channels), are those at the nodes. All are empty if no steps are recorded. The number of a
+    step is its count, so that the first one has the number 1.
+    """
+
+    nodes: np.ndarray
+    times: np.ndarray
+    states: np.ndarray
+    outputs: np.ndarray
+
+
 class Outcome(NamedTuple):
-    """The status and the last valid state of each sample, and the flag with which the caller stops all lanes.
+    """The status, the last valid state and the steps of each sample, and the flag with which the caller stops lanes.
 
     `tally` (samples, RECORDED_TALLIES) holds the status, the counts of steps, rejections and evaluations, and 1 if the
     sample was stiff for an explicit method. `end_times` (samples,)
     and `end_states` (samples, rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number
-    other than zero to stop.
+    other than zero to stop. `record` is a StepRecord.
     """
 
     tally: np.ndarray
     end_times: np.ndarray
     end_states: np.ndarray
     interrupt: np.ndarray
+    record: StepRecord
 
 
 class Batch(NamedTuple):

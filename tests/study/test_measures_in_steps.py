@@ -1,0 +1,357 @@
+"""Measures do not depend on the saved times: closed forms of motions, of which few times are saved."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import ellipj, ellipk
+
+import rbchain as rb
+from rbchain.dense_output import lagrange, lobatto
+from rbchain.errors import StudyError
+from rbchain.study import Measure, in_steps, plan
+from rbchain.study.report import write_report
+
+from ..closed_chains import closed_chain, closed_state
+from ..mechanisms import slide
+
+MASS, ARM, MOMENT, GRAVITY = 1.0, 0.1, 1e-4, 9.81
+INERTIA = MASS * ARM**2 + MOMENT
+SWING = {
+    "speed": {"quantity": "velocity", "joint": "bob", "over": "peak"},
+    "swing": {"quantity": "position", "joint": "bob", "over": "peak_to_peak"},
+    "bearing": {"quantity": "reaction_force", "joint": "bob", "over": "max"},
+    "at rest": {"quantity": "speed", "frame": "tip", "over": "min"},
+    "drift": {"quantity": "energy_drift", "over": "peak"},
+    "way": {"quantity": "velocity", "joint": "bob", "over": "integral_of_magnitude"},
+    "path": {"quantity": "speed", "frame": "tip", "over": "integral"},
+    "forward": {"quantity": "velocity", "joint": "bob", "over": "time_above", "limit": 0.0},
+    "height": {"quantity": "coordinate", "frame": "tip", "axis": "z", "over": "mean"},
+}
+
+
+def pendulum():
+    """A pendulum about y with a fixed frame at its centre of mass."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
+    builder.add_body("bob", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(MASS, (0, 0, -ARM), (MOMENT,) * 3))
+    builder.add_body("tip", parent="bob", joint=rb.Fixed(), placement=rb.Pose(translation=(0, 0, -ARM)))
+    return builder.build()
+
+
+def exact_swing(amplitude, duration):
+    """Return the measures SWING of a pendulum that starts from rest, by elliptic functions."""
+    k, omega = math.sin(amplitude / 2), math.sqrt(MASS * GRAVITY * ARM / INERTIA)
+
+    def angle(t):
+        sn, *_ = ellipj(ellipk(k * k) - omega * np.asarray(t), k * k)
+        return 2 * np.arcsin(k * sn)
+
+    half = 2 * ellipk(k * k) / omega
+    halves = int(duration // half)
+    rest = duration - halves * half
+    speed = math.sqrt(2 * MASS * GRAVITY * ARM * (1 - math.cos(amplitude)) / INERTIA)
+    way = 2 * amplitude * halves + abs(angle(duration) - angle(halves * half))
+    mean_height = quad(lambda t: -ARM * math.cos(angle(t)), 0, duration, limit=200, epsabs=1e-12)[0] / duration
+    return {
+        "speed": speed,
+        "swing": 2 * amplitude,
+        "bearing": MASS * GRAVITY + MASS * ARM * speed**2,  # at the bottom
+        "at rest": 0.0,
+        "drift": 0.0,
+        "way": way,
+        "path": ARM * way,
+        "forward": halves // 2 * half + (rest if halves % 2 else 0.0),  # the first half swings back
+        "height": mean_height,
+    }
+
+
+# The steps of rk4 have the error (omega h)^4 / 120 per radian of the motion, and those of the adaptive methods that of
+# their tolerance. 1e-6 is required; the polynomials of radau within its long steps have order 6 only.
+SETTINGS = {
+    "rk45": {"rtol": 1e-10, "atol": 1e-12},
+    "rosenbrock": {"rtol": 1e-10, "atol": 1e-12},
+    "radau": {"rtol": 1e-10, "atol": 1e-12},
+    "rk4": {"step": 2e-3},
+}
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+@pytest.mark.parametrize("times", [2, 21])
+def test_measures_of_a_pendulum_are_those_of_elliptic_functions(method, times):
+    model, amplitudes, duration = pendulum(), np.array([1.0, 0.5, -2.0]), 3.0
+    start = np.stack([amplitudes], -1)
+    settings = {"method": method, "save_at": times, "dense_output": 2000, **SETTINGS[method]}
+    motion = model.simulate(start, 0 * start, duration, **settings)
+    for name, given in SWING.items():
+        found = Measure(name=name, **given).values(model, motion)
+        for k, amplitude in enumerate(amplitudes[:2]):
+            expected = exact_swing(amplitude, duration)[name]
+            assert found[k] == pytest.approx(expected, rel=1e-6, abs=1e-6), (name, k)
+    assert Measure(name="swing", **SWING["swing"]).values(model, motion)[2] == pytest.approx(4.0, rel=1e-6)
+
+
+def test_a_study_has_the_same_measures_for_all_numbers_of_saved_times():
+    """Steps of rk45 do not end at saved times, so that the measures agree to the last bit."""
+    found = []
+    for times in (2, 21, 301):
+        study = rb.Study(
+            model=pendulum(),
+            samples=9,
+            simulate={"duration": 2.0, "samples": times, "rtol": 1e-10, "atol": 1e-12},
+            vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": 0.2, "high": 1.5}}],
+            measures=[{"name": name, **given} for name, given in SWING.items()],
+            outputs={"extremes": True},
+        )
+        found.append(study.run())
+    for name in (*SWING, "q_min", "q_max", "qd_min", "qd_max"):
+        assert found[0][name].values.tobytes() == found[1][name].values.tobytes() == found[2][name].values.tobytes()
+    amplitudes = found[0].parameters.values[:, 0]
+    speeds = [exact_swing(amplitude, 2.0)["speed"] for amplitude in amplitudes]
+    np.testing.assert_allclose(found[0]["speed"], speeds, rtol=1e-6)
+    np.testing.assert_allclose(found[0].q_max[:, 0], amplitudes, rtol=1e-9)
+    np.testing.assert_allclose(found[0].q_min[:, 0], -amplitudes, rtol=1e-6)
+
+
+ZETA, OMEGA, DURATION, DROP = 0.2, 3.0, 6.0, 0.7
+DAMPED = OMEGA * math.sqrt(1 - ZETA**2)
+RESPONSE = {
+    "overshoot": {"over": "overshoot", "reference": 0.0},
+    "settled": {"over": "settling_time", "reference": 0.0, "band": 0.05},
+    "rise": {"over": "rise_time", "reference": 0.0},
+    "above": {"over": "time_above", "limit": 0.1},
+    "mean": {"over": "mean"},
+    "rms": {"over": "rms"},
+    "integral": {"over": "integral"},
+    "magnitude": {"over": "integral_of_magnitude"},
+    "square": {"over": "integral_of_square"},
+    "min": {"over": "min"},
+}
+
+
+def decay(t):
+    """A damped oscillator that is released at DROP."""
+    return DROP * np.exp(-ZETA * OMEGA * t) * (np.cos(DAMPED * t) + ZETA * OMEGA / DAMPED * np.sin(DAMPED * t))
+
+
+def crossings(level):
+    """Return the times at which the oscillator passes a level, by a search on a fine grid."""
+    t = np.linspace(0, DURATION, 4001)
+    x = decay(t) - level
+    return [brentq(lambda s: decay(s) - level, *t[i : i + 2], xtol=1e-14) for i in np.flatnonzero(x[1:] * x[:-1] < 0)]
+
+
+def exact_response():
+    """Return the measures RESPONSE of the oscillator."""
+    peak = math.exp(-math.pi * ZETA / math.sqrt(1 - ZETA**2))
+    edges = [0.0, *crossings(0.0), DURATION]
+    parts = [quad(decay, a, b, epsabs=1e-14)[0] for a, b in pairwise(edges)]
+    square = quad(lambda t: decay(t) ** 2, 0, DURATION, epsabs=1e-14)[0]
+    above = np.diff([0.0, *crossings(0.1)])[::2].sum()
+    return {
+        "overshoot": peak,
+        "settled": max(crossings(0.05 * DROP) + crossings(-0.05 * DROP)),
+        "rise": crossings(0.1 * DROP)[0] - crossings(0.9 * DROP)[0],
+        "above": above,
+        "mean": sum(parts) / DURATION,
+        "rms": math.sqrt(square / DURATION),
+        "integral": sum(parts),
+        "magnitude": sum(map(abs, parts)),
+        "square": square,
+        "min": -DROP * peak,
+    }
+
+
+def test_responses_of_a_damped_oscillator():
+    mass = 2.0
+    model = slide(mass, stiffness=mass * OMEGA**2, damping=2 * ZETA * OMEGA * mass)
+    measures = [{"name": name, "quantity": "position", "joint": "slide", **given} for name, given in RESPONSE.items()]
+    simulate = {"duration": DURATION, "samples": 2, "q": [DROP], "rtol": 1e-10, "atol": 1e-12}
+    results = rb.Study(model=model, samples=2, simulate=simulate, measures=measures).run()
+    for name, expected in exact_response().items():
+        np.testing.assert_allclose(results[name], expected, rtol=1e-6, err_msg=name)
+
+
+def test_integrals_and_means_end_at_the_event_that_stops_a_sample():
+    """A free slide at v reaches 1 m at 1 / v; from there on, its state counts as constant. One does not reach it."""
+    speeds = np.array([2.0, 3.0, 0.4])
+    names = ("integral", "mean", "max", "time_above")
+    motion = slide().simulate(
+        np.zeros((3, 1)),
+        speeds[:, None],
+        2.0,
+        dense_output=1000,
+        events=[rb.Event("slide", value=1.0, stop=True)],
+    )
+    limits = {"time_above": {"limit": 0.5}}
+    found = {
+        name: Measure(name=name, quantity="position", joint="slide", over=name, **limits.get(name, {})).values(
+            slide(), motion
+        )
+        for name in names
+    }
+    ends = np.minimum(1 / speeds, 2.0)
+    way = speeds * ends
+    np.testing.assert_allclose(found["max"], way, rtol=1e-9)
+    np.testing.assert_allclose(found["integral"], speeds * ends**2 / 2, rtol=1e-9)
+    np.testing.assert_allclose(found["mean"], (speeds * ends**2 / 2 + way * (2.0 - ends)) / 2.0, rtol=1e-9)
+    np.testing.assert_allclose(found["time_above"], ends - 0.5 / speeds, rtol=1e-9, atol=1e-9)
+
+
+def test_peaks_before_and_after_an_impact():
+    """A ball falls 1 m, and jumps back at 0.6 of its speed: both speeds count, whatever is saved."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
+    model, height = builder.build(), np.array([[1.0], [0.5]])
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=0.6)
+    impact = np.sqrt(2 * GRAVITY * height[:, 0])
+    for method, settings, tolerance in (("rk45", {"rtol": 1e-10}, 1e-6), ("moreau", {"step": 1e-3}, 1e-2)):
+        motion = model.simulate(height, 0 * height, 0.6, method=method, forces=[floor], dense_output=1000, **settings)
+        down, up = (
+            Measure(name="v", quantity="velocity", joint="ball", over=over).values(model, motion)
+            for over in ("min", "max")
+        )
+        np.testing.assert_allclose(down, -impact, rtol=tolerance)
+        np.testing.assert_allclose(up, 0.6 * impact, rtol=tolerance)
+
+
+def test_torques_that_jump_or_reach_their_limit():
+    """Pulses between saved times, the hold of a digital controller, and a limit: closed forms."""
+    model, start = slide(), np.zeros((2, 1))
+    torque = {"quantity": "torque", "joint": "slide"}
+    peak, saturated = Measure(name="x", over="max", **torque), Measure(name="x", over="time_in_saturation", **torque)
+    work = Measure(name="x", over="integral", **torque)
+    limited = rb.PrescribedForce("slide", rb.Signal.sines(2.0, 2 * math.pi), limit=[1.0, 5.0])
+    motion = model.simulate(start, start, 1.0, drives=[limited], dense_output=2000)
+    # |sin| exceeds 1/2 in two thirds of the time
+    np.testing.assert_allclose(saturated.values(model, motion, [limited]), [2 / 3, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(peak.values(model, motion, [limited]), [1.0, 2.0], rtol=1e-9)
+    np.testing.assert_allclose(work.values(model, motion, [limited]), 0.0, atol=1e-6)
+    # the output of 3 N at the start is held for 0.1 s; the second one is smaller by 3 v^2 / 2
+    digital = rb.Sampled(rb.PID("slide", 1.0, kp=3.0), period=0.1)
+    motion = model.simulate(start, start, 0.25, drives=[digital], dense_output=2000)
+    first = 3.0
+    second = 3.0 * (1.0 - 0.5 * first / 2.0 * 0.1**2)
+    speed, way = first / 2.0 * 0.1 + second / 2.0 * 0.1, 0.5 * first / 2.0 * 0.1**2 + first / 2.0 * 0.1 * 0.1
+    third = 3.0 * (1.0 - way - 0.5 * second / 2.0 * 0.1**2)
+    np.testing.assert_allclose(peak.values(model, motion, [digital]), first, rtol=1e-12)
+    np.testing.assert_allclose(
+        work.values(model, motion, [digital]), 0.1 * first + 0.1 * second + 0.05 * third, rtol=1e-6
+    )
+    fastest = Measure(name="x", quantity="velocity", joint="slide", over="max").values(model, motion)
+    np.testing.assert_allclose(fastest, speed + third / 2.0 * 0.05, rtol=1e-6)
+
+
+def test_closed_loops_and_float32():
+    """Largest reactions and speeds of a loop are those of very many saved times."""
+    chain = closed_chain("four-bar")
+    model, (q, qd, _) = chain.model, closed_state(chain, batch=(2,))
+    measures = [
+        Measure(name="reaction", quantity="reaction_force", joint="crank", over="max"),
+        Measure(name="speed", quantity="speed", frame="coupler", over="max"),
+    ]
+    few = model.simulate(q, qd, 1.0, rtol=1e-9, dense_output=4000)
+    many = model.simulate(q, qd, 1.0, rtol=1e-9, save_at=8001)
+    for measure in measures:
+        found, on_grid = measure.values(model, few), measure.values(model, many)
+        assert (found > on_grid * (1 - 1e-9)).all()
+        np.testing.assert_allclose(found, on_grid, rtol=1e-5)
+    swing = pendulum()
+    start = np.array([[1.0], [0.5]], np.float32)
+    motion = swing.simulate(start, 0 * start, 3.0, dense_output=2000)
+    assert motion.q.dtype == np.float32
+    speed = Measure(name="speed", **SWING["speed"]).values(swing, motion)
+    # the default tolerance of float32 is 1e-5, over about 5 swings
+    np.testing.assert_allclose(speed, [exact_swing(a, 3.0)["speed"] for a in (1.0, 0.5)], rtol=1e-4)
+
+
+@pytest.fixture
+def scattered():
+    """A study of samples with very different numbers of steps, of which one fails and some are stopped."""
+
+    def build(**keys):
+        measures = [{"name": name, **given} for name, given in SWING.items()]
+        measures += [
+            {"name": "final", "quantity": "position", "joint": "bob"},
+            {"name": "settled", "quantity": "position", "joint": "bob", "over": "settling_time", "reference": 0.0},
+        ]
+        given = {
+            "model": pendulum(),
+            "samples": 70,
+            "simulate": {"duration": 1.0, "samples": 3, "max_steps": 300},
+            "vary": [{"parameter": "qd", "distribution": {"kind": "normal", "std": 40.0}}],
+            "events": [rb.Event("bob", value=3.0, stop=True)],
+            "measures": measures,
+        }
+        return rb.Study(**(given | keys))
+
+    return build
+
+
+def test_no_bit_of_a_measure_depends_on_the_parts_of_a_batch(scattered, monkeypatch):
+    study = scattered()
+    expected = study.run()
+    status = expected.status.values
+    assert {rb.Status.DONE, rb.Status.STOPPED} <= set(status)
+    for least, memory in ((3, 1), (200, 1 << 27)):
+        monkeypatch.setattr(plan, "LEAST_AT_ONCE", least)
+        monkeypatch.setattr(plan, "STEP_MEMORY", memory)
+        monkeypatch.setattr(in_steps, "STATES_AT_ONCE", 1 << (9 if memory == 1 else 20))
+        found = scattered().run(chunk=9 if memory == 1 else 70)
+        for name in expected:
+            assert found[name].values.tobytes() == expected[name].values.tobytes(), name
+
+
+def test_the_motion_of_a_sample_has_the_stored_measures(scattered):
+    study = scattered()
+    results = study.run()
+    for k in (0, 5, 13):
+        _, model, motion = study.sample(k)
+        for measure in study.plan.measures:
+            stored = results[measure.name].values[k]
+            # the state after an event is held in the study only
+            if not np.isnan(stored) and not (measure.over == "final" and motion.status == rb.Status.STOPPED):
+                # a single model rounds differently
+                assert measure.values(model, motion) == pytest.approx(stored, rel=1e-9, abs=1e-12), measure.name
+
+
+def test_an_empty_batch_and_too_few_steps():
+    model, empty = pendulum(), np.zeros((0, 1))
+    measures = [Measure(name=name, **given) for name, given in SWING.items()]
+    motion = model.simulate(empty, empty, 1.0, dense_output=100)
+    assert all(measure.values(model, motion).shape == (0,) for measure in measures)
+    start = np.ones((2, 1))
+    motion = model.simulate(start, start, 1.0, dense_output=4)
+    with pytest.raises(StudyError, match=f"up to {motion.steps.max()} steps.*expected dense_output="):
+        measures[0].values(model, motion)
+    single = model.simulate([1.0], [0.0], 3.0, rtol=1e-10, atol=1e-12, dense_output=2000)
+    assert measures[0].values(model, single) == pytest.approx(exact_swing(1.0, 3.0)["speed"], rel=1e-6)
+
+
+def highest(model, motion):
+    """A user's measure, which sees the saved times only."""
+    return motion.q[..., 0].max(-1)
+
+
+def test_results_and_report_tell_which_measures_depend_on_the_saved_times(tmp_path):
+    measures = [
+        {"name": "own", "quantity": "function", "function": highest},
+        {"name": "speed", **SWING["speed"]},
+    ]
+    study = rb.Study(model=pendulum(), samples=12, simulate={"duration": 0.1}, measures=measures)
+    results = study.run(tmp_path)
+    assert results.own.attrs["evaluated"] == "at the saved times"
+    assert "evaluated" not in results.speed.attrs
+    assert write_report(tmp_path).read_text().count("at the saved times") == 1
+
+
+def test_nodes_and_polynomials():
+    """Lobatto's nodes integrate polynomials of degree 2 n - 3; the Lagrange polynomials reproduce those of n - 1."""
+    for degree in (4, 5):
+        nodes = lobatto(degree)
+        t = np.linspace(0, 1, 7)
+        np.testing.assert_allclose(lagrange(nodes, t) @ nodes**degree, t**degree, atol=1e-14)
+        weights = np.linalg.solve(nodes[None] ** np.arange(degree + 1)[:, None], 1 / np.arange(1, degree + 2))
+        np.testing.assert_allclose(weights @ nodes ** (2 * degree - 1), 1 / (2 * degree), rtol=1e-13)
