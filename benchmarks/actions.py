@@ -48,7 +48,7 @@ def main():
     settings = {"method": "rk4", "step": 1e-4}
     duration = STEPS * settings["step"]
     soft = {"stiffness": 1.0, "damping": 0.05, "friction": 0.05, "friction_velocity": 0.5}
-    jointed = arm.vary(**{name: np.full(N, value) for name, value in soft.items()})
+    jointed = arm.replace(**{name: np.full(N, value) for name, value in soft.items()})
     drives = [rb.PID(joint, 0.1, kp=5.0, kd=0.1) for joint in arm.joint_names]
     wave = [rb.PID(joint, rb.Signal.sines(0.1, 3.0), kp=5.0, kd=0.1) for joint in arm.joint_names]
     varied = arm.vary(mass=arm.mass * np.random.default_rng(1).uniform(0.9, 1.1, (BATCH, N)))

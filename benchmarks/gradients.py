@@ -103,7 +103,7 @@ def main():
 
     rb.set_num_threads(1)
     rng, n = np.random.default_rng(0), 7
-    arm = rb.Model.serial_chain(n, length=0.3, mass=2.0).vary(damping=np.full(n, 0.1))
+    arm = rb.Model.serial_chain(n, length=0.3, mass=2.0).replace(damping=np.full(n, 0.1))
     q, qd = 0.3 * rng.normal(size=(2, SAMPLES, n))
     mass = arm.mass * rng.uniform(0.9, 1.1, (SAMPLES, n))
     names = ("q", "qd", "mass")

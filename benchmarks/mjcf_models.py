@@ -81,7 +81,7 @@ def judge(path):
         return "refused", str(error).removeprefix(f"{path}: ")
     said = " ".join(str(warning.message) for warning in caught)
     without = [what for what in LEFT_OUT if what in said]
-    model = model.open_tree().vary(friction=np.zeros(model.nv))
+    model = model.open_tree().replace(friction=np.zeros(model.nv))
     error = largest_difference(path, model, [LEFT_OUT[what] for what in without])
     if not error < AGREEMENT:
         return "DISAGREES", f"{error:.1e}, with {len(caught)} warnings: {said}"

@@ -41,9 +41,9 @@ def arm():
     """A falling Puma 560 with dampers, dry friction and stiff elastic stops, on which the arm comes to rest."""
     robot = rb.load(Path(__file__).parents[1] / "examples" / "puma560.urdf")
     each = np.ones(robot.nv)
-    model = robot.vary(damping=5.0 * each, friction=5.0 * each, friction_velocity=1e-3 * each)
+    model = robot.replace(damping=5.0 * each, friction=5.0 * each, friction_velocity=1e-3 * each)
     stops = {"lower_limit": -0.4 * each, "upper_limit": 0.4 * each}
-    model = model.vary(**stops, limit_stiffness=1e6 * each, limit_damping=0.5 * each)
+    model = model.replace(**stops, limit_stiffness=1e6 * each, limit_damping=0.5 * each)
     return Problem(model, np.zeros(robot.nv), np.zeros(robot.nv), 1.0, None)
 
 
@@ -76,7 +76,7 @@ def arch(links=50):
     """An arch of rods with stiff springs and dampers, which is held at both ends by a constraint."""
     model = held_chain(links)
     each, guess = np.ones(links), np.full(links, np.pi / links)
-    model = model.vary(stiffness=1e5 * each, damping=1e4 * each, rest_position=0.3 / links * each)
+    model = model.replace(stiffness=1e5 * each, damping=1e4 * each, rest_position=0.3 / links * each)
     guess[0] /= 2.0
     return Problem(model, model.assemble(guess), np.zeros(links), 1.0, None)
 

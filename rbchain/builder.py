@@ -321,7 +321,7 @@ class ModelBuilder(SuggestsAttributes):
         if other.in_water and added.fluid_density != self.fluid_density:
             raise ModelError(
                 f"add_model: model {other.name!r} has the fluid_density {added.fluid_density:g} and this builder has "
-                f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.vary(fluid_density=...)"
+                f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.replace(fluid_density=...)"
             )
         self._check_joined_names(added, prefix)
         for name, body in added.bodies.items():

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from . import simulation
 from .arguments import check_sample_index
 from .codegen.generate import generate
+from .errors import ModelError
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
 from .model.description import VARIABLE_FIELDS, Description
 from .model.inertia import Inertia
-from .model.payload import fields_with_payload
+from .model.payload import description_with_payload
 from .model.serial_chain import serial_chain_description
-from .model.varied_fields import varied_description
+from .model.varied_fields import replaced_description, varied_description
 from .quantities.assembly import Assembly
 from .quantities.between_bodies import ForcesBetweenBodies
 from .quantities.constraints import Constraints
@@ -171,7 +172,10 @@ class Model(
         return cls(serial_chain_description(n, length, mass, inertia, gravity, name))
 
     def vary(self, **fields: npt.ArrayLike) -> Model:
-        """Return a model with new parameters, which may differ between the samples of a batch.
+        """Return a model with other parameters than its design, which may differ between the samples of a batch.
+
+        Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
+        result is the nominal model of this model. Use `replace` to change the design.
 
         Parameters
         ----------
@@ -215,6 +219,34 @@ class Model(
         """
         return Model(varied_description(self.description, self.kernel_model.dofs, fields))
 
+    def replace(self, **fields: npt.ArrayLike) -> Model:
+        """Return a model with another design: with new parameters that controllers know.
+
+        Parameters
+        ----------
+        **fields
+            As for `vary`, one value for all samples.
+
+        Returns
+        -------
+        Model
+            Its `nominal` model has the new values too. If this model was varied, its samples keep their other
+            parameters.
+
+        Raises
+        ------
+        ModelError
+            As for `vary`, or if the values of the samples differ.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, mass=3.0)
+        >>> arm.replace(mass=[2.0]).nominal.mass.tolist(), arm.vary(mass=[2.0]).nominal.mass.tolist()
+        ([2.0], [3.0])
+        """
+        return Model(replaced_description(self.description, self.kernel_model.dofs, fields))
+
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
         """Return the model of one sample of the batch; this model if the samples do not differ.
 
@@ -243,7 +275,7 @@ class Model(
 
     @cached_property
     def nominal(self) -> Model:
-        """The model before `vary` made its samples differ; this model if they do not differ.
+        """The design: the model before `vary` and `with_payload` changed parameters; this model if they did not.
 
         It is the default model of controllers (`PID`, `ComputedTorque`).
 
@@ -262,6 +294,8 @@ class Model(
         mass: npt.ArrayLike | None = None,
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
         inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        known: bool = False,
     ) -> Model:
         """Return the model with a rigid payload fixed to a body.
 
@@ -275,6 +309,9 @@ class Model(
         inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
             Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
             and `cg`.
+        known : bool
+            Whether controllers know the payload, so that the `nominal` model has it too. It must then be the same for
+            all samples.
 
         Returns
         -------
@@ -284,7 +321,8 @@ class Model(
         Raises
         ------
         ModelError
-            If the model has no such frame, it is fixed to the world, or a number is not possible.
+            If the model has no such frame, it is fixed to the world, or a number is not possible. If the payload is
+            known and differs between the samples.
 
         Examples
         --------
@@ -298,7 +336,10 @@ class Model(
         [10.0]
         """
         placed = self.kernel_model.frame(frame)
-        return self.vary(**fields_with_payload(self.description, frame, placed, mass, cg, inertia))
+        if not isinstance(known, bool):
+            raise ModelError(f"known is {known!r}; expected True or False")
+        payload, dofs = (mass, cg, inertia), self.kernel_model.dofs
+        return Model(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
     simulate = simulation.simulate
     generate = generate

@@ -102,7 +102,7 @@ class KernelArrays:
         if self.in_water:
             raise StateError(
                 f"{what} does not support bodies in water; expected a model with fluid_density 0. "
-                "Use model.vary(fluid_density=0.0)"
+                "Use model.replace(fluid_density=0.0)"
             )
 
     def refuse_constraints(self, what: str, remedy: str) -> None:

@@ -65,7 +65,7 @@ def test_each_sample_may_have_its_own_controller_model():
 
 def test_a_controller_model_may_have_another_gravity():
     make, stiffness = DRIVES["PID"]
-    weak = slider().vary(gravity=(0, 0, -9.0))
+    weak = slider().replace(gravity=(0, 0, -9.0))
     expected = np.full(3, 0.3 - 2.0 * (SLIDE_GRAVITY - 9.0) / stiffness)
     np.testing.assert_allclose(position_at_rest(slider(), make(model=weak)), expected, rtol=0, atol=1e-9)
     planets = slider().vary(gravity=np.array([[0, 0, -3.7], [0, 0, -10.0], [0, 0, -24.8]]))
@@ -107,25 +107,74 @@ def test_the_controller_model_uses_the_precision_of_the_simulation():
         np.testing.assert_allclose(single.tau, double.tau, rtol=1e-4)
 
 
-def test_nominal_returns_the_model_before_it_was_varied():
+def test_nominal_returns_the_design():
     arm = rb.Model.serial_chain(2)
     assert arm.nominal is arm
-    harder = arm.vary(damping=[1.0, 2.0])
+    harder = arm.replace(damping=[1.0, 2.0])
     assert harder.nominal is harder
     many = harder.vary(mass=[[1.0, 1.0], [2.0, 2.0]]).vary(cg=np.zeros((2, 2, 3)))
     assert many.nominal.damping.tolist() == [1.0, 2.0]
     assert many.nominal.mass.tolist() == arm.mass.tolist()
     assert many.of_sample(1).nominal.mass.tolist() == arm.mass.tolist()
     assert many.nominal.nominal is many.nominal
-    # shared changes are known to the controller, in any order of the calls
+    # a change of the design is known to the controller, in any order of the calls
     moon, masses = (0, -1.6, 0), [[1.0, 1.0], [2.0, 2.0]]
-    for model in (
-        arm.vary(mass=masses).vary(gravity=moon),
-        arm.vary(gravity=moon).vary(mass=masses),
-        arm.vary(gravity=moon, mass=masses),
-    ):
+    for model in (arm.vary(mass=masses).replace(gravity=moon), arm.replace(gravity=moon).vary(mass=masses)):
         assert model.nominal.gravity.tolist() == list(moon)
         assert model.nominal.mass.tolist() == arm.mass.tolist()
+        assert model.mass.tolist() == masses
+
+
+#: A mass of 3 kg and a payload of 1 kg, for one model or for the samples of a batch.
+SHAPES = {
+    "one value": ([3.0], 1.0),
+    "batch of one": ([[3.0]], np.array([1.0])),
+    "batch": ([[3.0], [3.0], [3.0]], np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", DRIVES)
+@pytest.mark.parametrize("known", [False, True])
+def test_the_shape_of_a_value_does_not_decide_what_a_controller_knows(known, kind, shape):
+    """A slide of 2 kg becomes 3 kg: the controller misses 1 kg, unless it knows it."""
+    (mass, payload), (make, stiffness) = SHAPES[shape], DRIVES[kind]
+    changed = slider().replace(mass=mass) if known else slider().vary(mass=mass)
+    loaded = slider().with_payload("slide", payload, known=known)
+    # of a ComputedTorque, the stiffness is proportional to the mass that it knows
+    expected = 0.3 - (0.0 if known else SLIDE_GRAVITY / stiffness)
+    for model in (changed, loaded):
+        zero = np.zeros((*(model.batch_shape or (1,)), 1))
+        motion = model.simulate(zero, zero, 8.0, drives=[make()], method="rk4", step=0.08)
+        np.testing.assert_allclose(motion.q[:, -1, 0], expected, rtol=0, atol=1e-9)
+
+
+def test_a_known_change_has_one_value_for_all_samples():
+    design = slider().vary(mass=[[1.0], [2.0]])
+    loaded = design.with_payload("slide", 1.0, known=True)
+    assert (loaded.mass.tolist(), loaded.nominal.mass.tolist()) == ([[2.0], [3.0]], [3.0])
+    assert slider().replace(mass=[[3.0], [3.0]]).nominal.mass.tolist() == [3.0]
+    for change in (
+        lambda: slider().replace(mass=[[1.0], [2.0]]),
+        lambda: slider().replace(mass=np.ones((0, 1))),
+        lambda: slider().with_payload("slide", [1.0, 2.0], known=True),
+        lambda: slider().with_payload("slide", 1.0, cg=[[0, 0, 0], [0, 0, 1]], known=True),
+    ):
+        with pytest.raises(rb.ModelError, match=r"values that differ between the samples.*controller knows one model"):
+            change()
+    with pytest.raises(rb.ModelError, match="known is 1; expected True or False"):
+        slider().with_payload("slide", 1.0, known=1)
+
+
+def test_a_design_in_water_controls_no_model_without_water():
+    builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY), fluid_density=1000.0)
+    body = {"inertia": rb.Inertia(2.0), "immersion": rb.Immersion(volume=5e-4)}
+    builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), **body)
+    wet = builder.build()
+    make, _ = DRIVES["PID"]
+    with pytest.raises(rb.StateError, match="its model is in water, the simulated model is not"):
+        position_at_rest(wet.vary(fluid_density=0.0), make())
+    np.testing.assert_allclose(position_at_rest(wet.replace(fluid_density=0.0), make()), 0.3, rtol=0, atol=1e-9)
 
 
 def test_of_sample_keeps_the_controller_model_of_the_sample():

@@ -124,7 +124,7 @@ def test_a_locked_model_moves_as_one_with_prescribed_joints(locked):
 def test_a_locked_model_in_water_keeps_buoyancy_and_added_mass():
     model = immersed_tree(("revolute", "free", "universal", "prismatic"))
     still = {"linear_damping", "quadratic_damping", "strip_drag"}
-    model = model.vary(**{name: 0.0 * getattr(model, name) for name in still})
+    model = model.replace(**{name: 0.0 * getattr(model, name) for name in still})
     q, qd = model.random_state(np.random.default_rng(3))
     name = model.joint_names[-1]
     dof = joint_parts(model, np.arange(model.nv))[name]
@@ -258,11 +258,11 @@ def test_models_that_cannot_be_rerooted_are_refused():
     ):
         with pytest.raises(rb.ModelError, match=message):
             model.reroot(name)
-    damped = model.vary(damping=np.where(np.arange(model.nv) == 4, 0.1, model.damping))
+    damped = model.replace(damping=np.where(np.arange(model.nv) == 4, 0.1, model.damping))
     with pytest.raises(rb.ModelError, match=r"the free joint 'joint 0' has damping, in the axes of its body"):
         damped.reroot("body1")
     first = model.velocity_index[2]
-    damped = model.vary(damping=np.where(np.arange(model.nv) == first, 0.1, model.damping))
+    damped = model.replace(damping=np.where(np.arange(model.nv) == first, 0.1, model.damping))
     with pytest.raises(rb.ModelError, match=r"the spherical joint 'joint 2' has damping, in the axes of its body"):
         damped.reroot("body3")
     damped.reroot("body1")  # the spherical joint is not reversed
@@ -598,7 +598,7 @@ def test_joined_models_have_a_mass_matrix_of_blocks():
     (q, qd), (p, pd) = one.random_state(np.random.default_rng(7)), two.random_state(np.random.default_rng(8))
     x, v = np.concatenate([q, p]), np.concatenate([qd, pd])
     assert_close(both.mass_matrix(x), block_diag(one.mass_matrix(q), two.mass_matrix(p)))
-    heavy = two.vary(gravity=one.gravity)
+    heavy = two.replace(gravity=one.gravity)
     assert_close(both.bias_forces(x, v), np.concatenate([one.bias_forces(q, qd), heavy.bias_forces(p, pd)]))
     assert both.joint_names == (*(f"one/{n}" for n in one.joint_names), *(f"two/{n}" for n in two.joint_names))
     expected = [*(f"one/{d.joint}" for d in one.drives), *(f"two/{d.joint}" for d in two.drives)]

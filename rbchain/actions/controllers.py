@@ -72,8 +72,10 @@ def _needs_model(drive: PrescribedForce | PID | ComputedTorque) -> bool:
 
 def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
     """Return the model that one drive uses: the nominal model, the simulated model, or another one."""
-    if isinstance(given, str) and given in (NOMINAL, TRUE):
-        return model.nominal if given == NOMINAL else model
+    if isinstance(given, str) and given == NOMINAL:
+        given = model.nominal
+    if isinstance(given, str) and given == TRUE:
+        return model
     if not isinstance(given, type(model)):
         raise StateError(f'{what}: model is {given!r}; expected "nominal", "true" or a Model')
     if given is model:
@@ -86,7 +88,7 @@ def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...
     if given.in_water and not model.in_water:
         raise StateError(
             f"{what}: its model is in water, the simulated model is not; expected a model without fluid. Use "
-            "its vary(fluid_density=0.0)"
+            "its replace(fluid_density=0.0)"
         )
     return given
 

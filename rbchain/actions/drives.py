@@ -150,9 +150,10 @@ class PID(SuggestsAttributes):
         Degree of freedom of the joint, counted from 0.
     model : "nominal", "true" or Model
         The model with which the controller computes the gravity forces. The default "nominal" stands for
-        `Model.nominal`: the model of a study before dispersion, or the model before `vary`. The value "true" stands for
-        the simulated model with the parameters of each sample, which a real controller does not know. A Model must have
-        the same joints, and may have parameters for each sample. All drives of a simulation must use the same model.
+        `Model.nominal`: the model of a study before dispersion, or the model before `vary` and `with_payload`. The
+        value "true" stands for the simulated model with the parameters of each sample, which a real controller does not
+        know. A Model must have the same joints, and may have parameters for each sample. All drives of a simulation
+        must use the same model.
 
     Examples
     --------

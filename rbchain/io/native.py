@@ -169,7 +169,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         builder.add_constraint(_constraint(constraint, units))
     model = builder.build()
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
-    return model.vary(**changed) if changed else model
+    return model.replace(**changed) if changed else model
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Join a payload to one body: masses, centres of mass and inertia tensors for `Model.with_payload`."""
+"""Join a payload to one body, for `Model.with_payload`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,28 @@ import numpy as np
 from ..errors import ModelError
 from .description import Description, Frame
 from .inertia import as_arrays, inertia_tensor, tensor_of_point
+from .parameters import batch_shape_of
 from .pose import numbers
+from .topology import Dofs
+from .varied_fields import value_of_all, varied_description
+
+
+def description_with_payload(
+    description: Description, dofs: Dofs, name: str, frame: Frame, payload: tuple[Any, Any, Any], known: bool
+) -> Description:
+    """Return the description with a payload (mass, cg, inertia) fixed to the body that carries the frame `name`.
+
+    If it is `known`, the nominal model has the payload too.
+    """
+    loaded = varied_description(description, dofs, fields_with_payload(description, name, frame, *payload))
+    if not known:
+        return loaded
+    design = description.nominal or description
+    of_all = payload_of_all(name, *payload)
+    if description.nominal is None and not batch_shape_of(loaded):
+        return replace(loaded, nominal=None)
+    fields = fields_with_payload(design, name, frame, **of_all)
+    return replace(loaded, nominal=replace(varied_description(design, dofs, fields), nominal=None))
 
 
 def fields_with_payload(
@@ -54,6 +76,13 @@ def fields_with_payload(
         "cg": _replaced(description.cg, frame.body, center, 2),
         "inertia": _replaced(description.inertia, frame.body, about_center, 3),
     }
+
+
+def payload_of_all(name: str, mass: Any, cg: Any, inertia: Any) -> dict[str, np.ndarray]:
+    """Return mass, cg and inertia of a payload that is the same in all samples. Raises ModelError if they differ."""
+    what = f"payload on {name!r}"
+    arrays = zip(("mass", "cg", "inertia"), _payload_arrays(what, mass, cg, inertia), strict=True)
+    return {field: value_of_all(f"{what}: {field}", value, axes) for axes, (field, value) in enumerate(arrays)}
 
 
 def _payload_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Check the fields given to `Model.vary`, and put them into the description of the varied model."""
+"""Check the fields given to `Model.vary` and `Model.replace`, and put them into the description of the new model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..real_arrays import real_array
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays
+from .parameters import batch_shape_of
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
 from .topology import Dofs
 
@@ -23,6 +24,8 @@ NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
 
 def varied_description(description: Description, dofs: Dofs, fields: Mapping[str, npt.ArrayLike]) -> Description:
     """Return the description with new values of some fields, each with or without batch axes.
+
+    Controllers do not know the new values: the nominal model remains the model that was varied.
 
     Raises ModelError if a field does not exist, has the wrong shape, or has a value that no mechanism can have.
     """
@@ -40,16 +43,43 @@ def varied_description(description: Description, dofs: Dofs, fields: Mapping[str
     varied = dataclasses.replace(description, **checked)
     if "gear_ratio" in checked or "rotor_inertia" in checked:
         _refuse_lost_rotors(varied, dofs)
-    if batches or description.nominal is not None:
-        # controllers know a new value that all samples share, but not the values of single samples
-        shared = {name: value for name, value in checked.items() if name not in batches}
-        nominal = dataclasses.replace(description.nominal or description, **shared)
-        varied = dataclasses.replace(varied, nominal=nominal)
+    if checked:
+        varied = dataclasses.replace(varied, nominal=description.nominal or description)
     if not checked.keys().isdisjoint(PASSIVE_FIELDS):
         # the fields limit each other, so they are checked together
         names = tuple(description.body_names[body] for body in dofs.body)
         check_passive(names, {field: getattr(varied, field) for field in PASSIVE_FIELDS})
     return varied
+
+
+def replaced_description(description: Description, dofs: Dofs, fields: Mapping[str, npt.ArrayLike]) -> Description:
+    """Return the description with new values of some fields, which controllers know.
+
+    Raises ModelError as `varied_description` does, or if the samples of a new value differ.
+    """
+    varied = varied_description(description, dofs, fields)
+    known = {
+        name: value_of_all(f"replace: {name}", getattr(varied, name), len(axes))
+        for name, axes in VARIABLE_FIELDS.items()
+        if getattr(varied, name) is not getattr(description, name)
+    }
+    nominal = None if description.nominal is None else dataclasses.replace(description.nominal, **known)
+    if nominal is None and batch_shape_of(varied):
+        nominal = dataclasses.replace(description, **known)
+    return dataclasses.replace(varied, nominal=nominal)
+
+
+def value_of_all(what: str, value: np.ndarray, axes: int) -> np.ndarray:
+    """Return the value that all samples share, without batch axes. Raises ModelError if the samples differ."""
+    if value.ndim == axes:
+        return value
+    samples = value.reshape(-1, *value.shape[value.ndim - axes :]) if value.size else value
+    if not value.size or (samples != samples[0]).any():
+        raise ModelError(
+            f"{what} has values that differ between the samples, with batch shape {value.shape[: value.ndim - axes]}, "
+            "but a controller knows one model; expected one value for all samples. Use vary, or known=False"
+        )
+    return samples[0]
 
 
 def _refuse_lost_rotors(description: Description, dofs: Dofs) -> None:

@@ -37,7 +37,7 @@ class DescriptionField(Generic[T]):
         return self if model is None else getattr(model.description, self.name)
 
     def __set__(self, model: object, value: Never) -> None:
-        remedy = f"model.vary({self.name}=...)" if self.name in VARIABLE_FIELDS else "a ModelBuilder"
+        remedy = f"model.replace({self.name}=...)" if self.name in VARIABLE_FIELDS else "a ModelBuilder"
         raise AttributeError(f"cannot set {self.name}, because models are immutable; make a new model with {remedy}")
 
 

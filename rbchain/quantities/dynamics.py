@@ -295,7 +295,7 @@ class Dynamics(Attributes):
         Examples
         --------
         >>> import rbchain as rb
-        >>> rb.Model.serial_chain(2).vary(damping=[1.0, 2.0]).passive_forces([0.0, 0.0], [1.0, 1.0])
+        >>> rb.Model.serial_chain(2).replace(damping=[1.0, 2.0]).passive_forces([0.0, 0.0], [1.0, 1.0])
         array([-1., -2.])
         """
         return self.kernel_model.compute(dynamics.passive_forces, (self.nv,), ("q", "qd"), (q, qd), out=out)

@@ -74,8 +74,8 @@ class ModelSource(Described):
     free_base : bool
         Whether the root link of a URDF file floats. It is fixed to the world by default.
     values : dict
-        Values of fields of the model that hold for all samples before a dispersion changes them, as for `Model.vary`:
-        one number for all bodies or degrees of freedom, or the whole field.
+        Values of fields of the model that hold for all samples before a dispersion changes them, as for
+        `Model.replace`: one number for all bodies or degrees of freedom, or the whole field.
     motors : list of dict
         Motors that are bodies of their own, in this order: arguments of `Model.with_motor`. They are added after
         `values`.
@@ -127,7 +127,7 @@ class ModelSource(Described):
                 raise StudyError(
                     f"values.{name} has shape {numbers.shape}; expected one number, or numbers of shape {shape}"
                 ) from None
-        model = model.vary(**fields)
+        model = model.replace(**fields)
         for motor in self.motors:
             model = model.with_motor(**motor.model_dump())
         return model
