@@ -460,6 +460,13 @@ DIFFERENT = {
         },
         LEFT_OUT + "quadratic drag of bodies that are fixed to other bodies with drag: 'fin'",
     ),
+    "names of joints in a composite joint": (
+        {
+            "mocap": '<body name="c"><joint name="u"/><joint name="v" axis="1 0 0"/><geom size="0.1" contype="0"/>'
+            "</body>"
+        },
+        "joints of one body form the composite joints 'c' (u, v)",
+    ),
     "a reference": (
         {"ja": 'ref="1"'},
         "positions of joints 'ja' are relative to the pose in the file: ref is not added",

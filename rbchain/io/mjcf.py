@@ -92,7 +92,9 @@ class _Reader:
             fluid_density=forces.fluid_density,
         )
         self._of_bodies = {source.name("body", body) for body in range(1, source.model.nbody)}
+        #: New names of sites, and names of joints that become parts of composite joints.
         self._renamed: dict[str, str] = {}
+        self._composites: dict[str, list[str]] = {}
         self._names = _Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
         self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
         #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
@@ -134,6 +136,9 @@ class _Reader:
             of_joint["passive"] = self.forces.of_joints(joints, has_angle)
             of_joint["limits"] = _limits(self.source, joints) if has_angle else None
         joint_name = own_name or self._joint_names.new(name if name not in self._joint_names else f"{name}_joints")
+        names = [name for name in (self.source.name("joint", j) for j in joints) if name]
+        if len(joints) > 1 and names:
+            self._composites[joint_name] = names
         if len(joints) == len(joint.dofs) == 1:
             self._joints[joints[0]] = joint_name
         self.builder.add_body(
@@ -164,11 +169,15 @@ class _Reader:
         )
 
     def renamed(self) -> list[str]:
-        """Sentences on sites whose frames have another name."""
-        if not self._renamed:
-            return []
-        sites, frames = listed(list(self._renamed)), listed(list(self._renamed.values()))
-        return [f"sites {sites} have the names of bodies, so that their frames have the names {frames}"]
+        """Sentences on sites and joints that have other names in the model."""
+        found = []
+        if self._renamed:
+            sites, frames = listed(list(self._renamed)), listed(list(self._renamed.values()))
+            found.append(f"sites {sites} have the names of bodies, so that their frames have the names {frames}")
+        if self._composites:
+            parts = ", ".join(f"{joint!r} ({', '.join(names)})" for joint, names in self._composites.items())
+            found.append(f"joints of one body form the composite joints {parts}")
+        return found
 
     def add_constraints(self) -> tuple[list[int], list[int]]:
         """Add the equality constraints; return those that were added and those that rbchain cannot represent."""

@@ -16,7 +16,7 @@ class Notes:
     """Sentences on what a model leaves out of a file or treats differently; one warning contains all of them."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, dict[str, list[str]]] = {}
+        self._parts: dict[str, dict[str, dict[str, None]]] = {}
         self._sentences: list[str] = []
 
     def add(self, *sentences: str) -> None:
@@ -25,9 +25,8 @@ class Notes:
 
     def put(self, heading: str, part: str, owner: str = "") -> None:
         """Add a part of the file under a heading; parts with the same text share a list of their owners."""
-        owners = self._parts.setdefault(heading, {}).setdefault(part, [])
-        if owner and owner not in owners:
-            owners.append(owner)
+        owners = self._parts.setdefault(heading, {}).setdefault(part, {})
+        owners |= {owner: None} if owner else {}
 
     @contextmanager
     def of_warnings(self) -> Iterator[None]:
@@ -40,7 +39,7 @@ class Notes:
     def warn(self, path: Path, stacklevel: int) -> None:
         """Warn once, with the name of the file. `stacklevel` counts from the caller."""
         sentences = [
-            f"{heading}: {', '.join(part + _in_brackets(owners) for part, owners in parts.items())}"
+            f"{heading}: {', '.join(part + _in_brackets(list(owners)) for part, owners in parts.items())}"
             for heading, parts in self._parts.items()
         ]
         sentences += self._sentences

@@ -126,7 +126,7 @@ def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
         if joint.child in parents:
             raise FileFormatError(
                 f"{path}: link {joint.child!r} has two parents, {parents[joint.child]!r} and {joint.parent!r}; "
-                "expected a tree, in which each link is the child of at most one joint"
+                "expected a tree, in which each link is the child of at most one joint. Close a loop with <loop_joint>"
             )
         parents[joint.child] = joint.parent
         children.setdefault(joint.parent, []).append(joint)

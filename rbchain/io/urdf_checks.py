@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -73,29 +74,29 @@ def check_elements(path: Path, robot: Any) -> None:
     """Raise a FileFormatError for elements and attributes that are missing or not numbers, and for equal names."""
     joints = [element for element in robot if label(element) in JOINT_TAGS]
     for kind, elements in (("link", robot.findall("link")), ("joint", joints)):
-        names = [element.get("name") for element in elements]
-        for name in names:
-            if not name or names.count(name) > 1:
-                found = f"{names.count(name)} {kind}s have the name {name!r}" if name else f"a {kind} has no name"
+        counts = Counter(element.get("name") for element in elements)
+        for name, count in counts.items():
+            if not name or count > 1:
+                found = f"{count} {kind}s have the name {name!r}" if name else f"a {kind} has no name"
                 raise FileFormatError(f"{path}: {found}; expected a unique name for each {kind}")
     for link in robot.findall("link"):
         for inertial in link.findall("inertial"):
             _expect_child(path, link, inertial, "mass")
             check_numbers(path, link, inertial)
-    names = [joint.get("name") for joint in joints]
+    names = {joint.get("name") for joint in joints}
     for joint in joints:
         _check_joint(path, joint, names)
 
 
-def _check_joint(path: Path, joint: Any, names: Sequence[str]) -> None:
+def _check_joint(path: Path, joint: Any, names: Collection[str]) -> None:
     name, where = joint.get("name"), f"{path}: joint {joint.get('name')!r}"
     for tag in ("parent", "child"):
         _expect_child(path, joint, joint, tag, most=1)
     if len(joint.findall("mimic")) > 1:
         raise FileFormatError(f"{where} has {len(joint.findall('mimic'))} <mimic> elements; expected at most one")
     for mimic in joint.findall("mimic"):
-        others = [other for other in names if other != name]
-        if mimic.get("joint") not in others:
+        if mimic.get("joint") == name or mimic.get("joint") not in names:
+            others = [other for other in names if other != name]
             meant = did_you_mean(mimic.get("joint") or "", others)
             raise FileFormatError(
                 f"{where} mimics joint {mimic.get('joint')!r}; expected another joint of the file{meant}"

@@ -62,7 +62,7 @@ class _Reader:
 
     def __init__(self, path: Path, robot: Robot, notes: Notes) -> None:
         self.path, self.notes, self.found = path, notes, Extensions()
-        self._links = [link.name for link in robot.links]
+        self._links = {link.name for link in robot.links}
         self._joints = {joint.name: joint for joint in robot.joints}
         #: Names of frames and constraints that are in use.
         self._frames, self._constraints = set(self._links), {joint.name for joint in robot.joints if joint.mimic}

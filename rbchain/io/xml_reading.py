@@ -14,11 +14,11 @@ from lxml import etree
 
 from ..errors import FileFormatError
 
-# Atomic groups, because backtracking over many comments would take exponential time.
+# Atomic groups: backtracking over many comments would take exponential time.
 BEFORE = rb"(?>\s*(?><!--.*?-->))*+\s*"
 DECLARATION = re.compile(BEFORE + rb"(<\?xml\b[^>]*\?>)", re.DOTALL)
 ENCODING = re.compile(rb"encoding\s*=\s*[\"']([\w.-]+)[\"']")
-ROOT = re.compile(rb"(?>\s*(?><!--.*?-->|<\?.*?\?>|<![^>]*>))*+\s*<([\w:.-]+)", re.DOTALL)
+ROOT = re.compile(rb"(?>\s*(?><!--.*?-->|<\?.*?\?>|<!(?!--)[^>]*>))*+\s*<([\w:.-]+)", re.DOTALL)
 
 
 def root_name(path: Path) -> str | None:

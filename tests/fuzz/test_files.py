@@ -15,7 +15,7 @@ from .cases import cases, ended
 from .mutations import mutated
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("error::RuntimeWarning")]
-URDF = """<robot name="arm">
+URDF = """<robot name="arm" version="1.2">
   <link name="base"/>
   <link name="upper"><inertial><origin xyz="0 0 0.2" rpy="0.1 0 0"/><mass value="2"/>
     <inertia ixx="0.1" ixy="0.01" ixz="0" iyy="0.12" iyz="0" izz="0.05"/></inertial></link>
@@ -26,8 +26,24 @@ URDF = """<robot name="arm">
     <origin xyz="0 0 0.5" rpy="0 0.3 0"/><axis xyz="0 1 0"/>
     <limit lower="-1" upper="1" effort="10" velocity="2"/></joint>
   <joint name="elbow" type="prismatic"><parent link="upper"/><child link="lower"/>
-    <origin xyz="0 0 0.4"/><axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="10" velocity="2"/></joint>
+    <origin xyz="0 0 0.4" quat_xyzw="0.1 0 0.3 0.9"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" effort="10" velocity="2" acceleration="3" jerk="40"/></joint>
   <joint name="flange" type="fixed"><parent link="lower"/><child link="tool"/><origin xyz="0 0 0.1"/></joint>
+</robot>
+"""
+#: Elements of other programs, which are put at the end of the URDF file.
+EXTENSIONS = """
+  <loop_joint name="loop" type="continuous"><axis xyz="0 1 0"/>
+    <link1 link="base" xyz="0 0 1"/><link2 link="tool" xyz="0 0 0.1"/></loop_joint>
+  <force_element name="s"><torsional_spring stiffness="2" rest_angle="0.1"><joint name="shoulder"/></torsional_spring>
+  </force_element><frame name="tip" link="lower" xyz="0 0 0.3" rpy="0 0.1 0"/>
+  <fixed_frame name="eye"><parent link="tool"/><origin xyz="0 0 1"/></fixed_frame>
+  <transmission name="t"><joint name="elbow"/><actuator name="a"><drake:rotor_inertia value="1e-3"/>
+    <drake:gear_ratio value="10"/></actuator></transmission>
+  <gazebo reference="elbow"><springStiffness>3</springStiffness><springReference value="0.1"/></gazebo>
+  <gazebo><plugin filename="x.so"/><static>true</static><pose>0 0 0 0 0 0</pose></gazebo>
+  <link name="hand"/><drake:joint name="wrist" type="screw"><parent link="tool"/><child link="hand"/>
+    <drake:screw_thread_pitch value="0.1"/><mimic joint="elbow" multiplier="2"/></drake:joint>
 </robot>
 """
 MJCF = """<mujoco model="arm">
@@ -99,7 +115,7 @@ def write(folder, name, text):
     return path
 
 
-@cases(percent=3, ends=("refused", "compared"))
+@cases(percent=8, ends=("refused", "compared"))
 @given(mutated(URDF))
 def test_a_mutated_urdf_is_refused_or_agrees_with_pinocchio(tmp_path, text):
     path = write(tmp_path, "arm.urdf", text)
@@ -127,7 +143,16 @@ def test_a_mutated_urdf_is_refused_or_agrees_with_pinocchio(tmp_path, text):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(expected).max()), err_msg=text)
 
 
-@cases(percent=3, ends=("refused", "compared"))
+@cases(percent=3, ends=("refused", "read"))
+@given(mutated(URDF.replace("</robot>", EXTENSIONS)))
+def test_a_mutated_urdf_with_elements_of_other_programs_is_refused_or_read(tmp_path, text):
+    model, _ = loaded(write(tmp_path, "arm.urdf", text))
+    ended("refused" if model is None else "read")
+    if model is not None:
+        check_dynamics(model.open_tree())
+
+
+@cases(percent=8, ends=("refused", "compared"))
 @given(mutated(MJCF))
 def test_a_mutated_mjcf_is_refused_or_agrees_with_mujoco(tmp_path, text):
     path = write(tmp_path, "arm.xml", text)
