@@ -5,7 +5,8 @@ the acceleration, or the row has no acceleration. All rows that may change are h
 conditions most then changes its mode, one after the other, with the forces that `contact_modes.solve_forces` computes.
 If this does not end, `contact_solver` gives another first choice. Its sweeps may diverge, and contacts that depend on
 each other have many solutions, of which `solve_forces` computes only one in the modes that it is given. The last choice
-therefore follows the solution for W with a diagonal that is reduced to the one that `solve_forces` adds. With sliding
+therefore follows the solution for W with a diagonal that is reduced to the one that `solve_forces` adds. A ball that
+rolls in a groove has more rows at rest than degrees of freedom: `hold_idle_contacts` finds forces for it. With sliding
 contacts there may be no solution (the paradox of Painleve), and then an impulse has to change the velocities.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
@@ -33,6 +34,7 @@ from ..tree.contact_layout import (
     rows_of_element,
 )
 from .contact_modes import (
+    FLAG_REDUCTION,
     HELD,
     MODE,
     MODE_ACCELERATION,
@@ -41,6 +43,7 @@ from .contact_modes import (
     MODE_FORCE,
     MODE_FRICTION,
     MODE_HEADING,
+    MODE_REFERENCE,
     MODE_RIGHT,
     MODE_SCALE,
     OPEN,
@@ -67,6 +70,10 @@ LOOSE_TOLERANCE = 1e-6
 LARGEST_REDUCTION, SMALLEST_REDUCTION, MAX_NEWTON_STEPS = 0.1, 0.97, 12
 # Relative tolerance of the signs of forces and accelerations.
 SIGN_TOLERANCE = 1e-10
+# A contact that starts to slide with a smaller fraction of the largest acceleration has none.
+IDLE = 1e-8
+# Of the friction, to find forces within its limits.
+LEAST_REDUCTION = 0.02
 # Of the solver that gives another first choice, relative to the largest acceleration.
 SOLVER_TOLERANCE = 1e-13
 # The acceleration along the direction of contacts that slide, in this solver, as a multiple of the largest one.
@@ -90,6 +97,18 @@ def choose_modes(contacts, modes, numbers, rest, lane):
 
     Starts from modes in which all of these rows are held. Velocities of tangents below `rest` count as zero.
     """
+    if not choose_modes_that_fit(contacts, modes, numbers, rest, lane):
+        return False
+    idle, moving = count_starts(contacts, modes, lane)
+    if idle == 0 or hold_idle_contacts(moving, contacts, modes, numbers, rest, lane):
+        return True
+    hold_candidates(contacts, modes, rest, lane)
+    return choose_modes_that_fit(contacts, modes, numbers, rest, lane)
+
+
+@routine
+def choose_modes_that_fit(contacts, modes, numbers, rest, lane):
+    """Choose modes, with up to three first choices; return whether forces and accelerations fit them."""
     if find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane):
         return True
     guess_modes(contacts, modes, numbers, rest, lane)
@@ -97,6 +116,70 @@ def choose_modes(contacts, modes, numbers, rest, lane):
         return True
     follow_modes(contacts, modes, numbers, rest, lane)
     return find_modes(contacts, modes, numbers, rest, LOOSE_TOLERANCE, lane)
+
+
+@kernel
+def starts_to_slide(e, contacts, modes, lane):
+    """Whether a contact without a velocity has been given the mode of sliding."""
+    rows, row = modes.rows, contacts.table[ELEMENT_ROW, e]
+    if not has_tangents(contacts.table[ELEMENT_KIND, e]) or rows[row, MODE, lane] != HELD:
+        return False
+    return rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING
+
+
+@kernel
+def is_idle(e, contacts, modes, lane):
+    """Whether a contact that starts to slide has no acceleration, because the other held rows hold its point."""
+    if not starts_to_slide(e, contacts, modes, lane):
+        return False
+    row, largest = contacts.table[ELEMENT_ROW, e], 0.0
+    for other in range(modes.rows.shape[0]):
+        largest = max(largest, abs(modes.rows[other, MODE_ACCELERATION, lane]))
+    first, second = motion_of_row(row + 1, contacts, modes, lane), motion_of_row(row + 2, contacts, modes, lane)
+    return abs(first) + abs(second) <= IDLE * largest
+
+
+@kernel
+def count_starts(contacts, modes, lane):
+    """Return the numbers of contacts that start to slide without and with an acceleration."""
+    idle, moving = 0, 0
+    for e in range(contacts.table.shape[1]):
+        if is_idle(e, contacts, modes, lane):
+            idle += 1
+        elif starts_to_slide(e, contacts, modes, lane):
+            moving += 1
+    return idle, moving
+
+
+@routine
+def hold_idle_contacts(moving, contacts, modes, numbers, rest, lane):
+    """Hold the contacts that would start to slide without an acceleration, with forces within the limits of friction.
+
+    The rows of these contacts depend on other held rows, so that many forces cause the same accelerations. Forces at
+    the limit would leave it at once. Modes are therefore chosen with less friction: the forces that fit them are the
+    reference for the forces with all friction. The friction is as small as possible. As many contacts as before,
+    `moving`, must start to slide with an acceleration. Returns whether the modes fit the forces.
+    """
+    rows, reduction, is_found = modes.rows, 1.0, False
+    while reduction > LEAST_REDUCTION and not is_found:
+        reduction = 0.5 * reduction
+        modes.flags[FLAG_REDUCTION, lane] = reduction
+        hold_candidates(contacts, modes, rest, lane)
+        if choose_modes_that_fit(contacts, modes, numbers, rest, lane):
+            is_found = count_starts(contacts, modes, lane)[1] == moving
+    if is_found:
+        for e in range(contacts.table.shape[1]):
+            if is_idle(e, contacts, modes, lane):
+                row = contacts.table[ELEMENT_ROW, e]
+                rows[row + 1, MODE, lane] = rows[row + 2, MODE, lane] = HELD
+        for row in range(rows.shape[0]):
+            rows[row, MODE_REFERENCE, lane] = rows[row, MODE_FORCE, lane] if rows[row, MODE, lane] == HELD else 0.0
+    modes.flags[FLAG_REDUCTION, lane] = 0.0
+    is_found = is_found and find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane)
+    if not is_found:
+        for row in range(rows.shape[0]):
+            rows[row, MODE_REFERENCE, lane] = 0.0
+    return is_found
 
 
 @routine
@@ -184,16 +267,24 @@ def prepare_guess(contacts, modes, numbers, rest, lane):
     for row in range(rows.shape[0]):
         scale = max(scale, abs(rows[row, MODE_ACCELERATION, lane]))
         contacts.rows[row, CONTACT_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+    hold_candidates(contacts, modes, rest, lane)
+    for e in range(table.shape[1]):
+        prepare_element(e, contacts, modes, numbers, lane)
+    for e in range(table.shape[1]):
+        set_solver_rows(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
+    return SOLVER_TOLERANCE * scale
+
+
+@kernel
+def hold_candidates(contacts, modes, rest, lane):
+    """Hold all rows whose modes follow from forces."""
+    rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
         if table[ELEMENT_KIND, e] != FRICTION and rows[row, MODE_CAN_CHANGE, lane] > 0.0:
             close_row(e, contacts, modes, rest, lane)
         elif rows[row, MODE_CAN_CHANGE, lane] > 0.0:
             rows[row, MODE, lane] = HELD
-        prepare_element(e, contacts, modes, numbers, lane)
-    for e in range(table.shape[1]):
-        set_solver_rows(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
-    return SOLVER_TOLERANCE * scale
 
 
 @kernel

@@ -9,7 +9,8 @@ W = J M^-1 J^T, the forces p of the rows follow from
 
 The mode of a row is constant within a step. The equations of the held rows are solved directly. A small diagonal is
 added to W, and one step of iterative refinement removes its effect on the accelerations. If rows depend on each
-other, the solution has almost the smallest norm.
+other, the difference of the solution from a reference has almost the smallest norm. The reference is zero, or forces
+within the limits of friction that `contact_choice` has found.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 4 and 5; Acary and
 Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
@@ -60,7 +61,8 @@ MODE_VELOCITY_LOW, MODE_VELOCITY_HIGH = 18, 19  # u at the bounds
 MODE_SPEED, MODE_BEND, MODE_TURN = 20, 21, 22  # bounds of the motion in a step: see `core.integration.motion_bounds`
 # gap and its rate, at three places of an interval of a step: see `core.integration.contact_search`
 MODE_GAP_START, MODE_GAP_MIDDLE, MODE_GAP_END = 23, 25, 27
-MODE_ROWS = 29
+MODE_REFERENCE = 29  # force of a held row that others depend on: p is the solution closest to it
+MODE_ROWS = 30
 
 # --- rows of `ContactModes.flags` ---
 FLAG_RESTARTS = 0  # 1 if an impact or a change of modes ends the step
@@ -75,7 +77,8 @@ FLAG_DWELLS = 9  # number of successive steps that have ended with a change of m
 FLAG_CONTACT = 10  # fraction of the step after which a gap is closed that may open again; 1 if there is none
 FLAG_FREE, FLAG_WIDTH = 11, 12  # start and length of the interval of a step in which contacts are searched
 FLAG_PLACE, FLAG_TRIALS = 13, 14  # place in this interval at which gaps are evaluated; number of intervals
-FLAG_ROWS = 15
+FLAG_REDUCTION = 15  # part by which mu of contacts without a velocity is reduced while modes are chosen; else 0
+FLAG_ROWS = 16
 
 # Added to the diagonal of the held rows, relative to the largest diagonal entry of the element.
 REGULARISATION = 1e-8
@@ -131,6 +134,7 @@ def solve_forces(contacts, modes, numbers, k):
     for e in range(table.shape[1]):
         prepare_element(e, contacts, modes, numbers, k)
     factor_held_rows(contacts, modes, k)
+    add_friction_of_contacts(contacts, modes, MODE_FORCE, k)
     for row in range(rows.shape[0]):
         total = rows[row, MODE_ACCELERATION, k]
         for column in range(rows.shape[0]):
@@ -153,12 +157,14 @@ def prepare_element(e, contacts, modes, numbers, k):
         largest = max(largest, contacts.matrix[row + 1, row + 1, k])
         largest = max(largest, contacts.matrix[row + 2, row + 2, k])
     rows[row, MODE_HEADING, k] = rows[row, MODE_DIRECTION, k]
+    held = constant_like(rows, HELD)
     for r in range(row, row + rows_of_element(e, table)):
-        rows[r, MODE_FORCE, k] = zero * largest
+        rows[r, MODE_FORCE, k] = select(rows[r, MODE, k] == held, rows[r, MODE_REFERENCE, k], zero * largest)
         rows[r, MODE_FRICTION, k] = zero * largest
         rows[r, MODE_SCALE, k] = largest
     if has_tangents(kind):
-        rows[row, MODE_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
+        rest = constant_like(rows, 1.0) - modes.flags[FLAG_REDUCTION, k] * rows[row + 1, MODE_CAN_CHANGE, k]
+        rows[row, MODE_FRICTION, k] = rest * numbers[at + SPHERE_FRICTION, k]
     if kind == FRICTION:
         rows[row, MODE_FORCE, k] = kinetic_friction(row, at, modes, numbers, k)
 

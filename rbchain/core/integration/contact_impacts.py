@@ -19,6 +19,7 @@ from ..algorithms.contact_modes import (
     MODE_DIRECTION,
     MODE_FORCE,
     MODE_FRICTION,
+    MODE_REFERENCE,
     MODE_STUCK,
     OPEN,
     SLIDING,
@@ -205,6 +206,8 @@ def set_candidates(block, tolerances, lane):
     """Set the modes that follow from gaps and velocities, and mark the rows whose modes follow from forces."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, rest = contacts.table, modes.rows, speed_at_rest(tolerances)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_REFERENCE, lane] = 0.0
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
         u = contacts.rows[row, CONTACT_VELOCITY, lane]
