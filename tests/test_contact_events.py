@@ -469,3 +469,81 @@ def test_rosenbrock_passes_an_impact_at_a_saved_time(save_at):
     motion = builder.build().simulate([0.9], [0.0], 0.6, method="rosenbrock", forces=[floor], save_at=save_at)
     assert motion.success
     np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], [0.3, 0.0], rtol=0, atol=1e-9)
+
+
+# --- contacts that depend on each other -------------------------------------------------------------------------------
+
+
+def grooved_ball(angle, radius=0.1, mass=3.0, friction=0.1):
+    """A ball in a groove of two planes at right angles, which falls along y by an angle."""
+    builder = rb.ModelBuilder(gravity=(0, G * math.sin(angle), -G * math.cos(angle)))
+    builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(radius, mass=mass))
+    planes = [
+        rb.SphereContact("ball", (0, 0, 0), radius, (0, 0, 0), (side, 0, 1), friction=friction) for side in (1, -1)
+    ]
+    return builder.build(), planes, [0, 0, radius * math.sqrt(2), 0, 0, 0, 1]
+
+
+def test_a_ball_slides_along_a_groove_until_it_rolls():
+    """Both contacts have six rows for five motions. Each point is r / sqrt 2 below the axis of rolling."""
+    radius, mass, friction, speed, end = 0.1, 3.0, 0.1, 0.5, 0.3
+    model, planes, start = grooved_ball(0.0, radius, mass, friction)
+    force, inertia = friction * mass * G * math.sqrt(2), 0.4 * mass * radius**2
+    rolls = speed / (force / mass + force * radius**2 / (2 * inertia))
+    last = speed - force / mass * rolls
+    exact = speed * rolls - force / mass * rolls**2 / 2 + last * (end - rolls)
+    motion = model.simulate(start, [0, speed, 0, 0, 0, 0], end, forces=planes, save_at=4, max_steps=300)
+    assert motion.success
+    velocity = np.linalg.norm(motion.qd[-1, :3])  # in the axes of the ball, which turn
+    np.testing.assert_allclose([motion.q[-1, 1], velocity], [exact, last], rtol=0, atol=1e-9)
+    # the forces of both planes on the ball balance its weight, within the limits of friction
+    forces, weight = motion.contact_forces[-1], mass * G
+    np.testing.assert_allclose(forces.sum(0), [0, 0, weight], rtol=0, atol=1e-9 * weight)
+    for side, given in zip((1, -1), forces, strict=True):
+        normal = given @ np.array([side, 0, 1]) / math.sqrt(2)
+        assert normal > 0 and given @ given - normal**2 <= (friction * normal) ** 2
+
+
+@pytest.mark.parametrize(("angle", "friction"), [(0.2, 0.3), (0.05, 0.1), (0.3, 0.05)])
+def test_a_ball_rolls_or_slips_down_a_groove(angle, friction):
+    """The acceleration of rolling is g sin a / (1 + I / (m r^2 / 2)), if friction is strong enough for it."""
+    model, planes, start = grooved_ball(angle, friction=friction)
+    pull, strongest = G * math.sin(angle), math.sqrt(2) * friction * G * math.cos(angle)
+    acceleration = pull - min(pull * (1.0 - 1.0 / 1.8), strongest)
+    motion = model.simulate(start, np.zeros(6), 1.0, forces=planes, max_steps=300)
+    assert motion.success
+    np.testing.assert_allclose(motion.q[-1, 1], acceleration / 2, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.1, 0.5])
+def test_a_ball_in_the_corner_of_three_planes_comes_to_rest(friction):
+    """Nine rows hold six motions. Without friction, the ball keeps its rotation."""
+    builder = rb.ModelBuilder(gravity=(-5.0, -6.0, -4.5))
+    builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=3.0))
+    planes = [rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), axis, friction=friction) for axis in np.eye(3)]
+    spin = np.array([1.0, 2.0, 3.0])
+    motion = builder.build().simulate(
+        [0.1, 0.1, 0.1, 0, 0, 0, 1], [0, 0, 0, *spin], 1.0, forces=planes, save_at=3, max_steps=500
+    )
+    assert motion.success
+    np.testing.assert_allclose(motion.q[-1, :3], 0.1, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(motion.qd[-1], [0, 0, 0, *(spin if friction == 0 else 0 * spin)], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(motion.contact_forces[-1].sum(0), [15.0, 18.0, 13.5], rtol=1e-9)
+
+
+def test_a_box_on_six_points_slides_and_stops_on_an_incline():
+    """All points have the same velocity, so that the friction of the box is mu times its weight."""
+    gravity, friction, speed = np.array([2.0, 0.0, -G]), 0.3, 0.3
+    builder = rb.ModelBuilder(gravity=gravity)
+    builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(2.0, cg=(0.05, 0.0, 0.0), inertia=(0.1, 0.12, 0.15)))
+    points = [
+        rb.SphereContact("box", (x, y, -0.1), 0.0, (0, 0, 0), (0, 0, 1), friction=friction)
+        for x in (0.2, 0.0, -0.2)
+        for y in (0.2, -0.2)
+    ]
+    start, velocity = [0, 0, 0.1, 0, 0, 0, 1], [speed, 0, 0, 0, 0, 0]
+    motion = builder.build().simulate(start, velocity, 1.0, forces=points, save_at=3, max_steps=300)
+    assert motion.success
+    np.testing.assert_allclose(motion.q[-1, 0], speed**2 / (2 * (friction * G - 2.0)), rtol=1e-8)
+    np.testing.assert_allclose(motion.contact_forces[-1].sum(0), -2.0 * gravity, rtol=0, atol=1e-7)
+    assert (motion.qd[-1] == 0.0).all() or np.abs(motion.qd[-1]).max() < 1e-9

@@ -6,7 +6,7 @@ conditions most then changes its mode, one after the other, with the forces that
 If this does not end, `contact_solver` gives another first choice. Its sweeps may diverge, and contacts that depend on
 each other have many solutions, of which `solve_forces` computes only one in the modes that it is given. The last choice
 therefore follows the solution for W with a diagonal that is reduced to the one that `solve_forces` adds. A ball that
-rolls in a groove has more rows at rest than degrees of freedom: `hold_idle_contacts` finds forces for it. With sliding
+rolls in a groove has more rows at rest than degrees of freedom: see `find_forces_within_limits`. With sliding
 contacts there may be no solution (the paradox of Painleve), and then an impulse has to change the velocities.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
@@ -34,7 +34,6 @@ from ..tree.contact_layout import (
     rows_of_element,
 )
 from .contact_modes import (
-    FLAG_REDUCTION,
     HELD,
     MODE,
     MODE_ACCELERATION,
@@ -72,8 +71,10 @@ LARGEST_REDUCTION, SMALLEST_REDUCTION, MAX_NEWTON_STEPS = 0.1, 0.97, 12
 SIGN_TOLERANCE = 1e-10
 # A contact that starts to slide with a smaller fraction of the largest acceleration has none.
 IDLE = 1e-8
-# Of the friction, to find forces within its limits.
-LEAST_REDUCTION = 0.02
+IS_IDLE = 2.0  # MODE_CAN_CHANGE of such a contact, while all contacts are compared
+# Of the limits of friction, within which forces of rows that depend on each other are found.
+PARTS_OF_FRICTION = (0.25, 0.75, 0.95)
+MAX_PROJECTIONS = 40
 # Of the solver that gives another first choice, relative to the largest acceleration.
 SOLVER_TOLERANCE = 1e-13
 # The acceleration along the direction of contacts that slide, in this solver, as a multiple of the largest one.
@@ -99,9 +100,10 @@ def choose_modes(contacts, modes, numbers, rest, lane):
     """
     if not choose_modes_that_fit(contacts, modes, numbers, rest, lane):
         return False
-    idle, moving = count_starts(contacts, modes, lane)
-    if idle == 0 or hold_idle_contacts(moving, contacts, modes, numbers, rest, lane):
+    if not hold_idle_contacts(contacts, modes, lane) or find_forces_within_limits(contacts, modes, numbers, rest, lane):
         return True
+    for row in range(modes.rows.shape[0]):
+        modes.rows[row, MODE_REFERENCE, lane] = 0.0
     hold_candidates(contacts, modes, rest, lane)
     return choose_modes_that_fit(contacts, modes, numbers, rest, lane)
 
@@ -119,67 +121,86 @@ def choose_modes_that_fit(contacts, modes, numbers, rest, lane):
 
 
 @kernel
-def starts_to_slide(e, contacts, modes, lane):
-    """Whether a contact without a velocity has been given the mode of sliding."""
-    rows, row = modes.rows, contacts.table[ELEMENT_ROW, e]
-    if not has_tangents(contacts.table[ELEMENT_KIND, e]) or rows[row, MODE, lane] != HELD:
-        return False
-    return rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING
+def hold_idle_contacts(contacts, modes, lane):
+    """Hold the contacts that start to slide without an acceleration; return whether there are any.
 
-
-@kernel
-def is_idle(e, contacts, modes, lane):
-    """Whether a contact that starts to slide has no acceleration, because the other held rows hold its point."""
-    if not starts_to_slide(e, contacts, modes, lane):
-        return False
-    row, largest = contacts.table[ELEMENT_ROW, e], 0.0
-    for other in range(modes.rows.shape[0]):
-        largest = max(largest, abs(modes.rows[other, MODE_ACCELERATION, lane]))
-    first, second = motion_of_row(row + 1, contacts, modes, lane), motion_of_row(row + 2, contacts, modes, lane)
-    return abs(first) + abs(second) <= IDLE * largest
-
-
-@kernel
-def count_starts(contacts, modes, lane):
-    """Return the numbers of contacts that start to slide without and with an acceleration."""
-    idle, moving = 0, 0
+    The other held rows hold their points. Their forces are at the limit of friction, and would leave it at once.
+    """
+    rows, largest, found = modes.rows, 0.0, False
+    for row in range(rows.shape[0]):
+        largest = max(largest, abs(rows[row, MODE_ACCELERATION, lane]))
     for e in range(contacts.table.shape[1]):
-        if is_idle(e, contacts, modes, lane):
-            idle += 1
-        elif starts_to_slide(e, contacts, modes, lane):
-            moving += 1
-    return idle, moving
+        row = contacts.table[ELEMENT_ROW, e]
+        if not has_tangents(contacts.table[ELEMENT_KIND, e]) or rows[row, MODE, lane] != HELD:
+            continue
+        if rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
+            motion = abs(motion_of_row(row + 1, contacts, modes, lane))
+            if motion + abs(motion_of_row(row + 2, contacts, modes, lane)) <= IDLE * largest:
+                rows[row + 1, MODE_CAN_CHANGE, lane] = rows[row + 2, MODE_CAN_CHANGE, lane] = IS_IDLE
+                found = True
+    for row in range(rows.shape[0]):
+        if rows[row, MODE_CAN_CHANGE, lane] == IS_IDLE:
+            rows[row, MODE, lane], rows[row, MODE_CAN_CHANGE, lane] = HELD, 1.0
+    return found
 
 
 @routine
-def hold_idle_contacts(moving, contacts, modes, numbers, rest, lane):
-    """Hold the contacts that would start to slide without an acceleration, with forces within the limits of friction.
+def find_forces_within_limits(contacts, modes, numbers, rest, lane):
+    """Find a reference for the forces of held rows that depend on each other; return whether the modes fit it.
 
-    The rows of these contacts depend on other held rows, so that many forces cause the same accelerations. Forces at
-    the limit would leave it at once. Modes are therefore chosen with less friction: the forces that fit them are the
-    reference for the forces with all friction. The friction is as small as possible. As many contacts as before,
-    `moving`, must start to slide with an acceleration. Returns whether the modes fit the forces.
+    Of all forces that cause the same accelerations, it takes some that are within a part of the limits of friction, so
+    that the modes last. The forces are projected onto these limits, and the change that restores the accelerations is
+    added, in turns (von Neumann's method of alternating projections).
     """
-    rows, reduction, is_found = modes.rows, 1.0, False
-    while reduction > LEAST_REDUCTION and not is_found:
-        reduction = 0.5 * reduction
-        modes.flags[FLAG_REDUCTION, lane] = reduction
-        hold_candidates(contacts, modes, rest, lane)
-        if choose_modes_that_fit(contacts, modes, numbers, rest, lane):
-            is_found = count_starts(contacts, modes, lane)[1] == moving
-    if is_found:
-        for e in range(contacts.table.shape[1]):
-            if is_idle(e, contacts, modes, lane):
-                row = contacts.table[ELEMENT_ROW, e]
-                rows[row + 1, MODE, lane] = rows[row + 2, MODE, lane] = HELD
-        for row in range(rows.shape[0]):
-            rows[row, MODE_REFERENCE, lane] = rows[row, MODE_FORCE, lane] if rows[row, MODE, lane] == HELD else 0.0
-    modes.flags[FLAG_REDUCTION, lane] = 0.0
-    is_found = is_found and find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane)
-    if not is_found:
-        for row in range(rows.shape[0]):
-            rows[row, MODE_REFERENCE, lane] = 0.0
-    return is_found
+    for part in PARTS_OF_FRICTION:
+        for _ in range(MAX_PROJECTIONS):
+            for e in range(contacts.table.shape[1]):
+                project_forces(e, part, contacts, modes, numbers, lane)
+            solve_forces(contacts, modes, numbers, lane)
+            if are_within_limits(0.5 * (1.0 + part), contacts, modes, lane):
+                return find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane)
+    return False
+
+
+@kernel
+def project_forces(e, part, contacts, modes, numbers, lane):
+    """Set the reference of the held rows of an element to the forces within a part of its limits next to its forces."""
+    rows, table, row, at = (
+        modes.rows,
+        contacts.table,
+        contacts.table[ELEMENT_ROW, e],
+        contacts.table[ELEMENT_NUMBERS, e],
+    )
+    p, kind = rows[row, MODE_FORCE, lane], table[ELEMENT_KIND, e]
+    if kind == FRICTION:
+        limit = part * friction_limit(p, at, numbers, lane)
+        rows[row, MODE_REFERENCE, lane] = min(max(p, -limit), limit)
+        return
+    rows[row, MODE_REFERENCE, lane] = max(p, 0.0)
+    if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+        slope, size = part * rows[row, MODE_FRICTION, lane], tangent_force(row, modes, lane)
+        if size > slope * p:
+            normal = max(p + slope * size, 0.0) / (1.0 + slope * slope)
+            rows[row, MODE_REFERENCE, lane] = normal
+            for tangent in range(row + 1, row + 3):
+                rows[tangent, MODE_REFERENCE, lane] = slope * normal / size * rows[tangent, MODE_FORCE, lane]
+        else:
+            for tangent in range(row + 1, row + 3):
+                rows[tangent, MODE_REFERENCE, lane] = rows[tangent, MODE_FORCE, lane]
+
+
+@kernel
+def are_within_limits(part, contacts, modes, lane):
+    """Whether the forces of all held contacts are within a part of their limits."""
+    rows, table = modes.rows, contacts.table
+    for e in range(table.shape[1]):
+        row, kind = table[ELEMENT_ROW, e], table[ELEMENT_KIND, e]
+        if kind != FRICTION and rows[row, MODE, lane] == HELD:
+            p = rows[row, MODE_FORCE, lane]
+            is_held = has_tangents(kind) and rows[row + 1, MODE, lane] == HELD
+            if p < 0.0 or (is_held and tangent_force(row, modes, lane) > part * rows[row, MODE_FRICTION, lane] * p):
+                return False
+    return True
 
 
 @routine

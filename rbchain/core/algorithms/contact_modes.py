@@ -77,8 +77,7 @@ FLAG_DWELLS = 9  # number of successive steps that have ended with a change of m
 FLAG_CONTACT = 10  # fraction of the step after which a gap is closed that may open again; 1 if there is none
 FLAG_FREE, FLAG_WIDTH = 11, 12  # start and length of the interval of a step in which contacts are searched
 FLAG_PLACE, FLAG_TRIALS = 13, 14  # place in this interval at which gaps are evaluated; number of intervals
-FLAG_REDUCTION = 15  # part by which mu of contacts without a velocity is reduced while modes are chosen; else 0
-FLAG_ROWS = 16
+FLAG_ROWS = 15
 
 # Added to the diagonal of the held rows, relative to the largest diagonal entry of the element.
 REGULARISATION = 1e-8
@@ -163,8 +162,7 @@ def prepare_element(e, contacts, modes, numbers, k):
         rows[r, MODE_FRICTION, k] = zero * largest
         rows[r, MODE_SCALE, k] = largest
     if has_tangents(kind):
-        rest = constant_like(rows, 1.0) - modes.flags[FLAG_REDUCTION, k] * rows[row + 1, MODE_CAN_CHANGE, k]
-        rows[row, MODE_FRICTION, k] = rest * numbers[at + SPHERE_FRICTION, k]
+        rows[row, MODE_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
     if kind == FRICTION:
         rows[row, MODE_FORCE, k] = kinetic_friction(row, at, modes, numbers, k)
 
