@@ -62,7 +62,8 @@ MODE_SPEED, MODE_BEND, MODE_TURN = 20, 21, 22  # bounds of the motion in a step:
 # gap and its rate, at three places of an interval of a step: see `core.integration.contact_search`
 MODE_GAP_START, MODE_GAP_MIDDLE, MODE_GAP_END = 23, 25, 27
 MODE_REFERENCE = 29  # force of a held row that others depend on: p is the solution closest to it
-MODE_ROWS = 30
+MODE_SIZE = 30  # sum of the terms that cancel in the gap, m or rad
+MODE_ROWS = 31
 
 # --- rows of `ContactModes.flags` ---
 FLAG_RESTARTS = 0  # 1 if an impact or a change of modes ends the step
@@ -79,6 +80,8 @@ FLAG_FREE, FLAG_WIDTH = 11, 12  # start and length of the interval of a step in 
 FLAG_PLACE, FLAG_TRIALS = 13, 14  # place in this interval at which gaps are evaluated; number of intervals
 FLAG_ROWS = 15
 
+# A gap up to CLOSED_GAP is closed, m or rad; up to a multiple of ROUND_OFF times MODE_SIZE, if that is larger.
+CLOSED_GAP, ROUND_OFF, CLOSED_ROUND_OFF = 1e-10, 1e-15, 10.0
 # Added to the diagonal of the held rows, relative to the largest diagonal entry of the element.
 REGULARISATION = 1e-8
 # A row whose diagonal entry is a smaller fraction of the largest one of its element is not moved by any force.
@@ -120,6 +123,13 @@ def modes_in(memory, first, width, m):
         window(memory, factors, (m, m, width)),
         window(memory, factors + m * m * width, (FLAG_ROWS, width)),
     )
+
+
+@kernel
+def closed_gap(row, modes, k):
+    """Return the gap up to which a row is closed, m or rad."""
+    size = constant_like(modes.rows, CLOSED_ROUND_OFF * ROUND_OFF) * modes.rows[row, MODE_SIZE, k]
+    return max(size, constant_like(modes.rows, CLOSED_GAP) + (size - size))
 
 
 # --- forces in a given mode -------------------------------------------------------------------------------------------

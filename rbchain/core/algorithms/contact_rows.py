@@ -249,6 +249,26 @@ def gap_of_element(e, model, contacts, q, numbers, work, k):
 
 
 @kernel
+def size_of_gap(e, model, contacts, q, numbers, work, k):
+    """Return the sum of the absolute values of the terms that cancel in a gap (reads POSITION)."""
+    table, dof = contacts.table, work.dof
+    i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
+    if table[ELEMENT_KIND, e] == STOP:
+        return abs(q[model.coordinate[i], k]) + abs(numbers[at + STOP_POSITION, k])
+    size = sum_of_sizes(load3(dof, i, ROW_POSITION, k)) + sum_of_sizes(vector_of(numbers, at, k))
+    if table[ELEMENT_KIND, e] == SPHERE:
+        return size + sum_of_sizes(vector_of(numbers, at + SPHERE_PLANE_POINT, k)) + numbers[at + SPHERE_RADIUS, k]
+    size = size + sum_of_sizes(load3(dof, table[ELEMENT_OTHER, e], ROW_POSITION, k)) + numbers[at + PAIR_RADII, k]
+    return size + sum_of_sizes(vector_of(numbers, at + PAIR_OTHER_POINT, k))
+
+
+@kernel
+def sum_of_sizes(v):
+    """Return the sum of the absolute values of a vector."""
+    return abs(v[0]) + abs(v[1]) + abs(v[2])
+
+
+@kernel
 def rate_of_gap(e, model, contacts, qd, numbers, work, k):
     """Return the rate of the gap of a stop or a contact (reads R, LEVER, POSITION and V)."""
     table, dof = contacts.table, work.dof

@@ -38,6 +38,7 @@ from ..algorithms.contact_modes import (
     MODE_HEADING,
     MODE_INVERSE,
     MODE_ROWS,
+    MODE_SIZE,
     MODE_START_VELOCITY,
     MODE_VELOCITY_HIGH,
     MODE_VELOCITY_LOW,
@@ -46,7 +47,9 @@ from ..algorithms.contact_modes import (
     MODE_WATCH_LOW,
     MODE_WATCH_START,
     OPEN,
+    ROUND_OFF,
     SLIDING,
+    closed_gap,
     correct_held_rows,
     solve_forces,
 )
@@ -66,7 +69,6 @@ from ..tree.kinematics import normalize_positions, position_rates
 from ..tree.sampler_layout import has_samplers
 from .action_hooks import evaluate
 from .contact_impacts import (
-    PENETRATION,
     is_short_flight,
     record_sticking,
     set_candidates,
@@ -104,10 +106,11 @@ ROOT_ITERATIONS = 12  # of Newton's method for a cubic polynomial
 SMALLEST_RATIO = 1e-6
 # Forces count as negative, or as larger than a limit, beyond this fraction of the largest force.
 FORCE_TOLERANCE = 1e-9
-# Residuals of held rows up to this one are round-off: a projection is not needed. m, rad, m/s or rad/s.
-PROJECTED = 1e-13
+# Residuals of held rows up to this fraction of the largest closed gap are round-off: a projection is not needed.
+PROJECTED = 1e-3
 MAX_PROJECTIONS = 4
-LARGEST_PENETRATION = 1e-8  # at the end of a step, m or rad
+# Multiples of the largest closed gap: gaps that open must not become smaller by more, and steps must not end deeper.
+PENETRATION, LARGEST_PENETRATION = 10.0, 100.0
 EVALUATIONS_OF_START = 4
 # The modes of a lane that starts are chosen so many times at most.
 MAX_CHOICES = 10
@@ -233,14 +236,16 @@ def begin_sample(block, stepper, batch, lane):
     """Reset the modes of a lane with a new sample, save its initial state and check its gaps."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
+        size = modes.rows[row, MODE_SIZE, lane]  # of the rate that has just been evaluated
         for column in range(MODE_ROWS):
             modes.rows[row, column, lane] = constant_like(modes.rows, 0.0)
+        modes.rows[row, MODE_SIZE, lane] = size
     for flag in range(FLAG_ROWS):
         modes.flags[flag, lane] = constant_like(modes.flags, 0.0)
     save_lane(block, stepper.y_new, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
     for e in range(contacts.table.shape[1]):
         has_gap, row = contacts.table[ELEMENT_KIND, e] != FRICTION, contacts.table[ELEMENT_ROW, e]
-        if has_gap and contacts.rows[row, CONTACT_GAP, lane] < -PENETRATION:
+        if has_gap and contacts.rows[row, CONTACT_GAP, lane] < -PENETRATION * closed_gap(row, modes, lane):
             stepper.tally[TALLY_STATUS, lane] = INITIAL_PENETRATION
 
 
@@ -283,7 +288,7 @@ def project_held_rows(block, stepper, tableau, k):
     zero, one = constant_like(y, 0.0), constant_like(y, 1.0)
     steps = (error <= one) & (h > zero)
     for _ in range(MAX_PROJECTIONS):
-        moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > constant_like(y, PROJECTED))
+        moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > one)
         modes.flags[FLAG_MOVES, k] = select(moves, one + zero * h, zero * h)
         if not any_lane(moves):
             break
@@ -307,11 +312,12 @@ project_contacts = choose(has_contact_modes, project_held_rows, lambda block, st
 
 @kernel
 def largest_residual_of_held_rows(contacts, modes, k):
-    """Return the largest absolute gap or velocity of all held rows. Gaps of rows without one are zero."""
+    """Return the largest gap or velocity of all held rows, as a multiple of round-off. Rows without a gap have zero."""
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
     largest = zero * rows[0, MODE_INVERSE, k]
     for row in range(rows.shape[0]):
         residual = max(abs(contacts.rows[row, CONTACT_GAP, k]), abs(contacts.rows[row, CONTACT_VELOCITY, k]))
+        residual = residual / (constant_like(rows, PROJECTED) * closed_gap(row, modes, k))
         largest = select(rows[row, MODE_INVERSE, k] != zero, max(largest, residual), largest)
     return largest
 
@@ -351,7 +357,8 @@ def has_to_change(row, contacts, modes, rest, lane):
     watch = modes.rows[row, MODE_WATCH, lane]
     if modes.rows[row, MODE, lane] == OPEN:
         approaches = contacts.rows[row, CONTACT_VELOCITY, lane] < -1e-3 * rest
-        return (watch < 0.0 and approaches) or watch < -PENETRATION
+        deepest = min(modes.rows[row, MODE_WATCH_START, lane], 0.0) - PENETRATION * closed_gap(row, modes, lane)
+        return (watch < 0.0 and approaches) or watch < deepest
     return watch < 0.0
 
 
@@ -386,7 +393,7 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
     locates = flags[FLAG_LOCATES, lane] > 0.0
     if not changes and not locates:
         keep_start(block, lane)
-        return is_penetration(contacts, stepper, lane)
+        return is_penetration(contacts, modes, stepper, tolerance, lane)
     if not locates:
         flags[FLAG_LOCATES, lane] = 1.0
         flags[FLAG_LOW, lane] = 0.0
@@ -410,7 +417,9 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
         flags[FLAG_LOCATES, lane] = 0.0
         flags[FLAG_ITERATIONS, lane] = 0.0
         flags[FLAG_RESTARTS, lane] = 1.0
-        return is_dwelling(modes, stepper, h <= DWELL * tolerance, lane) or is_penetration(contacts, stepper, lane)
+        return is_dwelling(modes, stepper, h <= DWELL * tolerance, lane) or is_penetration(
+            contacts, modes, stepper, tolerance, lane
+        )
     repeat_step(stepper, modes, tolerances, length, lane)
     return True
 
@@ -431,12 +440,16 @@ def is_dwelling(modes, stepper, is_short, lane):
 
 
 @kernel
-def is_penetration(contacts, stepper, lane):
+def is_penetration(contacts, modes, stepper, tolerance, lane):
     """Whether a step ends in a penetration, because no step length was found that avoids it; ends the sample then."""
     for e in range(contacts.table.shape[1]):
         if contacts.table[ELEMENT_KIND, e] != FRICTION:
-            gap = float(contacts.rows[contacts.table[ELEMENT_ROW, e], CONTACT_GAP, lane])
-            if not gap >= -LARGEST_PENETRATION:
+            row = contacts.table[ELEMENT_ROW, e]
+            gap, way = (
+                float(contacts.rows[row, CONTACT_GAP, lane]),
+                abs(float(contacts.rows[row, CONTACT_VELOCITY, lane])),
+            )
+            if not gap >= -LARGEST_PENETRATION * closed_gap(row, modes, lane) - 2.0 * tolerance * way:
                 stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
                 stepper.tally[TALLY_STATUS, lane] = STEP_UNDERFLOW
                 return True
@@ -464,7 +477,7 @@ def next_length(contacts, modes, changes, tolerance, lane):
     """
     flags, side = modes.flags, 1.0 if changes else -1.0
     first, low, high = first_change(modes, lane), float(flags[FLAG_LOW, lane]), float(flags[FLAG_HIGH, lane])
-    if changes and (high - first <= tolerance or high - low <= tolerance):
+    if changes and (high - first <= tolerance or high - low <= tolerance or has_round_off_only(modes, lane)):
         return high
     if flags[FLAG_SIDE, lane] == side:
         other = MODE_WATCH_LOW if changes else MODE_WATCH_HIGH
@@ -473,12 +486,36 @@ def next_length(contacts, modes, changes, tolerance, lane):
                 modes.rows[row, other, lane] = 0.5 * modes.rows[row, other, lane]
         first = first_change(modes, lane)
     flags[FLAG_SIDE, lane] = side
-    length = first + 0.5 * tolerance
+    length = first + 0.5 * max(tolerance, time_of_round_off(modes, lane))
     if length >= high:  # the first change is at the upper bound, if there is none shortly before it
         length = high - tolerance
     if not low < length < high or flags[FLAG_ITERATIONS, lane] % 8.0 == 7.0:
         return 0.5 * (low + high)
     return length
+
+
+@kernel
+def has_round_off_only(modes, lane):
+    """Whether the numbers that are negative at the upper bound are gaps that are zero up to round-off."""
+    rows = modes.rows
+    for row in range(rows.shape[0]):
+        watch = rows[row, MODE_WATCH_HIGH, lane]
+        is_gap = rows[row, MODE, lane] == OPEN
+        if watch < 0.0 and not (is_gap and watch >= -ROUND_OFF * rows[row, MODE_SIZE, lane]):
+            return False
+    return True
+
+
+@kernel
+def time_of_round_off(modes, lane):
+    """Return the longest time in which a gap that is negative at the upper bound changes by round-off, s."""
+    rows, longest = modes.rows, 0.0
+    for row in range(rows.shape[0]):
+        if modes.rows[row, MODE, lane] == OPEN and rows[row, MODE_WATCH_HIGH, lane] < 0.0:
+            u = abs(float(rows[row, MODE_VELOCITY_HIGH, lane]))
+            if u > 0.0:
+                longest = max(longest, ROUND_OFF * rows[row, MODE_SIZE, lane] / u)
+    return longest
 
 
 @kernel

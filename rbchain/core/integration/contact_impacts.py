@@ -12,6 +12,7 @@ Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contac
 
 from ..algorithms.contact_choice import NO_BOUND, close_row, motion_of_row, open_row
 from ..algorithms.contact_modes import (
+    CLOSED_ROUND_OFF,
     HELD,
     MODE,
     MODE_ACCELERATION,
@@ -20,9 +21,12 @@ from ..algorithms.contact_modes import (
     MODE_FORCE,
     MODE_FRICTION,
     MODE_REFERENCE,
+    MODE_SIZE,
     MODE_STUCK,
     OPEN,
+    ROUND_OFF,
     SLIDING,
+    closed_gap,
     is_held_by_other_rows,
 )
 from ..algorithms.contact_rows import add_responses, update_row_velocities
@@ -50,10 +54,6 @@ from ..tree.contact_layout import (
 from .contact_records import record_impact, record_interval, store_forces
 from .rollout import TALLY_SAMPLE
 
-# A gap up to this one is closed, m or rad.
-CLOSED_GAP = 1e-10
-# A gap below this one is a penetration, m or rad.
-PENETRATION = 1e-9
 # Energy that impulses may add because of round-off, relative to the sum of the absolute values of all terms.
 ENERGY_ROUND_OFF = 1e-12
 MAX_REDUCTIONS = 8
@@ -63,6 +63,21 @@ MAX_REDUCTIONS = 8
 def speed_at_rest(tolerances):
     """Return the largest speed of a row that counts as rest, m/s or rad/s."""
     return 10.0 * tolerances.atol
+
+
+@kernel
+def is_closed(e, contacts, modes, lane):
+    """Whether the gap of an element is closed."""
+    if contacts.table[ELEMENT_KIND, e] == FRICTION:
+        return False
+    row = contacts.table[ELEMENT_ROW, e]
+    return contacts.rows[row, CONTACT_GAP, lane] <= closed_gap(row, modes, lane)
+
+
+@kernel
+def lowest_flight(row, modes, tolerances, lane):
+    """Return the height above which a flight after an impact is computed, m or rad: `atol`, or the round-off of a gap."""
+    return max(tolerances.atol, CLOSED_ROUND_OFF * ROUND_OFF * modes.rows[row, MODE_SIZE, lane])
 
 
 @kernel
@@ -79,15 +94,14 @@ def strike(block, stepper, batch, y, tolerances, lane):
 
     Reads the rows, their responses and their accelerations in this state.
     """
-    contacts = block.loads.actions.contacts
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, rest = contacts.table, contacts.rows, speed_at_rest(tolerances)
     has_impact = False
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
-        is_closed = table[ELEMENT_KIND, e] != FRICTION and rows[row, CONTACT_GAP, lane] <= CLOSED_GAP
         rows[row, CONTACT_IMPACT, lane] = 0.0
         rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
-        if is_closed and rows[row, CONTACT_VELOCITY, lane] < -rest:
+        if is_closed(e, contacts, modes, lane) and rows[row, CONTACT_VELOCITY, lane] < -rest:
             rows[row, CONTACT_IMPACT, lane] = 1.0
             has_impact = True
     if not has_impact:
@@ -123,8 +137,8 @@ def strike_without_collision(block, stepper, batch, y, tolerances, lane):
 @kernel
 def has_sliding_velocity(row, modes, lane):
     """Whether a contact is closed, has friction and has a velocity of sliding. Does not depend on the chosen modes."""
-    is_closed, has_friction = modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0, modes.rows[row, MODE_FRICTION, lane] > 0.0
-    return is_closed and has_friction and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
+    touches, has_friction = modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0, modes.rows[row, MODE_FRICTION, lane] > 0.0
+    return touches and has_friction and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
 
 
 @routine
@@ -170,11 +184,11 @@ def set_bounds_of_impact(e, factor, block, tolerances, lane):
     if table[ELEMENT_KIND, e] == FRICTION:
         return
     u = rows[row, CONTACT_START_VELOCITY, lane]
-    if rows[row, CONTACT_GAP, lane] > CLOSED_GAP:
+    if not is_closed(e, contacts, modes, lane):
         rows[row, CONTACT_BOUND, lane] = NO_BOUND
         return
     rebound = -restitution_of(e, block, lane) * factor * min(u, 0.0)
-    pull = 2.0 * tolerances.atol * largest_acceleration(contacts, modes, lane)
+    pull = 2.0 * lowest_flight(row, modes, tolerances, lane) * largest_acceleration(contacts, modes, lane)
     rests = rebound <= speed_at_rest(tolerances) or rebound * rebound <= pull
     rows[row, CONTACT_BOUND, lane] = 0.0 if rests else rebound
 
@@ -185,7 +199,9 @@ def largest_acceleration(contacts, modes, lane):
     largest = 0.0
     for e in range(contacts.table.shape[1]):
         row = contacts.table[ELEMENT_ROW, e]
-        if contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= CLOSED_GAP:
+        if contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= closed_gap(
+            row, modes, lane
+        ):
             largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
     return largest
 
@@ -217,9 +233,9 @@ def set_candidates(block, tolerances, lane):
             rows[row, MODE_DIRECTION, lane] = 1.0 if u > 0.0 else -1.0
             rows[row, MODE_CAN_CHANGE, lane] = 1.0 if at_rest else 0.0
             continue
-        is_closed = contacts.rows[row, CONTACT_GAP, lane] <= CLOSED_GAP and u <= rest
-        rows[row, MODE_CAN_CHANGE, lane] = 1.0 if is_closed else 0.0
-        if is_closed:
+        stays_closed = is_closed(e, contacts, modes, lane) and u <= rest
+        rows[row, MODE_CAN_CHANGE, lane] = 1.0 if stays_closed else 0.0
+        if stays_closed:
             close_row(e, contacts, modes, rest, lane)
         else:
             open_row(e, contacts, modes, lane)
@@ -227,13 +243,12 @@ def set_candidates(block, tolerances, lane):
 
 @kernel
 def is_short_flight(e, contacts, modes, tolerances, lane):
-    """Whether a closed gap opens with a velocity, but its acceleration closes it again within a distance of `atol`."""
+    """Whether a closed gap opens with a velocity, but its acceleration closes it again at once (`lowest_flight`)."""
     row = contacts.table[ELEMENT_ROW, e]
     u = contacts.rows[row, CONTACT_VELOCITY, lane]
-    is_closed = contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= CLOSED_GAP
-    if not is_closed or modes.rows[row, MODE, lane] != OPEN or u <= speed_at_rest(tolerances):
+    if not is_closed(e, contacts, modes, lane) or modes.rows[row, MODE, lane] != OPEN or u <= speed_at_rest(tolerances):
         return False
-    return u * u <= -2.0 * tolerances.atol * motion_of_row(row, contacts, modes, lane)
+    return u * u <= -2.0 * lowest_flight(row, modes, tolerances, lane) * motion_of_row(row, contacts, modes, lane)
 
 
 @kernel

@@ -1,11 +1,12 @@
 """Accelerations with the forces of dry friction, stops and contacts, for methods that locate changes of their modes."""
 
-from ..algorithms.contact_modes import HELD, MODE, MODE_ACCELERATION, MODE_FORCE, solve_forces
+from ..algorithms.contact_modes import HELD, MODE, MODE_ACCELERATION, MODE_FORCE, MODE_SIZE, solve_forces
 from ..algorithms.contact_rows import (
     acceleration_between_centers,
     acceleration_of_lowest_point,
     add_responses,
     direction_of_contact,
+    size_of_gap,
     store_tangential_accelerations,
     update_contact_rows,
     update_gaps,
@@ -48,6 +49,9 @@ def add_forces_of_modes(block, y, rate, k):
     update_gaps(model, contacts, y[:nq], numbers, block.work, k)
     for e in range(table.shape[1]):
         store_acceleration(e, block, qdd, k)
+        if table[ELEMENT_KIND, e] != FRICTION:
+            size = size_of_gap(e, model, contacts, y[:nq], numbers, block.work, k)
+            modes.rows[table[ELEMENT_ROW, e], MODE_SIZE, k] = size
     update_contact_rows(model, contacts, block.constraints, numbers, block.work, k)
     update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_VELOCITY, k)
     solve_forces(contacts, modes, numbers, k)

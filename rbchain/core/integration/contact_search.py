@@ -30,6 +30,7 @@ from ..algorithms.contact_modes import (
     MODE_TURN,
     MODE_WATCH_START,
     OPEN,
+    closed_gap,
 )
 from ..algorithms.contact_rows import gap_of_element, rate_of_gap
 from ..simd.jit import choose, kernel, routine
@@ -45,7 +46,6 @@ from ..tree.contact_layout import (
 )
 from ..tree.kinematics import move_dof, place_dof, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_SPHERICAL
-from .contact_impacts import CLOSED_GAP
 from .contact_rates import has_contact_modes
 from .dense_output import polynomial_of_row
 from .motion_bounds import store_bounds_of_gap
@@ -108,7 +108,7 @@ def start_search(block, stepper, lane):
         if table[ELEMENT_KIND, e] != FRICTION and modes.rows[row, MODE, lane] == OPEN:
             start, end = modes.rows[row, MODE_WATCH_START, lane], contacts.rows[row, CONTACT_GAP, lane]
             lowest = 0.5 * (start + end - modes.rows[row, MODE_SPEED, lane])
-            is_needed = is_needed or not lowest >= min(start, 0.0) - CLOSED_GAP
+            is_needed = is_needed or not lowest >= min(start, 0.0) - closed_gap(row, modes, lane)
     flags[FLAG_WIDTH, lane] = 1.0 if is_needed else 0.0
     return 1 if is_needed else 0
 
@@ -174,15 +174,16 @@ def judge_interval(actions, lane):
         row = table[ELEMENT_ROW, e]
         if table[ELEMENT_KIND, e] == FRICTION or rows[row, MODE, lane] != OPEN:
             continue
-        lowest = min(float(rows[row, MODE_WATCH_START, lane]), 0.0) - CLOSED_GAP
+        slack = float(closed_gap(row, modes, lane))
+        lowest = min(float(rows[row, MODE_WATCH_START, lane]), 0.0) - slack
         if rows[row, MODE_GAP_MIDDLE, lane] < lowest:
             closed = min(closed, 0.5)
         elif rows[row, MODE_GAP_END, lane] < lowest:
             closed = min(closed, 1.0)
         elif is_free:
             smooth = is_resolved(e, actions, width, lane)
-            is_free = is_half_free(row, MODE_GAP_START, width, smooth, lowest - CLOSED_GAP, modes, lane)
-            is_free = is_free and is_half_free(row, MODE_GAP_MIDDLE, width, smooth, lowest - CLOSED_GAP, modes, lane)
+            is_free = is_half_free(row, MODE_GAP_START, width, smooth, lowest - slack, modes, lane)
+            is_free = is_free and is_half_free(row, MODE_GAP_MIDDLE, width, smooth, lowest - slack, modes, lane)
     flags[FLAG_TRIALS, lane] += 1.0
     if closed > 1.0 and is_free:
         free = 1.0 if free + width >= 1.0 - 1e-12 else free + width
