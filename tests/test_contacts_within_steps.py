@@ -165,3 +165,173 @@ def test_a_gap_that_stays_zero_costs_no_short_steps(method):
     free = builder.build().simulate(start, velocity, 2.0, method=method)
     assert motion.impacts[0].count == 0
     assert motion.steps + motion.rejections <= free.steps + free.rejections + 10
+
+
+# --- large lengths and speeds -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e8])
+def test_a_ball_bounces_on_a_plane_far_from_the_origin(method, offset):
+    """The height has a round-off of eps times the offset. The ball ends at rest on the plane."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, offset), (0, 0, 1), restitution=0.5)
+    motion = builder.build().simulate([offset + 0.9], [0.0], 2.0, method=method, forces=[floor], max_steps=1000)
+    assert motion.success
+    round_off = np.finfo(float).eps * offset
+    # the start is rounded once, and the gap at the impact by a few units; the speed there is 4 m/s
+    np.testing.assert_allclose(motion.impacts[0].t[0], 0.4, rtol=0, atol=1e-12 + 10 * round_off / 4.0)
+    np.testing.assert_allclose(motion.q[-1, 0], offset + 0.1, rtol=0, atol=1e-9 + 100 * round_off)
+    np.testing.assert_allclose(motion.qd[-1, 0], 0.0, rtol=0, atol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("scale", [1e-3, 1e3, 1e6])
+def test_a_bouncing_ball_at_another_scale_has_scaled_impacts(scale):
+    """With all lengths times s, all times are times the square root of s."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1 * scale, mass=1.0))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1 * scale, (0, 0, 0), (0, 0, 1), restitution=0.5)
+    time = math.sqrt(scale)
+    motion = builder.build().simulate(
+        [0.9 * scale], [0.0], 2.0 * time, forces=[floor], max_steps=1000, atol=1e-10 * scale
+    )
+    assert motion.success
+    np.testing.assert_allclose(motion.impacts[0].t[:4], np.array([0.4, 0.8, 1.0, 1.1]) * time, rtol=1e-9)
+    np.testing.assert_allclose(motion.q[-1, 0], 0.1 * scale, rtol=1e-8)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_two_balls_far_from_the_origin_collide(method, offset):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    pair = rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution=1.0, friction=0.2)
+    place, direction = np.array([1.0, -2.0, 0.5]) * offset, np.array([0.36, 0.48, 0.8])
+    motion = builder.build().simulate(
+        [*place, 0, 0, 0, 1, *(place + 2.2 * direction), 0, 0, 0, 1], [*direction, *np.zeros(9)], 4.0,
+        method=method, forces=[pair], max_steps=1000,
+    )  # fmt: skip
+    assert motion.success
+    # the distance consists of differences of coordinates, each with a round-off of eps times 2 offset
+    error = 20 * np.finfo(float).eps * offset
+    np.testing.assert_allclose(motion.impacts[0].t[0], 2.0, rtol=0, atol=1e-12 + error)
+    # the normal has the relative error of the distance of 0.2 m
+    np.testing.assert_allclose(motion.qd[-1, 6:9], direction, rtol=0, atol=1e-9 + 10 * error)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("speed", [1e2, 1e4, 1e5])
+def test_bodies_meet_at_the_speed_of_satellites_after_a_long_time(speed):
+    """The way during the round-off of the time, eps 1e4 s, is longer than the tolerance of a gap."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    pair = rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution=0.5)
+    distance, across = speed * 1e4, 0.05
+    motion = builder.build().simulate(
+        [0, 0, 0, 0, 0, 0, 1, distance, across, 0, 0, 0, 0, 1], [speed, *np.zeros(11)], 2e4, forces=[pair]
+    )
+    assert motion.success and motion.impacts[0].count == 1
+    exact = (distance - math.sqrt(0.2**2 - across**2)) / speed
+    # round-off of the time and, over the speed, of the distance
+    np.testing.assert_allclose(motion.impacts[0].t[0], exact, rtol=8 * np.finfo(float).eps)
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def ballistic_block():
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("block", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
+    return builder.build()
+
+
+def times_at(height):
+    """The times at which a throw with 5 m/s is at a height: its top is at 1.25 m after 0.5 s."""
+    root = math.sqrt(25.0 - 20.0 * height)
+    return [(5.0 - root) / 10.0, (5.0 + root) / 10.0]
+
+
+def height_above(t, q, qd, parameters, out):
+    out[0] = q[0] - parameters[0]
+
+
+def outside_of_band(t, q, qd, parameters, out):
+    out[0] = (q[0] - parameters[0]) * (q[0] - parameters[1])
+
+
+STEPS = [("rk45", {}), ("rosenbrock", {}), ("rk4", {"step": 1.2}), ("moreau", {"step": 1.2})]
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(("method", "settings"), STEPS)
+@pytest.mark.parametrize("level", [0.3, 1.0, 1.25 - 1e-6])
+def test_an_event_that_occurs_twice_within_a_step_is_recorded_twice_and_in_order(method, settings, level):
+    events = [rb.Event("block", value=level, direction=way, stop=False) for way in (0, 1, -1)]
+    events.append(rb.Event(function=height_above, parameters=[level], stop=False))
+    motion = ballistic_block().simulate([0.0], [5.0], 1.2, method=method, events=events, **settings)
+    first, second = times_at(level)
+    # times are located to 1e-11 s, and steeper than the square root of the round-off of the height
+    for record, exact in zip(motion.events, [[first, second], [first], [second], [first, second]], strict=True):
+        assert record.count == len(exact)
+        np.testing.assert_allclose(record.t[: len(exact)], exact, rtol=0, atol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(("method", "settings"), STEPS)
+def test_a_stopping_event_stops_at_its_first_occurrence_and_hides_later_events(method, settings):
+    events = [rb.Event("block", value=1.0), rb.Event("block", value=0.5, stop=False)]
+    events.append(rb.Event("block", value=1.2, stop=False))
+    motion = ballistic_block().simulate([0.0], [5.0], 1.2, method=method, events=events, **settings)
+    assert motion.status == rb.Status.STOPPED
+    np.testing.assert_allclose(motion.end_time, times_at(1.0)[0], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(motion.events[1].t[0], times_at(0.5)[0], rtol=0, atol=1e-10)
+    assert motion.events[1].count == 1 and motion.events[2].count == 0
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", METHODS)
+def test_a_function_that_changes_its_sign_four_times_within_a_step(method):
+    band = rb.Event(function=outside_of_band, parameters=[0.5, 0.9], stop=False)
+    none = rb.Event("block", value=1.25 + 1e-9, stop=False)
+    motion = ballistic_block().simulate([0.0], [5.0], 1.2, method=method, events=[band, none])
+    exact = sorted(times_at(0.5) + times_at(0.9))
+    np.testing.assert_allclose(motion.events[0].t[:4], exact, rtol=0, atol=1e-10)
+    assert motion.events[0].count == 4 and motion.events[1].count == 0
+
+
+@pytest.mark.plain_python
+def test_an_oscillator_passes_a_velocity_near_its_largest_one_twice_in_each_period():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    passive = rb.PassiveForces(stiffness=1.0)
+    builder.add_body("mass", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), passive=passive)
+    event = rb.Event("mass", value=0.95, quantity="velocity", stop=False)
+    motion = builder.build().simulate([0.0], [1.0], 20.0, events=[event], rtol=1e-4, atol=1e-4)
+    angle = math.acos(0.95)
+    exact = [2 * math.pi * turn + side * angle for turn in range(4) for side in (-1, 1)][1:]
+    assert motion.steps < 50 and motion.events[0].count == 7
+    # each of up to 50 steps adds an error of 1e-4, and the velocity changes by 0.31 in a unit of time there
+    np.testing.assert_allclose(motion.events[0].t[:7], exact, rtol=0, atol=50 * 1e-4 / 0.31)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", METHODS)
+def test_events_and_contacts_in_the_same_step_are_recorded_until_the_impact_and_after_it(method):
+    """A ball with restitution 1 falls from 0.8 m, so that it passes each height in both directions."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=1.0)
+    events = [rb.Event("ball", value=value, stop=False) for value in (0.1 + 1e-6, 0.5)]
+    events.append(rb.Event("ball", value=0.0, quantity="velocity", stop=False))
+    motion = builder.build().simulate([0.9], [0.0], 1.0, method=method, forces=[floor], events=events)
+    low, high = math.sqrt(0.8 - 1e-6) / math.sqrt(5.0), math.sqrt(0.4 / 5.0)
+    for record, fall in zip(motion.events[:2], (low, high), strict=True):
+        exact = [fall, 0.8 - fall] + ([0.8 + fall] if 0.8 + fall < 1.0 else [])
+        assert record.count == len(exact)
+        np.testing.assert_allclose(record.t[: len(exact)], exact, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(motion.events[2].t[:2], [0.4, 0.8], rtol=0, atol=1e-9)
