@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import FLOAT64, StateArguments, as_array, check_out, copied_to, precision_of
+from .arguments import FLOAT64, POSITIONS, StateArguments, as_array, check_out, copied_to, precision_of
 from .core.simd.jit import direct_call
 from .core.simd.levels import LANE_WIDTHS
 from .core.tree.constraint_layout import MEMORY_SIZE
@@ -174,15 +174,57 @@ class KernelModel(KernelArrays):
                 f"the axes behind the batch shape {self.batch_shape} of the model do not fit together: {found}; "
                 "expected equal lengths, or 1"
             ) from None
+        if not all(axes):
+            dtype = precision_of([x for x in arguments if x is not None])
+            return copied_to(out, np.empty((*self.batch_shape, *axes, *shape), dtype), [*states, *wrenches])
+        for name, x in zip(names, states, strict=True):
+            if name in POSITIONS and self.dofs.quaternions:
+                self.state_arguments.check_quaternions(name, x)
         arguments = [
-            np.broadcast_to(x, (*x.shape[:behind], *axes, *x.shape[behind + extra :])) if has else x for x, has in pairs
+            np.moveaxis(
+                np.broadcast_to(x, (*x.shape[:behind], *axes, *x.shape[behind + extra :])),
+                range(behind, behind + extra),
+                range(extra),
+            )
+            if has
+            else x
+            for x, has in pairs
         ]
-        result = np.empty((*self.batch_shape, *axes, *shape), precision_of([x for x in arguments if x is not None]))
-        for index in np.ndindex(axes):
-            place = (slice(None),) * behind + index
-            one = [x[place] if has else x for x, has in zip(arguments, along, strict=True)]
-            result[place] = self.compute(driver, shape, names, one[: len(states)], *one[len(states) :], **settings)
+        first = [x[(0,) * extra] if has else x for x, has in zip(arguments, along, strict=True)]
+        self.state_arguments.check(names, first[: len(states)], *first[len(states) :])
+        ready, dtype, _ = self.state_arguments.check(
+            names, arguments[: len(states)], *arguments[len(states) :], of_samples=(*axes, *self.batch_shape)
+        )
+        columns = self._compute_columns(driver, shape, ready, dtype, math.prod(axes), **settings)
+        columns = columns.reshape(*axes, *self.batch_shape, *shape)
+        result = np.ascontiguousarray(np.moveaxis(columns, range(extra), range(behind, behind + extra)))
         return copied_to(out, result, [*states, *wrenches])
+
+    def _compute_columns(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        arrays: Sequence[np.ndarray],
+        dtype: np.dtype,
+        columns: int,
+        scratch: int,
+        given: tuple[Any, ...],
+    ) -> np.ndarray:
+        """Call a driver for each of several states of all samples, arrays (columns * samples, ...) in this order."""
+        samples, numbers, width = math.prod(self.batch_shape), math.prod(shape), LANE_WIDTHS[dtype.name]
+        found = np.empty((columns, samples, numbers), dtype)
+        if samples == 0:
+            return found
+        flat = [x.reshape(columns, samples, x.size // (columns * samples)) for x in arrays]
+        rows = numbers + scratch
+        spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
+        of_model = (*self.arrays(dtype), *given)
+        max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
+        new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
+        for c in range(columns):
+            arguments = (*of_model, *(x[c] for x in flat), found[c])
+            threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
+        return found
 
     def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Allocate working memory for a block of `width` lanes, with these many rows for the driver.

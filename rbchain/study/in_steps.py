@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,11 +18,14 @@ from ..errors import StudyError
 from ..trajectory import Trajectory
 
 Quantity = Callable[[Trajectory], np.ndarray]
+At = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-GRID = 16  # intervals of a step in which the polynomial is evaluated
+GRID = 16  # intervals of a step with a crossing in which the quantity is evaluated
 CANDIDATES = 3  # steps of a sample in which its largest value is searched
+BESIDE = 0.1  # distance from the maximum of a polynomial at which it is compared with the quantity, as a fraction
+SMOOTH = 1e-4  # difference from the polynomial, relative to the change in a step, of a quantity without corners
 PARTS = 5  # parts into which an interval is divided to locate an extreme or a crossing
-EXTREME_ROUNDS, CROSSING_ROUNDS = 12, 6  # how often
+EXTREME_ROUNDS, CROSSING_ROUNDS = 14, 6  # how often
 LEVELS = 16  # bisections of a step with a corner, for an integral
 SHARE = 1e-8  # of an integral that the estimated error of one step may have
 STATES_AT_ONCE = 1 << 16  # for which a quantity is computed
@@ -40,18 +44,38 @@ class Steps:
         Number of the last step of each sample. Later ones have a length of zero.
     x : (samples, steps, nodes) array
         The quantity at the nodes.
-    fine : (samples, steps, GRID + 1) array
-        The polynomials through these values, at equally spaced fractions.
     at : callable
         Computes the quantity at fractions of steps, both (samples, m).
+    raw : (samples, steps, nodes) array
+    function : callable
+        The function of the quantity in `raw` which gives `x`.
     """
 
     nodes: np.ndarray
     times: np.ndarray
     counts: np.ndarray
     x: np.ndarray
-    fine: np.ndarray
-    at: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    at: At
+    raw: np.ndarray
+    function: Callable[[np.ndarray], np.ndarray]
+
+    @cached_property
+    def grid(self) -> np.ndarray:
+        """The nodes, and the middles between them."""
+        return np.insert(self.nodes, np.arange(1, self.nodes.size), 0.5 * (self.nodes[1:] + self.nodes[:-1]))
+
+    def on_grid(self, x: np.ndarray) -> np.ndarray:
+        """Return the polynomials through values at the nodes (..., nodes), at the fractions in `grid`."""
+        every = np.empty((*x.shape[:-1], self.grid.size))
+        every[..., ::2] = x
+        for i, weights in enumerate(lagrange(self.nodes, self.grid[1::2])):
+            every[..., 2 * i + 1] = weighted(x, weights)
+        return every
+
+    @cached_property
+    def fine(self) -> np.ndarray:
+        """The function of the polynomials through the raw values, at the fractions in `grid`."""
+        return self.function(self.on_grid(self.raw))
 
     @property
     def lengths(self) -> np.ndarray:
@@ -70,8 +94,13 @@ class Steps:
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Steps:
         """Return a function of the quantity; it receives arrays whose first axis is the sample."""
-        at = self.at
-        return replace(self, x=function(self.x), fine=function(self.fine), at=lambda i, f: function(at(i, f)))
+        at, inner = self.at, self.function
+        return replace(
+            self,
+            x=function(self.x),
+            at=lambda i, f: function(at(i, f)),
+            function=lambda x: function(inner(x)),
+        )
 
 
 def in_steps(motion: Trajectory, quantities: Sequence[Quantity]) -> list[Steps]:
@@ -81,7 +110,7 @@ def in_steps(motion: Trajectory, quantities: Sequence[Quantity]) -> list[Steps]:
     """
     dense = _all_steps(motion)
     samples, steps, _ = dense.times.shape
-    nodes, grid = dense.nodes, lagrange(dense.nodes, np.linspace(0.0, 1.0, GRID + 1))
+    nodes = dense.nodes
     found = [np.empty((samples, steps, nodes.size)) for _ in quantities]
     block = max(1, STATES_AT_ONCE // max(1, samples * nodes.size))
     for first in range(0, steps, block):
@@ -90,7 +119,7 @@ def in_steps(motion: Trajectory, quantities: Sequence[Quantity]) -> list[Steps]:
         for x, quantity in zip(found, quantities, strict=True):
             x[:, first:last] = quantity(states).reshape(samples, last - first, nodes.size)
 
-    def values(quantity: Quantity) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def values(quantity: Quantity) -> At:
         def at(steps: np.ndarray, fractions: np.ndarray) -> np.ndarray:
             block = max(1, STATES_AT_ONCE // max(1, samples))
             parts = range(0, steps.shape[1], block)
@@ -100,8 +129,8 @@ def in_steps(motion: Trajectory, quantities: Sequence[Quantity]) -> list[Steps]:
         return at
 
     return [
-        Steps(nodes, dense.times, dense.counts, x, np.stack([weighted(x, w) for w in grid], -1), values(q))
-        for x, q in zip(found, quantities, strict=True)
+        Steps(nodes, dense.times, dense.counts, x, values(quantity), x, np.asarray)
+        for x, quantity in zip(found, quantities, strict=True)
     ]
 
 
@@ -123,7 +152,10 @@ def duration_of(motion: Trajectory) -> float:
 
 
 def weighted(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of x (..., nodes) over the nodes. BLAS would round depending on the size of the batch."""
+    """Return the sum of x (..., nodes) over the nodes with weights (nodes, ...).
+
+    BLAS would round depending on the size of the batch.
+    """
     return sum(weight * x[..., i] for i, weight in enumerate(weights))
 
 
@@ -140,27 +172,57 @@ def along(numbers: np.ndarray, x: np.ndarray) -> np.ndarray:
 def largest(steps: Steps) -> np.ndarray:
     """Return the largest value of each sample.
 
-    The polynomial tells in which steps it may be. The interval around its maximum there is divided to 2e-6 of the step.
-    The error is about the square of this number, or the number itself at a corner, relative to the change in the step.
+    The maxima of the polynomials through the nodes tell in which steps it may be. If the quantity agrees with the
+    polynomial around its maximum, this is the place of the largest value: the error is the square of the difference.
+    Otherwise the quantity has a corner, and the step is divided to 3e-6 of its length.
     """
     samples, count, _ = steps.x.shape
     if samples == 0:
         return np.zeros(0)
-    is_step = steps.is_step
-    best = np.where(is_step[..., None], steps.x, -np.inf).max((1, 2))
-    of_step = np.where(is_step & (steps.lengths > 0.0), steps.fine.max(-1), -np.inf)
-    chosen = np.argsort(-of_step, axis=1, kind="stable")[:, : min(CANDIDATES, count)]
-    is_candidate = np.take_along_axis(of_step, chosen, 1)[..., None] > -np.inf
-    peak = np.take_along_axis(steps.fine.argmax(-1), chosen, 1)
-    low, high = np.maximum(peak - 1, 0) / GRID, np.minimum(peak + 1, GRID) / GRID
-    inside = np.arange(1, PARTS) / PARTS
+    is_step = steps.is_step & (steps.lengths > 0.0)
+    best = np.where(steps.is_step[..., None], steps.x, -np.inf).max((1, 2))
+    places, maxima = _maxima(steps)
+    step = np.argsort(-np.where(is_step, maxima, -np.inf), axis=1, kind="stable")[:, : min(CANDIDATES, count)]
+    is_real = np.take_along_axis(is_step, step, 1)[..., None]
+    rows = np.arange(samples)[:, None]
+    fractions = np.clip(places[rows, step][..., None] + BESIDE * np.arange(-1, 2), 0.0, 1.0)
+    nodes = steps.x[rows, step]
+    expected = weighted(nodes[:, :, None], np.moveaxis(lagrange(steps.nodes, fractions), -1, 0))
+    x = steps.at(*_flat(step, fractions)).reshape(fractions.shape)
+    best = np.maximum(best, np.where(is_real, x, -np.inf).max((1, 2)))
+    change = (nodes.max(-1) - nodes.min(-1))[..., None]
+    is_open = (is_real & (np.abs(x - expected) > SMOOTH * change)).any((1, 2))
+    if not is_open.any():
+        return best
+    low, high = np.zeros(step.shape), np.ones(step.shape)
     for _ in range(EXTREME_ROUNDS):
-        fractions = low[..., None] + (high - low)[..., None] * inside
-        x = np.where(is_candidate, steps.at(*_flat(chosen, fractions)).reshape(fractions.shape), -np.inf)
-        best = np.maximum(best, x.max((1, 2)))
-        peak, width = x.argmax(-1), (high - low) / PARTS
+        fractions = low[..., None] + (high - low)[..., None] * (np.arange(1, PARTS) / PARTS)
+        x = np.where(is_real, steps.at(*_flat(step, fractions)).reshape(fractions.shape), -np.inf)
+        # the bits of other samples must not depend on this one
+        best = np.where(is_open, np.maximum(best, x.max((1, 2))), best)
+        width, peak = (high - low) / PARTS, x.argmax(-1)
         low, high = low + peak * width, low + (peak + 2) * width
     return best
+
+
+def _maxima(steps: Steps) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the polynomials through the nodes have their maximum, and the maxima: both (samples, steps).
+
+    A parabola through three points around the largest one on a finer grid finds the place.
+    """
+    grid, x = steps.grid, steps.on_grid(steps.x)
+    peak = x.argmax(-1)
+    i = np.clip(peak, 1, grid.size - 2)
+    a, b, c = (np.take_along_axis(x, (i + j)[..., None], -1)[..., 0] for j in (-1, 0, 1))
+    left, right = grid[i - 1] - grid[i], grid[i + 1] - grid[i]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope_a, slope_c = (a - b) / left, (c - b) / right
+        bend = (slope_c - slope_a) / (right - left)
+        vertex = 0.5 * (left - slope_a / bend)
+    is_inside = (bend < 0.0) & (vertex > left) & (vertex < right)
+    places = grid[i] + np.where(is_inside, vertex, grid[peak] - grid[i])
+    at_places = weighted(steps.x, np.moveaxis(lagrange(steps.nodes, places), -1, 0))
+    return places, np.maximum(at_places, np.maximum(a, np.maximum(b, c)))
 
 
 def smallest(steps: Steps) -> np.ndarray:

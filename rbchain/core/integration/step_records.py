@@ -40,7 +40,10 @@ def store_step(block, stepper, tableau, batch, t_new, lane):
         at_end = node == last and tally[TALLY_STATUS, lane] != STOPPED
         theta = constant_like(y, record.nodes[node] * share)
         for j in range(y.shape[0]):
-            state[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+            if node == 0 or at_end:
+                state[j, lane] = y[j, lane] if node == 0 else y_new[j, lane]
+            else:
+                state[j, lane] = interpolate(tableau, y, y_new, h, rates, theta, j, lane)
         normalize_positions(block.model, state, lane)
         for j in range(y.shape[0]):
             record.states[sample, step, node, j] = state[j, lane]
