@@ -17,6 +17,8 @@ from .misspelt import did_you_mean
 from .model.constraint_tables import row_counts_of, tables_of
 from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
 from .model.editing import check_joints
+from .model.added_inertias import with_added_inertias
+from .model.determined import undetermined_dofs
 from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
 from .model.parameters import batch_shape_of
 from .model.pose import Pose, vector3
@@ -181,24 +183,39 @@ class KernelArrays:
     # --- inertia ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _dofs_without_inertia(self) -> np.ndarray:
+    def _dofs_of_tree_without_inertia(self) -> np.ndarray:
         return dofs_without_inertia(self.description)
 
     @cached_property
+    def _dofs_without_inertia(self) -> np.ndarray:
+        return self._undetermined(None, None)
+
+    def _undetermined(self, held: np.ndarray | None, resisted: np.ndarray | None) -> np.ndarray:
+        """Return the degrees of freedom (samples, nv) whose accelerations inertia and constraints do not determine."""
+        free = self._dofs_of_tree_without_inertia
+        if (held is not None or resisted is not None) and free.any():
+            free = dofs_without_inertia(self.description, held, resisted)
+        if not (self.description.constraints and free.any()):
+            return free
+        nothing = np.zeros(self.nv, bool)
+        held, resisted = (nothing if given is None else given for given in (held, resisted))
+        return undetermined_dofs(self.description, free, held, resisted)
+
+    @cached_property
     def has_inertia(self) -> bool:
-        """Whether inertia determines all accelerations, in every sample."""
+        """Whether inertia and constraints determine all accelerations, in every sample."""
         return not self._dofs_without_inertia.any()
 
     @cached_property
     def bodies_without_inertia(self) -> tuple[str, ...]:
-        """Names of the bodies whose accelerations inertia does not determine, in every sample."""
+        """Names of the bodies whose accelerations inertia and constraints do not determine, in every sample."""
         free = self._dofs_without_inertia
         return bodies_of_dofs(self.description, free[0]) if len(free) and free.any(-1).all() else ()
 
     def samples_without_inertia(
         self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None
     ) -> np.ndarray:
-        """Find the samples in which inertia does not determine all accelerations.
+        """Find the samples in which inertia and constraints do not determine all accelerations.
 
         Parameters
         ----------
@@ -216,39 +233,65 @@ class KernelArrays:
         Raises
         ------
         ModelError
-            If inertia determines the accelerations in none of the samples.
+            If the accelerations are determined in none of the samples.
         """
-        free = self._dofs_without_inertia
-        if (held is not None or resisted is not None) and free.any():
-            free = dofs_without_inertia(self.description, held, resisted)
-        without = np.asarray(free.any(-1))
-        if len(without) and without.all():
-            found = remedies(self.description.name, bodies_of_dofs(self.description, free[0]))
-            raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")
-        if len(without) == 1:  # all samples share the inertias
-            return np.broadcast_to(without[0], self.batch_shape)
-        return without.reshape(self.batch_shape)
+        free = self._dofs_without_inertia if held is None and resisted is None else self._undetermined(held, resisted)
+        _checked(free, what, self)
+        return _of_samples(free, self.batch_shape)
 
-    def with_inertia(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
-        """Return the model for a function that divides by inertia: samples without inertia have rotors of NaN.
+    def with_inertia(self, what: str) -> Self:
+        """Return the model for a function that divides by the inertia of the tree.
 
-        The NaN makes these samples fail. Otherwise, round-off could be taken for their inertia. Parameters and errors
-        are those of `samples_without_inertia`.
+        Samples without inertia have rotors of NaN, which make them fail. Otherwise, round-off could be taken for their
+        inertia. Raises a ModelError if no sample has inertia.
         """
-        if self.has_inertia:
-            return self
-        without = self.samples_without_inertia(what, held, resisted)
-        if not without.any():
-            return self
-        if held is None and resisted is None:
-            return self._failing_without_inertia
-        return self._failing_where(without)
+        _checked(self._dofs_of_tree_without_inertia, what, self)
+        return self._failing_in_tree
 
     @cached_property
-    def _failing_without_inertia(self) -> Self:
-        return self._failing_where(self._dofs_without_inertia.any(-1).reshape(self.batch_shape))
+    def _failing_in_tree(self) -> Self:
+        return self._failing_where(_of_samples(self._dofs_of_tree_without_inertia, self.batch_shape))
+
+    def for_dynamics(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
+        """Return the model for the dynamics, in which samples with undetermined accelerations fail.
+
+        In a closed chain, constraints may determine the accelerations of massless bodies, and the light degrees of
+        freedom have added inertias. Parameters and errors are those of `samples_without_inertia`.
+        """
+        if self.has_inertia:
+            return self.with_added_inertias
+        without = self.samples_without_inertia(what, held, resisted)
+        if held is None and resisted is None:
+            return self._failing_in_dynamics
+        return self._failing_where(without).with_added_inertias
+
+    @cached_property
+    def with_added_inertias(self) -> Self:
+        """The model with the added inertias of its closed loops; itself if there are none."""
+        changed = with_added_inertias(self.description) if self.description.constraints else None
+        return self if changed is None else type(self)(changed)
+
+    @cached_property
+    def _failing_in_dynamics(self) -> Self:
+        failing = self._failing_where(_of_samples(self._dofs_without_inertia, self.batch_shape))
+        return failing.with_added_inertias
 
     def _failing_where(self, samples: np.ndarray) -> Self:
-        """Return the model in which these samples (*batch_shape) have rotors of NaN."""
+        """Return the model in which these samples (*batch_shape) have rotors of NaN; itself if there are none."""
+        if not samples.any():
+            return self
         rotors = np.where(samples[..., None], np.nan, self.description.rotor_inertia)
         return type(self)(dataclasses.replace(self.description, rotor_inertia=rotors))
+
+
+def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:
+    """Return which samples (*batch_shape) have a degree of freedom `free`, (samples, nv) or (1, nv) for equal samples."""
+    without = np.asarray(free.any(-1))
+    return np.broadcast_to(without[0], batch_shape) if len(without) == 1 else without.reshape(batch_shape)
+
+
+def _checked(free: np.ndarray, what: str, model: KernelArrays) -> None:
+    """Refuse a model all of whose samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
+    if len(free) and free.any(-1).all():
+        found = remedies(model.description.name, bodies_of_dofs(model.description, free[0]))
+        raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")

@@ -231,7 +231,7 @@ class KernelModel(KernelArrays):
 
         The rows that constraints need are added.
         """
-        tables, constraints = self.constraint_tables, len(self.description.constraints)
+        tables, constraints = self.constraint_tables, len(self.description.constraints)  # with added inertias
         rows += 0 if tables is None else int(tables.sizes[MEMORY_SIZE])
         return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
 

@@ -358,11 +358,11 @@ def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelM
     In an implicit step, springs and dampers resist motion as inertia does.
     """
     if model.kernel_model.has_inertia:
-        return model.kernel_model
+        return model.kernel_model.with_added_inertias
     kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
     held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
     if method not in IMPLICIT_METHODS:
-        return model.kernel_model.with_inertia("simulate", held)
+        return model.kernel_model.for_dynamics("simulate", held)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
     resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)
-    return model.kernel_model.with_inertia("simulate", held, resisted.reshape(-1, model.nv))
+    return model.kernel_model.for_dynamics("simulate", held, resisted.reshape(-1, model.nv))

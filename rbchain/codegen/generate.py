@@ -81,7 +81,7 @@ def generate(
         )
     if "forward_dynamics" in functions:
         model.kernel_model.refuse_constraints("generate of forward_dynamics", "Generate the mass matrix instead")
-        model.kernel_model.with_inertia("forward_dynamics")
+        model.kernel_model.for_dynamics("forward_dynamics")
     frame = model.body_names[-1] if frame is None else frame
     model.kernel_model.observed_point(frame, point, None)
     header = [

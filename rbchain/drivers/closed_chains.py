@@ -1,7 +1,7 @@
 """Drivers of closed chains, which copy states into lanes and results out, as in `dynamics`.
 
-`tables` are the ConstraintTables of the mechanism, m is the number of rows of all constraints. The other arguments are
-those of `dynamics`.
+`tables` are the ConstraintTables of the mechanism, m is the number of rows of all constraints and added inertias. The
+other arguments are those of `dynamics`.
 """
 
 from ..core.algorithms import (
@@ -18,12 +18,15 @@ from ..core.simd.jit import driver, kernel, plain_or_compiled
 from ..core.simd.lane_memory import all_lanes, lane_width
 from ..core.simd.lanes import constant_like, epsilon
 from ..core.tree.constraint_layout import (
+    ADDED_INERTIA,
     CON_MULTIPLIER,
     CON_RATE,
     CON_RESIDUAL,
+    CONSTRAINT_ROWS,
     FLAG_DECIDES,
     FLAG_ERROR,
     MEMORY_SIZE,
+    TABLE_KIND,
     TABLE_OUTPUT,
     TABLE_ROW,
     TABLE_ROW_COUNT,
@@ -138,10 +141,10 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, tables
 
 @driver
 def constraint_forces(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, multipliers, first, last):
-    """Compute the multipliers (m) of all rows; those of dependent rows have the minimum norm."""
+    """Compute the multipliers of all constraints; those of dependent rows have the minimum norm."""
     if not can_compute(topology, first, (q, qd, tau)):
         return False
-    m, k = tables.envelope.shape[1], all_lanes(q)
+    m, k = tables.sizes[CONSTRAINT_ROWS], all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, m + memory_rows(tables), q)
     constraints, found = constraints_of(block, tables, m), block.rows[:m]
     for start in range(first, last, lane_width(q)):
@@ -155,9 +158,11 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
 
 @kernel
 def store_in_order(constraints, column, found, k):
-    """Copy one column of the rows to `found` (m, lanes), in the order of the interface."""
+    """Copy one column of the rows to `found` (m, lanes), in the order of the interface, without added inertias."""
     table = constraints.tables.table
     for c in range(table.shape[1]):
+        if table[TABLE_KIND, c] == ADDED_INERTIA:
+            continue
         for r in range(table[TABLE_ROW_COUNT, c]):
             found[table[TABLE_OUTPUT, c] + r, k] = constraints.rows[table[TABLE_ROW, c] + r, column, k]
 

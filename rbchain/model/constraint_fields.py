@@ -94,7 +94,7 @@ def constraints_of(description: Description) -> list[Constraint]:
 
 
 def _constraint_of(d: Description, c: int) -> Constraint:
-    name, kind, a, b = d.constraints[c]
+    name, kind, a, b, _ = d.constraints[c]
     if kind == "coupler":
         ratio, offset = float(d.constraint_ratio[c]), float(d.constraint_offset[c])
         return CouplerConstraint(name, d.joint_names[b], d.joint_names[a], ratio, offset)

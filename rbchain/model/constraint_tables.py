@@ -17,14 +17,16 @@ KIND_CODES = {
     "weld": layout.WELD,
     "distance": layout.DISTANCE,
     "coupler": layout.COUPLER,
+    "added inertia": layout.ADDED_INERTIA,
 }
 #: Fewer constraints than this have no better order.
 MIN_TO_ORDER = 3
 
 
 def row_counts_of(description: Description) -> np.ndarray:
-    """Return the number of rows of each constraint, in the order of the description."""
-    return np.array([layout.ROW_COUNTS[KIND_CODES[place.kind]] for place in description.constraints], int)
+    """Return the number of rows of each constraint of the mechanism, in the order of the description."""
+    places = [place for place in description.constraints if place.dof < 0]
+    return np.array([layout.ROW_COUNTS[KIND_CODES[place.kind]] for place in places], int)
 
 
 def tables_of(description: Description) -> ConstraintTables:
@@ -33,11 +35,16 @@ def tables_of(description: Description) -> ConstraintTables:
     n = parent.size
     places = description.constraints
     ends = [[n if body < 0 else int(dofs.last[body]) for body in (place.body_a, place.body_b)] for place in places]
+    for end, place in zip(ends, places, strict=True):
+        if place.dof >= 0:
+            end[1] = place.dof
     ways = [[_way_to_root(dof, parent) for dof in pair] for pair in ends]
     # in the order of the inward sweep, so that the dofs of one path are in the order of the slots
     supports = [sorted(set(a) | set(b), reverse=True) for a, b in ways]
-    order = _order(supports)
-    outputs = np.concatenate([[0], np.cumsum(row_counts_of(description))])
+    order = _order([support for support, place in zip(supports, places, strict=True) if place.dof < 0])
+    order += range(len(order), len(places))  # the added inertias
+    counts = [layout.ROW_COUNTS[KIND_CODES[place.kind]] for place in places]
+    outputs = np.concatenate([[0], np.cumsum(counts)])
     table = np.zeros((layout.TABLE_ROWS, len(places)), np.int64)
     support: list[int] = []
     paths: list[tuple[int, int]] = []
@@ -63,6 +70,9 @@ def tables_of(description: Description) -> ConstraintTables:
     envelope, matrix_size, gram_size = _envelope(table, pairs, row)
     responses_and_matrices = response + matrix_size + gram_size
     memory = row * layout.CON_ROWS + responses_and_matrices + 6 * layout.MAX_ROW_COUNT + 4 * n + layout.FLAG_ROWS
+    memory += layout.remaining_size(row)
+    is_constraint = table[layout.TABLE_KIND] != layout.ADDED_INERTIA
+    own_rows = int(table[layout.TABLE_ROW_COUNT, is_constraint].sum())
     return ConstraintTables(
         table,
         np.array(support, np.int64),
@@ -70,7 +80,7 @@ def tables_of(description: Description) -> ConstraintTables:
         np.array(pairs, np.int64).reshape(-1, 4).T.copy(),
         np.array(shared, np.int64).reshape(-1, 3).T.copy(),
         envelope,
-        np.array([response, matrix_size, gram_size, memory], np.int64),
+        np.array([response, matrix_size, gram_size, memory, own_rows], np.int64),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +25,16 @@ class Frame:
 class ConstraintPlace(NamedTuple):
     """The name of a constraint, its kind ("ball", "hinge", "weld", "distance", "coupler") and its bodies (world: -1).
 
-    The bodies of a coupler are those of its joints: a is that of `other`.
+    The bodies of a coupler are those of its joints: a is that of `other`. The kind "added inertia" follows the
+    constraints of the mechanism in the arrays of its dynamics only (`added_inertias`). It acts on the degree of freedom
+    `dof` of body b, and its inertia is in `constraint_length`.
     """
 
     name: str
     kind: str
     body_a: int
     body_b: int
+    dof: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +138,19 @@ VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "quadratic_damping": ("n", 6, 6),
     "strip_drag": ("n",),
 }
+
+
+def one_sample(description: Description, sample: int) -> Description:
+    """Return the description of one sample, which is an index of the flattened batch."""
+    fields = {name: getattr(description, name) for name in VARIABLE_FIELDS}
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(VARIABLE_FIELDS[name])] for name, x in fields.items()))
+    own = {name: x.shape[x.ndim - len(VARIABLE_FIELDS[name]) :] for name, x in fields.items()}
+    return replace(
+        description,
+        **{name: np.broadcast_to(x, (*batch, *own[name])).reshape(-1, *own[name])[sample] for name, x in fields.items()},
+    )
+
+
 WATER_FIELDS = tuple(VARIABLE_FIELDS)[tuple(VARIABLE_FIELDS).index("fluid_density") :]
 
 

@@ -123,14 +123,30 @@ def _free_dofs(d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarra
     almost all positions. Translations are scaled by the size of the mechanism; if they were much larger, its
     inertias would be lost in round-off.
     """
-    own = _factors(d)
+    own = inertia_factors(d)
     free = np.ones(dofs.body.size, bool)
-    for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_POSITIONS, dofs.body.size)):
-        free = free & _free_dofs_at(q, d, dofs, own, held, resisted)
+    for q in random_positions(dofs.body.size):
+        D, round_off = _articulated_inertias_at(q, d, dofs, own, held, resisted)
+        free = free & ~(round_off < D) & ~held
     return free
 
 
-def _factors(d: Description) -> np.ndarray:
+def random_positions(count: int) -> np.ndarray:
+    """Return the positions (RANDOM_POSITIONS, count) at which inertias are computed; always the same ones."""
+    return np.random.default_rng(0).uniform(-np.pi, np.pi, (RANDOM_POSITIONS, count))
+
+
+def least_articulated_inertias(d: Description) -> np.ndarray:
+    """Return the smaller articulated inertia of each degree of freedom in the random positions; 0 for round-off.
+
+    The shape is (samples, nv), or (nv,) for equal samples.
+    """
+    dofs, nothing = dofs_of(d), np.zeros(len(d.dof_types), bool)
+    found = [_articulated_inertias_at(q, d, dofs, inertia_factors(d), nothing, nothing) for q in random_positions(nothing.size)]
+    return np.minimum.reduce([np.where(round_off < D, D, 0.0) for D, round_off in found])
+
+
+def inertia_factors(d: Description) -> np.ndarray:
     """Return factors W (..., n, rows, 6) of the inertias W^T W of the bodies about their origins, linear first."""
     moments, axes = np.linalg.eigh(d.inertia)
     turning = np.sqrt(np.maximum(moments, 0.0))[..., None] * np.swapaxes(axes, -1, -2)
@@ -145,10 +161,10 @@ def _factors(d: Description) -> np.ndarray:
     return _stacked(rows, added)
 
 
-def _free_dofs_at(
+def _articulated_inertias_at(
     q: np.ndarray, d: Description, dofs: Dofs, own: np.ndarray, held: np.ndarray, resisted: np.ndarray
-) -> np.ndarray:
-    """Degrees of freedom (..., nv) whose articulated inertia at q is only round-off.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Articulated inertias of the degrees of freedom (..., nv) at q, and the largest ones that are round-off.
 
     Articulated-body algorithm (Featherstone 2008, section 7.3) on factors of the inertias, in body axes:
 
@@ -158,7 +174,7 @@ def _free_dofs_at(
     """
     armature, large = d.rotor_inertia * d.gear_ratio**2 + resisted, _length(d)[..., None]
     carried: list[list[_Articulated]] = [[] for _ in d.parent]
-    free: list[np.ndarray] = []
+    found_all: list[tuple[np.ndarray, np.ndarray]] = []
     for i in range(q.size - 1, -1, -1):
         body = dofs.body[i]
         if i == dofs.last[body]:
@@ -169,8 +185,9 @@ def _free_dofs_at(
         w = (found.factor @ np.concatenate(np.broadcast_arrays(travel, turn), -1)[..., None])[..., 0]
         square = (w * w).sum(-1)
         D = square + armature[..., i]
-        resists = NOISE * found.size[0 if slides else 1] < D
-        free.append(~resists & ~held[..., i])
+        round_off = NOISE * found.size[0 if slides else 1]
+        resists = round_off < D
+        found_all.append((D, round_off))
         moves = resists & (square > 0.0) & ~held[..., i]
         share = np.where(moves, 1.0 - np.sqrt(armature[..., i] / np.where(resists, D, 1.0)), 0.0)
         b = share / np.where(square > 0.0, square, 1.0)
@@ -180,7 +197,8 @@ def _free_dofs_at(
         if i == dofs.velocity_index[body] and d.parent[body] >= 0:
             place = d.placement_rotation[..., body, :, :], d.placement_translation[..., body, :]
             carried[d.parent[body]].append(_at_root(found, *place))
-    return np.stack(np.broadcast_arrays(*free[::-1]), -1)
+    inertias, limits = ([pair[part] for pair in found_all[::-1]] for part in range(2))
+    return np.stack(np.broadcast_arrays(*inertias), -1), np.stack(np.broadcast_arrays(*limits), -1)
 
 
 def _length(d: Description) -> np.ndarray:

@@ -128,7 +128,7 @@ class Constraints(Attributes):
             As for `forward_dynamics`.
         """
         self.kernel_model.closed_chain("constraint_forces")
-        model = self.kernel_model.with_inertia("constraint_forces")
+        model = self.kernel_model.for_dynamics("constraint_forces")
         return model.compute(
             closed_chains.constraint_forces,
             (model.constraint_rows,),
@@ -183,7 +183,7 @@ class Constraints(Attributes):
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the forces of the constraints: wrenches (..., n, 6) on the bodies, and joint forces (..., nv)."""
-        model, n = self.kernel_model.with_inertia("the forces of constraints"), self.n_bodies
+        model, n = self.kernel_model.for_dynamics("the forces of constraints"), self.n_bodies
         found = model.compute(
             closed_chains.constraint_wrenches,
             (6 * n + self.nv,),

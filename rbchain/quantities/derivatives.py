@@ -97,10 +97,11 @@ class Derivatives(Attributes):
         6.0
         """
         self.kernel_model.refuse_water("forward_dynamics_derivatives")
-        model = self.kernel_model.with_inertia("forward_dynamics_derivatives")
+        model = self.kernel_model.for_dynamics("forward_dynamics_derivatives")
         if model.constraint_tables is not None:
-            scratch = closed_chains.scratch_of_derivatives(model.constraint_rows, self.nv)
-            driver, given = closed_chains.forward_dynamics_derivatives, (model.constraint_tables,)
+            tables = model.constraint_tables
+            scratch = closed_chains.scratch_of_derivatives(tables.envelope.shape[1], self.nv)
+            driver, given = closed_chains.forward_dynamics_derivatives, (tables,)
             return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out, given)
         columns = COLUMNS_TOGETHER * COLUMN_ROWS * (self.nv + 1)
         scratch = 3 * self.nv * self.nv + DERIVATIVE_ROWS * self.nv + columns

@@ -66,9 +66,7 @@ class Dynamics(Attributes):
         >>> rod.forward_dynamics([0.0], [0.0], [0.0])
         array([-60.])
         """
-        model = self.kernel_model
-        if not model.has_inertia:
-            model = model.with_inertia("forward_dynamics")
+        model = self.kernel_model.for_dynamics("forward_dynamics")
         driver, given = model.forward_dynamics_driver
         return model.compute(driver, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, given=given, out=out)
 

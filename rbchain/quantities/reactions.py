@@ -53,7 +53,7 @@ class Reactions(Attributes):
         >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
         True
         """
-        model = self.kernel_model.with_inertia("force_balance_residual")
+        model = self.kernel_model.for_dynamics("force_balance_residual")
         given = (q, qd, tau, wrenches)
         if model.constraint_rows:
             wrenches, tau = self._loads_with_constraints(q, qd, tau, wrenches)

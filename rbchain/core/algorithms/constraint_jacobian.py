@@ -4,6 +4,7 @@ from ..simd.jit import kernel
 from ..spatial.storage import load9, load_force
 from ..spatial.vectors import z_axis
 from ..tree.constraint_layout import (
+    ADDED_INERTIA,
     CON_FORCE_A,
     CON_FORCE_B,
     CON_MOTOR_A,
@@ -28,14 +29,16 @@ def constraint_jacobian(model, constraints, q, J, order, work, k):
     Its rows are in the order of the interface if `order` is TABLE_OUTPUT, and in that of the tables if it is TABLE_ROW.
     Joints that carry both bodies turn a residual in world axes, so their columns are zero only where it is closed.
     """
-    table, paths = constraints.tables.table, constraints.tables.paths
+    table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     for c in range(table.shape[1]):
         for r in range(table[TABLE_ROW_COUNT, c]):
             row, output = table[TABLE_ROW, c] + r, table[order, c] + r
             for side in range(2):
                 f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
-                if table[TABLE_KIND, c] == COUPLER:  # one of its joints may carry the other one
+                if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):  # the joint of one side may carry the other
                     i = table[TABLE_DOF_A + side, c]
+                    if i == n:  # an added inertia has no other joint
+                        continue
                     J[output, i, k] = J[output, i, k] + constraints.rows[row, CON_MOTOR_A + side, k]
                     continue
                 for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
@@ -49,6 +52,8 @@ def constraint_jacobian(model, constraints, q, J, order, work, k):
 @kernel
 def constraint_wrenches(model, constraints, wrenches, motors, k):
     """Add the forces of all constraints: `wrenches` (n, 6, lanes) on dofs of bodies, `motors` (n, lanes) on joints.
+
+    The forces of added inertias are among the joint forces.
 
     A wrench is a force, then a moment about the joint origin of its dof, in world axes, as in `Loads`.
     """

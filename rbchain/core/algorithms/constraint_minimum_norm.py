@@ -1,7 +1,9 @@
 """Multipliers of minimum norm, for constraints with rows that depend on each other.
 
-With A = J M^-1 J^T = B B^T, where B has one column for each independent row, the pseudo-inverse is
-A^+ = B (B^T B)^-1 (B^T B)^-1 B^T. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse matrices", eq. 2.
+Let A = J M^-1 J^T = B B^T, where B has one column for each independent row. Multipliers that cause the same forces
+J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The shortest of them is the projection onto the
+columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse matrices",
+for the factor B of full rank.
 """
 
 import math
@@ -16,47 +18,44 @@ from ..tree.constraint_layout import (
     CON_REST,
     CON_ROOT,
     CON_SOLUTION,
-    CON_TARGET,
+    CONSTRAINT_ROWS,
     ENVELOPE_FIRST,
     ENVELOPE_OFFSET,
     GRAM_FIRST,
     GRAM_OFFSET,
 )
-from .constraint_solver import eliminate, store_rest, substitute, sum_responses
+from .constraint_factors import eliminate, substitute
+from .constraint_solver import sum_responses
 
 
 @routine
 def minimum_norm_multipliers(constraints, work, k):
     """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows; writes `joint_sums`."""
     rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
-    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    m, zero, one = constraints.tables.sizes[CONSTRAINT_ROWS], constant_like(rows, 0.0), constant_like(rows, 1.0)
     independent = rows[0, CON_KEPT, k]
-    for row in range(rows.shape[0]):
+    for row in range(m):
         independent = min(independent, rows[row, CON_KEPT, k])
     if not any_lane(independent < one):
         return
     store_roots(constraints, k)
-    for row in range(rows.shape[0]):
+    for row in range(m):
         rows[row, CON_REST, k] = rows[row, CON_MULTIPLIER, k]
         rows[row, CON_MULTIPLIER, k] = zero * independent
-        rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
-    for row in range(rows.shape[0]):
         for column in range(envelope[GRAM_FIRST, row], row + 1):
             gram[envelope[GRAM_OFFSET, row] + column, k] = product_of_columns(constraints, row, column, k)
-    for row in range(rows.shape[0]):
+    for row in range(m):
         pivot = eliminate(row, gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
         rows[row, CON_GRAM_PIVOT, k] = one / pivot
-    for refinement in range(2):
-        if refinement == 1:
-            store_rest(constraints, work, k)
+    for _ in range(2):  # the second pass projects the difference, which removes the round-off of the first
+        for row in range(m):
+            rows[row, CON_SOLUTION, k] = rows[row, CON_REST, k] - rows[row, CON_MULTIPLIER, k]
         multiply_by_factor(constraints, True, k)
-        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
-        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
+        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, m, k)
         multiply_by_factor(constraints, False, k)
-        for row in range(rows.shape[0]):
+        for row in range(m):
             rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
-        sum_responses(constraints, k)
-    for row in range(rows.shape[0]):
+    for row in range(m):
         rows[row, CON_MULTIPLIER, k] = select(independent < one, rows[row, CON_MULTIPLIER, k], rows[row, CON_REST, k])
     sum_responses(constraints, k)
 
@@ -66,7 +65,7 @@ def store_roots(constraints, k):
     """Compute the roots of the pivots, the diagonal of B; 0 for dependent rows."""
     rows = constraints.rows
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-    for row in range(rows.shape[0]):
+    for row in range(constraints.tables.sizes[CONSTRAINT_ROWS]):
         inverse = rows[row, CON_PIVOT, k]
         uses = inverse > zero
         rows[row, CON_ROOT, k] = select(uses, one / math.sqrt(select(uses, inverse, one)), zero * inverse)
@@ -84,7 +83,7 @@ def factor_entry(constraints, row, column, k):
 @kernel
 def product_of_columns(constraints, i, j, k):
     """Return entry (i, j) of B^T B; that of a dependent row is 1 on the diagonal."""
-    envelope, m = constraints.tables.envelope, constraints.rows.shape[0]
+    envelope, m = constraints.tables.envelope, constraints.tables.sizes[CONSTRAINT_ROWS]
     zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
     total = zero * constraints.rows[i, CON_PIVOT, k]
     for row in range(i, m):
@@ -99,7 +98,7 @@ def product_of_columns(constraints, i, j, k):
 def multiply_by_factor(constraints, transposed, k):
     """Replace SOLUTION by B SOLUTION, or by B^T SOLUTION."""
     rows, first = constraints.rows, constraints.tables.envelope[ENVELOPE_FIRST]
-    m = rows.shape[0]
+    m = constraints.tables.sizes[CONSTRAINT_ROWS]
     for step in range(m):
         target = step if transposed else m - 1 - step
         total = constant_like(rows, 0.0) * rows[0, CON_SOLUTION, k]

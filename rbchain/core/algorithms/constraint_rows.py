@@ -31,8 +31,10 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.constraint_layout import (
+    ADDED_INERTIA,
     BALL,
     CON_BIAS,
+    CON_COMPLIANCE,
     CON_FORCE_A,
     CON_FORCE_B,
     CON_MOTOR_A,
@@ -44,6 +46,7 @@ from ..tree.constraint_layout import (
     COUPLER,
     DISTANCE,
     HINGE,
+    PARAM_ADDED_INERTIA,
     PARAM_AXES_A,
     PARAM_AXES_B,
     PARAM_LENGTH,
@@ -62,6 +65,9 @@ from ..tree.constraint_layout import (
 )
 from ..tree.kinematics import move_dof
 from ..tree.layout import (
+    PARAM_ADVANCE,
+    PRISMATIC,
+    REVOLUTE,
     ROW_A,
     ROW_LEVER,
     ROW_R,
@@ -76,11 +82,16 @@ from ..tree.layout import (
 def update_rows(model, constraints, q, qd, work, k):
     """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes the rows from RESIDUAL to MOTOR_B."""
     for c in range(constraints.tables.table.shape[1]):
-        if constraints.tables.table[TABLE_KIND, c] == COUPLER:
+        kind = constraints.tables.table[TABLE_KIND, c]
+        if kind == COUPLER:
             couple(c, model, constraints, q, qd, k)
+        elif kind == ADDED_INERTIA:
+            store_compliance(c, model, constraints, qd, k)
         else:
-            connect_points(c, model, constraints, work, k)
-            align_axes(c, model, constraints, work, k)
+            speeds_of_a = speeds_on_path(c, 0, model, constraints, qd, work, k)
+            speeds_of_b = speeds_on_path(c, 1, model, constraints, qd, work, k)
+            connect_points(c, model, constraints, speeds_of_a[0] + speeds_of_b[0], work, k)
+            align_axes(c, model, constraints, speeds_of_a[1] + speeds_of_b[1], work, k)
 
 
 @routine
@@ -130,7 +141,31 @@ def arm_of(c, side, r, model, constraints, work, k):
 
 
 @kernel
-def connect_points(c, model, constraints, work, k):
+def speeds_on_path(c, side, model, constraints, qd, work, k):
+    """Return the sums of the speeds of a point, and of the angular speeds of its body, that all dofs on its path cause.
+
+    The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. Uses the
+    1-norm of the arms, which is not smaller than their length.
+    """
+    table, dof, zero = constraints.tables.table, work.dof, constant_like(work.dof, 0.0)
+    at, last = table[TABLE_PARAMETERS, c], table[TABLE_DOF_A + side, c]
+    point = parameter3(model.parameters, at, PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A), k)
+    arm = rotate(load9(dof, last, ROW_R, k), point)
+    speed, turn = zero * arm[0], zero * arm[0]
+    for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+        i = constraints.tables.paths[0, step]
+        rate = abs(qd[i, k])
+        if model.joint[i] != PRISMATIC:
+            turn = turn + rate
+            speed = speed + rate * (abs(arm[0]) + abs(arm[1]) + abs(arm[2]))
+        if model.joint[i] != REVOLUTE:
+            speed = speed + rate * abs(parameter(model.parameters, i, PARAM_ADVANCE, k))
+        arm = add3(arm, load3(dof, i, ROW_LEVER, k))
+    return speed, turn
+
+
+@kernel
+def connect_points(c, model, constraints, speed, work, k):
     """Compute the rows of the two points: three in world axes, or one along the line between them."""
     table, dof, rows = constraints.tables.table, work.dof, constraints.rows
     i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
@@ -139,15 +174,13 @@ def connect_points(c, model, constraints, work, k):
     root_a, rest_a = arm_of(c, 0, r_a, model, constraints, work, k)
     root_b, rest_b = arm_of(c, 1, r_b, model, constraints, work, k)
     v_a, v_b = load_motion(dof, i, ROW_V, k), load_motion(dof, j, ROW_V, k)
-    u_a, u_b = cross(v_a.ang, r_a), cross(v_b.ang, r_b)
-    point_v_a, point_v_b = add3(v_a.lin, u_a), add3(v_b.lin, u_b)
+    point_v_a, point_v_b = add3(v_a.lin, cross(v_a.ang, r_a)), add3(v_b.lin, cross(v_b.ang, r_b))
     between = subtract3(root_b, root_a)
     d, rate = add3(between, subtract3(rest_b, rest_a)), subtract3(point_v_b, point_v_a)
     bias = subtract3(cross(v_b.ang, point_v_b), cross(v_a.ang, point_v_a))
     scale = size(between) + size(rest_a) + size(rest_b)
     if table[TABLE_PATH_END_A, c] > table[TABLE_OWN_END_A, c]:  # the levers were rotated by a common ancestor
         scale = scale + size(root_a) + size(root_b)
-    speed = size(v_a.lin) + size(v_b.lin) + size(u_a) + size(u_b)
     if table[TABLE_KIND, c] == DISTANCE:
         zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
         square = dot(d, d)
@@ -176,7 +209,7 @@ def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
 
 
 @kernel
-def align_axes(c, model, constraints, work, k):
+def align_axes(c, model, constraints, speed, work, k):
     """Compute the rows of the directions of a hinge or a weld, which follow those of its points."""
     table, dof = constraints.tables.table, work.dof
     kind, i, j, at = table[TABLE_KIND, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
@@ -190,7 +223,7 @@ def align_axes(c, model, constraints, work, k):
     if kind == HINGE:
         for axis in range(2):
             residual, direction, bias = product_of_axes(column_of(A, axis), z_axis(B), w_a, w_b)
-            store_turn(rows, row + axis, k, residual, bias, direction, w_a, w_b)
+            store_turn(rows, row + axis, k, residual, bias, direction, subtract3(w_b, w_a), speed)
         return
     half = constant_like(dof, 0.5)
     for axis in range(3):
@@ -198,7 +231,8 @@ def align_axes(c, model, constraints, work, k):
         residual, direction, bias = product_of_axes(column_of(A, z), column_of(B, y), w_a, w_b)
         other, other_direction, other_bias = product_of_axes(column_of(A, y), column_of(B, z), w_a, w_b)
         turn = scale3(half * one, subtract3(direction, other_direction))
-        store_turn(rows, row + axis, k, half * (residual - other), half * (bias - other_bias), turn, w_a, w_b)
+        both = half * (residual - other), half * (bias - other_bias)
+        store_turn(rows, row + axis, k, *both, turn, subtract3(w_b, w_a), speed)
 
 
 @kernel
@@ -224,14 +258,13 @@ def product_of_axes(x, y, w_a, w_b):
 
 
 @kernel
-def store_turn(rows, row, k, residual, rate_bias, e, w_a, w_b):
+def store_turn(rows, row, k, residual, rate_bias, e, w, speed):
     """Store a row whose unit multiplier is a moment e on body b, and -e on body a."""
     zero = e[0] - e[0]
     nothing = (zero, zero, zero)
     opposite = (-e[0], -e[1], -e[2])
     store_row(rows, row, k, residual, rate_bias, Force(opposite, nothing), Force(e, nothing))
-    rate = dot(e, subtract3(w_b, w_a))
-    store_scales(rows, row, k, rate, constant_like(rows, 1.0) + zero, size(w_a) + size(w_b))
+    store_scales(rows, row, k, dot(e, w), constant_like(rows, 1.0) + zero, speed)
 
 
 @kernel
@@ -251,6 +284,20 @@ def couple(c, model, constraints, q, qd, k):
 
 
 @kernel
+def store_compliance(c, model, constraints, qd, k):
+    """Store the row of an added inertia: a joint force, and the compliance 1 / e."""
+    table, rows = constraints.tables.table, constraints.rows
+    row, e = table[TABLE_ROW, c], parameter(model.parameters, table[TABLE_PARAMETERS, c], PARAM_ADDED_INERTIA, k)
+    zero, one = qd[table[TABLE_DOF_B, c], k] - qd[table[TABLE_DOF_B, c], k], constant_like(rows, 1.0)
+    no_force = Force((zero, zero, zero), (zero, zero, zero))
+    store_row(rows, row, k, zero, zero, no_force, no_force)
+    store_scales(rows, row, k, zero, zero, zero)
+    rows[row, CON_MOTOR_B, k] = zero + one
+    is_added = zero + e > zero
+    rows[row, CON_COMPLIANCE, k] = select(is_added, one / select(is_added, zero + e, one), zero)
+
+
+@kernel
 def row_of_motion(c, row, constraints, rates, work, k):
     """Compute J rates for a row of constraint c, from the motions of the frames in A that the `rates` (n) cause.
 
@@ -260,6 +307,8 @@ def row_of_motion(c, row, constraints, rates, work, k):
     i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
     if table[TABLE_KIND, c] == COUPLER:
         return rows[row, CON_MOTOR_A, k] * rates[i, k] + rows[row, CON_MOTOR_B, k] * rates[j, k]
+    if table[TABLE_KIND, c] == ADDED_INERTIA:
+        return rates[j, k]
     on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
     on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))
     return on_a + on_b

@@ -7,33 +7,42 @@ on the way from its bodies to the roots. Then
 
 Sources: Featherstone (2008), section 8.4; Rodriguez, Jain and Kreutz-Delgado (1991) for the factors of the inverse mass
 matrix. The rows are ordered so that constraints of neighbouring loops follow each other; the factorisation then fills
-only the envelope of the matrix (Jennings 1977, *Matrix Computation for Engineers and Scientists*, section 5.8).
+only the envelope of the matrix (`constraint_factors`).
 
-A row whose pivot is round-off depends on the rows before it. It gets the multiplier zero, which does not change the
-accelerations. `constraint_minimum_norm` distributes the forces among dependent rows.
+Dependent rows get the multiplier zero, which does not change the accelerations. `constraint_minimum_norm` distributes
+the forces among dependent rows.
+
+A light or massless body between two constraints would make M^-1 so large that the sum of the terms of J M^-1 J^T loses
+the heavy bodies. The dofs of such bodies therefore get an added inertia e (`model.added_inertias`), as a rotor would
+be. A further row y for each of them takes its force e qdd away again, so that the solution does not depend on e: with
+F = a column of the unit matrix for each added inertia, C = 1 / e, and M + F e F^T instead of M,
+
+    (M + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
+
+The matrix [J; F^T] (M + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite: it has factors L E L^T in the order of
+the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
 """
 
-import math
-
 from ..simd.jit import kernel, routine
-from ..simd.lanes import constant_like, epsilon, select
+from ..simd.lanes import any_lane, constant_like, epsilon
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, rotate, scale_force, size, subtract_forces, z_axis
 from ..tree.constraint_layout import (
+    ADDED_INERTIA,
+    CON_COMPLIANCE,
     CON_FORCE_A,
     CON_FORCE_B,
-    CON_KEPT,
     CON_MOTOR_A,
     CON_MULTIPLIER,
     CON_PIVOT,
     CON_PIVOT_SCALE,
     CON_SOLUTION,
     CON_TARGET,
+    CONSTRAINT_ROWS,
     COUPLER,
     ENVELOPE_FIRST,
     ENVELOPE_OFFSET,
-    FLAG_CONDITION,
-    FLAG_DECIDES,
+    FLAG_UNCERTAIN,
     PARAM_POINT_A,
     PARAM_POINT_B,
     POINT_ROWS,
@@ -64,9 +73,8 @@ from ..tree.layout import (
     parameter3,
     remove_gravity,
 )
+from .constraint_factors import DEPENDENT_ROW_FACTOR, factor_matrix, select_rows, substitute
 
-# A pivot below this multiple of epsilon times the diagonal entry is round-off.
-DEPENDENT_ROW_FACTOR = 512.0
 # A response u below this multiple of epsilon times its largest possible value is round-off. Residuals up to the same
 # multiple are accepted, so positions are closed to this accuracy.
 RESPONSE_ROUND_OFF = 65536.0
@@ -83,7 +91,14 @@ def factor_constraints(model, constraints, work, k):
             respond(c, side, model, constraints, work, k)
     assemble_matrix(constraints, work, k)
     store_scales_of_pivots(model, constraints, work, k)
-    factor_matrix(constraints, k)
+    factor_matrix(constraints, True, k)
+    uncertain = constraints.flags[FLAG_UNCERTAIN]
+    if any_lane(uncertain[k] > constant_like(uncertain, 0.0)):
+        assemble_matrix(constraints, work, k)
+        for lane in range(uncertain.shape[0]):
+            if uncertain[lane] > constant_like(uncertain, 0.0):
+                select_rows(constraints, lane)
+        factor_matrix(constraints, False, k)
 
 
 @kernel
@@ -129,7 +144,7 @@ def respond(c, side, model, constraints, work, k):
 
 @kernel
 def assemble_matrix(constraints, work, k):
-    """Compute the lower triangle of J M^-1 J^T = W D^-1 W^T within its envelope."""
+    """Compute the lower triangle of J M^-1 J^T = W D^-1 W^T within its envelope, less the compliances."""
     tables, matrix, responses = constraints.tables, constraints.matrix, constraints.responses
     table, envelope, shared = tables.table, tables.envelope, tables.shared
     for entry in range(matrix.shape[0]):
@@ -146,6 +161,9 @@ def assemble_matrix(constraints, work, k):
                     Dinv = work.dof[shared[2, s], ROW_DINV, k]
                     total = total + responses[at_c + shared[0, s], k] * (Dinv * responses[at_d + shared[1, s], k])
                 matrix[envelope[ENVELOPE_OFFSET, row] + table[TABLE_ROW, d] + j, k] = total
+    for row in range(tables.sizes[CONSTRAINT_ROWS], constraints.rows.shape[0]):
+        at = envelope[ENVELOPE_OFFSET, row] + row
+        matrix[at, k] = matrix[at, k] - constraints.rows[row, CON_COMPLIANCE, k]
 
 
 @kernel
@@ -179,7 +197,7 @@ def largest_diagonal(c, is_direction, model, constraints, work, k):
     """
     table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
     total = constant_like(dof, 0.0) * dof[0, ROW_DINV, k]
-    if table[TABLE_KIND, c] == COUPLER:
+    if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):
         return total
     at = table[TABLE_PARAMETERS, c]
     for side in range(2):
@@ -198,76 +216,18 @@ def largest_diagonal(c, is_direction, model, constraints, work, k):
     return total
 
 
-@kernel
-def factor_matrix(constraints, k):
-    """Factor J M^-1 J^T = L E L^T in place, with 1 / E in PIVOT: 0 for a dependent row."""
-    matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
-    zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
-    round_off = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix))
-    decides = constraints.flags[FLAG_DECIDES, k] > zero
-    smallest = one + zero * constraints.flags[FLAG_DECIDES, k]
-    for row in range(envelope.shape[1]):
-        scale = rows[row, CON_PIVOT_SCALE, k]
-        pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
-        is_independent = pivot > round_off * scale
-        kept = select(decides, select(is_independent, one + (pivot - pivot), zero * pivot), rows[row, CON_KEPT, k])
-        rows[row, CON_KEPT, k] = kept
-        uses = (kept > zero) & (pivot > zero)
-        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot)
-        smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
-    constraints.flags[FLAG_CONDITION, k] = math.sqrt(smallest)
-
-
-@kernel
-def eliminate(row, matrix, first, offset, rows, pivots, k):
-    """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
-
-    Entry (row, column) of the matrix is in matrix[offset[row] + column], for the columns from first[row] on. Column
-    `pivots` of `rows` has the inverse pivots of the rows before.
-    """
-    at = offset[row]
-    for column in range(first[row], row):
-        total, before = matrix[at + column, k], offset[column]
-        for j in range(max(first[row], first[column]), column):
-            total = total - matrix[at + j, k] * matrix[before + j, k]
-        matrix[at + column, k] = total
-    pivot = matrix[at + row, k]
-    for column in range(first[row], row):
-        product = matrix[at + column, k]
-        factor = product * rows[column, pivots, k]
-        pivot = pivot - product * factor
-        matrix[at + column, k] = factor
-    return pivot
-
-
-@kernel
-def substitute(matrix, first, offset, rows, pivots, k):
-    """Solve L E L^T x = x for the column SOLUTION of `rows`, in place."""
-    m = rows.shape[0]
-    for row in range(m):
-        x = rows[row, CON_SOLUTION, k]
-        for column in range(first[row], row):
-            x = x - matrix[offset[row] + column, k] * rows[column, CON_SOLUTION, k]
-        rows[row, CON_SOLUTION, k] = x
-    for row in range(m):
-        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] * rows[row, pivots, k]
-    for row in range(m - 1, -1, -1):
-        x = rows[row, CON_SOLUTION, k]
-        for column in range(first[row], row):
-            rows[column, CON_SOLUTION, k] = rows[column, CON_SOLUTION, k] - matrix[offset[row] + column, k] * x
-
-
 @routine
 def solve_multipliers(constraints, work, k):
     """Solve J M^-1 J^T lambda = TARGET for MULTIPLIER, with one step of iterative refinement; writes `joint_sums`."""
     rows, envelope = constraints.rows, constraints.tables.envelope
+    first, offset = envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET]
     for row in range(rows.shape[0]):
         rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
         rows[row, CON_MULTIPLIER, k] = constant_like(rows, 0.0)
     for refinement in range(2):
         if refinement == 1:
             store_rest(constraints, work, k)
-        substitute(constraints.matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+        substitute(constraints.matrix, first, offset, rows, CON_PIVOT, rows.shape[0], k)
         for row in range(rows.shape[0]):
             rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
         sum_responses(constraints, k)
@@ -294,7 +254,7 @@ def sum_responses(constraints, k):
 
 @kernel
 def store_rest(constraints, work, k):
-    """Compute SOLUTION = TARGET - W D^-1 joint_sums, the right-hand side that is left."""
+    """Compute SOLUTION = TARGET - W D^-1 joint_sums + C MULTIPLIER, the right-hand side that is left."""
     tables, sums, rows = constraints.tables, constraints.joint_sums, constraints.rows
     table = tables.table
     for c in range(table.shape[1]):
@@ -306,6 +266,9 @@ def store_rest(constraints, work, k):
                 i = tables.support[first + slot]
                 rest = rest - constraints.responses[at + slot, k] * (work.dof[i, ROW_DINV, k] * sums[i, k])
             rows[row, CON_SOLUTION, k] = rest
+    for row in range(tables.sizes[CONSTRAINT_ROWS], rows.shape[0]):
+        softened = rows[row, CON_COMPLIANCE, k] * rows[row, CON_MULTIPLIER, k]
+        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] + softened
 
 
 @routine

@@ -56,6 +56,7 @@ from ..spatial.vectors import (
     z_axis,
 )
 from ..tree.constraint_layout import (
+    ADDED_INERTIA,
     BALL,
     CON_FORCE_B,
     CON_RESIDUAL,
@@ -113,7 +114,7 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
             parts.by_qd[row, i, k] = constant_like(parts.by_q, 0.0)
             parts.rates[row, i, k] = constant_like(parts.by_q, 0.0)
     for c in range(table.shape[1]):
-        if table[TABLE_KIND, c] == COUPLER:
+        if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):
             continue
         for column in range(FORCE_ROWS):
             parts.force[0, column, k] = constant_like(parts.force, 0.0)

@@ -6,6 +6,9 @@ the interface. The support of a constraint are the dofs whose motion its forces 
 
 Each constant has the prefix of its array: TABLE_ of `ConstraintTables.table`, CON_ of `Constraints.rows`, and PARAM_
 of the parameters of a constraint, which are a further row of the parameters, after that of gravity.
+
+An added inertia is no constraint of the mechanism. Its row belongs to one dof, that of body b, and comes after the rows
+of all constraints (`algorithms.constraint_solver`).
 """
 
 from typing import NamedTuple
@@ -23,10 +26,11 @@ PARAM_AXES_B = 15  # 9: the same for body b
 PARAM_LENGTH = 24  # of a distance constraint, m
 PARAM_RATIO = 25  # of a coupler
 PARAM_OFFSET = 26  # of a coupler, rad or m
+PARAM_ADDED_INERTIA = PARAM_LENGTH  # of an added inertia, kg or kg m^2
 CONSTRAINT_PARAMETERS = 27
 
-BALL, HINGE, WELD, DISTANCE, COUPLER = 0, 1, 2, 3, 4
-ROW_COUNTS = (3, 5, 6, 1, 1)
+BALL, HINGE, WELD, DISTANCE, COUPLER, ADDED_INERTIA = 0, 1, 2, 3, 4, 5
+ROW_COUNTS = (3, 5, 6, 1, 1, 1)
 MAX_ROW_COUNT = 6
 # The first rows of a ball, a hinge or a weld are those of the point; those of the directions follow.
 POINT_ROWS = 3
@@ -75,7 +79,8 @@ GRAM_FIRST, GRAM_OFFSET = 2, 3
 # --- entries of `ConstraintTables.sizes`: numbers of rows of working memory ---
 RESPONSE_SIZE, MATRIX_SIZE, GRAM_SIZE = 0, 1, 2
 MEMORY_SIZE = 3  # of all constraints together
-SIZE_COUNT = 4
+CONSTRAINT_ROWS = 4  # rows of constraints, without added inertias
+SIZE_COUNT = 5
 
 # --- rows of `Constraints.rows` ---
 CON_RESIDUAL = 0  # phi, m or rad
@@ -95,7 +100,8 @@ CON_MOTOR_A, CON_MOTOR_B = 23, 24  # joint forces for a unit multiplier
 CON_GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
 CON_PIVOT_SCALE = 26  # a pivot far below this one is round-off
 CON_ROOT = 27  # square root of the pivot
-CON_ROWS = 28
+CON_COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
+CON_ROWS = 29
 
 
 class Constraints(NamedTuple):
@@ -104,6 +110,7 @@ class Constraints(NamedTuple):
     * `rows` (m, CON_ROWS, lanes) is described above.
     * `responses` (w, lanes): what a unit multiplier of a row adds to u of each dof in its support (`aba`).
     * `matrix` (entries, lanes) is J M^-1 J^T, later its factors; `gram` (entries, lanes) the other matrix.
+    * `remaining` (m (m + 1) / 2, lanes) is the lower triangle that is left during the selection of independent rows.
     * `passing` (MAX_ROW_COUNT, 6, lanes) are forces on the way to the root.
     * `joint_sums` (n, lanes) is the sum of multipliers times responses.
     * `changes` (n, lanes) are changes of velocities or, along the tangent space, of positions; `moves` (2 n, lanes) is
@@ -121,6 +128,7 @@ class Constraints(NamedTuple):
     changes: np.ndarray
     moves: np.ndarray
     flags: np.ndarray
+    remaining: np.ndarray
 
 
 # --- rows of `Constraints.flags` ---
@@ -130,7 +138,14 @@ FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-of
 FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular positions
 FLAG_START_CONDITION = 4  # FLAG_CONDITION at the start of the step; 0 for the first step
 FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular position
-FLAG_ROWS = 6
+FLAG_UNCERTAIN = 6  # 1 if the selection of independent rows is not a good one
+FLAG_ROWS = 7
+
+
+@plain_or_compiled
+def remaining_size(m):
+    """Return the number of entries of the lower triangle of a matrix with m rows."""
+    return m * (m + 1) // 2
 
 
 @kernel
@@ -143,6 +158,7 @@ def constraints_in(memory, first, tables, n):
     gram = matrix + tables.sizes[MATRIX_SIZE]
     passing = gram + tables.sizes[GRAM_SIZE]
     joint_sums = passing + 6 * MAX_ROW_COUNT
+    flags = joint_sums + 4 * n
     return Constraints(
         tables,
         window(flat, first * width, (m, CON_ROWS, width)),
@@ -153,7 +169,8 @@ def constraints_in(memory, first, tables, n):
         window(flat, joint_sums * width, (n, width)),
         window(flat, (joint_sums + n) * width, (n, width)),
         window(flat, (joint_sums + 2 * n) * width, (2 * n, width)),
-        window(flat, (joint_sums + 4 * n) * width, (FLAG_ROWS, width)),
+        window(flat, flags * width, (FLAG_ROWS, width)),
+        window(flat, (flags + FLAG_ROWS) * width, (remaining_size(m), width)),
     )
 
 

@@ -1,0 +1,192 @@
+"""Added inertias: which degrees of freedom of a closed chain are too light, and how much inertia the dynamics add.
+
+A light body between two constraints has nearly no inertia of its own along its joint, but moves with heavy bodies. The
+dynamics add an inertia to its joint and take its force away again (`core.algorithms.constraint_solver`). The result
+does not depend on it. Its size only decides how round-off is shared between two systems of equations: with an added
+inertia e, the condition number of one is about (inertia of the heavy bodies) / e, of the other e / (own inertia).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.tree.layout import TOPOLOGY_PARENT
+from .description import VARIABLE_FIELDS, ConstraintPlace, Description
+from .massless import INDEPENDENT, SAMPLES_AT_ONCE, least_articulated_inertias
+from .topology import Dofs, dofs_of, topology_of
+
+#: A degree of freedom is light if its inertia is below this fraction of the largest one in its loops.
+LIGHT = 1e-5
+#: Smallest added inertia, as a fraction of the largest one.
+SMALLEST_ADDED = 1e-4
+
+
+def with_added_inertias(description: Description) -> Description | None:
+    """Return the description of a closed chain with added inertias; None if no degree of freedom is light.
+
+    Its rotor inertias contain the gear ratios and the added inertias, which also follow the constraints.
+    """
+    d, added = description, added_inertias(description)
+    light = np.flatnonzero((added > 0.0).reshape(-1, added.shape[-1]).any(0))
+    if not light.size:
+        return None
+    body = dofs_of(d).body
+    places = [ConstraintPlace(f"added inertia {dof}", "added inertia", -1, int(body[dof]), int(dof)) for dof in light]
+    fields: dict[str, Any] = {"constraints": (*d.constraints, *places), "constraint_length": added[..., light]}
+    for name in ("constraint_ratio", "constraint_offset"):
+        fields[name] = np.zeros(light.size)
+    for side in ("a", "b"):
+        fields[f"constraint_point_{side}"] = np.zeros((light.size, 3))
+        fields[f"constraint_axes_{side}"] = np.broadcast_to(np.eye(3), (light.size, 3, 3))
+    for name, value in fields.items():
+        if name != "constraints":
+            fields[name] = _appended(getattr(d, name), value, len(VARIABLE_FIELDS[name]))
+    armature = d.rotor_inertia * d.gear_ratio**2 + added
+    return replace(d, rotor_inertia=armature, gear_ratio=np.ones(armature.shape[-1]), **fields)
+
+
+def _appended(values: np.ndarray, more: np.ndarray, axes: int) -> np.ndarray:
+    """Append values of further constraints, (..., m, ...) with `axes` axes behind those of the batch."""
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - axes] for x in (values, more)))
+    return np.concatenate([np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :])) for x in (values, more)], -axes)
+
+
+def added_inertias(description: Description) -> np.ndarray:
+    """Return the added inertia of each degree of freedom (..., nv), kg or kg m^2; 0 if it is not light.
+
+    The inertia of each sample depends on its own parameters only. It is the geometric mean of the own inertia and the
+    largest one in the loops.
+    """
+    d, dofs = description, dofs_of(description)
+    loops = _loops_of(d, dofs)
+    largest = _largest_inertias(d, dofs, loops)
+    batch = largest.shape[:-1]
+    in_doubt = (_own_inertias(d, dofs) < LIGHT * largest) & (largest > 0.0)
+    added = np.zeros((int(np.prod(batch)), largest.shape[-1]))
+    suspects = np.flatnonzero(np.broadcast_to(in_doubt, largest.shape).reshape(added.shape).any(-1))
+    for start in range(0, suspects.size, SAMPLES_AT_ONCE):
+        some = suspects[start : start + SAMPLES_AT_ONCE]
+        heavy = largest.reshape(added.shape)[some]
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = least_articulated_inertias(_some_samples(d, batch, some))
+            found = np.maximum(np.sqrt(own * heavy), SMALLEST_ADDED * heavy)
+            added[some] = np.where(own < LIGHT * heavy, found, 0.0)
+    return added.reshape(*batch, -1)
+
+
+def _some_samples(d: Description, batch: tuple[int, ...], samples: np.ndarray) -> Description:
+    """Return the description of these samples, which are indices of the flattened batch."""
+    fields: dict[str, Any] = {}
+    for name, axes in VARIABLE_FIELDS.items():
+        value = getattr(d, name)
+        own = value.shape[value.ndim - len(axes) :]
+        if value.ndim > len(axes):
+            fields[name] = np.broadcast_to(value, (*batch, *own)).reshape(-1, *own)[samples]
+    return replace(d, **fields)
+
+
+class _Loops(NamedTuple):
+    """Groups of loops that share degrees of freedom.
+
+    `of_dof` (nv,) is the group of each degree of freedom whose motion its constraints change, else -1. `members` are
+    the degrees of freedom (nv,) bool of each group that move some of its bodies relative to others.
+    """
+
+    of_dof: np.ndarray
+    members: list[np.ndarray]
+
+
+def _loops_of(d: Description, dofs: Dofs) -> _Loops:
+    parent = topology_of(d)[TOPOLOGY_PARENT]
+    n = parent.size
+    moved, members = [], []
+    for place in d.constraints:
+        ways = np.zeros((2, n), bool)
+        for way, body in zip(ways, (place.body_a, place.body_b), strict=True):
+            dof = n if body < 0 else int(dofs.last[body])
+            while dof < n:
+                way[dof] = True
+                dof = int(parent[dof])
+        own = ways[0] ^ ways[1]
+        if place.kind == "coupler":  # one of its joints may carry the other one
+            own[[dofs.last[place.body_a], dofs.last[place.body_b]]] = True
+        moved.append(ways.any(0))
+        members.append(own)
+    groups: list[tuple[np.ndarray, np.ndarray]] = []
+    for own, every in zip(members, moved, strict=True):
+        joined = [group for group in groups if (group[0] & own).any()]
+        groups = [group for group in groups if not (group[0] & own).any()]
+        groups.append(tuple(np.logical_or.reduce(x) for x in zip((own, every), *joined, strict=True)))  # type: ignore[arg-type]
+    of_dof = np.full(n, -1)
+    for number, (_, every) in enumerate(groups):
+        of_dof[every & (of_dof < 0)] = number
+    for number, (own, _) in enumerate(groups):
+        of_dof[own] = number
+    return _Loops(of_dof, [own for own, _ in groups])
+
+
+def _largest_inertias(d: Description, dofs: Dofs, loops: _Loops) -> np.ndarray:
+    """Return the largest inertia in the loops of each degree of freedom, in its units (..., nv); 0 outside of loops."""
+    kinds = np.array(d.dof_types)
+    armature = d.rotor_inertia * d.gear_ratio**2
+    size = np.trace(d.inertia, axis1=-2, axis2=-1) + d.mass * np.square(d.cg).sum(-1)
+    batch = np.broadcast_shapes(size.shape[:-1], armature.shape[:-1], *(x.shape[:-1] for x in _lengths(d)))
+    found = np.zeros((*batch, kinds.size))
+    for number, own in enumerate(loops.members):
+        bodies = np.unique(dofs.body[own])
+        length = _length_of(d, dofs, own, bodies)
+        slides = own & (kinds == "prismatic")
+        turns = own & ~slides
+        masses = [d.mass[..., bodies].max(-1), armature[..., slides].max(-1, initial=0.0)]
+        moments = [size[..., bodies].max(-1), armature[..., turns].max(-1, initial=0.0)]
+        mass, moment = np.maximum(*masses), np.maximum(*moments)
+        mass, moment = np.maximum(mass, moment / length**2), np.maximum(moment, mass * length**2)
+        here = loops.of_dof == number
+        found[..., here] = np.where(kinds[here] == "prismatic", mass[..., None], moment[..., None])
+    return found
+
+
+def _lengths(d: Description) -> tuple[np.ndarray, ...]:
+    return tuple(
+        np.linalg.norm(x, axis=-1)
+        for x in (d.placement_translation, d.cg, d.constraint_point_a, d.constraint_point_b)
+    )
+
+
+def _length_of(d: Description, dofs: Dofs, own: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+    """Return the size of the bodies of a group (...), m: the longest distance within a body; 1 if all are zero.
+
+    A coupler of a rotation and a translation has the length of its ratio.
+    """
+    placements, centres, points_a, points_b = _lengths(d)
+    inner = [body for body in bodies if d.parent[body] >= 0 and own[dofs.last[d.parent[body]]]]
+    found = [placements[..., inner].max(-1, initial=0.0), centres[..., bodies].max(-1)]
+    for c, place in enumerate(d.constraints):
+        for body, points in ((place.body_a, points_a), (place.body_b, points_b)):
+            if body in bodies:
+                found.append(points[..., c])
+        if place.kind == "coupler" and place.body_b in bodies:
+            kinds = [d.dof_types[dofs.last[body]] == "prismatic" for body in (place.body_a, place.body_b)]
+            if kinds[0] != kinds[1]:
+                ratio = np.abs(d.constraint_ratio[..., c])
+                found.append(ratio if kinds[1] else 1.0 / np.where(ratio > 0.0, ratio, np.inf))
+    length = np.maximum.reduce(np.broadcast_arrays(*found))
+    return np.where(length > 0.0, length, 1.0)
+
+
+def _own_inertias(d: Description, dofs: Dofs) -> np.ndarray:
+    """Return lower bounds of the articulated inertias (..., nv): the rotor, and the body of the joint on its own."""
+    first, kinds = dofs.velocity_index, np.array(d.dof_types)
+    axis, pitch = d.axis[..., first, :], d.pitch[..., first]
+    square, along = np.square(d.cg).sum(-1), (axis * d.cg).sum(-1)
+    turning = np.einsum("...i,...ij,...j->...", axis, d.inertia, axis) + d.mass * (square - along**2)
+    single = np.where(kinds[first] == "prismatic", d.mass, turning + pitch**2 * d.mass)
+    least = np.maximum(np.linalg.eigvalsh(d.inertia)[..., 0], 0.0) * np.isin(d.joint_types, INDEPENDENT)
+    total = least + d.mass * square
+    mass = d.mass * least / np.where(total > 0.0, total, 1.0)
+    several = np.where(kinds == "prismatic", mass[..., dofs.body], least[..., dofs.body])
+    own = np.where(dofs.counts[dofs.body] > 1, several, single[..., dofs.body])
+    return own + d.rotor_inertia * d.gear_ratio**2
