@@ -92,11 +92,11 @@ def factor_constraints(model, constraints, work, k):
     assemble_matrix(constraints, work, k)
     store_scales_of_pivots(model, constraints, work, k)
     factor_matrix(constraints, True, k)
-    uncertain = constraints.flags[FLAG_UNCERTAIN]
-    if any_lane(uncertain[k] > constant_like(uncertain, 0.0)):
+    flags = constraints.flags
+    if any_lane(flags[FLAG_UNCERTAIN, k] > constant_like(flags, 0.0)):
         assemble_matrix(constraints, work, k)
-        for lane in range(uncertain.shape[0]):
-            if uncertain[lane] > constant_like(uncertain, 0.0):
+        for lane in range(flags.shape[1]):
+            if flags[FLAG_UNCERTAIN, lane] > constant_like(flags, 0.0):
                 select_rows(constraints, lane)
         factor_matrix(constraints, False, k)
 
