@@ -14,11 +14,11 @@ from .core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from .errors import ModelError, StateError
 from .lock_free import cached_property
 from .misspelt import did_you_mean
+from .model.added_inertias import with_added_inertias
 from .model.constraint_tables import row_counts_of, tables_of
 from .model.description import VARIABLE_FIELDS, Description, Frame, is_in_water
-from .model.editing import check_joints
-from .model.added_inertias import with_added_inertias
 from .model.determined import undetermined_dofs
+from .model.editing import check_joints
 from .model.massless import bodies_of_dofs, dofs_without_inertia, remedies
 from .model.parameters import batch_shape_of
 from .model.pose import Pose, vector3
@@ -285,7 +285,7 @@ class KernelArrays:
 
 
 def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:
-    """Return which samples (*batch_shape) have a degree of freedom `free`, (samples, nv) or (1, nv) for equal samples."""
+    """Return which samples (*batch_shape) have a degree of freedom `free`, (samples, nv); (1, nv) for equal samples."""
     without = np.asarray(free.any(-1))
     return np.broadcast_to(without[0], batch_shape) if len(without) == 1 else without.reshape(batch_shape)
 

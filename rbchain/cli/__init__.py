@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import warnings
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from rich.console import Console
 from .. import __version__
 from ..errors import RbchainError
 from .doctor import add_doctor
-from .output import EXIT_INTERRUPTED, EXIT_REFUSED, LONGEST_LINE, help_texts
+from .output import EXIT_INTERRUPTED, EXIT_REFUSED, LONGEST_LINE, help_texts, warnings_as_lines
 from .single import add_single
 from .study import add_study
 from .warm import add_warm
@@ -24,12 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not console.is_terminal:
         console.width = LONGEST_LINE  # a file or a pipe has no width
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            subject = options.subject(options)
-        for warning in caught:
-            errors.print(f"rbchain: warning: {warning.message}", markup=False, soft_wrap=True)
-        return options.command(options, subject, console)
+        with warnings_as_lines(errors):
+            return options.command(options, options.subject(options), console)
     except KeyboardInterrupt:
         errors.print(f"rbchain: interrupted; {options.when_interrupted}")
         return EXIT_INTERRUPTED

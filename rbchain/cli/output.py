@@ -3,11 +3,14 @@
 import argparse
 import math
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -26,6 +29,19 @@ def help_texts(description: str, *examples: str) -> dict[str, Any]:
         "epilog": "\n".join([*lines, "", EXIT_CODES]),
         "formatter_class": argparse.RawDescriptionHelpFormatter,
     }
+
+
+@contextmanager
+def warnings_as_lines(errors: Console) -> Iterator[None]:
+    """Print warnings as lines, without their place in the code."""
+
+    def print_warning(message: Warning | str, *place: Any) -> None:
+        errors.print(f"rbchain: warning: {message}", markup=False, soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = print_warning  # type: ignore[assignment]
+        yield
 
 
 def table_of_numbers(title: str, columns: Sequence[str], texts: Sequence[str] = ()) -> Table:

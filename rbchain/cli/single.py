@@ -16,6 +16,7 @@ from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..progress import progress
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
+from .states import random_states
 from .view import add_view
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
 
     settings = _settings(options)
     out = writable(options.out)
-    q0, qd0 = _random_states(options, model)
+    q0, qd0 = random_states(options, model)
     pieces = []
     model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles what must be compiled, so that it is not timed
     started = time.perf_counter()
@@ -159,23 +160,6 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
             "--method rk4"
         )
     return settings if options.max_steps is None else settings | {"max_steps": options.max_steps}
-
-
-def _random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return normally distributed initial positions and velocities, centred on the neutral positions and on zero.
-
-    For a closed chain, return the nearest states that satisfy the constraints.
-    """
-    from ..simulation_of_loops import assembled_states  # imports Numba
-
-    try:
-        states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))
-    except (MemoryError, ValueError):
-        raise ValueError(
-            f"--batch is {options.batch}; this machine does not have enough memory for so many samples. Reduce --batch"
-        ) from None
-    q, qd = model.integrate(model.neutral(), states[0]), states[1]
-    return assembled_states(model, q, qd) if model.constraint_names else (q, qd)
 
 
 def _report(model: Model, motion: Trajectory, seconds: float) -> Table:

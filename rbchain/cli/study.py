@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -190,23 +188,9 @@ def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: 
     from ..study.study import run_into
 
     _print_effects(console, study.effects)
-    with _warnings_on_stderr(), bar_of(study.description) as advance:
+    with bar_of(study.description) as advance:
         run_into(study, folder, progress=advance, **_running(options))
     return _print_study(console, stored_results_in(folder), folder)
-
-
-@contextlib.contextmanager
-def _warnings_on_stderr() -> Iterator[None]:
-    """Print warnings as lines on stderr, without their place in the code."""
-    errors = Console(stderr=True, highlight=False)
-
-    def print_warning(message: Warning | str, *place: Any) -> None:
-        errors.print(f"rbchain: warning: {message}", markup=False, soft_wrap=True)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = print_warning  # type: ignore[assignment]
-        yield
 
 
 def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
@@ -295,8 +279,7 @@ def _sensitivity(options: argparse.Namespace, study: Study, console: Console) ->
     measures = [m.name for m in study.description.measures]
     measure = options.measure or (measures[0] if measures else None)
     folder = _study_folder(options) / f"sensitivity-{options.method}"
-    with _warnings_on_stderr():
-        indices = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
+    indices = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
     names = [str(name) for name in indices]
     title = f"{escape(str(measure))}: {options.method}, {indices.attrs['motions']:,} motions"
     table = table_of_numbers(title, ("parameter", *names), texts=("parameter",))

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ..progress import progress
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
+from .states import random_states
 
 if TYPE_CHECKING:
     from ..chain import Model
@@ -57,13 +58,10 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
 
         if Path(options.out).suffix not in ENDINGS:
             raise ValueError(f"--out is {options.out}; expected a file that ends in one of {', '.join(ENDINGS)}")
-    rng = np.random.default_rng(options.seed)
-    displacement, velocity = options.spread * rng.standard_normal((2, options.batch, model.nv))
     out = writable(options.out, ending="")
     save_at = int(np.clip(60 * options.duration, 2, 2000))
     with progress(f"Simulating {model.name} for {options.duration:g} s"):
-        q0 = model.integrate(model.neutral(), displacement)
-        motion = model.simulate(q0, velocity, options.duration, save_at=save_at)
+        motion = model.simulate(*random_states(options, model), options.duration, save_at=save_at)
     if not motion.success:
         console.print(motion.message, markup=False)
     if not out:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.tree.layout import TOPOLOGY_PARENT
-from .description import VARIABLE_FIELDS, ConstraintPlace, Description
+from .description import VARIABLE_FIELDS, ConstraintPlace, Description, some_samples
 from .massless import INDEPENDENT, SAMPLES_AT_ONCE, least_articulated_inertias
 from .topology import Dofs, dofs_of, topology_of
 
@@ -71,21 +71,10 @@ def added_inertias(description: Description) -> np.ndarray:
         some = suspects[start : start + SAMPLES_AT_ONCE]
         heavy = largest.reshape(added.shape)[some]
         with np.errstate(over="ignore", invalid="ignore"):
-            own = least_articulated_inertias(_some_samples(d, batch, some))
+            own = least_articulated_inertias(some_samples(d, some))
             found = np.maximum(np.sqrt(own * heavy), SMALLEST_ADDED * heavy)
             added[some] = np.where(own < LIGHT * heavy, found, 0.0)
     return added.reshape(*batch, -1)
-
-
-def _some_samples(d: Description, batch: tuple[int, ...], samples: np.ndarray) -> Description:
-    """Return the description of these samples, which are indices of the flattened batch."""
-    fields: dict[str, Any] = {}
-    for name, axes in VARIABLE_FIELDS.items():
-        value = getattr(d, name)
-        own = value.shape[value.ndim - len(axes) :]
-        if value.ndim > len(axes):
-            fields[name] = np.broadcast_to(value, (*batch, *own)).reshape(-1, *own)[samples]
-    return replace(d, **fields)
 
 
 class _Loops(NamedTuple):
@@ -115,17 +104,16 @@ def _loops_of(d: Description, dofs: Dofs) -> _Loops:
             own[[dofs.last[place.body_a], dofs.last[place.body_b]]] = True
         moved.append(ways.any(0))
         members.append(own)
-    groups: list[tuple[np.ndarray, np.ndarray]] = []
-    for own, every in zip(members, moved, strict=True):
-        joined = [group for group in groups if (group[0] & own).any()]
-        groups = [group for group in groups if not (group[0] & own).any()]
-        groups.append(tuple(np.logical_or.reduce(x) for x in zip((own, every), *joined, strict=True)))  # type: ignore[arg-type]
+    groups: list[np.ndarray] = []  # (2, nv): members, and all degrees of freedom whose motion changes
+    for pair in zip(members, moved, strict=True):
+        joined = [group for group in groups if (group[0] & pair[0]).any()]
+        groups = [group for group in groups if not (group[0] & pair[0]).any()]
+        groups.append(np.logical_or.reduce([np.array(pair), *joined]))
     of_dof = np.full(n, -1)
-    for number, (_, every) in enumerate(groups):
-        of_dof[every & (of_dof < 0)] = number
-    for number, (own, _) in enumerate(groups):
-        of_dof[own] = number
-    return _Loops(of_dof, [own for own, _ in groups])
+    for part in (1, 0):
+        for number, group in enumerate(groups):
+            of_dof[group[part]] = number
+    return _Loops(of_dof, [group[0] for group in groups])
 
 
 def _largest_inertias(d: Description, dofs: Dofs, loops: _Loops) -> np.ndarray:
@@ -151,8 +139,7 @@ def _largest_inertias(d: Description, dofs: Dofs, loops: _Loops) -> np.ndarray:
 
 def _lengths(d: Description) -> tuple[np.ndarray, ...]:
     return tuple(
-        np.linalg.norm(x, axis=-1)
-        for x in (d.placement_translation, d.cg, d.constraint_point_a, d.constraint_point_b)
+        np.linalg.norm(x, axis=-1) for x in (d.placement_translation, d.cg, d.constraint_point_a, d.constraint_point_b)
     )
 
 

@@ -138,20 +138,20 @@ VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "quadratic_damping": ("n", 6, 6),
     "strip_drag": ("n",),
 }
-
-
-def one_sample(description: Description, sample: int) -> Description:
-    """Return the description of one sample, which is an index of the flattened batch."""
-    fields = {name: getattr(description, name) for name in VARIABLE_FIELDS}
-    batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(VARIABLE_FIELDS[name])] for name, x in fields.items()))
-    own = {name: x.shape[x.ndim - len(VARIABLE_FIELDS[name]) :] for name, x in fields.items()}
-    return replace(
-        description,
-        **{name: np.broadcast_to(x, (*batch, *own[name])).reshape(-1, *own[name])[sample] for name, x in fields.items()},
-    )
-
-
 WATER_FIELDS = tuple(VARIABLE_FIELDS)[tuple(VARIABLE_FIELDS).index("fluid_density") :]
+
+
+def some_samples(description: Description, samples: int | np.ndarray) -> Description:
+    """Return the description of one or several samples, which are indices of the flattened batch."""
+    fields = {name: getattr(description, name) for name in VARIABLE_FIELDS}
+    behind = {name: value.ndim - len(VARIABLE_FIELDS[name]) for name, value in fields.items()}
+    batch = np.broadcast_shapes(*(value.shape[: behind[name]] for name, value in fields.items()))
+    changed = {}
+    for name, value in fields.items():
+        own = value.shape[behind[name] :]
+        if behind[name]:
+            changed[name] = np.broadcast_to(value, (*batch, *own)).reshape(-1, *own)[samples]
+    return replace(description, **changed)
 
 
 def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> dict[str, np.ndarray]:

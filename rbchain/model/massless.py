@@ -141,8 +141,8 @@ def least_articulated_inertias(d: Description) -> np.ndarray:
 
     The shape is (samples, nv), or (nv,) for equal samples.
     """
-    dofs, nothing = dofs_of(d), np.zeros(len(d.dof_types), bool)
-    found = [_articulated_inertias_at(q, d, dofs, inertia_factors(d), nothing, nothing) for q in random_positions(nothing.size)]
+    dofs, own, nothing = dofs_of(d), inertia_factors(d), np.zeros(len(d.dof_types), bool)
+    found = [_articulated_inertias_at(q, d, dofs, own, nothing, nothing) for q in random_positions(nothing.size)]
     return np.minimum.reduce([np.where(round_off < D, D, 0.0) for D, round_off in found])
 
 

@@ -1,0 +1,97 @@
+"""Residuals and Jacobians of the constraints and Jacobians of the bodies of one sample, in NumPy.
+
+They are those of the kernels (`core.algorithms.constraint_rows`), for checks of a model before any kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .description import Description
+from .topology import Dofs
+
+#: Products of axes of body a and body b in the rows of the directions of each kind: x . y, or x . y - z . w.
+PRODUCTS: dict[str, tuple[tuple[tuple[int, int], ...], ...]] = {
+    "hinge": (((0, 2),), ((1, 2),)),
+    "weld": (((2, 1), (1, 2)), ((0, 2), (2, 0)), ((1, 0), (0, 1))),
+}
+
+
+class Geometry(NamedTuple):
+    """Residuals (m,) and Jacobian (m, nv) of the constraints; rotations (n, 3, 3), origins and Jacobians (n, 6, nv).
+
+    The last body is the world. Jacobians are linear first, in world axes.
+    """
+
+    residual: np.ndarray
+    J: np.ndarray
+    rotation: np.ndarray
+    origin: np.ndarray
+    of_bodies: np.ndarray
+
+
+def geometry_of(d: Description, dofs: Dofs, q: np.ndarray) -> Geometry:
+    """Compute the geometry at q (nv,), where joints with a quaternion are prismatic and revolute joints in series."""
+    n = len(d.parent)
+    rotation, origin, of_bodies = np.zeros((n + 1, 3, 3)), np.zeros((n + 1, 3)), np.zeros((n + 1, 6, q.size))
+    rotation[n] = np.eye(3)
+    for body, parent in enumerate(d.parent):
+        R, p = rotation[parent], origin[parent] + rotation[parent] @ d.placement_translation[body]
+        J = _moved(of_bodies[parent], p - origin[parent])
+        R = R @ d.placement_rotation[body]
+        for dof in range(dofs.velocity_index[body], dofs.last[body] + 1):
+            axis, slides = R @ d.axis[dof], d.dof_types[dof] == "prismatic"
+            advance = float(slides) + (d.pitch[dof] if d.dof_types[dof] == "screw" else 0.0)
+            J[:, dof] = [*(advance * axis), *(axis * (not slides))]
+            travel = q[dof] * advance * axis
+            J, p = _moved(J, travel), p + travel
+            R = R if slides else _rotation(axis, q[dof]) @ R
+        rotation[body], origin[body], of_bodies[body] = R, p, J
+    bodies = Geometry(np.zeros(0), np.zeros((0, q.size)), rotation, origin, of_bodies)
+    rows = [_rows_of(c, d, dofs, q, bodies) for c in range(len(d.constraints))]
+    return bodies._replace(residual=np.concatenate([r for r, _ in rows]), J=np.concatenate([J for _, J in rows]))
+
+
+def _rows_of(c: int, d: Description, dofs: Dofs, q: np.ndarray, bodies: Geometry) -> tuple[np.ndarray, np.ndarray]:
+    """Return the residuals and the Jacobian of constraint c."""
+    place = d.constraints[c]
+    a, b = place.body_a, place.body_b
+    if place.kind == "coupler":
+        J = np.zeros((1, q.size))
+        J[0, dofs.last[b]], J[0, dofs.last[a]] = 1.0, -d.constraint_ratio[c]
+        return J @ q - d.constraint_offset[c], J
+    arm_a, arm_b = bodies.rotation[a] @ d.constraint_point_a[c], bodies.rotation[b] @ d.constraint_point_b[c]
+    J = _moved(bodies.of_bodies[b], arm_b) - _moved(bodies.of_bodies[a], arm_a)
+    between = bodies.origin[b] + arm_b - bodies.origin[a] - arm_a
+    if place.kind == "distance":
+        length = float(np.linalg.norm(between))
+        along = between / length if length > 0.0 else between
+        return np.array([length - d.constraint_length[c]]), along[None] @ J[:3]
+    A, B = bodies.rotation[a] @ d.constraint_axes_a[c], bodies.rotation[b] @ d.constraint_axes_b[c]
+    residuals, rows = [between], [J[:3]]
+    for products in PRODUCTS.get(place.kind, ()):
+        signs = (1.0, -1.0)[: len(products)]
+        pairs = [(sign, A[:, i], B[:, j]) for sign, (i, j) in zip(signs, products, strict=True)]
+        residuals.append(np.array([sum(sign * (x @ y) for sign, x, y in pairs)]))
+        rows.append(sum(sign * np.cross(y, x) for sign, x, y in pairs)[None] @ J[3:])
+    return np.concatenate(residuals), np.concatenate(rows)
+
+
+def _moved(J: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Refer a Jacobian (6, nv) to a point at r from its own."""
+    return np.concatenate([J[:3] + np.cross(J[3:].T, r).T, J[3:]])
+
+
+def in_body_axes(R: np.ndarray) -> np.ndarray:
+    """Return the matrix that turns velocities (6,) from world axes to the axes of a body with rotation R."""
+    zero = np.zeros((3, 3))
+    return np.block([[R.T, zero], [zero, R.T]])
+
+
+def _rotation(axis: np.ndarray, angle: float) -> np.ndarray:
+    """Return the rotation matrix about a unit axis (Rodrigues' formula)."""
+    x, y, z = axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
