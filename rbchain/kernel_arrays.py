@@ -45,6 +45,8 @@ class KernelArrays:
         Numbers of positions, velocities and moving bodies.
     batch_shape : tuple
         Shape of the batch of samples whose parameters differ; () if all samples share them.
+    of_float32 : Description
+        The description with the numbers for float32; only added inertias depend on the precision.
     constraint_rows : int
         Number of equations of all constraints; 0 for an open chain.
     """
@@ -60,6 +62,7 @@ class KernelArrays:
         self.constraint_rows = int(row_counts_of(description).sum())
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
         self._origins: dict[str, np.ndarray] = {}
+        self.of_float32 = description
         for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
             getattr(description, field).flags.writeable = False
 
@@ -68,7 +71,7 @@ class KernelArrays:
         if dtype.itemsize not in self._arrays:
             self._arrays[dtype.itemsize] = (
                 self.topology,
-                *parameters_and_variation(self.description, dtype, self.in_water),
+                *parameters_and_variation(self._numbers_in(dtype), dtype, self.in_water),
             )
         return self._arrays[dtype.itemsize]
 
@@ -76,7 +79,11 @@ class KernelArrays:
         """Parameters and variation in one precision, with the columns of a model in water or without them."""
         if in_water == self.in_water:
             return self.arrays(dtype)[1:]
-        return parameters_and_variation(self.description, dtype, in_water)
+        return parameters_and_variation(self._numbers_in(dtype), dtype, in_water)
+
+    def _numbers_in(self, dtype: np.dtype) -> Description:
+        """Return the description with the numbers for one precision: added inertias depend on it."""
+        return self.of_float32 if dtype == np.float32 else self.description
 
     @cached_property
     def constraint_tables(self) -> ConstraintTables | None:
@@ -268,8 +275,14 @@ class KernelArrays:
     @cached_property
     def with_added_inertias(self) -> Self:
         """The model with the added inertias of its closed loops; itself if there are none."""
-        changed = with_added_inertias(self.description) if self.description.constraints else None
-        return self if changed is None else type(self)(changed)
+        if not self.description.constraints:
+            return self
+        changed, of_float32 = (with_added_inertias(self.description, name) for name in ("float64", "float32"))
+        if changed is None or of_float32 is None:
+            return self
+        model = type(self)(changed)
+        model.of_float32 = of_float32
+        return model
 
     @cached_property
     def _failing_in_dynamics(self) -> Self:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from .chain import Model
     from .kernel_model import KernelModel
 
-#: Largest residual of an initial or a saved state, relative to the sum of the absolute values of its terms. For an
+#: Largest residual of an initial state, relative to the sum of the absolute values of its terms. For an
 #: initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Smaller residuals of the
 #: positions and velocities of an initial state are removed without a message.
 LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
+#: The same of a saved state, after its projection.
+LARGEST_SAVED_RESIDUAL = {"float64": 1e-9, "float32": 1e-3}
 
 
 def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
@@ -124,7 +126,9 @@ def close_saved_states(
     """Project saved states onto the constraints, in place, because states between steps are interpolated.
 
     `saved` contains q (samples, times, nq) and qd (samples, times, nv); `end_states` (samples, rows) contains the last
-    states. Returns (samples,) bool: whether a state of the sample could not be projected.
+    states. A state that cannot be projected is NaN, and so are the later ones of its sample.
+
+    Returns (samples,) bool: whether the sample has such a state.
     """
     nq, nv = model.nq, model.nv
     q, qd = saved
@@ -136,19 +140,25 @@ def close_saved_states(
     is_open = np.zeros(len(q), bool)
     for positions, velocities in groups:
         if positions.size:
-            is_open |= close_states(model, actions, positions, velocities)
+            open_states = close_states(model, actions, positions, velocities)
+            is_open |= open_states.any(-1)
+            if positions is q:
+                is_later = np.logical_or.accumulate(open_states, axis=1)
+                q[is_later], qd[is_later] = np.nan, np.nan
     return is_open
 
 
 def close_states(model: Model, actions: Actions | None, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """Project states (samples, m, ...) onto the constraints, in place.
+    """Project states (samples, m, ...) onto the constraints, in place; NaN for those that cannot be projected.
 
-    Returns (samples,) bool: whether a state of the sample could not be projected.
+    Returns (samples, m) bool: which states could not be projected.
     """
     nq, nv = model.nq, model.nv
     found = _of_each_sample(model, q, qd, held_dofs(actions, nv))
+    is_open: np.ndarray = found[..., nq + nv + 1] > LARGEST_SAVED_RESIDUAL[q.dtype.name]
+    found[is_open] = np.nan
     q[...], qd[...] = found[..., :nq], found[..., nq : nq + nv]
-    return np.any(found[..., nq + nv + 1] > LARGEST_RESIDUAL[q.dtype.name], axis=-1)
+    return is_open
 
 
 def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:

@@ -3,7 +3,8 @@
 A light body between two constraints has nearly no inertia of its own along its joint, but moves with heavy bodies. The
 dynamics add an inertia to its joint and take its force away again (`core.algorithms.constraint_solver`). The result
 does not depend on it. Its size only decides how round-off is shared between two systems of equations: with an added
-inertia e, the condition number of one is about (inertia of the heavy bodies) / e, of the other e / (own inertia).
+inertia e, the condition number of one is about (inertia of the heavy bodies) / e. That of the other one is at most
+e / (own inertia), if the body can also move on its own, such as a rod between two ball joints about its axis.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ from .topology import Dofs, dofs_of, topology_of
 
 #: A degree of freedom is light if its inertia is below this fraction of the largest one in its loops.
 LIGHT = 1e-5
-#: Smallest added inertia, as a fraction of the largest one.
-SMALLEST_ADDED = 1e-4
+#: Smallest added inertia of a body with mass, as a fraction of the largest inertia, and that of a massless body.
+SMALLEST_ADDED = {"float64": 1e-6, "float32": 1e-4}
+ADDED_TO_MASSLESS = 1e-4
+#: A point is on the axis of a joint if its distance is below this fraction of its distance from the joint.
+ON_AXIS = 1e-12
 
 
-def with_added_inertias(description: Description) -> Description | None:
-    """Return the description of a closed chain with added inertias; None if no degree of freedom is light.
+def with_added_inertias(description: Description, precision: str) -> Description | None:
+    """Return the description of a closed chain with added inertias for a precision; None if no dof is light.
 
     Its rotor inertias contain the gear ratios and the added inertias, which also follow the constraints.
     """
-    d, added = description, added_inertias(description)
+    d, added = description, added_inertias(description, precision)
     light = np.flatnonzero((added > 0.0).reshape(-1, added.shape[-1]).any(0))
     if not light.size:
         return None
@@ -54,7 +58,7 @@ def _appended(values: np.ndarray, more: np.ndarray, axes: int) -> np.ndarray:
     return np.concatenate([np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :])) for x in (values, more)], -axes)
 
 
-def added_inertias(description: Description) -> np.ndarray:
+def added_inertias(description: Description, precision: str) -> np.ndarray:
     """Return the added inertia of each degree of freedom (..., nv), kg or kg m^2; 0 if it is not light.
 
     The inertia of each sample depends on its own parameters only. It is the geometric mean of the own inertia and the
@@ -64,7 +68,7 @@ def added_inertias(description: Description) -> np.ndarray:
     loops = _loops_of(d, dofs)
     largest = _largest_inertias(d, dofs, loops)
     batch = largest.shape[:-1]
-    in_doubt = (_own_inertias(d, dofs) < LIGHT * largest) & (largest > 0.0)
+    in_doubt = (_own_inertias(d, dofs) < LIGHT * largest) & (largest > 0.0) & ~_spins_freely(d, dofs)
     added = np.zeros((int(np.prod(batch)), largest.shape[-1]))
     suspects = np.flatnonzero(np.broadcast_to(in_doubt, largest.shape).reshape(added.shape).any(-1))
     for start in range(0, suspects.size, SAMPLES_AT_ONCE):
@@ -72,9 +76,32 @@ def added_inertias(description: Description) -> np.ndarray:
         heavy = largest.reshape(added.shape)[some]
         with np.errstate(over="ignore", invalid="ignore"):
             own = least_articulated_inertias(some_samples(d, some))
-            found = np.maximum(np.sqrt(own * heavy), SMALLEST_ADDED * heavy)
-            added[some] = np.where(own < LIGHT * heavy, found, 0.0)
+            least = np.where(own > 0.0, SMALLEST_ADDED[precision], ADDED_TO_MASSLESS)
+            found = np.maximum(np.sqrt(own * heavy), least * heavy)
+            is_light = (own < LIGHT * heavy) & np.broadcast_to(in_doubt, largest.shape).reshape(added.shape)[some]
+            added[some] = np.where(is_light, found, 0.0)
     return added.reshape(*batch, -1)
+
+
+def _spins_freely(d: Description, dofs: Dofs) -> np.ndarray:
+    """Whether no constraint changes when a degree of freedom moves (..., nv): its points are on the axis of a rotation.
+
+    For the dofs of revolute and spherical joints of bodies without children whose constraints have no rows of
+    directions.
+    """
+    last = np.isin(np.arange(dofs.body.size), dofs.last) & (dofs.counts[dofs.body] == 1)
+    turns = (np.array(d.dof_types) == "revolute") & (last | (np.array(d.joint_types)[dofs.body] == "spherical"))
+    found = turns & ~np.isin(dofs.body, d.parent)
+    for c, place in enumerate(d.constraints):
+        for body, point in ((place.body_a, d.constraint_point_a), (place.body_b, d.constraint_point_b)):
+            here = dofs.body == body
+            if place.kind not in ("ball", "distance"):
+                found = found & ~here
+            elif here.any():
+                r = point[..., c, :]
+                arm = np.linalg.norm(np.cross(d.axis, r[..., None, :]), axis=-1)
+                found = found & (~here | (arm <= ON_AXIS * np.linalg.norm(r, axis=-1)[..., None]))
+    return found
 
 
 class _Loops(NamedTuple):

@@ -59,7 +59,8 @@ def factor_matrix(constraints, may_decide, k):
         kept = select(decides, select(is_independent, one + (pivot - pivot), zero * pivot), rows[row, CON_KEPT, k])
         rows[row, CON_KEPT, k] = kept
         uses = (kept > zero) & (pivot > zero)
-        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot)
+        # NaN if the scale is NaN: such rows cannot be solved
+        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot * scale)
         smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
         fewest = min(fewest, kept)
     factor_added_inertias(constraints, k)
@@ -71,10 +72,10 @@ def factor_matrix(constraints, may_decide, k):
 
 @kernel
 def factor_added_inertias(constraints, k):
-    """Factor the rows of added inertias; NaN if the mechanism has no inertia along one of them."""
+    """Factor the rows of added inertias; NaN if the own inertia along one of them is lost in round-off."""
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
     zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
-    round_off = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix))
+    round_off = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
     for row in range(constraints.tables.sizes[CONSTRAINT_ROWS], rows.shape[0]):
         compliance = rows[row, CON_COMPLIANCE, k]
         pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)

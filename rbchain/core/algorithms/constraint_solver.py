@@ -23,8 +23,10 @@ The matrix [J; F^T] (M + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite: 
 the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
 """
 
+import numpy as np
+
 from ..simd.jit import kernel, routine
-from ..simd.lanes import any_lane, constant_like, epsilon
+from ..simd.lanes import any_lane, constant_like, epsilon, select
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, rotate, scale_force, size, subtract_forces, z_axis
 from ..tree.constraint_layout import (
@@ -78,6 +80,8 @@ from .constraint_factors import DEPENDENT_ROW_FACTOR, factor_matrix, select_rows
 # A response u below this multiple of epsilon times its largest possible value is round-off. Residuals up to the same
 # multiple are accepted, so positions are closed to this accuracy.
 RESPONSE_ROUND_OFF = 65536.0
+# Rows whose diagonal entries are below this multiple of epsilon times their noise cannot be solved.
+NOISE_LIMIT = 1e4
 
 
 @routine
@@ -171,49 +175,63 @@ def store_scales_of_pivots(model, constraints, work, k):
     """Compute the scale of each pivot: the largest entry of the diagonal among the rows of a point or of directions.
 
     Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
-    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. The scale is therefore
-    not smaller than the one at which responses are round-off.
+    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. That is decided from the
+    geometry: the responses of all dofs are then round-off of the lengths that they are computed from, whatever the
+    inertias. The scale becomes so large that these rows count as dependent.
     """
     tables, rows = constraints.tables, constraints.rows
-    table = tables.table
+    table, zero, one = tables.table, constant_like(rows, 0.0), constant_like(rows, 1.0)
     smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
     for c in range(table.shape[1]):
         first, count = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c]
         for start in range(0, count, POINT_ROWS):
             end = min(start + POINT_ROWS, count)
-            largest = smallest * largest_diagonal(c, start > 0, model, constraints, work, k)
+            largest = zero * constraints.matrix[0, k]
             for row in range(first + start, first + end):
                 largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
+            if table[TABLE_KIND, c] != COUPLER and table[TABLE_KIND, c] != ADDED_INERTIA:  # they have no round-off
+                square, noise = sizes_of_responses(c, start, end, model, constraints, work, k)
+                least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0) + zero * square
+                is_significant = least + least < square
+                largest = largest * max(one + zero * square, smallest / max(square, least))
+                is_lost = largest < constant_like(rows, NOISE_LIMIT * epsilon(rows)) * noise
+                largest = select(is_significant & is_lost, constant_like(rows, np.nan) * noise, largest)
             for row in range(first + start, first + end):
                 rows[row, CON_PIVOT_SCALE, k] = largest
 
 
 @kernel
-def largest_diagonal(c, is_direction, model, constraints, work, k):
-    """Return a bound of the diagonal entries of the rows of a point or of directions: the sum of |u|^2 / D.
+def sizes_of_responses(c, start, end, model, constraints, work, k):
+    """Return the square of the largest relative response of the rows of a point or of directions, and their noise.
 
-    |u| is at most the distance from the joint to the point for the force of a point, and 1 for the moment of a
-    direction. The sum is over the dofs that move one body only. Couplers need no bound: they have no round-off.
+    A response u is relative to its largest possible value: the distance from the joint to the point for the force of a
+    point, and 1 for the moment of a direction. The noise is the part of the diagonal entries that round-off of the
+    responses causes, epsilon times the sum of their squares divided by D. Only the dofs that move one body only count.
     """
     table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
-    total = constant_like(dof, 0.0) * dof[0, ROW_DINV, k]
-    if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):
-        return total
-    at = table[TABLE_PARAMETERS, c]
+    zero, one, responses = constant_like(dof, 0.0), constant_like(dof, 1.0), constraints.responses
+    at, width, is_direction = table[TABLE_PARAMETERS, c], table[TABLE_SUPPORT_COUNT, c], start > 0
+    found, noise = zero * dof[0, ROW_DINV, k], zero * dof[0, ROW_DINV, k]
     for side in range(2):
         point = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)
         own = rotate(load9(dof, table[TABLE_DOF_A + side, c], ROW_R, k), parameter3(model.parameters, at, point, k))
         distance = size(own)
         for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
-            i = paths[0, step]
-            Dinv = dof[i, ROW_DINV, k]
+            i, slot = paths[0, step], paths[1, step]
+            bound = zero * distance
             if model.joint[i] != PRISMATIC:
-                total = total + (Dinv if is_direction else Dinv * (distance * distance))
+                bound = bound + (one if is_direction else distance * distance)
             if model.joint[i] != REVOLUTE and not is_direction:
                 advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
-                total = total + Dinv * (advance * advance)
+                bound = bound + advance * advance
+            square = zero * distance
+            for r in range(start, end):
+                u = responses[table[TABLE_RESPONSE, c] + r * width + slot, k]
+                square = max(square, u * u)
+            found = max(found, select(bound > zero, square / select(bound > zero, bound, one), zero * bound))
+            noise = noise + constant_like(dof, epsilon(dof)) * (dof[i, ROW_DINV, k] * bound)
             distance = distance + size(load3(dof, i, ROW_LEVER, k))
-    return total
+    return found, noise
 
 
 @routine
