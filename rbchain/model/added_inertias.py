@@ -34,7 +34,7 @@ def with_added_inertias(description: Description, precision: str) -> Description
     Its rotor inertias contain the gear ratios and the added inertias, which also follow the constraints.
     """
     d, added = description, added_inertias(description, precision)
-    light = np.flatnonzero((added > 0.0).reshape(-1, added.shape[-1]).any(0))
+    light = np.flatnonzero((added > 0.0).any(tuple(range(added.ndim - 1))))
     if not light.size:
         return None
     body = dofs_of(d).body
@@ -80,7 +80,7 @@ def added_inertias(description: Description, precision: str) -> np.ndarray:
             found = np.maximum(np.sqrt(own * heavy), least * heavy)
             is_light = (own < LIGHT * heavy) & np.broadcast_to(in_doubt, largest.shape).reshape(added.shape)[some]
             added[some] = np.where(is_light, found, 0.0)
-    return added.reshape(*batch, -1)
+    return added.reshape(largest.shape)
 
 
 def _spins_freely(d: Description, dofs: Dofs) -> np.ndarray:

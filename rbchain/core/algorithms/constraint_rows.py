@@ -144,8 +144,8 @@ def arm_of(c, side, r, model, constraints, work, k):
 def speeds_on_path(c, side, model, constraints, qd, work, k):
     """Return the sums of the speeds of a point, and of the angular speeds of its body, that all dofs on its path cause.
 
-    The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. The largest
-    entry stands for the length of an arm.
+    The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. The
+    largest entry of an arm stands for its length.
     """
     table, dof, zero = constraints.tables.table, work.dof, constant_like(work.dof, 0.0)
     at, last = table[TABLE_PARAMETERS, c], table[TABLE_DOF_A + side, c]
@@ -157,7 +157,8 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
         rate = abs(qd[i, k])
         if model.joint[i] != PRISMATIC:
             turn = turn + rate
-            speed = speed + rate * max(max(abs(arm[0]), abs(arm[1])), abs(arm[2]))
+            sideways = max(abs(arm[0]), abs(arm[1]))
+            speed = speed + rate * max(sideways, abs(arm[2]))
         if model.joint[i] != REVOLUTE:
             speed = speed + rate * abs(parameter(model.parameters, i, PARAM_ADVANCE, k))
         arm = add3(arm, load3(dof, i, ROW_LEVER, k))

@@ -220,7 +220,7 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
             i, slot = paths[0, step], paths[1, step]
             bound = zero * distance
             if model.joint[i] != PRISMATIC:
-                bound = bound + (one if is_direction else distance * distance)
+                bound = bound + (one + zero * distance if is_direction else distance * distance)
             if model.joint[i] != REVOLUTE and not is_direction:
                 advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
                 bound = bound + advance * advance
