@@ -566,3 +566,37 @@ def test_view_writes_a_film(tmp_path, capsys):
     assert cli.main(["view", str(file), "--duration", "0.1", "--batch", "3", "--out", str(film)]) == DONE
     assert film.stat().st_size > 1000
     assert "wrote" in capsys.readouterr().out
+
+
+MIMIC = """<robot name="gripper"><link name="base"/><link name="rod">{link}</link><link name="finger">{link}</link>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint>
+  <joint name="grip" type="continuous"><parent link="rod"/><child link="finger"/><axis xyz="0 1 0"/>
+    <mimic joint="hinge" multiplier="-1"/></joint></robot>"""
+LINK = """<inertial><origin xyz="0.1 0 0.3"/><mass value="2"/>
+    <inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>"""
+
+
+def test_all_commands_close_the_loops_of_random_states(tmp_path, run):
+    """`view` and `simulate` start from the same states, with the coupled joints in their places."""
+    file, film, saved = tmp_path / "gripper.urdf", tmp_path / "gripper.html", tmp_path / "gripper.npz"
+    file.write_text(MIMIC.format(link=LINK))
+    options = file, "--duration", "0.1", "--batch", "2", "--seed", "3"
+    assert run("simulate", *options, "--out", saved)[0] == DONE
+    with np.load(saved) as motion:
+        np.testing.assert_allclose(motion["q"][..., 1], -motion["q"][..., 0], rtol=0, atol=1e-10)
+        assert np.abs(motion["q"][:, 0]).min() > 1e-3
+    code, out, _ = run("view", *options, "--out", film)
+    assert code == DONE, out
+    assert film.stat().st_size > 1000
+    assert run("info", file)[0] == DONE
+
+
+def test_warnings_of_commands_are_lines_without_source_code(tmp_path, run):
+    file = tmp_path / "rod.urdf"
+    mesh = '<visual><geometry><mesh filename="package://robot/meshes/rod.stl"/></geometry></visual>'
+    file.write_text(MIMIC.format(link=LINK + mesh))
+    code, out, err = run("view", file, "--duration", "0.1", "--out", tmp_path / "rod.html")
+    assert code == DONE
+    assert "rbchain: warning: model 'gripper': these meshes are not shown" in err
+    assert "UserWarning" not in out + err
+    assert ".py" not in err
