@@ -267,6 +267,7 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
                 block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k
             )
             if stage == 0:
+                constraint_rows.update_speeds(block.model, constraints, block.qd, block.work, k)
                 smallest = constant_like(block.q, epsilon(block.q) ** NEARLY_AT_REST)
                 block.rows[nq + n, k] = constrained_dynamics.largest_error(constraints, True, smallest, k)
             constrained_dynamics.project_state(

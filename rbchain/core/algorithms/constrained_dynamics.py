@@ -14,15 +14,20 @@ from ..simd.lanes import any_lane, constant_like, epsilon, select
 from ..spatial.storage import load3, load9, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, z_axis
 from ..tree.constraint_layout import (
+    ADDED_INERTIA,
     CON_BIAS,
+    CON_KEPT,
     CON_RATE,
     CON_RESIDUAL,
     CON_SCALE,
     CON_SPEED,
     CON_TARGET,
+    COUPLER,
     FLAG_CONDITION,
     FLAG_ERROR,
     FLAG_OPEN,
+    POINT_ROWS,
+    TABLE_KIND,
     TABLE_ROW,
     TABLE_ROW_COUNT,
 )
@@ -41,6 +46,8 @@ ROUND_OFF = 16.0
 ACCEPTED_ROUND_OFF = 65536.0
 # Longest way of a projection, rad or m, relative to FLAG_CONDITION.
 LONGEST_WAY = 0.25
+# Sorts of rows with the same units.
+POINTS, DIRECTIONS, COUPLERS = 0, 1, 2
 
 
 @routine
@@ -182,16 +189,39 @@ def store_targets_of_changes(constraints, work, k):
 def largest_error(constraints, includes_rates, smallest, k):
     """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite.
 
-    `smallest` is added to all scales, in m, rad, m/s and rad/s: those of couplers at zero, and those of the rates of
-    parts at rest, are zero or round-off.
+    A dependent row has the round-off of the rows that imply it. Its scale is the largest one among all points,
+    directions or couplers. `smallest` is added to all scales, in m, rad, m/s and rad/s: those of couplers at zero, and
+    those of the rates of parts at rest, are zero or round-off.
     """
-    rows = constraints.rows
-    error = constant_like(rows, 0.0) * rows[0, CON_RESIDUAL, k]
-    for row in range(rows.shape[0]):
-        error = larger(error, abs(rows[row, CON_RESIDUAL, k]) / (rows[row, CON_SCALE, k] + smallest))
-        if includes_rates:
-            error = larger(error, abs(rows[row, CON_RATE, k]) / (rows[row, CON_SPEED, k] + smallest))
+    table, rows, zero = constraints.tables.table, constraints.rows, constant_like(constraints.rows, 0.0)
+    error = zero * rows[0, CON_RESIDUAL, k]
+    for sort in range(3):
+        size, speed = zero * error, zero * error
+        for c in range(table.shape[1]):
+            start, end = rows_of_sort(table, c, sort)
+            for row in range(start, end):
+                size, speed = max(size, rows[row, CON_SCALE, k]), max(speed, rows[row, CON_SPEED, k])
+        for c in range(table.shape[1]):
+            start, end = rows_of_sort(table, c, sort)
+            for row in range(start, end):
+                is_kept = rows[row, CON_KEPT, k] > zero
+                scale = smallest + select(is_kept, rows[row, CON_SCALE, k], size)
+                error = larger(error, abs(rows[row, CON_RESIDUAL, k]) / scale)
+                if includes_rates:
+                    scale = smallest + select(is_kept, rows[row, CON_SPEED, k], speed)
+                    error = larger(error, abs(rows[row, CON_RATE, k]) / scale)
     return error
+
+
+@kernel
+def rows_of_sort(table, c, sort):
+    """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2)."""
+    first, count, kind = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c], table[TABLE_KIND, c]
+    if kind in (COUPLER, ADDED_INERTIA):
+        return first, first + (count if sort == COUPLERS else 0)
+    if sort == POINTS:
+        return first, first + min(POINT_ROWS, count)
+    return min(first + POINT_ROWS, first + count), first + (count if sort == DIRECTIONS else 0)
 
 
 @kernel

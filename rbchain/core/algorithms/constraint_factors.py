@@ -4,7 +4,7 @@ The matrix A = J M^-1 J^T = L E L^T is factored in the order of the rows, within
 Computation for Engineers and Scientists*, section 5.8). A row whose pivot is round-off depends on the rows before it.
 
 In this order, a pivot may be small only because its row nearly depends on the rows before it, while a later row could
-replace it. A selection with such a pivot is not used: an elimination with the largest pivot first selects the rows
+replace it. A selection with such a pivot is not used. An elimination with the largest pivot first selects the rows
 anew, as in the pivoted Cholesky factorisation (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
 10.3). The selection is made at the end of each step, long before its rows depend on each other.
 
@@ -33,8 +33,8 @@ from ..tree.constraint_layout import (
 
 # A pivot below this multiple of epsilon times its scale is round-off.
 DEPENDENT_ROW_FACTOR = 512.0
-# The rows are selected anew if the ratio of a pivot to its scale is below this number while other rows are dependent,
-# or below epsilon to this power while all rows are independent: then round-off may have hidden a dependent row.
+# The rows are selected anew if the ratio of a pivot to its scale is below this number while other rows are dependent.
+# If all rows count as independent, round-off may have hidden a dependent row: the limit is then epsilon to this power.
 SMALL_PIVOT = 1e-3
 DOUBTFUL_POWER = 0.5
 

@@ -54,6 +54,7 @@ from ..tree.constraint_layout import (
     PARAM_POINT_A,
     PARAM_POINT_B,
     PARAM_RATIO,
+    POINT_ROWS,
     TABLE_DOF_A,
     TABLE_DOF_B,
     TABLE_KIND,
@@ -62,6 +63,7 @@ from ..tree.constraint_layout import (
     TABLE_PATH_A,
     TABLE_PATH_END_A,
     TABLE_ROW,
+    TABLE_ROW_COUNT,
 )
 from ..tree.kinematics import move_dof
 from ..tree.layout import (
@@ -88,18 +90,34 @@ def update_rows(model, constraints, q, qd, work, k):
         elif kind == ADDED_INERTIA:
             store_compliance(c, model, constraints, qd, k)
         else:
-            speeds_of_a = speeds_on_path(c, 0, model, constraints, qd, work, k)
-            speeds_of_b = speeds_on_path(c, 1, model, constraints, qd, work, k)
-            connect_points(c, model, constraints, speeds_of_a[0] + speeds_of_b[0], work, k)
-            align_axes(c, model, constraints, speeds_of_a[1] + speeds_of_b[1], work, k)
+            connect_points(c, model, constraints, work, k)
+            align_axes(c, model, constraints, work, k)
 
 
 @routine
 def move_and_update_rows(model, constraints, q, qd, work, k):
-    """Compute poses, velocities and all rows in the state (q, qd)."""
+    """Compute poses, velocities and all rows in the state (q, qd), with their speeds."""
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
     update_rows(model, constraints, q, qd, work, k)
+    update_speeds(model, constraints, qd, work, k)
+
+
+@routine
+def update_speeds(model, constraints, qd, work, k):
+    """Compute the scales of the round-off of the rates, SPEED. Reads R, LEVER and the rows."""
+    table, rows = constraints.tables.table, constraints.rows
+    for c in range(table.shape[1]):
+        kind, row, i, j = table[TABLE_KIND, c], table[TABLE_ROW, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
+        if kind == COUPLER:
+            rows[row, CON_SPEED, k] = abs(qd[j, k]) + abs(rows[row, CON_MOTOR_A, k] * qd[i, k])
+        elif kind == ADDED_INERTIA:
+            rows[row, CON_SPEED, k] = constant_like(rows, 0.0)
+        else:
+            speed_a, turn_a = speeds_on_path(c, 0, model, constraints, qd, work, k)
+            speed_b, turn_b = speeds_on_path(c, 1, model, constraints, qd, work, k)
+            for r in range(table[TABLE_ROW_COUNT, c]):
+                rows[row + r, CON_SPEED, k] = speed_a + speed_b if r < POINT_ROWS else turn_a + turn_b
 
 
 @kernel
@@ -112,11 +130,10 @@ def store_row(rows, row, k, residual, rate_bias, force_a, force_b):
 
 
 @kernel
-def store_scales(rows, row, k, rate, scale, speed):
-    """Store the rate of one row and the scales of round-off."""
+def store_scale(rows, row, k, rate, scale):
+    """Store the rate of one row and the scale of the round-off of its residual."""
     rows[row, CON_RATE, k] = rate
     rows[row, CON_SCALE, k] = scale
-    rows[row, CON_SPEED, k] = speed
     rows[row, CON_MOTOR_A, k] = rate - rate
     rows[row, CON_MOTOR_B, k] = rate - rate
 
@@ -166,7 +183,7 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
 
 
 @kernel
-def connect_points(c, model, constraints, speed, work, k):
+def connect_points(c, model, constraints, work, k):
     """Compute the rows of the two points: three in world axes, or one along the line between them."""
     table, dof, rows = constraints.tables.table, work.dof, constraints.rows
     i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
@@ -193,13 +210,13 @@ def connect_points(c, model, constraints, speed, work, k):
         rate_bias = dot(e, bias) + inverse * (dot(rate, rate) - along * along)
         residual = length - parameter(model.parameters, at, PARAM_LENGTH, k)
         store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e)
-        store_scales(rows, row, k, along, scale, speed)
+        store_scale(rows, row, k, along, scale)
         return
     for axis in range(3):
         zero, one = d[0] - d[0], constant_like(dof, 1.0) + (d[0] - d[0])
         e = (one if axis == 0 else zero, one if axis == 1 else zero, one if axis == 2 else zero)
         store_pull(rows, row + axis, k, dot(e, d), dot(e, bias), r_a, r_b, e)
-        store_scales(rows, row + axis, k, dot(e, rate), scale, speed)
+        store_scale(rows, row + axis, k, dot(e, rate), scale)
 
 
 @kernel
@@ -210,7 +227,7 @@ def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
 
 
 @kernel
-def align_axes(c, model, constraints, speed, work, k):
+def align_axes(c, model, constraints, work, k):
     """Compute the rows of the directions of a hinge or a weld, which follow those of its points."""
     table, dof = constraints.tables.table, work.dof
     kind, i, j, at = table[TABLE_KIND, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
@@ -224,7 +241,7 @@ def align_axes(c, model, constraints, speed, work, k):
     if kind == HINGE:
         for axis in range(2):
             residual, direction, bias = product_of_axes(column_of(A, axis), z_axis(B), w_a, w_b)
-            store_turn(rows, row + axis, k, residual, bias, direction, subtract3(w_b, w_a), speed)
+            store_turn(rows, row + axis, k, residual, bias, direction, subtract3(w_b, w_a))
         return
     half = constant_like(dof, 0.5)
     for axis in range(3):
@@ -233,7 +250,7 @@ def align_axes(c, model, constraints, speed, work, k):
         other, other_direction, other_bias = product_of_axes(column_of(A, y), column_of(B, z), w_a, w_b)
         turn = scale3(half * one, subtract3(direction, other_direction))
         both = half * (residual - other), half * (bias - other_bias)
-        store_turn(rows, row + axis, k, *both, turn, subtract3(w_b, w_a), speed)
+        store_turn(rows, row + axis, k, *both, turn, subtract3(w_b, w_a))
 
 
 @kernel
@@ -259,13 +276,13 @@ def product_of_axes(x, y, w_a, w_b):
 
 
 @kernel
-def store_turn(rows, row, k, residual, rate_bias, e, w, speed):
+def store_turn(rows, row, k, residual, rate_bias, e, w):
     """Store a row whose unit multiplier is a moment e on body b, and -e on body a."""
     zero = e[0] - e[0]
     nothing = (zero, zero, zero)
     opposite = (-e[0], -e[1], -e[2])
     store_row(rows, row, k, residual, rate_bias, Force(opposite, nothing), Force(e, nothing))
-    store_scales(rows, row, k, dot(e, w), constant_like(rows, 1.0) + zero, speed)
+    store_scale(rows, row, k, dot(e, w), constant_like(rows, 1.0) + zero)
 
 
 @kernel
@@ -278,8 +295,8 @@ def couple(c, model, constraints, q, qd, k):
     zero = q_b - q_b
     no_force = Force((zero, zero, zero), (zero, zero, zero))
     store_row(rows, row, k, q_b - ratio * q_a - offset, zero, no_force, no_force)
-    scale, speed = abs(q_b) + abs(ratio * q_a) + abs(offset), abs(qd[j, k]) + abs(ratio * qd[i, k])
-    store_scales(rows, row, k, qd[j, k] - ratio * qd[i, k], scale, speed)
+    scale = abs(q_b) + abs(ratio * q_a) + abs(offset)
+    store_scale(rows, row, k, qd[j, k] - ratio * qd[i, k], scale)
     rows[row, CON_MOTOR_A, k] = zero - ratio
     rows[row, CON_MOTOR_B, k] = zero + constant_like(rows, 1.0)
 
@@ -292,7 +309,7 @@ def store_compliance(c, model, constraints, qd, k):
     zero, one = qd[table[TABLE_DOF_B, c], k] - qd[table[TABLE_DOF_B, c], k], constant_like(rows, 1.0)
     no_force = Force((zero, zero, zero), (zero, zero, zero))
     store_row(rows, row, k, zero, zero, no_force, no_force)
-    store_scales(rows, row, k, zero, zero, zero)
+    store_scale(rows, row, k, zero, zero)
     rows[row, CON_MOTOR_B, k] = zero + one
     is_added = zero + e > zero
     rows[row, CON_COMPLIANCE, k] = select(is_added, one / select(is_added, zero + e, one), zero)

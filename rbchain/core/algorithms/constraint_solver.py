@@ -12,15 +12,15 @@ only the envelope of the matrix (`constraint_factors`).
 Dependent rows get the multiplier zero, which does not change the accelerations. `constraint_minimum_norm` distributes
 the forces among dependent rows.
 
-A light or massless body between two constraints would make M^-1 so large that the sum of the terms of J M^-1 J^T loses
-the heavy bodies. The dofs of such bodies therefore get an added inertia e (`model.added_inertias`), as a rotor would
-be. A further row y for each of them takes its force e qdd away again, so that the solution does not depend on e: with
-F = a column of the unit matrix for each added inertia, C = 1 / e, and M + F e F^T instead of M,
+A light or massless body between two constraints would make M^-1 so large that J M^-1 J^T loses the heavy bodies. The
+dofs of such bodies therefore get an added inertia e (`model.added_inertias`), as a rotor would be. A further row y for
+each of them takes its force e qdd away again. The solution does not depend on e. Let F have a column of the unit matrix
+for each added inertia, let C = 1 / e, and let M + F e F^T replace M. Then
 
     (M + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
 
-The matrix [J; F^T] (M + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite: it has factors L E L^T in the order of
-the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
+The matrix [J; F^T] (M + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite. Its factors L E L^T exist in the order
+of the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
 """
 
 import numpy as np
@@ -176,8 +176,8 @@ def store_scales_of_pivots(model, constraints, work, k):
 
     Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
     them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. That is decided from the
-    geometry: the responses of all dofs are then round-off of the lengths that they are computed from, whatever the
-    inertias. The scale becomes so large that these rows count as dependent.
+    geometry: the responses of all dofs are then round-off of the lengths that they are computed from. The scale becomes
+    so large that these rows count as dependent, for all inertias.
     """
     tables, rows = constraints.tables, constraints.rows
     table, zero, one = tables.table, constant_like(rows, 0.0), constant_like(rows, 1.0)
@@ -189,7 +189,7 @@ def store_scales_of_pivots(model, constraints, work, k):
             largest = zero * constraints.matrix[0, k]
             for row in range(first + start, first + end):
                 largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
-            if table[TABLE_KIND, c] != COUPLER and table[TABLE_KIND, c] != ADDED_INERTIA:  # they have no round-off
+            if table[TABLE_KIND, c] not in (COUPLER, ADDED_INERTIA):  # they have no round-off
                 square, noise = sizes_of_responses(c, start, end, model, constraints, work, k)
                 least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0) + zero * square
                 is_significant = least + least < square
