@@ -15,7 +15,7 @@ from .massless import inertia_factors
 from .topology import Dofs, dofs_of
 
 ATTEMPTS, ITERATIONS = 6, 60  # of the search for closed positions
-CLOSED = 1e-11
+CLOSED, LONGEST_STEP = 1e-11, 0.5  # residual in m or rad, step in m or rad
 #: Singular values below this number are zero; larger entries of their vectors are motions.
 RANK_TOLERANCE, MOVES = 1e-8, 1e-5
 
@@ -69,5 +69,6 @@ def _closed_positions(d: Description, dofs: Dofs, q: np.ndarray) -> tuple[np.nda
         if np.abs(geometry.residual).max() < CLOSED:
             return q, True
         step = np.linalg.lstsq(geometry.J, geometry.residual, rcond=RANK_TOLERANCE)[0]
-        q = q - step * min(1.0, 0.5 / max(np.linalg.norm(step), 1e-300))
+        length = float(np.linalg.norm(step))
+        q = q - step * (LONGEST_STEP / length if length > LONGEST_STEP else 1.0)
     return q, False

@@ -73,9 +73,9 @@ def _rows_of(c: int, d: Description, dofs: Dofs, q: np.ndarray, bodies: Geometry
     residuals, rows = [between], [J[:3]]
     for products in PRODUCTS.get(place.kind, ()):
         signs = (1.0, -1.0)[: len(products)]
-        pairs = [(sign, A[:, i], B[:, j]) for sign, (i, j) in zip(signs, products, strict=True)]
-        residuals.append(np.array([sum(sign * (x @ y) for sign, x, y in pairs)]))
-        rows.append(sum(sign * np.cross(y, x) for sign, x, y in pairs)[None] @ J[3:])
+        pairs = [(sign * A[:, i], B[:, j]) for sign, (i, j) in zip(signs, products, strict=True)]
+        residuals.append(np.sum([x @ y for x, y in pairs], axis=0, keepdims=True))
+        rows.append(np.sum([np.cross(y, x) for x, y in pairs], axis=0)[None] @ J[3:])
     return np.concatenate(residuals), np.concatenate(rows)
 
 

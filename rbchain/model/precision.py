@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def parameters_and_variation(
 
 def _first_sample(description: Description) -> Description:
     """Return the description with the values that the first sample has; ones if there are no samples."""
-    first = {}
+    first: dict[str, Any] = {}
     for field, axes in VARIABLE_FIELDS.items():
         value = getattr(description, field)
         shape, batch_axes = value.shape[value.ndim - len(axes) :], value.ndim - len(axes)
