@@ -18,6 +18,7 @@ from .arguments import check_sample_index
 from .errors import StateError, Status
 from .lock_free import cached_property
 from .misspelt import SuggestsAttributes
+from .whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -447,7 +448,8 @@ class Trajectory(SuggestsAttributes):
 
     def to_parquet(self, path: str | Path) -> None:
         """Write `to_dataframe` to a Parquet file (extra `study`)."""
-        self.to_dataframe().to_parquet(path)
+        with whole_file(path) as partial:
+            self.to_dataframe().to_parquet(partial)
 
     def __repr__(self) -> str:
         return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"

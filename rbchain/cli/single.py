@@ -15,6 +15,7 @@ from rich.tree import Tree
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..progress import progress
+from ..whole_files import whole_file
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
 from .view import add_view
@@ -127,7 +128,8 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_samples}
     motion = Trajectory(t=pieces[0].t, model=model, **arrays)
     if out:
-        np.savez(out, t=motion.t, **arrays)
+        with whole_file(out) as partial, partial.open("wb") as file:
+            np.savez(file, t=motion.t, **arrays)
     console.print(_report(model, motion, seconds))
     if out:
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)

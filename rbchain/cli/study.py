@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..whole_files import whole_file
 from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, table_of_numbers, writable
 
 if TYPE_CHECKING:
@@ -205,10 +206,12 @@ def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
 
 def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     """Print the statistics of the measures, and the failure rate."""
+    from ..study.survivors import survivors_in
+
     statistics = json.loads(results.attrs["statistics"])
     columns = ("measure", "mean", "std", "5 %", "median", "95 %", "unit")
     table = table_of_numbers(escape(results.attrs["title"]), columns, texts=("measure", "unit"))
-    levels, left_out = statistics["levels"], []
+    survivors, levels, left_out = survivors_in(results), statistics["levels"], []
     for name, measured in statistics["of"].items():
         if results[name].dims != ("sample",):
             continue
@@ -221,6 +224,8 @@ def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
         quantiles = [measured["quantiles"][levels.index(p)] for p in (0.05, 0.5, 0.95)]
         numbers = [f"{x:.5g}" for x in (measured["mean"], deviation, *quantiles)]
         table.add_row(escape(name), *numbers, escape(results[name].attrs.get("units", "")))
+    if survivors:
+        console.print(survivors, markup=False, highlight=False, soft_wrap=True)
     console.print(table)
     for line in left_out:
         console.print(line, markup=False, highlight=False)
@@ -238,6 +243,7 @@ def _study_status(options: argparse.Namespace, folder: str, console: Console) ->
     """Print the effects of the dispersions, and the number of finished samples."""
     from ..study.opening import open_finished
     from ..study.outcomes import NOT_RUN, has_failed
+    from ..study.survivors import survivors_in
 
     results, samples = open_finished(folder)
     _print_effects(console, json.loads(results.attrs["effects"]))
@@ -247,6 +253,8 @@ def _study_status(options: argparse.Namespace, folder: str, console: Console) ->
     console.print(
         f"{results.attrs['title']}: {done:,} of {samples:,} samples, {failed:,} failed, {is_finished}", markup=False
     )
+    if failed:
+        console.print(survivors_in(results), markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK
 
 
@@ -269,7 +277,8 @@ def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
     console.print(motion.message, markup=False)
     if out:
         names, values = np.array(list(drawn)), np.array(list(drawn.values()))
-        np.savez(out, t=motion.t, q=motion.q, qd=motion.qd, status=motion.status, parameter=names, drawn=values)
+        with whole_file(out) as partial, partial.open("wb") as file:
+            np.savez(file, t=motion.t, q=motion.q, qd=motion.qd, status=motion.status, parameter=names, drawn=values)
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 

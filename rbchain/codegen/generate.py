@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import ModelError
 from ..model.pose import vector3
+from ..whole_files import whole_file
 
 if TYPE_CHECKING:
     from ..chain import Model
@@ -98,7 +99,8 @@ def generate(
         raise RuntimeError(f"the process that generates the source code failed: {process.stderr.decode()}")
     source = process.stdout.decode()
     if path is not None:
-        Path(path).write_text(source)
+        with whole_file(path) as partial:
+            partial.write_text(source)
     return source
 
 

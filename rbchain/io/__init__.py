@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FileFormatError, ModelError
 from ..misspelt import no_attribute
 from ..real_arrays import excerpt
+from ..whole_files import whole_file
 
 if TYPE_CHECKING:
     from ..chain import Model
@@ -174,7 +175,8 @@ def save(model: Model, path: str | Path) -> None:
         raise FileFormatError(
             f"{path}: a name in the model contains {bad!r}, which UTF-8 cannot encode; expected valid Unicode"
         ) from None
-    path.write_bytes(content)
+    with whole_file(path) as partial:
+        partial.write_bytes(content)
 
 
 if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name

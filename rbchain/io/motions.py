@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +35,7 @@ from ..model.description import VARIABLE_FIELDS, Description
 from ..model.pose import Pose
 from ..real_arrays import FLOAT64, excerpt
 from ..trajectory import Trajectory
+from ..whole_files import whole_file
 from .native import model_of_toml
 from .write_native import toml_of
 
@@ -63,10 +63,8 @@ def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | 
     }
     entries = {CONTENTS: np.frombuffer(json.dumps(contents).encode(), np.uint8), **writer.arrays}
     entries[DIGEST] = np.frombuffer(digest_of(entries), np.uint8)
-    partial = path.with_name(f"{path.name}.partial")
-    with partial.open("wb") as file:
+    with whole_file(path) as partial, partial.open("wb") as file:
         np.savez(file, **entries)  # type: ignore[arg-type]
-    os.replace(partial, path)
 
 
 def load_motion(path: str | Path) -> Trajectory:

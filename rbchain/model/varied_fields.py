@@ -58,7 +58,7 @@ def replaced_description(description: Description, dofs: Dofs, fields: Mapping[s
     Raises ModelError as `varied_description` does, or if the samples of a new value differ.
     """
     varied = varied_description(description, dofs, fields)
-    known = {
+    known: dict[str, Any] = {
         name: value_of_all(f"replace: {name}", getattr(varied, name), len(axes))
         for name, axes in VARIABLE_FIELDS.items()
         if getattr(varied, name) is not getattr(description, name)

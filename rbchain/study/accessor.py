@@ -71,7 +71,9 @@ class Results:
             )
         found = self.study.gradient(measure)
         stds = [self._results[name].std(ddof=1).item() for name in np.ravel(found.measure.values)]
-        return found.assign(monte_carlo_std=(found.measure.dims, np.reshape(stds, found.measure.shape)))
+        found = found.assign(monte_carlo_std=(found.measure.dims, np.reshape(stds, found.measure.shape)))
+        kept = {name: text for name, text in self._results.attrs.items() if name == "survivors"}
+        return found.assign_attrs(kept)
 
     def plot(self, name: str | None = None, *, influences: bool = False) -> Figure:
         """Plot one output.

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..whole_files import whole_file
+
 CHECKSUM = "checksum"
 
 
@@ -78,9 +80,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_with_checksum(folder: Path, name: str, document: dict[str, Any]) -> None:
     """Write a JSON document with its checksum, atomically: a reader finds the old file or the new one."""
     _checksum_owner(document)[CHECKSUM] = _checksum(document, name)
-    partial = folder / (name.replace("/", ".") + ".partial")
-    partial.write_text(json.dumps(document, indent=2), encoding="utf-8")
-    partial.replace(folder / name)
+    with whole_file(folder / name) as partial:
+        partial.write_text(json.dumps(document, indent=2), encoding="utf-8")
 
 
 def _checksum_owner(document: dict[str, Any]) -> dict[str, Any]:

@@ -23,9 +23,13 @@ INCOMPLETE = "the standard deviation of the samples leaves out those without a v
 
 
 class LinearAnalysis:
-    """The result of `linear_analysis`. The parts that are missing in it are empty."""
+    """The result of `linear_analysis`. The parts that are missing in it are empty.
 
-    def __init__(self, analysis: dict[str, Any]) -> None:
+    `survivors` is the sentence about failed samples, which is the first line of each table.
+    """
+
+    def __init__(self, analysis: dict[str, Any], survivors: str = "") -> None:
+        self._survivors = survivors
         self._gradients = analysis.get("gradients", {})
         self._control_variates = analysis.get("control_variates", {})
         self._reasons = analysis.get("reasons", {})
@@ -107,7 +111,7 @@ class LinearAnalysis:
             return ""
         words = ("parameter", "unit of derivative", "unit of std", "unit of change")
         head = (words[0], "derivative", words[1], "std of parameter", words[2], "change per std", words[3])
-        return f"<h3>{html.escape(measure)}</h3>{table(head, rows, words)}"
+        return f"<h3>{html.escape(measure)}</h3>{table(head, rows, words, self._survivors)}"
 
 
 def _is_uncertain(of_one: dict[str, Any], std: float) -> bool:

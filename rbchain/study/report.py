@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Status
+from ..whole_files import whole_file
 from .linear_report import LinearAnalysis
 from .opening import open_finished
-from .outcomes import NOT_RUN, has_failed
+from .outcomes import NOT_RUN, has_failed, sentence
 from .pictures import (
     SHOWN_LEVELS,
     WIDTH,
@@ -31,6 +31,7 @@ from .pictures import (
 )
 from .report_tables import number, table
 from .stored_results import StoredResults
+from .survivors import survivors_in
 
 if TYPE_CHECKING:
     from ..figure import Figure
@@ -46,6 +47,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 66rem; marg
 h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #ccc }
 p { margin: 0.5rem 0 } table { border-collapse: collapse; font-size: 0.9rem } .wide { overflow-x: auto }
 td, th { padding: 0.2rem 0.6rem; border-bottom: 1px solid #e5e5e5; vertical-align: top; text-align: left }
+caption { text-align: left; padding: 0.2rem 0.6rem }
 thead th { vertical-align: bottom } tr > th:first-child { min-width: 10rem } td { white-space: nowrap }
 .number { text-align: right; font-variant-numeric: tabular-nums }
 small { display: block; color: #666; font-size: 0.75rem; font-weight: normal } .note { color: #555; font-size: 0.85rem }
@@ -72,13 +74,14 @@ def write_report(folder: str | Path) -> Path:
     folder = Path(folder)
     results, samples = open_finished(folder)
     statistics = json.loads(results.attrs.get("statistics", "null"))
-    linear = LinearAnalysis(json.loads(results.attrs.get("linear_analysis", "{}")))
+    survivors = survivors_in(results)
+    linear = LinearAnalysis(json.loads(results.attrs.get("linear_analysis", "{}")), survivors)
     (folder / "report").mkdir(exist_ok=True)
     for old in (folder / "report").glob("[0-9]*_*.png"):
         old.unlink()
     pictures = _Pictures(folder / "report")
     influences = {name: influences_on(results, name) for name in measures_of(results)}
-    sections = [_measures(results, statistics, influences, linear)] if statistics and influences else []
+    sections = [_measures(results, statistics, influences, linear, survivors)] if statistics and influences else []
     for name, of_measure in influences.items():
         sections.append(_measure(results, name, statistics, of_measure, pictures))
         sections.append(linear.mean(results, name))
@@ -86,16 +89,13 @@ def write_report(folder: str | Path) -> Path:
         sections += [_bands(results, name, statistics, pictures) for name in ("q", "qd") if name in results]
     sections += [_failures(results), _dispersions(results), linear.sensitivities(results)]
     if statistics:
-        sections.append(_other_statistics(results, statistics, "" if influences else " open"))
+        sections.append(_other_statistics(results, statistics, "" if influences else " open", survivors))
     sections.append(_description(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
-    partial = folder / "report.html.partial"
-    partial.write_text(
-        PAGE.substitute(title=title, summary=_summary(results, samples, statistics), sections="\n".join(sections)),
-        encoding="utf-8",
-    )
-    partial.replace(page)
+    filled = PAGE.substitute(title=title, summary=_summary(results, samples, statistics), sections="\n".join(sections))
+    with whole_file(page) as partial:
+        partial.write_text(filled, encoding="utf-8")
     return page
 
 
@@ -112,7 +112,8 @@ class _Pictures:
         self.count += 1
         png = _png(figure)
         name = "".join(c if c.isalnum() else "_" for c in title)
-        (self.folder / f"{self.count}_{name}.png").write_bytes(png)
+        with whole_file(self.folder / f"{self.count}_{name}.png") as partial:
+            partial.write_bytes(png)
         code = base64.b64encode(png).decode()
         return f'<img alt="{html.escape(title)}" src="data:image/png;base64,{code}">'
 
@@ -148,6 +149,7 @@ def _measures(
     statistics: dict[str, Any],
     influences: dict[str, list[tuple[int, float]]],
     linear: LinearAnalysis,
+    survivors: str,
 ) -> str:
     """Return the table of the measures."""
     rows = []
@@ -177,7 +179,7 @@ def _measures(
     if design != "random":
         note += f" The samples of the design {design} are not independent, so the intervals are approximate."
     note += linear.note(results, statistics)
-    return f'{table(head, rows, words)}<p class="note">{note}</p>'
+    return f'{table(head, rows, words, survivors)}<p class="note">{note}</p>'
 
 
 def _meaning(measure: dict[str, Any]) -> str:
@@ -219,7 +221,7 @@ def _bands(results: StoredResults, name: str, statistics: dict[str, Any], pictur
     return f"<h2>{title}</h2>{pictures.element(title, draw_bands(results, name, statistics))}"
 
 
-def _other_statistics(results: StoredResults, statistics: dict[str, Any], state: str) -> str:
+def _other_statistics(results: StoredResults, statistics: dict[str, Any], state: str, survivors: str) -> str:
     """Return the folded table of the statistics of drawn numbers, final states and extremes."""
     rows = []
     levels = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
@@ -240,7 +242,7 @@ def _other_statistics(results: StoredResults, statistics: dict[str, Any], state:
     if not rows:
         return ""
     words = ("output", "unit")
-    shown = table((words[0], "mean", "std", "min", *_levels(), "max", words[1]), rows, words)
+    shown = table((words[0], "mean", "std", "min", *_levels(), "max", words[1]), rows, words, survivors)
     return f"<details{state}><summary>Statistics of drawn numbers and states</summary>{shown}</details>"
 
 
@@ -275,13 +277,6 @@ def _dispersions(results: StoredResults) -> str:
     effects = json.loads(results.attrs["effects"])
     items = "".join(f"<li>{html.escape(name)} changes: {html.escape(text)}</li>" for name, text in effects.items())
     return f"<h2>Dispersions</h2>{f'<ul>{items}</ul>' if items else '<p>Nothing varies.</p>'}"
-
-
-def sentence(status: int) -> str:
-    """Return the message of a status."""
-    if status == NOT_RUN:
-        return "The sample has not been computed."
-    return Status(status).sentence if status in set(Status) else f"The status {status} is unknown."
 
 
 def _description(results: StoredResults) -> str:

@@ -14,7 +14,8 @@ def number(value: float | None, interval: Sequence[float | None] = (), below: st
     return f'<td class="number">{known}{f"<small>{html.escape(below)}</small>" if below else ""}</td>'
 
 
-def table(head: Iterable[str], rows: Iterable[str], words: Sequence[str] = ()) -> str:
+def table(head: Iterable[str], rows: Iterable[str], words: Sequence[str] = (), first_line: str = "") -> str:
     """Return a table. The columns in `words` contain text; the others contain numbers."""
+    caption = f"<caption>{html.escape(first_line)}</caption>" if first_line else ""
     cells = "".join(f"<th{'' if x in words else ' class=number'}>{html.escape(x)}</th>" for x in head)
-    return f'<div class="wide"><table><thead><tr>{cells}</tr></thead>{"".join(rows)}</table></div>'
+    return f'<div class="wide"><table>{caption}<thead><tr>{cells}</tr></thead>{"".join(rows)}</table></div>'

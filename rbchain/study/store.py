@@ -19,10 +19,12 @@ from ..errors import StudyError
 from .capacity import check_disk, check_memory
 from .checksums import Damage, digest_of, read_verified, write_with_checksum
 from .inspection import Findings, damage_message, damaged_chunks, inspect, repair_message
-from .layout import CHECKSUMS, FOLDER, LOCK, coordinates_of, document_of, file_of, identity_of, record_of
+from .layout import CHECKSUMS, FOLDER, LOCK, OF_CHECKS, coordinates_of, document_of, file_of, identity_of, record_of
 from .plan import Plan
 from .repair import attributes_of, change_attributes, drop, laid_out, refuse_another_study, restore
 from .statistics import Statistics
+from .stored_results import StoredResults
+from .survivors import survivors_in
 
 if TYPE_CHECKING:
     import xarray
@@ -98,14 +100,15 @@ class Store(Chunked):
         folder = Path(folder)
         findings = inspect(folder, identity_of(json.dumps(plan.as_json())))
         refuse_another_study(findings, plan)
-        for left in (*folder.glob("*.partial"), *(folder / FOLDER).rglob("*.partial")):  # from an interrupted write
-            left.unlink(missing_ok=True)
+        for pattern in ("*.partial", f"{FOLDER}/**/*.partial", f"{CHECKSUMS}/*.partial"):
+            for left in folder.glob(pattern):  # from an interrupted write
+                left.unlink(missing_ok=True)
         (folder / CHECKSUMS).mkdir(exist_ok=True)
         drop(findings, plan)
         if any(damage.chunk is None for damage in findings.damage):
             restore(findings, plan, effects)
         elif findings.damage:
-            change_attributes(folder, statistics=None, linear_analysis=None)
+            change_attributes(folder, statistics=None, survivors=None, linear_analysis=None)
         return cls(folder, plan, findings)
 
     def repair_message(self) -> str:
@@ -159,7 +162,8 @@ class Store(Chunked):
 
     def write_statistics(self, statistics: Statistics) -> None:
         """Write the statistics. They mark the study as finished."""
-        change_attributes(self.folder, statistics=json.dumps(statistics.as_json()))
+        text = survivors_in(StoredResults(self.folder / FOLDER, OF_CHECKS))
+        change_attributes(self.folder, statistics=json.dumps(statistics.as_json()), survivors=text or None)
 
     def write_linear_analysis(self, analysis: dict[str, Any]) -> None:
         """Write the result of `linear_analysis`."""
@@ -216,4 +220,6 @@ class InMemory(Chunked):
         variables = {v.name: (("sample", *v.dims), self.arrays[v.name], v.attributes) for v in plan.variables}
         coordinates = {name: (dim, values, {"units": units}) for name, dim, values, units in coordinates_of(plan)}
         attributes = {"title": plan.description.name, "statistics": json.dumps(statistics.as_json())}
-        return xarray.Dataset(variables, coordinates, attributes)
+        results = xarray.Dataset(variables, coordinates, attributes)
+        text = survivors_in(results)
+        return results.assign_attrs(survivors=text) if text else results

@@ -210,8 +210,10 @@ class Study(SuggestsAttributes):
         -------
         xarray.Dataset
             All outputs by name along `sample`, with units. `status` contains the `rb.Status` of each sample,
-            `parameters` the drawn numbers, and `attrs["statistics"]` the statistics as JSON. With `out`,
-            `attrs["linear_analysis"]` contains gradients and control variates as JSON, if they were computed.
+            `parameters` the drawn numbers, and `attrs["statistics"]` the statistics as JSON. If samples failed,
+            `attrs["survivors"]` tells for how many samples the statistics hold, why the others failed, what to do, and
+            on which parameters the failures depend. With `out`, `attrs["linear_analysis"]` contains gradients and
+            control variates as JSON, if they were computed.
 
         Raises
         ------

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import StateError
 from ..progress import Progress, progress
 from ..real_arrays import excerpt
+from ..whole_files import PARTIAL, whole_file
 from .painting import DPI, Painting
 from .scene import Scene, checked_layers, known_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
@@ -93,7 +94,8 @@ def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Pro
             stage.show(frame)
             recorder.insert_sleep(1.0 / fps)
             work.advance()
-        path.write_text(recorder.as_html(), encoding="utf-8")
+        with whole_file(path) as partial:
+            partial.write_text(recorder.as_html(), encoding="utf-8")
     finally:
         stop(server)
     return [path]
@@ -103,7 +105,8 @@ def _pictures(path: Path, painting: Painting, work: Progress) -> list[Path]:
     written = [path.with_name(f"{path.stem}_{frame:04d}.png") for frame in range(painting.scene.t.size)]
     for frame, file in enumerate(written):
         painting.show(frame)
-        painting.figure.savefig(file)
+        with whole_file(file) as partial:
+            painting.figure.savefig(partial, format="png")
         work.advance()
     return written
 
@@ -119,7 +122,7 @@ def _video(path: Path, painting: Painting, fps: Any, work: Progress) -> list[Pat
         settings["animation.ffmpeg_path"] = imageio_ffmpeg.get_ffmpeg_exe()
     with mpl.rc_context(settings):
         writer = animation.PillowWriter(fps) if path.suffix == ".gif" else animation.FFMpegWriter(fps)
-        with writer.saving(painting.figure, path, DPI):
+        with whole_file(path, PARTIAL + path.suffix) as partial, writer.saving(painting.figure, partial, DPI):
             for frame in range(painting.scene.t.size):
                 painting.show(frame)
                 writer.grab_frame()
