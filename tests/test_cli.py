@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -589,6 +590,23 @@ def test_all_commands_close_the_loops_of_random_states(tmp_path, run):
     assert code == DONE, out
     assert film.stat().st_size > 1000
     assert run("info", file)[0] == DONE
+
+
+def test_the_viewer_starts_with_closed_loops(tmp_path, monkeypatch, run):
+    """The finger is 0.3 rad away from the neutral positions; the nearest ones have 0.15 rad at both joints."""
+    shown = []
+
+    def view(model, q=None, **_):
+        shown.append(q)
+        return SimpleNamespace(url="http://localhost", wait=lambda: None)
+
+    monkeypatch.setattr(rb.Model, "view", view)
+    file = tmp_path / "gripper.urdf"
+    file.write_text(MIMIC.format(link=LINK).replace('multiplier="-1"', 'multiplier="-1" offset="0.3"'))
+    assert run("view", file, "--no-browser")[0] == DONE
+    np.testing.assert_allclose(shown, [[0.15, 0.15]], rtol=0, atol=1e-9)
+    assert run("view", PUMA, "--no-browser")[0] == DONE
+    assert shown[1] is None
 
 
 def test_warnings_of_commands_are_lines_without_source_code(tmp_path, run):

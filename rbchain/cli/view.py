@@ -51,7 +51,7 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     if options.out and options.duration is None:
         raise ValueError("--out writes a film of a motion, but --duration is missing; add it, such as --duration 2")
     if options.duration is None:
-        return _watch(model.view(port=options.port), options, console)
+        return _watch(model.view(_closed_positions(model), port=options.port), options, console)
     check_state_options(options)
     if options.out:
         from ..view.film import ENDINGS
@@ -70,6 +70,14 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     others = f" and {len(written) - 1} more files" if written[1:] else ""
     console.print(f"wrote {written[0]}{others}", markup=False)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
+
+
+def _closed_positions(model: Model) -> np.ndarray | None:
+    """Return the positions nearest to the neutral ones that satisfy the constraints; None for the neutral ones."""
+    if not model.constraint_names:
+        return None
+    q = model.assemble(model.neutral(), on_failure="nan")
+    return q if np.isfinite(q).all() else None
 
 
 def _watch(viewer: Viewer, options: argparse.Namespace, console: Console) -> int:
