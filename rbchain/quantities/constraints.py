@@ -150,7 +150,7 @@ class Constraints(Attributes):
     ) -> np.ndarray:
         """Compute the forces of actuated joints: `inverse_dynamics` of a closed chain.
 
-        The constraints do no work in motions P dq that satisfy them: P^T (M qdd + h - S^T tau) = 0.
+        The constraints do no work in motions P dq that satisfy them: P^T (H qdd + h - S^T tau) = 0.
         """
         if actuated is None:
             raise ModelError(
