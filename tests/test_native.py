@@ -1,6 +1,7 @@
 """rbchain's own files: loading returns what was saved to the last bit, and errors are named."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -268,3 +269,16 @@ def test_added_masses_on_fixed_bodies_are_refused(tmp_path):
         rb.FileFormatError, match=r"body 'tool': immersion has \['added_mass'\], but the joint is fixed"
     ):
         read(tmp_path, ARM + tool + "immersion = { added_mass = [1, 1, 1, 0, 0, 0] }")
+
+
+def test_one_warning_with_the_name_of_the_file_contains_all_others(tmp_path):
+    file = tmp_path / "m.toml"
+    file.write_text(
+        'format = "rbchain 1"\nnonphysical_inertia = "warn"\n[[body]]\nname = "a"\njoint = { kind = "revolute" }\n'
+        'mass = 1\ninertia = [1, 1, 5]\n[[body]]\nname = "b"\nparent = "a"\njoint = { kind = "revolute" }\n'
+    )
+    with pytest.warns(
+        UserWarning, match=f"^{re.escape(str(file))}: .*of \\['a'\\].*; .* motion of \\['b'\\]"
+    ) as caught:
+        rb.load(file)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -68,6 +68,7 @@ from ..model.pose import Pose
 from ..model.units import Units
 from ..model.visual import Visual
 from ..real_arrays import excerpt
+from .notes import Notes
 
 Part = TypeVar("Part")
 
@@ -105,7 +106,11 @@ def load_toml(path: Path, with_drives: bool = True) -> Model:
         text = path.read_text(encoding="utf-8")
     except ValueError as error:
         raise FileFormatError(f"{path}: the file is not valid TOML: {error}") from None
-    return model_of_toml(text, str(path), path.parent, with_drives)
+    notes = Notes()
+    with notes.of_warnings():
+        model = model_of_toml(text, str(path), path.parent, with_drives)
+    notes.warn(path, stacklevel=3)
+    return model
 
 
 def model_of_toml(text: str, source: str, folder: Path = Path(), with_drives: bool = True) -> Model:
