@@ -673,3 +673,21 @@ def test_edited_models_can_be_saved_and_read(edit, tmp_path):
     model = edit(equipped_tree())
     rb.save(model, tmp_path / "edited.toml")
     assert_same_model(rb.load(tmp_path / "edited.toml"), model)
+
+
+@pytest.mark.parametrize("joint", ["link1", "link1_deflection"])
+def test_a_joint_has_one_motor_at_most(joint):
+    motor = {"stiffness": 20.0, "rotor_inertia": 1e-5, "gear_ratio": 50.0}
+    elastic = rb.Model.serial_chain(2).with_motor("link1", **motor)
+    message = f"with_motor: joint '{joint}' already has a motor, the body 'link1_motor' with the deflection 'link1_defl"
+    with pytest.raises(rb.ModelError, match=message):
+        elastic.with_motor(joint, **motor)
+    assert elastic.with_motor("link2", **motor).nv == 4
+
+
+def test_a_massless_body_with_a_child_is_no_motor():
+    """Only the name of the joint behind a body without mass shows that `with_motor` has added it."""
+    builder, hinge = rb.ModelBuilder(), rb.Revolute((0, 0, 1))
+    builder.add_body("fork", joint=hinge, inertia=rb.Inertia(0.0), rotor_inertia=1e-3)
+    builder.add_body("wheel", parent="fork", joint=hinge, inertia=rb.Inertia.rod(0.2, mass=0.5))
+    assert builder.build().with_motor("fork", 20.0).nv == 3

@@ -388,3 +388,21 @@ def test_a_sample_sees_the_same_noise_alone(method):
     one = slider().simulate(start[2:], 0 * start[2:], 0.25, drives=[pd(period=0.05, sensors=alone)], **settings)
     np.testing.assert_array_equal(one.tau[0], motion.tau[2])
     assert (motion.tau[0] != motion.tau[1]).any()
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("function", "states"),
+    [
+        (lambda t, q, qd: -q, ()),
+        (lambda q, qd: -q, ()),
+        (lambda t, q, qd, parameters: -q, (0.0,)),
+    ],
+)
+def test_a_function_in_python_with_too_few_parameters_is_refused_with_those_that_it_needs(function, states):
+    """A function without `out` is in plain Python, and not one that cannot be compiled."""
+    needed = "t, q, qd, parameters, states" if states else "t, q, qd, parameters"
+    message = rf"cannot be called with \({needed}\): .*expected function\({needed}\) in plain Python, or function\("
+    drive = rb.Sampled(function, period=0.1, states=states)
+    with pytest.raises(rb.StateError, match=message):
+        rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[drive])

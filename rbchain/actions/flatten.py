@@ -201,7 +201,9 @@ def _sampled_function(
         return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype)
     first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
     sizes = model.nq, model.nv, count
-    function = user_function("Sampled UserForces", user.function, *sizes, (outputs,), boundscheck, states)
+    function = user_function(
+        "Sampled UserForces", user.function, *sizes, (outputs,), boundscheck, states, in_python=True
+    )
     return UserCall(what, function, first, count)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
@@ -16,6 +16,7 @@ from numba import types
 
 from ..core.integration import callbacks
 from ..core.integration.rollout import Records
+from ..core.simd.captured import WRITES_ARE_LOST, captured_memory
 from ..core.simd.dependencies import dependencies_of
 from ..errors import StateError
 from .batch_functions import BatchFunction
@@ -25,6 +26,13 @@ NUMBER_WORDS = {5: "five", 6: "six"}
 ARGUMENTS = ("t", "q", "qd", "parameters", "out")
 #: Starts of the parts of Numba's messages that do not concern the user's function.
 NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|- Resolution failure)")
+
+
+OUTSIDE = (
+    "writes to an array that is defined outside of it{}. Compiled code contains such arrays as constants; expected an "
+    "array that the function creates. For working memory, such as a block of rbchain.compiled, write a driver, which "
+    "gets it as an argument"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +102,19 @@ def user_function(
     results: tuple[int, ...],
     boundscheck: bool,
     states: int = 0,
+    in_python: bool = False,
 ) -> UserFunction:
     """Compile a user function for flat arrays of these lengths, once in each process; `out` has the shape `results`.
 
-    With discrete states, the function has a further argument before `out`, an array of this length.
+    With discrete states, the function has a further argument before `out`, an array of this length. `in_python` tells
+    whether it could also be a function in plain Python without the argument `out`.
 
     Raises StateError, with Numba's reason, if the function cannot be compiled.
     """
     arguments = (*ARGUMENTS[:-1], "states", "out") if states else ARGUMENTS
     expected = f"function({', '.join(arguments)})"
+    if in_python and not hasattr(function, "py_func"):
+        _check_parameters_in_python(what, function, arguments)
     if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
         raise StateError(f"{what}: function is {function!r}; expected a {expected}")
     plain = getattr(function, "py_func", function)
@@ -110,19 +122,40 @@ def user_function(
         inspect.signature(plain).bind(*arguments)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
-        in_python = f", or ({', '.join(arguments[:-1])}) for a function in plain Python" if states else ""
+        or_in_python = f", or ({', '.join(arguments[:-1])}) for a function in plain Python" if in_python else ""
         raise StateError(
             f"{what}: {found} cannot be compiled as a {expected}: {error}. Give it these "
-            f"{NUMBER_WORDS[len(arguments)]} parameters{in_python}"
+            f"{NUMBER_WORDS[len(arguments)]} parameters{or_in_python}"
         ) from None
     if not states and [*inspect.signature(plain).parameters][-1] == "states":
         raise StateError(
             f"{what}: the last parameter of {name_of(plain)} is called states, but there are no states; expected a "
             f"{expected}. Pass states=[...] to Sampled, or rename the parameter to out"
         )
+    captured = captured_memory(function)
+    if captured is not None:
+        raise StateError(f"{what}: {name_of(plain)} {WRITES_ARE_LOST.format(captured)}")
     # compiled code contains the values of globals and of closures
     identity = None if numba.config.DISABLE_JIT else dependencies_of(function).digest
     return _compiled(what, function, nq, nv, parameters, results, boundscheck, states, identity)
+
+
+def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[str]) -> None:
+    """Raise a StateError if a function without `out` does not have the parameters of a function in plain Python."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # not callable, or without a signature
+        return
+    if "out" in signature.parameters or len(signature.parameters) >= len(arguments):
+        return
+    try:
+        signature.bind(*arguments[:-1])
+    except TypeError as error:
+        found, expected = getattr(function, "__name__", type(function).__name__), ", ".join(arguments[:-1])
+        raise StateError(
+            f"{what}: {found}{signature} cannot be called with ({expected}): {error}; expected function({expected}) in "
+            f"plain Python, or function({expected}, out), which is compiled. Give it these parameters"
+        ) from None
 
 
 @lru_cache(maxsize=256)
@@ -167,6 +200,8 @@ def _compiled(
         compiled.compile(given)
         entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
     except Exception as error:  # Numba's errors have no common base class
+        if "Cannot modify readonly array" in str(error):
+            raise StateError(f"{what}: {name_of(function)} {OUTSIDE.format(place_of(error))}") from error
         raise StateError(
             f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
             "Use numbers, NumPy arrays and functions that numba.njit accepts"
@@ -209,9 +244,14 @@ def reason_of(error: Exception) -> str:
     text = re.sub(r"^- Resolution failure for [^\n]*\n", "", text)
     reason = " ".join(NOISE.split(text)[0].split())
     specific = re.search(r"raised a specific error:\s*\w+: ([^\n]+)", text)
-    place = re.search(r"\bat (\S[^\n]*?) \((\d+)\)", text)
-    parts = [reason.rstrip("."), *([specific[1].rstrip(".")] if specific else [])]
-    return "; ".join(parts) + (f" ({place[1]}, line {place[2]})" if place and place[1] not in reason else "")
+    parts, place = [reason.rstrip("."), *([specific[1].rstrip(".")] if specific else [])], place_of(error)
+    return "; ".join(parts) + (place if place[2:].partition(",")[0] not in reason else "")
+
+
+def place_of(error: Exception) -> str:
+    """Return the file and the line that Numba's message names, in parentheses."""
+    place = re.search(r"\bat (\S[^\n]*?) \((\d+)\)", str(error))
+    return f" ({place[1]}, line {place[2]})" if place else ""
 
 
 # Compiled code holds only the addresses, so the functions must be kept alive here.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from .joint import Fixed, Prismatic, Revolute
 from .limits import JointLimits
 from .passive import PassiveForces
 from .pose import Pose, numbers
+
+DEFLECTION = "_deflection"  # ending of the name of the joint between motor and link
 
 
 def description_with_motor(
@@ -37,6 +40,7 @@ def description_with_motor(
     link = mechanism.bodies[link_name]
     if not isinstance(link.joint, (Revolute, Prismatic)):
         raise ModelError(f"{what} is a {link.joint.kind} joint; expected a revolute or a prismatic joint")
+    _refuse_motor(what, mechanism.bodies, link_name)
     for constraint in mechanism.constraints:
         if isinstance(constraint, CouplerConstraint) and joint in (constraint.joint, constraint.other):
             raise ModelError(
@@ -52,7 +56,7 @@ def description_with_motor(
     for name, body in mechanism.bodies.items():
         if name == link_name:
             bodies[motor_name] = _motor(what, link, checked)
-            bodies[link_name] = _link(link, motor_name, unused_name(f"{joint}_deflection", of_joint), checked)
+            bodies[link_name] = _link(link, motor_name, unused_name(f"{joint}{DEFLECTION}", of_joint), checked)
         else:
             bodies[name] = body
     found = assemble(replace(mechanism, bodies=bodies))
@@ -60,6 +64,19 @@ def description_with_motor(
     if nominal is None:
         return found
     return replace(found, nominal=description_with_motor(nominal, joint, spring, motor))
+
+
+def _refuse_motor(what: str, bodies: Mapping[str, Body], name: str) -> None:
+    """Raise a ModelError if the body is a motor that `with_motor` has added, or the link behind one."""
+    for link_name, link in bodies.items():
+        motor = bodies.get(link.parent or "")
+        if motor is None or motor.inertia.mass > 0.0 or name not in (link.parent, link_name):
+            continue
+        if link.joint_name.startswith(f"{motor.joint_name}{DEFLECTION}"):
+            raise ModelError(
+                f"{what} already has a motor, the body {link.parent!r} with the deflection {link.joint_name!r}; "
+                "expected a joint without a motor. To change the motor, call with_motor on the model without it"
+            )
 
 
 def _number(what: str, name: str, value: Any) -> float:

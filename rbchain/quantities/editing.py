@@ -114,8 +114,8 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If the joint does not exist, has another type, or belongs to a CouplerConstraint. If a number is negative,
-            the motor has no inertia, a drive has its own model, or the samples of the model differ.
+            If the joint does not exist, has another type, has a motor, or belongs to a CouplerConstraint. If a number
+            is negative, the motor has no inertia, a drive has its own model, or the samples of the model differ.
 
         Notes
         -----

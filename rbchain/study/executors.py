@@ -42,8 +42,8 @@ def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:
 class _Worker:
     """A worker process with a pipe of its own, so that killing it does not block the other workers."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, pickled: bytes) -> None:
+        self.pickled = pickled
         self.span: Span | None = None
         self.process: BaseProcess | None = None
 
@@ -57,7 +57,7 @@ class _Worker:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         context = multiprocessing.get_context("spawn")
         self.pipe, worker_pipe = context.Pipe()
-        process = context.Process(target=_serve, args=(worker_pipe, self.plan))
+        process = context.Process(target=_serve, args=(worker_pipe, self.pickled))
         process.start()
         self.process = process
         worker_pipe.close()
@@ -79,6 +79,18 @@ class _Worker:
             raise result
         return result
 
+    def cause_of_death(self) -> str:
+        """Describe how the process ended, and what to do."""
+        assert self.process is not None
+        self.process.join()
+        code = self.process.exitcode or 0
+        if code < 0:
+            return f"signal {-code} killed it. If memory ran out, reduce workers or chunk"
+        return (
+            f"it ended with the exit code {code}. A script that runs a study in processes needs "
+            '`if __name__ == "__main__":`, because each process imports it'
+        )
+
     def end(self) -> None:
         """Kill the process."""
         if self.process is not None:
@@ -87,9 +99,20 @@ class _Worker:
             self.pipe.close()
 
 
-def _serve(pipe: Connection, plan: Plan) -> None:
+def _serve(pipe: Connection, pickled: bytes) -> None:
     """Compute chunks in a worker process until the pipe's other end is closed."""
     threads.set_num_threads(1)  # each core has a worker
+    try:
+        plan: Plan = pickle.loads(pickled)
+    except Exception as error:  # of importing a user's module, which may raise any error
+        pipe.send(
+            StudyError(
+                f"a worker process cannot import what the study needs: {type(error).__name__}: {error}. Define its "
+                "functions at the top level of a module that a new process can import, such as a file in a folder of "
+                "PYTHONPATH, or use executor='local'"
+            )
+        )
+        return
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             first, last = pipe.recv()
@@ -111,12 +134,12 @@ def _can_be_pickled(value: Any) -> bool:
 
 def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> Generator[Computed, None, None]:
     """Compute the chunks in several processes of one thread. A process that dies is replaced and its chunk repeated."""
-    _check_picklable(plan)
+    pickled = _pickled(plan)
     waiting, attempts = iter(spans), Counter[int]()
     pool: list[_Worker] = []
     try:
         for span in islice(waiting, workers or threads.get_num_threads()):
-            pool.append(_Worker(plan))
+            pool.append(_Worker(pickled))
             pool[-1].start()
             pool[-1].begin(span)
         while busy := {worker: worker.span for worker in pool if worker.span is not None}:
@@ -133,8 +156,7 @@ def processes(plan: Plan, spans: Iterable[Span], workers: int | None = None) -> 
                 if attempts[span[0]] == MOST_ATTEMPTS:
                     raise StudyError(
                         f"chunk {span[0]} (samples {span[1]} to {span[2] - 1}): the worker process died "
-                        f"{MOST_ATTEMPTS} times. If memory ran out, reduce workers or chunk. To see an error, "
-                        "use executor='local'"
+                        f"{MOST_ATTEMPTS} times; {worker.cause_of_death()}. To see an error, use executor='local'"
                     )
                 worker.end()
                 worker.start()
@@ -156,7 +178,7 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             "scheduler is missing; executor 'dask' needs the address of a scheduler, such as tcp://10.0.0.1:8786, or a "
             "distributed.Client"
         )
-    _check_picklable(plan)
+    _pickled(plan)
     is_address = not isinstance(scheduler, Client)
     try:
         client = Client(scheduler, timeout=20) if is_address else scheduler
@@ -192,10 +214,10 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             client.close()
 
 
-def _check_picklable(plan: Plan) -> None:
-    """Raise a StudyError if the study cannot be sent to another process."""
+def _pickled(plan: Plan) -> bytes:
+    """Pickle the study, or raise a StudyError if it cannot be sent to another process."""
     try:
-        pickle.dumps(plan)
+        return pickle.dumps(plan)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise StudyError(
             f"the study cannot be sent to another process: {error}. Define its functions at the top level of a module "

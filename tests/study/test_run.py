@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -137,10 +138,24 @@ def odd(model, motion):
 
 
 def test_worker_processes_that_keep_dying_or_fail_end_the_study_with_an_error(arm):
-    for function, words in ((die, r"chunk 0 \(samples 0 to 149\): the worker process died 3 times"), (odd, "Odd: 1")):
+    for function, words in (
+        (die, r"chunk 0 \(samples 0 to 149\): the worker process died 3 times; it ended with the exit code 1"),
+        (odd, "Odd: 1"),
+    ):
         measures = [{"name": "x", "quantity": "function", "function": function}]
         with pytest.raises(rb.StudyError, match=words):
             swinging(arm, measures=measures).run(executor="processes", workers=1)
+
+
+def test_a_function_that_a_worker_process_cannot_import_is_named(arm, monkeypatch):
+    """The module exists in this process only."""
+    module = types.ModuleType("only_in_this_process")
+    exec("def of_position(model, motion): return motion.q[..., 0]", vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    measures = [{"name": "x", "quantity": "function", "function": module.of_position}]
+    message = "a worker process cannot import what the study needs: ModuleNotFoundError: No module named 'only_in_this"
+    with pytest.raises(rb.StudyError, match=message):
+        swinging(arm, samples=2, measures=measures).run(executor="processes", workers=1)
 
 
 STUDY = """

@@ -33,6 +33,7 @@ from numba.extending import register_model
 
 from ...progress import progress
 from . import direct_calls, kernel_cache, machine_code
+from .captured import WRITES_ARE_LOST, captured_memory
 from .dependencies import dependencies_of
 from .last_calls_first import last_calls_first
 from .levels import LEVEL, LEVELS, NATIVE
@@ -533,6 +534,9 @@ class DriverDispatcher(CPUDispatcher):
 
     def compile(self, sig):
         """Load or compile the machine code for a signature."""
+        captured = captured_memory(self)
+        if captured is not None:
+            raise TypeError(f"{self.__name__} {WRITES_ARE_LOST.format(captured)}")
         cache = self._cache
         is_stored = isinstance(cache, MachineCodeCache)
         with global_compiler_lock:
