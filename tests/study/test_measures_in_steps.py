@@ -174,6 +174,29 @@ def test_responses_of_a_damped_oscillator():
         np.testing.assert_allclose(results[name], expected, rtol=1e-6, err_msg=name)
 
 
+def test_the_highest_of_many_similar_peaks_and_corners_between_nodes():
+    """Sixty peaks fall by 3e-5 of their height each; the distance from a point that the slide passes has corners."""
+    zeta, omega, speed, duration, target = 1e-5 / (2 * math.pi) * 3, 2 * math.pi, 5.0, 60.0, 0.31
+    model, damped = slide(1.0, stiffness=omega**2, damping=2 * zeta * omega), omega * math.sqrt(1 - zeta**2)
+    motion = model.simulate([[0.0]], [[speed]], duration, rtol=1e-9, atol=1e-12, dense_output=20_000)
+    when = math.atan2(damped, zeta * omega) / damped
+    peak = speed / damped * math.exp(-zeta * omega * when) * math.sin(damped * when)
+    found = Measure(name="x", quantity="position", joint="slide", over="max").values(model, motion)
+    np.testing.assert_allclose(found, peak, rtol=1e-7)
+    distance = {"quantity": "distance", "frame": "slide", "target": (target, 0.0, 0.0)}
+    near = Measure(name="x", over="min", **distance).values(model, motion)
+    # a step of at most 0.1 s is divided to 3e-6 of its length
+    np.testing.assert_allclose(near, 0.0, atol=3e-6 * 0.1 * speed)
+    undamped = slide(1.0, stiffness=omega**2)
+    motion = undamped.simulate([[0.0]], [[speed]], 3.0, rtol=1e-10, atol=1e-12, dense_output=20_000)
+    away = Measure(name="x", over="integral", **distance).values(undamped, motion)
+    # the integral of |a sin u - target| over a period is that of |a sin u - a sin b|
+    height = speed / omega
+    b = math.asin(target / height)
+    of_period = 4 * height * (math.cos(b) + b * math.sin(b)) / omega
+    np.testing.assert_allclose(away, 3 * of_period, rtol=1e-6)
+
+
 def test_integrals_and_means_end_at_the_event_that_stops_a_sample():
     """A free slide at v reaches 1 m at 1 / v; from there on, its state counts as constant. One does not reach it."""
     speeds = np.array([2.0, 3.0, 0.4])

@@ -73,7 +73,8 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
 
 
 def test_no_bit_depends_on_chunks_threads_executors_or_storage(arm, tmp_path):
-    study = swinging(arm, samples=150)
+    fastest = {"name": "fastest", "quantity": "speed", "frame": "link2", "over": "max"}
+    study = swinging(arm, samples=150, measures=[HEIGHT, fastest])
     expected = study.run(chunk=150)
     before = rb.get_num_threads()
     try:
