@@ -205,6 +205,7 @@ def test_malformed_xml_is_refused_with_its_place_and_no_other_hint(load, text, t
     ("name", "text", "message"),
     [
         ("m.xml", "<sdf/>", "the root element is <sdf>; expected <mujoco> .MJCF. or <robot> .URDF."),
+        ("m.urdf", "<!DOCTYPE html><html><body>404</body></html>", "the root element is <html>; expected <robot>$"),
         ("m.urdf", "<robt/>", "the root element is <robt>; expected <robot>; did you mean robot?"),
         ("m.xml", '<robot><link name="a"/><link name="b"/></robot>', "2 links have no parent joint"),
     ],
@@ -352,6 +353,10 @@ MISSPELT = {
     "link": (arm().replace('<link name="base"/>', '<lnk name="base"/>'), "did you mean link?"),
     "parent": (arm().replace("<parent ", "<prent "), "0 <parent> elements.*<prent> in <joint>: did you mean parent?"),
     "value": (arm().replace("<mass value", "<mass vlue"), "value of <mass> is missing.*'vlue' of <mass>: did you mean"),
+    "exchanged letters": (
+        arm().replace('<axis xyz="0 1 0"/>', '<axis xzy="0 1 0"/>'),
+        "attribute xyz of <axis> is missing; .*'xzy' of <axis>: did you mean xyz?",
+    ),
     "type": (arm(kind="revolut"), "the type of joint 'j' is 'revolut'; .*did you mean revolute?"),
     "reference": (arm().replace('<child link="rod"/>', '<child link="rd"/>'), "refers to link 'rd'.*did you mean rod?"),
     "mimic": (

@@ -95,7 +95,7 @@ def check_names(robot: Any, notes: Notes) -> str:
     misspelt: list[str] = []
 
     def unknown(what: str, name: str, owner: str, names: tuple[str, ...]) -> None:
-        hint = (did_you_mean(name, names) or did_you_mean(name.lower(), names)).removeprefix("; ")
+        hint = _hint(name, names)
         notes.put(UNKNOWN, f"{what}: {hint}" if hint else what, owner)
         misspelt.extend([f"{what}: {hint}"] if hint else [])
 
@@ -120,6 +120,13 @@ def check_names(robot: Any, notes: Notes) -> str:
                 all_names = (*known, *names.without_effect, *names.left_out)
                 unknown(f"<{name}> in <{tag}>", name, owner_of(child) or owner, all_names)
     return f". The file contains misspelt names: {', '.join(dict.fromkeys(misspelt))}" if misspelt else ""
+
+
+def _hint(name: str, known: tuple[str, ...]) -> str:
+    """Return a suggestion for a misspelt name; an empty text if no name is similar."""
+    hint = did_you_mean(name, known) or did_you_mean(name.lower(), known)
+    exchanged = [f"; did you mean {other}?" for other in known if sorted(other) == sorted(name.lower())]
+    return (hint or "".join(exchanged[:1])).removeprefix("; ")
 
 
 def _note_repeated(owner: str, found: list[str], names: Names, notes: Notes) -> None:

@@ -30,7 +30,7 @@ def root_name(path: Path) -> str | None:
 def xml_root(path: Path) -> Any:
     """Parse a file; return its root element. Elements of a default name space lose it.
 
-    Raises a FileFormatError with line and column if the file is not well-formed. Files with a document type are
+    Raises a FileFormatError with line and column if the file is not well-formed. Robots with a document type are
     refused: its entities could expand without limit or refer to other files.
     """
     content = _content(path)
@@ -41,7 +41,7 @@ def xml_root(path: Path) -> Any:
         encoding = ENCODING.search(declaration[1])
         content = _in_utf8(path, content, encoding[1].decode()) if encoding else content
     root = _parsed(path, content)
-    if root.getroottree().docinfo.internalDTD is not None:
+    if root.getroottree().docinfo.internalDTD is not None and _local(root.tag) == "robot":
         raise FileFormatError(
             f"{path}: the file declares a document type (DOCTYPE); expected none, because rbchain does not expand "
             "entities. Remove the declaration"
