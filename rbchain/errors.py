@@ -88,6 +88,7 @@ class Status(IntEnum):
     NOT_ASSEMBLED = status.NOT_ASSEMBLED
     INITIAL_PENETRATION = status.INITIAL_PENETRATION
     NO_CONTACT_MODES = status.NO_CONTACT_MODES
+    TIME_NOT_RESOLVED = status.TIME_NOT_RESOLVED
 
     @property
     def sentence(self) -> str:
@@ -129,5 +130,8 @@ _SENTENCES = {
     Status.NO_CONTACT_MODES: (
         "No choice of open, sticking and sliding contacts agrees with their forces, or it changes repeatedly at one "
         "time. Use the method 'moreau'."
+    ),
+    Status.TIME_NOT_RESOLVED: (
+        "The duration is so long that float64 cannot resolve the steps near its end. Reduce the duration."
     ),
 }

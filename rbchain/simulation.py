@@ -87,6 +87,7 @@ def simulate(
     step: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    max_step: float | None = None,
     save_at: npt.ArrayLike | None = None,
     max_steps: int = DEFAULT_MAX_STEPS,
     sensitivities: Sequence[str] = (),
@@ -115,7 +116,7 @@ def simulate(
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
         It locates impacts and changes between sticking and sliding, as "rk45" does.
         "radau": the implicit Radau IIA method of order 9, for stiff systems at small tolerances. Each sample has its
-        own step size. Steps end at the saved times. Events, contacts, dry friction and hard stops are refused.
+        own step size. Events, contacts, dry friction and hard stops are refused.
         "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
@@ -135,15 +136,20 @@ def simulate(
     events : list of Event
         Events to record, or to stop at.
     step : float, s
-        Longest step of "rk4", "implicit" and "moreau". Steps between two saved times are of equal length.
+        Longest step of "rk4", "implicit" and "moreau". Steps between two saved times are of equal length, so saved
+        times that are not multiples of `step` change the steps.
     rtol, atol : float
         Tolerances of "rk45", "rosenbrock" and "radau". The root mean square over the state of
         error / (atol + rtol abs(y)) is at most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in
         float32. For "moreau", `atol` is the tolerance of the velocities of contacts and joints with friction, 1e-10 m/s
         and rad/s by default, or 1e-5 in float32.
+    max_step : float, s, optional
+        Longest step of "rk45", "rosenbrock" and "radau". It is needed only for functions of the user that act for a
+        short time: the error of a step does not show a pulse between its stages. Choose at most a third of the duration
+        of the shortest pulse. Steps end at the breaks of signals, and they do not pass a pulse of a signal.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
-        and the end.
+        and the end. They do not change the steps of "rk45", "rosenbrock" and "radau".
     max_steps : int
         Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample, accepted and rejected.
     sensitivities : sequence of str
@@ -210,7 +216,7 @@ def simulate(
     # a copy, because the trajectory keeps it
     tau = tau.copy() if tau.ndim else np.full(model.nv, tau)
     states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q0, qd0, tau))
-    driver, settings = driver_and_settings(method, step, rtol, atol, max_steps, times, dtype)
+    driver, settings = driver_and_settings(method, step, rtol, atol, max_step, max_steps, times, dtype)
     samples = math.prod(batch)
     drives, forces = actions_of_samples(drives, forces, duration, np.arange(samples).reshape(batch))
     actions, calls = flatten_actions(

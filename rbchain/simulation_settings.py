@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +41,8 @@ MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
 DEFAULT_MAX_STEPS = 10_000_000
 DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
 DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
+#: Steps resolve signals to this multiple of rtol, within limits: a force changes the velocity by little in one step.
+TOLERANCE_OF_SIGNALS, TOLERANCES_OF_SIGNALS = 100.0, (1e-10, 1e-3)
 
 
 def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
@@ -80,6 +83,7 @@ def driver_and_settings(
     step: float | None,
     rtol: float | None,
     atol: float | None,
+    max_step: float | None,
     max_steps: int,
     times: np.ndarray,
     dtype: np.dtype,
@@ -90,10 +94,10 @@ def driver_and_settings(
     if method in FIXED_STEP_METHODS:
         if step is None:
             raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
-        for name, tolerance in (("rtol", rtol), ("atol", atol)):
-            if tolerance is not None and (name, method) != ("atol", "moreau"):
+        for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step)):
+            if setting is not None and (name, method) != ("atol", "moreau"):
                 raise StateError(
-                    f'{name} is {tolerance!r}, but method "{method}" has steps of fixed length and controls no error; '
+                    f'{name} is {setting!r}, but method "{method}" has steps of fixed length and controls no error; '
                     'expected None. Set step, or use method "rk45" or "rosenbrock"'
                 )
         step = finite_number("step", step, StateError, above=0.0)
@@ -116,7 +120,11 @@ def driver_and_settings(
             'atol, or use method "rk4" or "implicit"'
         )
     max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
-    tolerances = Tolerances(*_tolerances(rtol, atol, dtype), max_steps)
+    longest = math.inf if max_step is None else finite_number("max_step", max_step, StateError, above=0.0)
+    rtol, atol = _tolerances(rtol, atol, dtype)
+    smallest, largest = TOLERANCES_OF_SIGNALS
+    of_signals = min(largest, max(smallest, TOLERANCE_OF_SIGNALS * rtol))
+    tolerances = Tolerances(rtol, atol, max_steps, longest, of_signals)
     return ADAPTIVE_STEP_METHODS[method], AdaptiveStepSettings(_tableau(method, tolerances, dtype), tolerances)
 
 

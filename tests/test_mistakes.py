@@ -84,6 +84,11 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
             lambda: simulate(method="implicit", atol=1e-6),
             'atol is 1e-06, but method "implicit" has steps of fixed length',
         ),
+        "longest step of rk4": (
+            lambda: simulate(max_step=0.1),
+            'max_step is 0.1, but method "rk4" has steps of fixed length and controls no error; expected None. Set step',
+        ),
+        "longest step of zero": (lambda: simulate(method="rk45", step=None, max_step=0.0), "max_step is 0.0; expected"),
         "gains for a single state": (
             lambda: simulate(drives=[rb.PID("link1", 0, kp=[1, 2])]),
             r"kp has shape \(2,\); expected one number, because q0 and qd0 are a single state",
@@ -157,9 +162,11 @@ def test_stops_without_limits_are_named():
         )
 
 
-def test_tolerances_of_a_study_need_a_method_that_uses_them():
-    settings = {"duration": 0.1, "method": "rk4", "step": 0.01, "rtol": 1e-6}
-    with pytest.raises(rb.StudyError, match=r"simulate.rtol is 1e-06, but method 'rk4' .*; remove rtol, or set method"):
+@pytest.mark.parametrize("name", ["rtol", "max_step"])
+def test_tolerances_of_a_study_need_a_method_that_uses_them(name):
+    settings = {"duration": 0.1, "method": "rk4", "step": 0.01, name: 1e-6}
+    message = rf"simulate.{name} is 1e-06, but method 'rk4' .*; remove {name}, or set method"
+    with pytest.raises(rb.StudyError, match=message):
         rb.Study(model=ARM, samples=2, simulate=settings)
 
 

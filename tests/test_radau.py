@@ -197,23 +197,27 @@ def test_the_estimate_of_stiff_components_is_near_their_error(stiffness):
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-8])
 @pytest.mark.parametrize("shape", ["kink", "jump"])
 def test_kinks_and_jumps_of_a_force_are_detected(shape, tolerance):
-    """A force grows or jumps from zero at 12 different times, beside a body that vibrates.
+    """A force of the user grows or jumps from zero at 12 different times, beside a body that vibrates.
 
     No error is larger than the largest one of rk45, whose estimate does not depend on the smoothness of the motion.
     """
+
+    def kink(t, q, qd, parameters, out):
+        out[1] = max(t - parameters[0], 0.0)
+
+    def jump(t, q, qd, parameters, out):
+        out[1] = 1.0 if t >= parameters[0] else 0.0
+
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     for name, passive in (("spring", rb.PassiveForces(stiffness=100.0)), ("slide", None)):
         joint, inertia = rb.Prismatic((1, 0, 0)), rb.Inertia(1.0)
         builder.add_body(name, joint=joint, inertia=inertia, passive=passive or rb.PassiveForces())
     model, errors = builder.build(), {"radau": 0.0, "rk45": 0.0}
     for time in np.linspace(0.01, 0.99, 12):
-        force = {
-            "kink": rb.Signal.table([0.0, time, 2.0], [0.0, 0.0, 2.0 - time], kind="linear"),
-            "jump": rb.Signal.table([0.0, time, time + 1e-12, 2.0], [0.0, 0.0, 1.0, 1.0], kind="linear"),
-        }[shape]
+        force = rb.UserForces({"kink": kink, "jump": jump}[shape], [time])
         rest = 1.0 - time
         wanted = np.array([rest**3 / 6.0, rest**2 / 2.0] if shape == "kink" else [rest**2 / 2.0, rest])
-        settings = {"rtol": tolerance, "atol": tolerance, "drives": [rb.PrescribedForce("slide", force)]}
+        settings = {"rtol": tolerance, "atol": tolerance, "drives": [force]}
         for method, largest in errors.items():
             motion = model.simulate([0.1, 0.0], [0.0, 0.0], 1.0, method=method, **settings)
             found = np.array([motion.q[-1, 1], motion.qd[-1, 1]])

@@ -135,7 +135,7 @@ def flatten_actions(
         codes_of_events.append(codes)
         if called is not None:
             functions[layout.FAILED_FIRST_EVENT + e] = called
-    signal_codes, tables = signals.arrays()
+    signal_codes, tables, knots = signals.arrays()
     given = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
     shared = layout.SharedActions(
@@ -149,6 +149,7 @@ def flatten_actions(
         actuators=actuator_codes,
         events=np.array(codes_of_events, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
+        knots=knots,
         numbers=given,
         variation=variation,
     )

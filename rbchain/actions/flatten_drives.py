@@ -38,6 +38,8 @@ KINDS = {
     "PID": drive_codes.KIND_PID,
     "ComputedTorque": drive_codes.KIND_COMPUTED_TORQUE,
 }
+#: Highest derivative of its signal that a drive reads.
+DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
 OF_POSITION = (PID, ComputedTorque, PrescribedPosition)
 
 
@@ -100,7 +102,9 @@ def flatten_drives(
             )
         signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
         _refuse_jumps(f"{what}: {name}", drive, signal)
-        codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal)
+        # between the instants of a sampled controller, its reference does not act
+        derivatives = -1 if isinstance(given, Sampled) else DERIVATIVES.get(type(drive), 0)
+        codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal, derivatives)
         gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
         first, *_ = [
             numbers.add(f"{what}: {gain}", value, 0.0, np.finfo(float).max)
@@ -130,13 +134,14 @@ def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
 def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:
     """Refuse prescribed motions with jumps in position or velocity, which no finite force can cause."""
     orders = {PrescribedPosition: 2, PrescribedVelocity: 1}.get(type(drive), 0)
-    for order in range(orders):
-        for at in signal.breaks[1:]:
-            before, after = signal(np.nextafter(at, -np.inf), order), signal(at, order)
-            size = np.abs(signal(signal.breaks, order)).max() + np.abs(after).max() + 1.0
-            if (np.abs(after - before) > 1e-9 * size).any():
-                kind = ("position", "velocity")[order + (orders == 1)]
-                raise StateError(
-                    f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
-                    'such as Signal.table(times, values, kind="cubic")'
-                )
+    times = signal.breaks[1:]
+    for order in range(orders if times.size else 0):
+        before, after = signal(np.nextafter(times, -np.inf), order), signal(times, order)
+        size = np.abs(signal(signal.breaks, order)).max() + np.abs(after) + 1.0
+        jumps = (np.abs(after - before) > 1e-9 * size).reshape(-1, times.size).any(0)
+        if jumps.any():
+            kind, at = ("position", "velocity")[order + (orders == 1)], times[np.argmax(jumps)]
+            raise StateError(
+                f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
+                'such as Signal.table(times, values, kind="cubic")'
+            )

@@ -42,7 +42,7 @@ def flatten_current(model: Model, forces: Sequence[Force], signals: SignalTables
             "bodies with an Immersion"
         )
     components = three_signals("Current: velocity", currents[0].velocity)
-    first, *_ = [signals.add("Current: velocity", component) for component in components]
+    first, *_ = [signals.add("Current: velocity", component, derivatives=1) for component in components]
     return first
 
 
@@ -72,7 +72,7 @@ def _flat_wrench(
         for name, given in (("force", wrench.force), ("moment", wrench.moment))
         for signal in three_signals(f"{what}: {name}", given)
     ]
-    first, *_ = [signals.add(name, signal) for name, signal in components]
+    first, *_ = [signals.add(name, signal, derivatives=0) for name, signal in components]
     point = real_array(f"{what}: point", wrench.point, StateError)
     if point.shape[-1:] != (3,):
         raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")

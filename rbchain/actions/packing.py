@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..core.forces import signals
 from ..errors import StateError
 from ..real_arrays import excerpt, real_array
+from .knots import classes_of_knots
 from .signals import Signal, SignalLike, as_signal
 
 
@@ -102,10 +103,14 @@ class SignalTables:
         self.numbers, self.duration = numbers, duration
         self.codes: list[np.ndarray] = []
         self.tables: list[np.ndarray] = []
-        self.size = self.most_coefficients = 0
+        self.knots: list[np.ndarray] = []
+        self.size = self.most_coefficients = self.pieces = 0
 
-    def add(self, name: str, value: SignalLike) -> int:
-        """Add a signal and return its number. Raises StateError if it does not fit the batch or the duration."""
+    def add(self, name: str, value: SignalLike, derivatives: int) -> int:
+        """Add a signal and return its number. Raises StateError if it does not fit the batch or the duration.
+
+        `derivatives` is that of `classes_of_knots`.
+        """
         signal, batch = as_signal(name, value), self.numbers.batch
         if signal.batch_shape not in ((), batch):
             raise StateError(
@@ -124,6 +129,10 @@ class SignalTables:
         else:
             codes[signals.SIGNAL_KIND] = signals.SIGNAL_TABLE
             self._add_table(signal, codes)
+            codes[signals.SIGNAL_KNOTS] = self.pieces
+            self.knots.append(classes_of_knots(signal, derivatives, self.duration))
+            self.pieces += signal.breaks.size
+        codes[signals.SIGNAL_CHECKED_ORDER] = max(derivatives - 1, min(derivatives, 0))
         waves = signal.waves.reshape(*signal.waves.shape[:-2], math.prod(signal.waves.shape[-2:]))
         codes[signals.SIGNAL_SINES], _ = self.numbers.add_row(name, waves)
         codes[signals.SIGNAL_SINE_COUNT] = signal.waves.shape[-2]
@@ -142,7 +151,10 @@ class SignalTables:
         self.size += table.size
         self.most_coefficients = max(self.most_coefficients, count)
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the codes (SIGNAL_ROWS, signals), and all tables one after the other."""
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the codes (SIGNAL_ROWS, signals), all tables one after the other, and the classes of their knots."""
         codes = np.array(self.codes, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
-        return codes, np.concatenate([np.zeros(0), *self.tables])
+        samples = max((len(classes) for classes in self.knots), default=1)
+        knots = [np.broadcast_to(classes, (samples, classes.shape[1])) for classes in self.knots]
+        knots = np.concatenate([np.zeros((samples, 0), np.uint8), *knots], 1)
+        return codes, np.concatenate([np.zeros(0), *self.tables]), knots

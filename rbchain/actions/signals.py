@@ -316,7 +316,7 @@ class Signal(SuggestsAttributes):
         variance is lowest in the middle between two points, std^2 (1 + a) / 2 with a = exp(-interval / T). Its mean
         over time is std^2 (2 + a) / 3, which is 1.6 % below std^2 for the default interval. The linear interpolation
         multiplies the spectrum of the sampled process by sinc(f interval)^4, with sinc(x) = sin(pi x) / (pi x).
-        The slope changes at each point, so methods with error control use steps of about the interval.
+        The slope changes at each point, at which the steps of methods with error control end.
 
         References
         ----------

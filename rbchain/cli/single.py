@@ -78,6 +78,9 @@ def add_single(commands: Any) -> None:
         "or rad/s (default: 1e-10)",
     )
     simulate.add_argument(
+        "--max-step", type=float, help="longest step of rk45, rosenbrock and radau in s (default: none)"
+    )
+    simulate.add_argument(
         "--max-steps",
         type=int,
         help="largest number of steps of a sample of rk45, rosenbrock and radau (default: 10 million)",
@@ -143,7 +146,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     check_state_options(options)
     if options.samples < 2:
         raise ValueError(f"--samples is {options.samples}; expected a whole number of at least 2")
-    settings = {"method": options.method, "save_at": options.samples, "rtol": options.rtol, "atol": options.atol}
+    settings = {"method": options.method, "save_at": options.samples}
+    settings |= {name: getattr(options, name) for name in ("rtol", "atol", "max_step")}
     if options.method in FIXED_STEPS:
         if options.step is None or not 0.0 < options.step < np.inf:
             found = "missing" if options.step is None else options.step

@@ -83,9 +83,9 @@ def without_tree(linear):
 def radau_memory_for(memory, topology, tables, parameters, q, actions, shape):
     """Create the block and the Stepper of a Radau method, as `memory_for` does."""
     block, stepper = memory_for(memory[0], topology, tables, parameters, q, actions, shape)
-    y, y_new, change, rates, control, clock, tally, _ = stepper
+    y, y_new, change, rates, control, clock, tally, _, spare = stepper
     step = radau_step_in(memory, tables, block.q.shape[0], shape[0])
-    return block, Stepper(y, y_new, change, rates, control, clock, tally, step)
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, step, spare)
 
 
 @driver

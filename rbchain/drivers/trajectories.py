@@ -7,7 +7,8 @@ import numpy as np
 
 from ..core.algorithms.contact_modes import modes_in, modes_size
 from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
-from ..core.forces.signals import PIECE_COEFFICIENTS
+from ..core.forces.signal_breaks import NODES
+from ..core.forces.signals import PIECE_COEFFICIENTS, WINDOW_ROWS
 from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.integration.actuators import recall_lags
 from ..core.integration.adaptive_steps import integrate_adaptive_steps
@@ -21,6 +22,7 @@ from ..core.integration.rollout import (
     CLOCK_ROWS,
     CONTROL_ROWS,
     CONTROL_TIME,
+    SPARE_COUNT,
     TALLY_ROWS,
     Batch,
     Records,
@@ -78,7 +80,9 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
     rows, constraints = (0, 0) if tables is None else (int(tables.sizes[MEMORY_SIZE]), tables.table.shape[1])
     return (
         np.empty(memory_size(topology, rows, width, dtype.itemsize, constraints), dtype),
-        np.empty(((3 + stages) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype),
+        np.empty(
+            ((3 + stages + SPARE_COUNT) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype
+        ),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
         None if actions is None else actions_memory(topology, tables, state_size, actions, width, dtype),
@@ -104,9 +108,9 @@ def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
 def actions_memory(topology, tables, state_size, actions, width, dtype):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
-    Returns, in this order: numbers in lanes, values of event functions, arguments of a user function, integers,
-    arguments of failed calls. Then follow the memory of the modes of contacts, of sensitivities and of sampled
-    controllers; each is None if it is not used.
+    Returns, in this order: numbers in lanes, values of event functions and differences of signals, arguments of a user
+    function, integers, arguments of failed calls. Then follow the memory of the modes of contacts, of sensitivities and
+    of sampled controllers; each is None if it is not used.
     """
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
@@ -118,9 +122,9 @@ def actions_memory(topology, tables, state_size, actions, width, dtype):
         results = max(results, int(sizes[SIZE_OUTPUTS] + sizes[SIZE_STATES]))
     return (
         np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
-        np.zeros((event_rows(actions.shared.events.shape[1]), width)),
+        np.zeros((event_rows(actions.shared.events.shape[1]) + len(NODES), width)),
         np.zeros(state_size + numbers + results + 1),
-        np.zeros(2 * width + SETTING_COUNT, np.int64),
+        np.zeros((2 + WINDOW_ROWS * signals) * width + SETTING_COUNT, np.int64),
         np.zeros((actions.records.failed_calls.shape[1], width)),
         None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
         None
@@ -148,10 +152,11 @@ def stepper_for(numbers, clock, tally, size, stages):
         window(numbers, start + state, (size, width)),
         window(numbers, start + 2 * state, (size, width)),
         window(numbers, start + 3 * state, (stages, size, width)),
-        window(numbers, start + (3 + stages) * state, (CONTROL_ROWS, width)),
+        window(numbers, start + (3 + stages + SPARE_COUNT) * state, (CONTROL_ROWS, width)),
         clock,
         tally,
         None,
+        window(numbers, start + (3 + stages) * state, (SPARE_COUNT, size, width)),
     )
 
 
@@ -246,9 +251,9 @@ sensitivities_in_block = choose(
 @kernel
 def lay_out_actions(memory, actions, topology, tables):
     """Create the BlockActions of one block in the memory of the actions."""
-    numbers, event_values, call_arguments, integers, failed_calls, mode_numbers, of_sensitivities, of_samplers = memory
+    numbers, times, call_arguments, integers, failed_calls, mode_numbers, of_sensitivities, of_samplers = memory
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
-    width, count, start = event_values.shape[1], shared.signals.shape[1], aligned_start(numbers)
+    width, count, start = times.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.numbers.shape[1] * width
     values = time + width
     pieces = values + 3 * count * width
@@ -258,19 +263,22 @@ def lay_out_actions(memory, actions, topology, tables):
     controller = choose_parameters(actions.controller, copies)
     between_bodies = window(numbers, controllers + copies.size, (n + 1, 6, width))
     for j in range(SETTING_COUNT):
-        integers[2 * width + j] = actions.settings[j]
+        integers[j] = actions.settings[j]
+    events, lanes = times.shape[0] - len(NODES), integers[SETTING_COUNT:]
     return BlockActions(
         shared,
-        integers[2 * width :],
-        integers[:width],
+        integers[:SETTING_COUNT],
+        lanes[:width],
         window(numbers, start, (shared.numbers.shape[1], width)),
         window(numbers, time, (1, width)),
         window(numbers, values, (count, 3, width)),
         window(numbers, pieces, (count, PIECE_COEFFICIENTS + coefficients, width)),
+        window(lanes, 2 * width, (WINDOW_ROWS, count, width)),
+        times[events:],
         window(numbers, joints, (JOINT_ROWS, n, width)),
-        event_values,
+        times[:events],
         call_arguments,
-        integers[width : 2 * width],
+        lanes[width : 2 * width],
         failed_calls,
         flat_model(topology, controller, water_of(topology, controller)),
         if_between_bodies(actions, between_bodies),
@@ -372,9 +380,9 @@ def rosenbrock_memory_for(memory, topology, tables, parameters, q, actions, shap
     """Create the block and the Stepper of a Rosenbrock method, as `memory_for` does."""
     common, numbers, pivots = memory
     block, stepper = memory_for(common, topology, tables, parameters, q, actions, shape)
-    y, y_new, change, rates, control, clock, tally, _ = stepper
+    y, y_new, change, rates, control, clock, tally, _, spare = stepper
     linear = linearised_rate_in(numbers, pivots, tables, block.q.shape[0], shape[0])
-    return block, Stepper(y, y_new, change, rates, control, clock, tally, linear)
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, linear, spare)
 
 
 @driver

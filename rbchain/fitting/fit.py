@@ -96,6 +96,7 @@ def fit(
     rng: np.random.Generator | int | None = 0,
     rtol: float = 1e-7,
     atol: float = 1e-9,
+    max_step: float | None = None,
 ) -> Fit:
     """Estimate parameters of a model from a measured motion.
 
@@ -128,6 +129,8 @@ def fit(
         Source of the starting points.
     rtol, atol : float
         Tolerances of the simulations.
+    max_step : float, s, optional
+        Longest step of the simulations, as in `Model.simulate`.
 
     Returns
     -------
@@ -179,7 +182,9 @@ def fit(
     data = Measurements(model, motion, noise)
     tau = np.broadcast_to(real_array("tau", tau, StateError), (model.nv,))
     drives, forces = actions_of_samples(drives, forces, float(data.t[-1]), np.array(0))
-    problem = Problem(model, data, names, tuple(drives), tuple(forces), tau, (rtol, atol))
+    problem = Problem(
+        model, data, names, tuple(drives), tuple(forces), tau, {"rtol": rtol, "atol": atol, "max_step": max_step}
+    )
     if np.count_nonzero(data.weights) < problem.size:
         raise StateError(
             f"the motion contains {np.count_nonzero(data.weights)} numbers, fewer than the {problem.size} parameters; "

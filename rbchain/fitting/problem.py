@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,10 +78,10 @@ class Problem:
         drives: tuple[Drive, ...],
         forces: tuple[Force, ...],
         tau: np.ndarray,
-        tolerances: tuple[float, float],
+        settings: Mapping[str, float | None],
     ) -> None:
         self.model, self.data, self.names, self.drives, self.forces = model, data, names, drives, forces
-        self.tau, self.tolerances = tau, tolerances
+        self.tau, self.settings = tau, settings
         gains = {name: self._gains(name) for name in GAINS}
         driven = [dof_index(model, "drive", drive.joint, drive.dof) for drive in drives if isinstance(drive, ONE_JOINT)]
         self.fields = {name: variables_of(model, name, tau, gains, driven) for name in names}
@@ -147,8 +148,7 @@ class Problem:
             sensitivities=self.names,
             tau=values.get("tau", self.tau),
             drives=self.fitted_drives(values),
-            rtol=self.tolerances[0],
-            atol=self.tolerances[1],
+            **self.settings,
         )
         self.motion = motion
         weights, known = data.weights, data.weights > 0.0

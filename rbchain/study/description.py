@@ -353,6 +353,8 @@ class Simulation(Described):
         Step of "rk4", "implicit" and "moreau". The other methods choose their own steps.
     rtol, atol : float
         Tolerances of "rk45", "rosenbrock" and "radau".
+    max_step : float, s, optional
+        Longest step of "rk45", "rosenbrock" and "radau", as in `Model.simulate`.
     max_steps : int
     samples : int
         Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
@@ -378,6 +380,7 @@ class Simulation(Described):
     step: Annotated[float, Field(gt=0.0)] | None = None
     rtol: float = 1e-8
     atol: float = 1e-10
+    max_step: Annotated[float, Field(gt=0.0)] | None = None
     max_steps: Annotated[int, Field(ge=1)] = DEFAULT_MAX_STEPS
     samples: Annotated[int, Field(ge=2, le=MOST_TIMES)] = 21
     q: Any = None
@@ -399,7 +402,7 @@ class Simulation(Described):
 
     def settings(self) -> dict[str, Any]:
         """Return the keyword arguments of `Model.simulate` for the integration."""
-        names = ["method", "max_steps"] + (["rtol", "atol"] if self.is_adaptive else ["step"])
+        names = ["method", "max_steps"] + (["rtol", "atol", "max_step"] if self.is_adaptive else ["step"])
         return {name: getattr(self, name) for name in names}
 
 

@@ -71,14 +71,13 @@ FLAG_LOCATES = 1  # 1 while the length of a step is iterated
 FLAG_LOW, FLAG_HIGH = 2, 3  # bounds of this length, s
 FLAG_SIDE = 4  # bound that the last iteration has changed: -1 low, 1 high
 FLAG_ITERATIONS = 5
-FLAG_PROPOSED = 6  # length of a step that a saved time has shortened, s; else 0
-FLAG_MOVES = 7  # 1 in lanes whose state is projected
-FLAG_CHOOSES = 8  # 1 while the modes of a lane that starts are chosen
-FLAG_DWELLS = 9  # number of successive steps that have ended with a change of modes in almost no time
-FLAG_CONTACT = 10  # fraction of the step after which a gap is closed that may open again; 1 if there is none
-FLAG_FREE, FLAG_WIDTH = 11, 12  # start and length of the interval of a step in which contacts are searched
-FLAG_PLACE, FLAG_TRIALS = 13, 14  # place in this interval at which gaps are evaluated; number of intervals
-FLAG_ROWS = 15
+FLAG_PROJECTIONS = 6  # number of projections of a state onto the held rows
+FLAG_CHOOSES = 7  # 1 while the modes of a lane that starts are chosen
+FLAG_DWELLS = 8  # number of successive steps that have ended with a change of modes in almost no time
+FLAG_CONTACT = 9  # fraction of the step after which a gap is closed that may open again; 1 if there is none
+FLAG_FREE, FLAG_WIDTH = 10, 11  # start and length of the interval of a step in which contacts are searched
+FLAG_PLACE, FLAG_TRIALS = 12, 13  # place in this interval at which gaps are evaluated; number of intervals
+FLAG_ROWS = 14
 
 # A gap up to CLOSED_GAP is closed, m or rad; up to a multiple of ROUND_OFF times MODE_SIZE, if that is larger.
 CLOSED_GAP, ROUND_OFF, CLOSED_ROUND_OFF = 1e-10, 1e-15, 10.0

@@ -19,7 +19,9 @@ SIGNAL_TABLE_STRIDE = 4  # from the table of one sample to that of the next; 0 i
 SIGNAL_PIECES = 5  # number of pieces of a table
 SIGNAL_SINES = 6  # index of the amplitude, angular frequency (rad/s) and phase (rad) of the first sine
 SIGNAL_SINE_COUNT = 7  # number of sines
-SIGNAL_ROWS = 8
+SIGNAL_KNOTS = 8  # column of the class of the first piece's start in `SharedActions.knots` (`signal_breaks`)
+SIGNAL_CHECKED_ORDER = 9  # 0 or 1: whether steps resolve the value or the rate; -1 if it does not act between instants
+SIGNAL_ROWS = 10
 SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL, SIGNAL_TABLE = 0, 1, 2
 
 # Rows of `BlockActions.values`.
@@ -27,19 +29,32 @@ SIGNAL_VALUE, SIGNAL_RATE, SIGNAL_ACCELERATION = 0, 1, 2
 # Rows of `BlockActions.pieces`, for the current piece of each lane: times between which it applies, the time at which
 # its polynomial has t = 0, and its coefficients.
 PIECE_SINCE, PIECE_UNTIL, PIECE_ORIGIN, PIECE_COEFFICIENTS = 0, 1, 2, 3
+# Rows of `BlockActions.windows`: pieces of the table of each signal and lane.
+WINDOW_FIRST, WINDOW_LAST = 0, 1  # the first and the last piece that evaluations use
+WINDOW_PASSED, WINDOW_NEXT = 2, 3  # the pieces that start at the last break and at the next one (`signal_breaks`)
+WINDOW_KNOT = 4  # the piece that starts at the next knot between different polynomials
+WINDOW_ROWS = 5
 
 
 @kernel
 def set_sample_signals(actions, lane):
     """Set the signals of a lane when a new sample starts in it, after its row of numbers has been set."""
     for s in range(actions.shared.signals.shape[1]):
-        actions.pieces[s, PIECE_SINCE, lane] = constant_like(actions.pieces, math.inf)
+        forget_piece(actions, s, lane)
+        actions.windows[WINDOW_FIRST, s, lane] = 0
+        actions.windows[WINDOW_LAST, s, lane] = actions.shared.signals[SIGNAL_PIECES, s] - 1
         if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_CONSTANT:
             actions.values[s, SIGNAL_VALUE, lane] = actions.numbers[
                 actions.shared.signals[SIGNAL_FIRST_COEFFICIENT, s], lane
             ]
             actions.values[s, SIGNAL_RATE, lane] = constant_like(actions.values, 0.0)
             actions.values[s, SIGNAL_ACCELERATION, lane] = constant_like(actions.values, 0.0)
+
+
+@kernel
+def forget_piece(actions, s, lane):
+    """Let the next evaluation find the piece of signal s."""
+    actions.pieces[s, PIECE_SINCE, lane] = constant_like(actions.pieces, math.inf)
 
 
 @kernel
@@ -66,26 +81,37 @@ def evaluate_signals(actions, k):
 
 
 @kernel
+def start_of_table(actions, s, lane):
+    """Return the index of the first number of signal s in `SharedActions.tables` for the sample in a lane."""
+    codes = actions.shared.signals
+    return codes[SIGNAL_TABLE_START, s] + codes[SIGNAL_TABLE_STRIDE, s] * actions.sample[lane]
+
+
+@kernel
+def piece_at(actions, s, t, first, last, lane):
+    """Return the piece of a table that applies at time t, among the pieces from `first` to `last`."""
+    start, low, high = start_of_table(actions, s, lane), first, last
+    while low < high:
+        middle = (low + high + 1) // 2
+        if actions.shared.tables[start + middle] <= t:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
 def find_piece(actions, s, t, lane):
-    """Load the piece of a table that applies at time t; the first and the last piece extend beyond the table."""
+    """Load the piece of a table that applies at time t; the first and the last one of the window extend beyond it."""
     tables, pieces, count = (
         actions.shared.tables,
         actions.shared.signals[SIGNAL_PIECES, s],
         actions.shared.signals[SIGNAL_COEFFICIENT_COUNT, s],
     )
-    start = (
-        actions.shared.signals[SIGNAL_TABLE_START, s]
-        + actions.shared.signals[SIGNAL_TABLE_STRIDE, s] * actions.sample[lane]
-    )
-    low, high = 0, pieces - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if tables[start + middle] <= t:
-            low = middle
-        else:
-            high = middle - 1
-    since = tables[start + low] if low > 0 else -math.inf
-    until = tables[start + low + 1] if low < pieces - 1 else math.inf
+    first, last = actions.windows[WINDOW_FIRST, s, lane], actions.windows[WINDOW_LAST, s, lane]
+    start, low = start_of_table(actions, s, lane), piece_at(actions, s, t, first, last, lane)
+    since = tables[start + low] if low > first else -math.inf
+    until = tables[start + low + 1] if low < last else math.inf
     actions.pieces[s, PIECE_SINCE, lane] = constant_like(actions.pieces, since)
     actions.pieces[s, PIECE_UNTIL, lane] = constant_like(actions.pieces, until)
     actions.pieces[s, PIECE_ORIGIN, lane] = constant_like(actions.pieces, tables[start + low])

@@ -1,31 +1,21 @@
 """The parts of an adaptive step that depend on the method, which `choose` selects at compile time from its tableau."""
 
-import math
-
 from ..simd.jit import choose, kernel
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import normalize_positions
-from ..tree.sampler_layout import has_samplers
-from .contact_events import keep_proposed_step, proposed_step
-from .contact_rates import has_contact_modes
 from .radau import (
     compute_radau_step,
     evaluations_of_radau_step,
     forget_polynomial,
     growth_after_iterations,
-    has_radau_step,
     keep_polynomial,
-    keep_step_before_saved_time,
-    recall_step_before_saved_time,
 )
 from .radau_tableau import is_radau
-from .rollout import CONTROL_FAILURE, CONTROL_H, TALLY_SAVED, compute_stages
+from .rollout import CONTROL_FAILURE, CONTROL_H, compute_stages
 from .rosenbrock import compute_rosenbrock_step, evaluations_of_rosenbrock_step
 from .runge_kutta import combine
 from .stiffness import detect_stiffness
 from .tableaus import is_rosenbrock
-
-NEAR_STOP = 10.0  # the number of steps to a stop below which they have equal lengths
 
 # --- a step -----------------------------------------------------------------------------------------------------------
 
@@ -102,41 +92,4 @@ update_stiffness = choose(
     lambda stepper, tableau, lane: is_rosenbrock(tableau) or is_radau(tableau),
     lambda stepper, tableau, lane: None,
     detect_stiffness,
-)
-
-
-# --- the length of a step ---------------------------------------------------------------------------------------------
-
-# The saved time at which the next step of a lane has to end at the latest, s.
-next_saved_stop = choose(
-    lambda block, stepper, *_: has_contact_modes(block) or has_radau_step(stepper),
-    lambda block, stepper, batch, lane: batch.times[min(stepper.tally[TALLY_SAVED, lane], batch.times.shape[0] - 1)],
-    lambda block, stepper, batch, lane: batch.times[batch.times.shape[0] - 1],
-)
-
-
-@kernel
-def equal_steps(stepper, step, remaining):
-    """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
-    return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
-
-
-# Return the length of a step that ends before a stop. The stages of a Radau method converge fastest if the last step
-# was as long.
-step_before_stop = choose(
-    lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
-)
-
-
-# Keep the length of a step that a stop has shortened, and return that of the next step. Sampled controllers and
-# contacts have memory of their own for it.
-keep_step = choose(
-    lambda block, stepper, *_: has_radau_step(stepper) and not has_samplers(block),
-    keep_step_before_saved_time,
-    lambda block, stepper, step, lane: keep_proposed_step(block, stepper, step, lane),
-)
-recall_step = choose(
-    lambda block, stepper, *_: has_radau_step(stepper) and not has_samplers(block),
-    recall_step_before_saved_time,
-    lambda block, stepper, step, lane: proposed_step(block, step, lane),
 )

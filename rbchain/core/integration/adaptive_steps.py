@@ -5,7 +5,8 @@ A lane whose sample has ended takes the next sample of the batch, so that slow s
 
 import math
 
-from ..simd.jit import choose, kernel, routine
+from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
+from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import constant_like, select
 from ..tree.kinematics import reset_quaternions
 from ..tree.sampler_layout import FLAG_HAS_CHANGED, has_samplers
@@ -16,11 +17,6 @@ from .adaptive_methods import (
     evaluations_of_step,
     forget_prediction,
     growth_of_iteration,
-    keep_prediction,
-    keep_step,
-    next_saved_stop,
-    recall_step,
-    step_before_stop,
     update_stiffness,
 )
 from .constraint_hooks import decide_rank, has_open_loops, reduce_error
@@ -31,7 +27,6 @@ from .contact_events import (
     repeats_step,
     restart_after_jump,
     restart_lane,
-    save_contact_forces,
     starts_again,
 )
 from .contact_rates import has_contact_modes
@@ -40,8 +35,12 @@ from .event_values import interpolate_state
 from .events import NO_EVENT, is_event_not_finite
 from .rollout import (
     CLOCK_PREVIOUS_ERROR,
+    CLOCK_PROPOSED,
+    CLOCK_START,
     CLOCK_STEP,
+    CLOCK_STOP,
     CLOCK_T,
+    CLOCK_TAKEN,
     CONTROL_ACCEPTED,
     CONTROL_ERROR,
     CONTROL_EULER_STEP,
@@ -51,6 +50,7 @@ from .rollout import (
     CONTROL_STATE_NORM,
     CONTROL_TIME,
     TALLY_AFTER_REJECTION,
+    TALLY_BREAK,
     TALLY_EVALUATIONS,
     TALLY_REJECTIONS,
     TALLY_SAMPLE,
@@ -61,7 +61,6 @@ from .rollout import (
     record_sample,
     save_end,
     save_lane,
-    save_passed_times,
     start_sample,
 )
 from .runge_kutta import (
@@ -73,7 +72,7 @@ from .runge_kutta import (
     zero_if_finite,
 )
 from .sampled_controllers import has_changed, run_controllers, save_held_outputs
-from .sampler_clocks import limit_to_stops
+from .saved_states import accept_steps, save_interpolated_states
 from .sensitivities import error_norm, evaluate_with_sensitivities
 from .status import (
     DONE,
@@ -83,10 +82,19 @@ from .status import (
     RUNNING,
     STEP_UNDERFLOW,
     STOPPED,
+    TIME_NOT_RESOLVED,
     TOO_MANY_STEPS,
     USER_FUNCTION_FAILED,
 )
+from .step_lengths import longest_first_step, pass_breaks_of_lane, recall_step, set_step
 from .step_records import store_step
+
+# Steps are shorter than the round-off of time below this fraction of it. At the start, the time counts as at least the
+# fraction START of the end time.
+SHORTEST_STEP, START = 1e-15, 1e-10
+# If the motion lasts longer, s, and its steps are shorter than the round-off of the end time after the first ones, it
+# cannot reach its end.
+LONG_MOTION, FIRST_STEPS = 1e9, 1000
 
 
 @routine
@@ -110,8 +118,9 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
-        accept_steps(block, stepper, tableau, k)
-        run_controllers_at_stops(block, stepper, batch, k)
+        accept_steps(block, stepper, tableau, batch, tolerances, k)
+        restart_after_breaks(block, stepper, tableau, k)
+        run_controllers_at_stops(block, stepper, batch, tolerances, k)
         new_samples = 0
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] >= DONE:
@@ -165,6 +174,9 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    for lane in range(y.shape[1]):
+        if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
+            begin_breaks_of_lane(block, stepper.clock[CLOCK_T, lane], lane)
     start_controllers(block, stepper, batch, k)
     hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
     control[CONTROL_EULER_STEP, k] = constant_like(y, 0.0)
@@ -184,16 +196,16 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
             control[CONTROL_STATE_NORM, k] = error_norm(block, y, y, y, tolerances, k)
             control[CONTROL_RATE_NORM, k] = error_norm(block, rates[1], y, y, tolerances, k)
             for lane in range(y.shape[1]):
-                control[CONTROL_EULER_STEP, lane] = constant_like(
-                    y, euler_step(float(control[CONTROL_STATE_NORM, lane]), float(control[CONTROL_RATE_NORM, lane]))
-                )
+                length = euler_step(float(control[CONTROL_STATE_NORM, lane]), float(control[CONTROL_RATE_NORM, lane]))
+                longest = longest_first_step(block, stepper, batch, tolerances, lane)
+                control[CONTROL_EULER_STEP, lane] = constant_like(y, min(length, longest))
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
     control[CONTROL_ERROR, k] = error_norm(block, change, y, y, tolerances, k)
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
         if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
-            start_lane(block, stepper, tableau, batch, lane)
+            start_lane(block, stepper, tableau, batch, tolerances, lane)
 
 
 # Run the sampled controllers of new lanes that have an instant at the start.
@@ -214,7 +226,7 @@ def hold_running_lanes(block, stepper, held):
 
 
 @routine
-def start_lane(block, stepper, tableau, batch, lane):
+def start_lane(block, stepper, tableau, batch, tolerances, lane):
     """Choose the first step length of a lane with a new sample, and save its initial state."""
     control, tally, is_first = stepper.control, stepper.tally, not starts_again(block, stepper, lane)
     control[CONTROL_NEW, lane] = constant_like(control, 0.0)
@@ -235,10 +247,10 @@ def start_lane(block, stepper, tableau, batch, lane):
         tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
     elif not rate < math.inf:
         tally[TALLY_STATUS, lane] = NOT_FINITE
-    elif change < math.inf:
-        set_step(block, stepper, batch, first_step(euler_length, rate, change, tableau.order), lane)
     else:
-        set_step(block, stepper, batch, euler_length, lane)
+        step = first_step(euler_length, rate, change, tableau.order) if change < math.inf else euler_length
+        longest = longest_first_step(block, stepper, batch, tolerances, lane)
+        set_step(block, stepper, batch, tolerances, min(step, longest), lane)
 
 
 # Save the initial state of a lane; with modes of contacts, it has been saved before the impacts at the start.
@@ -247,26 +259,6 @@ save_start = choose(
     lambda block, stepper, batch, lane: None,
     lambda block, stepper, batch, lane: save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane),
 )
-
-
-@kernel
-def next_stop(block, stepper, batch, lane):
-    """Return the time at which the next step of a lane has to end at the latest, s."""
-    return limit_to_stops(block, next_saved_stop(block, stepper, batch, lane), lane)
-
-
-@kernel
-def set_step(block, stepper, batch, step, lane):
-    """Set the next step length, adjusted so that a step ends at the next stop, such as the last saved time.
-
-    A step that would end less than 1 % of its length before that time is extended to it.
-    """
-    remaining = next_stop(block, stepper, batch, lane) - stepper.clock[CLOCK_T, lane]
-    is_last = 1.01 * step >= remaining
-    step = step if is_last else step_before_stop(stepper, step, remaining)
-    stepper.clock[CLOCK_STEP, lane] = remaining if is_last else step
-    keep_step(block, stepper, step, lane)
-    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, stepper.clock[CLOCK_STEP, lane])
 
 
 @routine
@@ -312,38 +304,38 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
         tally[TALLY_STEPS, lane] += 1
         update_stiffness(stepper, tableau, lane)
-        stop, slot = next_stop(block, stepper, batch, lane), tally[TALLY_SAVED, lane]
+        stop, slot = clock[CLOCK_STOP, lane], tally[TALLY_SAVED, lane]
         t_new = stop if stop - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
         if theta < NO_EVENT:
             tally[TALLY_STATUS, lane] = STOPPED
             t_new = clock[CLOCK_T, lane] + theta * h
-        save_passed_times(block, stepper, tableau, batch, t_new, lane)
+        save_interpolated_states(block, stepper, tableau, batch, t_new, lane)
         store_step(block, stepper, tableau, batch, t_new, lane)
-        save_contact_forces(block, stepper, batch, slot, lane)
         save_held_outputs(block, stepper, batch, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
-        clock[CLOCK_T, lane] = t_new
+        clock[CLOCK_START, lane], clock[CLOCK_TAKEN, lane], clock[CLOCK_T, lane] = clock[CLOCK_T, lane], h, t_new
         factor = growth_of_step(
             error, clock[CLOCK_PREVIOUS_ERROR, lane], tableau.order, tally[TALLY_AFTER_REJECTION, lane] > 0
         )
         factor = growth_of_iteration(stepper, tableau, factor, lane)
         clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
         tally[TALLY_AFTER_REJECTION, lane] = 0
-        step = recall_step(block, stepper, h * factor, lane)
+        step = recall_step(stepper, h * factor, lane)
+        pass_breaks_of_lane(block, tally, t_new, lane)
     else:
         control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
         tally[TALLY_REJECTIONS, lane] += 1
         tally[TALLY_AFTER_REJECTION, lane] = 1
         step = h * shrinkage_of_step(error, tableau.order)
         forget_bounds(block, lane)
-    set_step(block, stepper, batch, step, lane)
+    set_step(block, stepper, batch, tolerances, step, lane)
     if tally[TALLY_STATUS, lane] != STOPPED:
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)
 
 
 @routine
-def run_controllers_of_lanes(block, stepper, batch, k):
+def run_controllers_of_lanes(block, stepper, batch, tolerances, k):
     """Run the sampled controllers of the lanes whose step has ended at a stop, and compute the rates with new outputs.
 
     Lanes without a stop keep their rates.
@@ -351,21 +343,21 @@ def run_controllers_of_lanes(block, stepper, batch, k):
     y, y_new, rates, tally = stepper.y, stepper.y_new, stepper.rates, stepper.tally
     if run_controllers(block, stepper, batch, False, k) == 0:
         return
-    sampled = block.loads.actions.sampled
+    flags = block.loads.actions.sampled.flags
     for lane in range(y.shape[1]):
         if has_changed(block, lane):
             tally[TALLY_EVALUATIONS, lane] += 1
             if has_failed_call(block, lane):
                 tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
             elif tally[TALLY_STATUS, lane] == RUNNING:
-                set_step(block, stepper, batch, sampled.proposed[0, lane], lane)
+                set_step(block, stepper, batch, tolerances, stepper.clock[CLOCK_PROPOSED, lane], lane)
                 restart_after_jump(block, lane)
         elif tally[TALLY_STATUS, lane] == RUNNING:
             allow_calls(block, False, lane)
     for j in range(y.shape[0]):
         y_new[j, k] = y[j, k]
     evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rates[1], k)
-    is_changed = sampled.flags[FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
+    is_changed = flags[FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[0, j, k] = select(is_changed, rates[1, j, k], rates[0, j, k])
     for lane in range(y.shape[1]):
@@ -374,7 +366,62 @@ def run_controllers_of_lanes(block, stepper, batch, k):
 
 
 # Run the sampled controllers of the lanes whose step has ended at a stop.
-run_controllers_at_stops = choose(has_samplers, run_controllers_of_lanes, lambda block, stepper, batch, k: None)
+run_controllers_at_stops = choose(
+    has_samplers, run_controllers_of_lanes, lambda block, stepper, batch, tolerances, k: None
+)
+
+
+@routine
+def evaluate_after_breaks(block, stepper, tableau, k):
+    """Let the lanes that have passed a break of a signal use the pieces after it, and compute their rates after a jump.
+
+    Other lanes keep their rates.
+    """
+    y, y_new, control, rates, tally = stepper.y, stepper.y_new, stepper.control, stepper.rates, stepper.tally
+    jumps = 0
+    for lane in range(y.shape[1]):
+        passed, tally[TALLY_BREAK, lane] = tally[TALLY_BREAK, lane], KNOT_SAME
+        control[CONTROL_NEW, lane] = constant_like(y, 0.0)
+        if passed == KNOT_SAME or tally[TALLY_STATUS, lane] != RUNNING:
+            continue
+        use_pieces_between_breaks(block.loads.actions, lane)
+        if passed == KNOT_JUMP:
+            forget_prediction(stepper, tableau, lane)
+            if not restart_after_jump(block, lane):
+                control[CONTROL_NEW, lane] = constant_like(y, 1.0)
+                tally[TALLY_EVALUATIONS, lane] += 1
+                jumps += 1
+    if jumps == 0:
+        return
+    hold_running_lanes(block, stepper, True)
+    for lane in range(y.shape[1]):
+        control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
+    for j in range(y.shape[0]):
+        y_new[j, k] = y[j, k]
+    evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k], rates[1], k)
+    has_jumped = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    for j in range(y.shape[0]):
+        rates[0, j, k] = select(has_jumped, rates[1, j, k], rates[0, j, k])
+    hold_running_lanes(block, stepper, False)
+    for lane in range(y.shape[1]):
+        control[CONTROL_NEW, lane] = constant_like(y, 0.0)
+        if tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
+            tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+
+
+# Let the lanes that have passed a break of a signal use the pieces after it.
+restart_after_breaks = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    evaluate_after_breaks,
+    lambda block, stepper, tableau, k: None,
+)
+
+# Find the first breaks of all signals for a lane that starts at time t.
+begin_breaks_of_lane = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    lambda block, t, lane: begin_breaks(block.loads.actions, t, lane),
+    lambda block, t, lane: None,
+)
 
 
 @kernel
@@ -384,24 +431,11 @@ def check_end_of_motion(block, stepper, batch, tolerances, step, lane):
     error = float(stepper.control[CONTROL_ERROR, lane])
     if clock[CLOCK_T, lane] >= end:
         tally[TALLY_STATUS, lane] = DONE
-    elif not step >= 1e-15 * end:
+    elif not step >= SHORTEST_STEP * max(clock[CLOCK_T, lane], START * end):
         tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
         if has_open_loops(block, lane):
             tally[TALLY_STATUS, lane] = NOT_ASSEMBLED
+    elif end > LONG_MOTION and tally[TALLY_STEPS, lane] >= FIRST_STEPS and step < SHORTEST_STEP * end:
+        tally[TALLY_STATUS, lane] = TIME_NOT_RESOLVED
     elif tally[TALLY_STEPS, lane] + tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
         tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
-
-
-@kernel
-def accept_steps(block, stepper, tableau, k):
-    """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step.
-
-    Normalising the quaternions changes their rates slightly. The difference is as small as the error of the step.
-    """
-    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)
-    final = tableau.c.shape[0] - 1
-    keep_prediction(stepper, tableau, accepted, k)
-    for j in range(y.shape[0]):
-        y[j, k] = select(accepted, y_new[j, k], y[j, k])
-        rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])

@@ -9,8 +9,8 @@ A number of each row is negative if its mode has to change (MODE_WATCH):
 
 If a trial step ends with a negative number, the lane repeats the step with other lengths, until the first change is at
 its end (regula falsi). The step then ends there. Impacts change the velocities, and the forces of the new state decide
-the new modes, with which the lane starts again as with a new sample. Steps also end at the saved times, so that all
-saved states and forces are those at the end of a step. Positions and velocities of the held rows are projected there.
+the new modes, with which the lane starts again as with a new sample. Positions and velocities of the held rows are
+projected at the ends of steps and at the saved times.
 """
 
 import math
@@ -24,8 +24,7 @@ from ..algorithms.contact_modes import (
     FLAG_ITERATIONS,
     FLAG_LOCATES,
     FLAG_LOW,
-    FLAG_MOVES,
-    FLAG_PROPOSED,
+    FLAG_PROJECTIONS,
     FLAG_RESTARTS,
     FLAG_ROWS,
     FLAG_SIDE,
@@ -66,7 +65,6 @@ from ..tree.contact_layout import (
     has_tangents,
 )
 from ..tree.kinematics import normalize_positions, position_rates
-from ..tree.sampler_layout import has_samplers
 from .action_hooks import evaluate
 from .contact_impacts import (
     is_short_flight,
@@ -79,6 +77,7 @@ from .contact_impacts import (
 )
 from .contact_rates import has_contact_modes, stop_held_dofs
 from .rollout import (
+    CLOCK_PROPOSED,
     CLOCK_STEP,
     CLOCK_T,
     CONTROL_ACCEPTED,
@@ -86,10 +85,10 @@ from .rollout import (
     CONTROL_H,
     CONTROL_NEW,
     CONTROL_TIME,
+    SPARE_START,
     TALLY_EVALUATIONS,
     TALLY_REJECTIONS,
     TALLY_SAMPLE,
-    TALLY_SAVED,
     TALLY_STATUS,
     TALLY_STEPS,
     save_lane,
@@ -282,28 +281,43 @@ restart_lane = choose(has_contact_modes, start_lane_again, lambda block, stepper
 @routine
 def project_held_rows(block, stepper, tableau, k):
     """Project the end of a step onto the held rows, and compute the rate there, in lanes with an accepted error."""
-    actions, control, y, change = block.loads.actions, stepper.control, stepper.y_new, stepper.change
-    contacts, modes, model, final = actions.contacts, actions.modes, block.model, tableau.c.shape[0] - 1
-    nq, n, h, error = block.q.shape[0], block.qd.shape[0], control[CONTROL_H, k], control[CONTROL_ERROR, k]
-    zero, one = constant_like(y, 0.0), constant_like(y, 1.0)
-    steps = (error <= one) & (h > zero)
+    control, y, flags = stepper.control, stepper.y_new, block.loads.actions.modes.flags
+    h, error, rate = control[CONTROL_H, k], control[CONTROL_ERROR, k], stepper.rates[tableau.c.shape[0] - 1]
+    steps = (error <= constant_like(y, 1.0)) & (h > constant_like(y, 0.0))
+    project_onto_held_rows(block, stepper, y, rate, control[CONTROL_TIME, k] + h, steps, k)
+    for lane in range(y.shape[1]):
+        stepper.tally[TALLY_EVALUATIONS, lane] += int(flags[FLAG_PROJECTIONS, lane])
+
+
+@routine
+def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
+    """Project the state y at a time onto the held rows, and compute its rate, in the lanes `steps`.
+
+    The last evaluation must be that of y. Writes the number of further evaluations to FLAG_PROJECTIONS.
+    """
+    actions, moved = block.loads.actions, stepper.spare[SPARE_START]
+    contacts, modes, model = actions.contacts, actions.modes, block.model
+    nq, n, zero, one = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.0), constant_like(y, 1.0)
+    modes.flags[FLAG_PROJECTIONS, k] = time - time
     for _ in range(MAX_PROJECTIONS):
         moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > one)
-        modes.flags[FLAG_MOVES, k] = select(moves, one + zero * h, zero * h)
         if not any_lane(moves):
             break
+        modes.flags[FLAG_PROJECTIONS, k] = modes.flags[FLAG_PROJECTIONS, k] + select(
+            moves, one + zero * time, zero * time
+        )
         correct_held_rows(contacts, modes, CONTACT_GAP, contacts.changes[0], k)
         correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], k)
-        position_rates(model, y[:nq], contacts.changes[0], change[:nq], k)
+        position_rates(model, y[:nq], contacts.changes[0], moved[:nq], k)
         for j in range(nq):
-            y[j, k] = y[j, k] + select(moves, change[j, k], zero * h)
+            moved[j, k] = y[j, k] + moved[j, k]
+        normalize_positions(model, moved, k)
+        for j in range(nq):
+            y[j, k] = select(moves, moved[j, k], y[j, k])
         for i in range(n):
-            y[nq + i, k] = y[nq + i, k] + select(moves, contacts.changes[1, i, k], zero * h)
-        normalize_positions(model, y, k)
+            y[nq + i, k] = y[nq + i, k] + select(moves, contacts.changes[1, i, k], zero * time)
         stop_held_dofs(contacts, modes, y[nq : nq + n], k)
-        evaluate(block, y, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
-        for lane in range(y.shape[1]):
-            stepper.tally[TALLY_EVALUATIONS, lane] += int(modes.flags[FLAG_MOVES, lane] > zero)
+        evaluate(block, y, time, rate, k)
 
 
 # Project the end of a step onto the closed contacts and stops and the friction that sticks.
@@ -465,7 +479,7 @@ def repeat_step(stepper, modes, tolerances, length, lane):
     stepper.tally[TALLY_REJECTIONS, lane] += 1
     if stepper.tally[TALLY_STEPS, lane] + stepper.tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
         stepper.tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
-    modes.flags[FLAG_PROPOSED, lane] = constant_like(modes.flags, 0.0)
+    stepper.clock[CLOCK_PROPOSED, lane] = 0.0
 
 
 @kernel
@@ -566,62 +580,11 @@ def root_of_gap(start, end, u, v, fraction):
     return s
 
 
-# --- steps that a stop has shortened ----------------------------------------------------------------------------------
-
-
-@kernel
-def recall_proposed_step(block, step, lane):
-    """Return the length of the next step; that before a saved time shortened the last one, if it is longer."""
-    flags = block.loads.actions.modes.flags
-    proposed = float(flags[FLAG_PROPOSED, lane])
-    flags[FLAG_PROPOSED, lane] = constant_like(flags, 0.0)
-    return max(step, proposed)
-
-
-@kernel
-def recall_step_before_stop(block, step, lane):
-    """Return the length of the next step; that before a stop of controllers shortened the last one, if it is longer."""
-    proposed = block.loads.actions.sampled.proposed
-    found = max(step, proposed[0, lane])
-    proposed[0, lane] = 0.0
-    return found
-
-
-_step_after_stop = choose(has_samplers, recall_step_before_stop, lambda block, step, lane: step)
-# The length of the next step, from that which the error of the last one allows.
-proposed_step = choose(
-    has_contact_modes, recall_proposed_step, lambda block, step, lane: _step_after_stop(block, step, lane)
-)
-
-
-@kernel
-def store_proposed_step(block, stepper, step, lane):
-    """Keep the length of a step that a saved time has shortened."""
-    flags = block.loads.actions.modes.flags
-    is_shortened = stepper.clock[CLOCK_STEP, lane] < step
-    flags[FLAG_PROPOSED, lane] = constant_like(flags, step if is_shortened else 0.0)
-
-
-@kernel
-def store_step_before_stop(block, stepper, step, lane):
-    """Keep the length of a step that a stop of controllers has shortened."""
-    block.loads.actions.sampled.proposed[0, lane] = step if stepper.clock[CLOCK_STEP, lane] < step else 0.0
-
-
-_keep_step_before_stop = choose(has_samplers, store_step_before_stop, lambda block, stepper, step, lane: None)
-# Keep the length of a step that a stop has shortened.
-keep_proposed_step = choose(
-    has_contact_modes,
-    store_proposed_step,
-    lambda block, stepper, step, lane: _keep_step_before_stop(block, stepper, step, lane),
-)
-
-
 @kernel
 def clear_bounds(block, lane):
     """Forget the bounds between which the length of a step is iterated."""
     flags = block.loads.actions.modes.flags
-    for flag in (FLAG_LOCATES, FLAG_ITERATIONS, FLAG_PROPOSED):
+    for flag in (FLAG_LOCATES, FLAG_ITERATIONS):
         flags[flag, lane] = constant_like(flags, 0.0)
 
 
@@ -630,22 +593,12 @@ forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None
 
 
 @kernel
-def store_saved_forces(block, stepper, batch, slot, lane):
-    """Store the forces at the end of a step for the times that were saved in it; `slot` was the next one before it."""
-    for saved in range(slot, stepper.tally[TALLY_SAVED, lane]):
-        store_forces_of_modes(block, batch, stepper.tally[TALLY_SAMPLE, lane], saved, lane)
-
-
-# Store the forces at the end of a step.
-save_contact_forces = choose(has_contact_modes, store_saved_forces, lambda block, stepper, batch, slot, lane: None)
-
-
-@kernel
 def restart_lane_with_modes(block, lane):
-    """Let a lane start again, because the forces have jumped and its modes may change."""
+    """Let a lane start again, because the forces have jumped and its modes may change; return that it does."""
     flags = block.loads.actions.modes.flags
     flags[FLAG_RESTARTS, lane] = constant_like(flags, 1.0)
+    return True
 
 
-# Let a lane start again after a jump of the forces, if it has modes.
-restart_after_jump = choose(has_contact_modes, restart_lane_with_modes, lambda block, lane: None)
+# Let a lane start again after a jump of the forces, if it has modes. Return whether it does.
+restart_after_jump = choose(has_contact_modes, restart_lane_with_modes, lambda block, lane: False)

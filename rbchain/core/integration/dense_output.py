@@ -42,8 +42,8 @@ def interpolate_radau(tableau, y, y_new, h, rates, theta, j, k):
 
 interpolate_rates = choose(lambda tableau, *_: is_rosenbrock(tableau), interpolate_rosenbrock, interpolate_runge_kutta)
 
-# Compute row j of the state at t + theta h, from the rates of the step. Steps of a Radau method end at the saved times,
-# because states within a step have a lower order.
+# Compute row j of the state at t + theta h, from the rates of the step. Saved states of a Radau method are not
+# interpolated, because states within a step have a lower order (`saved_states`).
 interpolate = choose(
     is_radau,
     interpolate_radau,

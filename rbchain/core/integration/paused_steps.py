@@ -15,10 +15,10 @@ from ..tree.sampler_layout import COUNT_NEXT, FLAG_IS_DUE, GROUP_BATCH_CALL
 from .action_hooks import allow_calls
 from .adaptive_steps import (
     accept_or_reject_step,
-    accept_steps,
     compute_trial_step,
     end_lane,
     park_lane,
+    restart_after_breaks,
     run_controllers_at_stops,
     start_new_lanes,
 )
@@ -34,6 +34,7 @@ from .rollout import (
 )
 from .sampled_controllers import is_due, measure_lanes
 from .sampler_clocks import is_measurement_due, is_reached
+from .saved_states import accept_steps
 from .status import DONE, IDLE, RUNNING, WAITING
 
 # Stages of a block: not started; waits before the first step; waits later; all its samples have ended.
@@ -107,7 +108,7 @@ def continue_adaptive_steps(block, stepper, tableau, batch, tolerances, span, st
             return WAITS_AT_START
     if stage == WAITS:
         resume_lanes(block, stepper, batch)
-        run_controllers_at_stops(block, stepper, batch, k)
+        run_controllers_at_stops(block, stepper, batch, tolerances, k)
         end_and_restart_lanes(block, stepper, tableau, batch, tolerances, k)
     else:
         resume_lanes(block, stepper, batch)
@@ -118,9 +119,10 @@ def continue_adaptive_steps(block, stepper, tableau, batch, tolerances, span, st
         for lane in range(width):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
-        accept_steps(block, stepper, tableau, k)
+        accept_steps(block, stepper, tableau, batch, tolerances, k)
+        restart_after_breaks(block, stepper, tableau, k)
         wait_for_outputs(block, stepper, batch, span, k)
-        run_controllers_at_stops(block, stepper, batch, k)
+        run_controllers_at_stops(block, stepper, batch, tolerances, k)
         end_and_restart_lanes(block, stepper, tableau, batch, tolerances, k)
     return WAITS if count_lanes(stepper, WAITING) > 0 else ENDED
 

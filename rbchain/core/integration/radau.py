@@ -32,7 +32,7 @@ from .complex_systems import ComplexSystems, factorize_complex_step, solve_compl
 from .linearised_rate import differentiate_by_state, factorize_step
 from .radau_error import estimate_error
 from .radau_tableau import STAGES
-from .rollout import CLOCK_STEP, CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
+from .rollout import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from .rosenbrock import evaluations_of_jacobian, solve_stage
 from .sensitivities import error_norm
 
@@ -53,8 +53,8 @@ ROW_NEW_SIZE = 2  # the same for this iteration
 ROW_COUNT = 3  # number of iterations
 ROW_STEP = 4  # length of the step, s
 ROW_PREVIOUS_STEP = 5  # length of the step of `polynomial`, s; 0 without one
-ROW_PROPOSED = 6  # length of the next step, s, if a saved time has shortened this one; else 0
-ROW_FIRST_DEFECT, ROW_DEFECT = 7, 8  # norms of the defects of the prediction, and of the end
+ROW_FIRST_DEFECT, ROW_DEFECT = 6, 7  # norms of the defects of the prediction, and of the end
+ROW_OFFSET = 8  # time from the end of the step of `polynomial` to the start of this step, as a share of that step
 ITERATION_ROWS = 9
 
 
@@ -160,14 +160,21 @@ def predict_stages(stepper, tableau, h, k):
     zero, one = constant_like(h, 0.0), constant_like(h, 1.0)
     previous = iteration[ROW_PREVIOUS_STEP, k] * iteration[ROW_ACTIVE, k]  # idle lanes stay where they are parked
     is_near = h <= constant_like(h, MAX_RATIO) * previous
-    ratio = h / select(is_near, previous, one + zero * h)
+    ratio, start = h / select(is_near, previous, one + zero * h), iteration[ROW_OFFSET, k]
     for stage in range(1, STAGES + 1):
-        x = constant_like(h, tableau.c[stage]) * ratio
+        x = start + constant_like(h, tableau.c[stage]) * ratio
         for j in range(rates.shape[1]):
-            total = polynomial[STAGES - 1, j, k]
-            for m in range(STAGES - 2, -1, -1):
-                total = polynomial[m, j, k] + x * total
-            rates[stage, j, k] = select(is_near, x * total, zero * h)
+            increment = extrapolated(polynomial, x, j, k) - extrapolated(polynomial, start, j, k)
+            rates[stage, j, k] = select(is_near, increment, zero * h)
+
+
+@kernel
+def extrapolated(polynomial, x, j, k):
+    """Return the change of row j by the polynomial of the last step from its end to x steps after it."""
+    total = polynomial[STAGES - 1, j, k]
+    for m in range(STAGES - 2, -1, -1):
+        total = polynomial[m, j, k] + x * total
+    return x * total
 
 
 @kernel
@@ -289,27 +296,9 @@ def keep_polynomial(stepper, tableau, accepted, k):
 
 @kernel
 def forget_polynomial(stepper, tableau, lane):
-    """Forget the polynomial and the proposed step of the last sample in a lane."""
+    """Forget the polynomial of a lane, which does not continue the last step."""
     iteration = stepper.linear.iteration
     iteration[ROW_PREVIOUS_STEP, lane] = constant_like(iteration, 0.0)
-    iteration[ROW_PROPOSED, lane] = constant_like(iteration, 0.0)
-
-
-@kernel
-def keep_step_before_saved_time(block, stepper, step, lane):
-    """Keep the length of a step that a saved time has shortened."""
-    iteration = stepper.linear.iteration
-    is_shortened = stepper.clock[CLOCK_STEP, lane] < step
-    iteration[ROW_PROPOSED, lane] = constant_like(iteration, step if is_shortened else 0.0)
-
-
-@kernel
-def recall_step_before_saved_time(block, stepper, step, lane):
-    """Return the length of the next step; that before a saved time shortened the last one, if it is longer."""
-    iteration = stepper.linear.iteration
-    proposed = float(iteration[ROW_PROPOSED, lane])
-    iteration[ROW_PROPOSED, lane] = constant_like(iteration, 0.0)
-    return max(step, proposed)
 
 
 @kernel

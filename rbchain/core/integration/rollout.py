@@ -39,16 +39,26 @@ CONTROL_RATE_NORM = 5  # norm of the rate, for the first step
 CONTROL_EULER_STEP = 6  # length of the Euler step from which the first step is estimated, s
 CONTROL_TIME = 7  # time at the start of the step, s
 CONTROL_FAILURE = 8  # of an implicit step: 0, or the error that shortens it
-CONTROL_ROWS = 9
+CONTROL_SAVES, CONTROL_NEXT_H = 9, 10  # 1 while a lane computes a saved state; meanwhile the length of its next step
+CONTROL_ROWS = 11
 # Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
 CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
-CLOCK_ROWS = 3
+CLOCK_STOP = 3  # time at which the step has to end at the latest, s
+CLOCK_PROPOSED = 4  # length of the step that a stop has shortened, s; else 0
+CLOCK_START, CLOCK_TAKEN = 5, 6  # start and length of the last accepted step, s
+CLOCK_REACHED, CLOCK_PART = 7, 8  # time that the shorter steps to a saved time have reached, and their length, s
+CLOCK_ROWS = 9
+# Numbers of the states in `Stepper.spare`, which `saved_states` uses.
+SPARE_STATE, SPARE_RATE = 0, 1  # the saved state, and the rate there or at the start of the step
+SPARE_START, SPARE_NEXT_RATE = 2, 3  # the start of the last step, and the first rate of the next one
+SPARE_COUNT = 4
 # Rows of `Stepper.tally`; the first RECORDED_TALLIES are also the columns of `Outcome.tally`.
 TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS, TALLY_IS_STIFF = 0, 1, 2, 3, 4
 RECORDED_TALLIES = 5
 TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 5, 6, 7
 TALLY_STIFF_STEPS, TALLY_SMOOTH_STEPS = 8, 9  # see `stiffness`
-TALLY_ROWS = 10
+TALLY_BREAK = 10  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
+TALLY_ROWS = 11
 
 
 ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
@@ -157,11 +167,18 @@ class Batch(NamedTuple):
 
 
 class Tolerances(NamedTuple):
-    """Relative and absolute tolerance of a step, and the maximum number of accepted and rejected steps of a sample."""
+    """Tolerances and limits of the steps.
+
+    `rtol` and `atol` are the relative and the absolute tolerance, `max_steps` the largest number of accepted and
+    rejected steps of a sample, and `max_step` the length of the longest step, s. `of_signals` is the largest difference
+    of a signal in a step from a polynomial, relative to the signal (`forces.signal_breaks`).
+    """
 
     rtol: float
     atol: float
     max_steps: int
+    max_step: float = np.inf
+    of_signals: float = 1e-6
 
 
 class FixedStepSettings(NamedTuple):
@@ -196,7 +213,8 @@ class Stepper(NamedTuple):
 
     `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
     (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
-    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None.
+    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (SPARE_COUNT, rows, lanes)
+    is memory for states at saved times.
     """
 
     y: np.ndarray
@@ -207,6 +225,7 @@ class Stepper(NamedTuple):
     clock: np.ndarray
     tally: np.ndarray
     linear: object
+    spare: np.ndarray
 
 
 @kernel
@@ -334,6 +353,7 @@ def start_sample(block, stepper, batch, sample, lane):
     stepper.tally[TALLY_SAMPLE, lane] = sample
     stepper.tally[TALLY_SAVED, lane] = 1
     stepper.tally[TALLY_AFTER_REJECTION, lane] = 0
+    stepper.tally[TALLY_BREAK, lane] = 0
     stepper.clock[CLOCK_T, lane] = batch.times[0]
     stepper.clock[CLOCK_PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, batch.times[0])

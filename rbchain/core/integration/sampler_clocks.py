@@ -6,6 +6,7 @@ outputs act from one delay after the instant on, and are held until the next out
 
 import math
 
+from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
 from ..simd.jit import choose, kernel
 from ..simd.lanes import constant_like
 from ..tree.sampler_layout import (
@@ -27,8 +28,6 @@ from ..tree.sampler_layout import (
 )
 from .actuators import begin_lags, restart_lags
 
-# Times that differ by less than this fraction are equal: those of different clocks differ by their round-off.
-RELATIVE_ROUND_OFF = 1e-14
 # A measurement that is due before the start by less than this fraction of the period is due at the start.
 START_TOLERANCE = 1e-9
 
@@ -46,12 +45,6 @@ def instant(actions, g, index):
     """Return the time of an instant of a group, s."""
     clocks = actions.shared.samplers.clocks
     return clocks[CLOCK_PHASE, g] + index * clocks[CLOCK_PERIOD, g]
-
-
-@kernel
-def is_reached(time, t):
-    """Whether the time t is at or after another one."""
-    return time <= t * (1.0 + RELATIVE_ROUND_OFF)
 
 
 @kernel
@@ -107,7 +100,6 @@ def begin_sample(actions, lane):
         sampled.deviations[s, lane] = actions.shared.numbers[row, at + 2]
         sampled.sample_numbers[s, lane] = actions.shared.numbers[row, at + 3]
     begin_lags(actions, lane)
-    sampled.proposed[0, lane] = 0.0
     sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
     for g in range(samplers.groups.shape[1]):
         for j in range(samplers.groups[GROUP_STATE_COUNT, g]):

@@ -11,6 +11,7 @@ USER_FUNCTION_FAILED = 7
 NOT_ASSEMBLED = 8
 INITIAL_PENETRATION = 9
 NO_CONTACT_MODES = 10
+TIME_NOT_RESOLVED = 11
 
 # Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1

@@ -167,8 +167,9 @@ class SharedActions(NamedTuple):
     there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds the elements
     of `core.tree.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
     `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `actuators` (rows, n) holds the integers
-    of `core.integration.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `numbers`
-    (samples or 1, m) all other numbers. `variation` is the Variation of the controllers' model, or None.
+    of `core.integration.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `knots`
+    (samples or 1, m) the classes of their knots, `numbers` (samples or 1, m) all other numbers. `variation` is the
+    Variation of the controllers' model, or None.
     """
 
     signals: np.ndarray
@@ -181,6 +182,7 @@ class SharedActions(NamedTuple):
     actuators: object
     events: np.ndarray
     tables: np.ndarray
+    knots: np.ndarray
     numbers: np.ndarray
     variation: object
 
@@ -193,6 +195,8 @@ class BlockActions(NamedTuple):
       `SharedActions.numbers`.
     * `time` (1, lanes) is the time of each lane, s.
     * `values` (signals, 3, lanes) and `pieces` are described in `core.forces.signals`, `joints` below.
+    * `windows` (WINDOW_ROWS, signals, lanes) and `differences` (nodes, lanes) are described in
+      `core.forces.signals` and `core.forces.signal_breaks`.
     * `event_values` (rows, lanes) are the values of the event functions in a step: `core.integration.event_values`.
     * `call_arguments` is memory for the arguments of a user function.
     * `failures` (lanes,) is CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed.
@@ -212,6 +216,8 @@ class BlockActions(NamedTuple):
     time: np.ndarray
     values: np.ndarray
     pieces: np.ndarray
+    windows: np.ndarray
+    differences: np.ndarray
     joints: np.ndarray
     event_values: np.ndarray
     call_arguments: np.ndarray

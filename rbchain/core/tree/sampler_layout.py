@@ -95,7 +95,6 @@ class SamplerMemory(NamedTuple):
     """The state of the sampled controllers of the samples in one block.
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
-    * `proposed` (1, lanes) is the length of the step that a stop has shortened, s.
     * `noise` (sensors, lanes) is the noise of the last measurements, and `deviations` (sensors, lanes) its standard
       deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the generator.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
@@ -110,7 +109,6 @@ class SamplerMemory(NamedTuple):
     """
 
     stops: np.ndarray
-    proposed: np.ndarray
     noise: np.ndarray
     deviations: np.ndarray
     sample_numbers: np.ndarray
@@ -132,7 +130,7 @@ def sampler_sizes(samplers, n, state_size, width):
     groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
     rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + n + state_size
     rows += samplers.sensors.shape[1] + n + 1
-    times = groups + 1 + 3 * samplers.sensors.shape[1]
+    times = groups + 3 * samplers.sensors.shape[1]
     return (rows + int(samplers.sizes[SIZE_STATES])) * width, times * width, COUNT_ROWS * groups * width
 
 
@@ -141,7 +139,7 @@ def samplers_in(memory, samplers, n, width):
     """Create the SamplerMemory of a block with n dofs. `memory` are arrays with the numbers of `sampler_sizes`."""
     numbers, times, counts = memory
     groups, channels, sensors = samplers.clocks.shape[1], samplers.channels.shape[1], samplers.sensors.shape[1]
-    noise = (groups + 1) * width
+    noise = groups * width
     held = SAMPLER_FLAG_ROWS * width
     queue = held + 2 * channels * width
     integrals = queue + samplers.sizes[SIZE_QUEUE] * channels * width
@@ -151,7 +149,6 @@ def samplers_in(memory, samplers, n, width):
     measured = lagged + (n + 1) * width
     return SamplerMemory(
         window(times, 0, (groups, width)),
-        window(times, groups * width, (1, width)),
         window(times, noise, (sensors, width)),
         window(times, noise + sensors * width, (sensors, width)),
         window(times, noise + 2 * sensors * width, (sensors, width)),

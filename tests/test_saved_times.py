@@ -1,0 +1,113 @@
+"""Saved times do not change the steps of methods with error control. The states at them are as accurate as the end."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+END = 2.0
+TIMES = {"none": None, "grid": 21, "uneven": np.array([1e-9, 0.1, 0.1 + 1e-12, 0.7, 1.3, 1.9999])}
+
+
+def oscillator(stiffness: float, damping: float = 0.0) -> rb.Model:
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    passive = rb.PassiveForces(stiffness=stiffness, damping=damping)
+    builder.add_body("mass", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), passive=passive)
+    return builder.build()
+
+
+def double_pendulum() -> rb.Model:
+    return rb.Model.serial_chain(2, gravity=(0, -9.81, 0))
+
+
+def bouncing(method: str, save_at: object) -> rb.Trajectory:
+    """Balls bounce with friction on a floor, each from another height; one rolls to rest."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=np.eye(3) * 0.004))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), friction=0.3, restitution=0.6)
+    q = np.zeros((5, 7))
+    q[:, 6], q[:, 2] = 1.0, [0.1, 0.2, 0.3, 0.5, 1.0]
+    qd = np.zeros((5, 6))
+    qd[:, 0] = 0.5
+    return builder.build().simulate(q, qd, END, method=method, forces=[floor], save_at=save_at)
+
+
+def swinging(method: str, save_at: object) -> rb.Trajectory:
+    q = np.array([[0.3, 0.2], [1.0, -0.5], [2.0, 0.1]])
+    return double_pendulum().simulate(q, np.zeros((3, 2)), END, method=method, save_at=save_at)
+
+
+CASES = [(swinging, "rk45"), (swinging, "radau"), (bouncing, "rk45"), (bouncing, "rosenbrock")]
+
+
+@pytest.mark.parametrize(("simulate", "method"), CASES, ids=lambda value: getattr(value, "__name__", value))
+def test_saved_times_do_not_change_the_motion(simulate, method):
+    motions = {name: simulate(method, times) for name, times in TIMES.items()}
+    for motion in motions.values():
+        assert motion.success, motion.message
+        assert motion.end_q.tobytes() == motions["none"].end_q.tobytes()
+        assert motion.end_qd.tobytes() == motions["none"].end_qd.tobytes()
+        for name in ("steps", "rejections", "evaluations"):
+            np.testing.assert_array_equal(getattr(motion, name), getattr(motions["none"], name))
+    # 0.7 and 1.3 s are in both, and may be different numbers
+    grid, uneven = motions["grid"], motions["uneven"]
+    for time in (0.1, 0.7, 1.3):
+        i, j = (int(np.argmin(abs(motion.t - time))) for motion in (grid, uneven))
+        if grid.t[i] == uneven.t[j]:
+            assert grid.q[:, i].tobytes() == uneven.q[:, j].tobytes()
+            assert grid.qd[:, i].tobytes() == uneven.qd[:, j].tobytes()
+
+
+def test_a_sample_is_saved_alike_alone_and_in_a_batch():
+    together = swinging("radau", 21)
+    alone = double_pendulum().simulate([[1.0, -0.5]], [[0.0, 0.0]], END, method="radau", save_at=21)
+    assert alone.q[0].tobytes() == together.q[1].tobytes()
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-12])
+def test_saved_states_of_radau_are_as_accurate_as_the_steps(tolerance):
+    """A vibration takes about 0.7 rad per step at 1e-12, where the polynomial of a step has errors of 1e-8."""
+    w = 3.0
+    settings = {"method": "radau", "rtol": tolerance, "atol": tolerance}
+    motion = oscillator(w * w).simulate([[1.0]], [[0.0]], 10.0, save_at=301, **settings)
+    error = np.abs(motion.q[0, :, 0] - np.cos(w * motion.t))
+    assert motion.steps[0] < 200
+    # the errors of steps add up to the end, where the number of steps bounds them
+    assert error.max() < motion.steps[0] * tolerance
+
+
+def test_saved_states_of_radau_are_accurate_where_the_motion_is_stiff():
+    """Overdamped: m q'' + c q' + k q = 0 from rest, with the eigenvalues -1 and -1e6."""
+    slow, fast = -1.0, -1e6
+    motion = oscillator(slow * fast, -slow - fast).simulate([[1.0]], [[0.0]], END, method="radau", save_at=41)
+    exact = (fast * np.exp(slow * motion.t) - slow * np.exp(fast * motion.t)) / (fast - slow)
+    np.testing.assert_allclose(motion.q[0, :, 0], exact, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
+def test_forces_and_rest_at_saved_times_are_those_of_the_state(method):
+    """A block of 2 kg on a force 4 t N with friction: it holds until 12 N, then slides against 8 N."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("block", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
+    push = rb.PrescribedForce("block", rb.Signal.polynomial([0.0, 4.0]))
+    friction = rb.DryFriction("block", kinetic=8.0, static=12.0)
+    settings = {"method": method, "drives": [push], "forces": [friction]}
+    motion = builder.build().simulate([[0.0]], [[0.0]], 5.0, save_at=50, **settings)
+    t, sticks = motion.t, motion.t < 3.0
+    assert (motion.qd[0, sticks, 0] == 0.0).all()
+    np.testing.assert_allclose(motion.qd[0, ~sticks, 0], (t[~sticks] ** 2 - 9.0) - 4.0 * (t[~sticks] - 3.0), atol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
+def test_contact_forces_at_saved_times_are_those_of_the_state(method):
+    """A ball of 2 kg rests on a floor under a force of -4 t N, which jumps to 30 N upwards at 1.5 s."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(2.0))
+    force = rb.Signal(np.array([[0.0, -4.0], [30.0, 0.0]]), np.array([0.0, 1.5]))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1))
+    settings = {"method": method, "drives": [rb.PrescribedForce("ball", force)], "forces": [floor]}
+    motion = builder.build().simulate([[0.1]], [[0.0]], END, save_at=40, **settings)
+    t, rests = motion.t, motion.t < 1.5
+    np.testing.assert_allclose(motion.contact_forces[0, :, 0, 2], np.where(rests, 2 * 9.81 + 4 * t, 0.0), atol=1e-8)
+    lifted = 0.5 * (30.0 / 2.0 - 9.81) * (t - 1.5) ** 2
+    np.testing.assert_allclose(motion.q[0, :, 0], np.where(rests, 0.1, 0.1 + lifted), atol=1e-9)
