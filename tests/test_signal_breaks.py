@@ -88,6 +88,16 @@ def test_a_smooth_pulse_acts(method, height, level):
     np.testing.assert_allclose(push(signal, method=method).qd[0, -1, 0], integral(signal, END), rtol=1e-7)
 
 
+def test_a_slow_pulse_of_a_fine_table_acts():
+    """Neighbouring pieces of the table differ by round-off only: 2.5e-16 of the pulse."""
+    times = np.linspace(0.0, END, 200_001)
+    values = np.where(abs(times - 5.0) < 0.5, np.cos(np.pi * (times - 5.0)) ** 2, 0.0)
+    signal = rb.Signal.table(times, values)
+    motion = push(signal)
+    np.testing.assert_allclose(motion.qd[0, -1, 0], 0.5, rtol=1e-7)
+    assert motion.steps[0] < 300
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("interval", [0.5, 0.02])
 def test_one_value_of_a_smooth_table_acts(method, interval):

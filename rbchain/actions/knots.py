@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import comb
-
 import numpy as np
 
 from ..core.forces.signal_breaks import KNOT_JUMP, KNOT_KINK, KNOT_SAME, KNOT_SMOOTH
@@ -41,36 +39,47 @@ def classes_of_knots(signal: Signal, derivatives: int, duration: float) -> np.nd
 
 def _classes(c: np.ndarray, breaks: np.ndarray, derivatives: int, duration: float) -> np.ndarray:
     """Return the classes of the knots between the pieces with coefficients c (samples, pieces, m)."""
-    count, left, right = c.shape[-1], c[:, :-1], c[:, 1:]
+    coefficients = np.ascontiguousarray(np.moveaxis(c, -1, 0))
+    left, right = coefficients[..., :-1], coefficients[..., 1:]
     before = np.diff(breaks)
     after = np.append(before[1:], max(duration - breaks[-1], 0.0))
-    # the polynomial of the left piece in powers of the time since the knot
-    continued = np.zeros_like(left)
-    for j in range(count):
-        for i in range(j, count):
-            continued[..., j] += comb(i, j) * left[..., i] * before ** (i - j)
-    differences = np.abs(right - continued)
-    result = np.where(_exceeds(differences, c, breaks, before, after).any(-1), KNOT_SMOOTH, KNOT_SAME)
-    jumps = _exceeds(differences, c, breaks, before, np.minimum(before, after))
-    result[jumps[..., : max(2, derivatives + 1)].any(-1)] = KNOT_KINK
-    result[jumps[..., : derivatives + 1].any(-1)] = KNOT_JUMP
+    differences = np.abs(right - _continued(left, before))
+    sizes = _continued(np.abs(left), before)
+    # a cubic spline rings at the ends of a pulse, with amplitudes that decay from knot to knot below round-off
+    largest = sizes[0].max(-1, keepdims=True)
+    sizes += np.abs(right)
+    of_times = np.abs(breaks[1:]) * sizes[1] if len(sizes) > 1 else 0.0
+    # neighbours in a table of a slow function differ by round-off only; so their difference counts up to the end
+    rest = np.maximum(duration - breaks[1:], after)
+    result = np.where(_exceeds(differences, sizes[:1], of_times, largest, rest).any(0), KNOT_SMOOTH, KNOT_SAME)
+    jumps = _exceeds(differences, sizes, of_times, largest, np.minimum(before, after))
+    result[jumps[: max(2, derivatives + 1)].any(0)] = KNOT_KINK
+    result[jumps[: derivatives + 1].any(0)] = KNOT_JUMP
+    return result
+
+
+def _continued(coefficients: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """Return the coefficients (m, ...) of polynomials in powers of the time since `length` after their start."""
+    result = coefficients.copy()
+    for first in range(len(result) - 1):
+        for j in range(len(result) - 2, first - 1, -1):
+            result[j] += length * result[j + 1]
     return result
 
 
 def _exceeds(
-    differences: np.ndarray, c: np.ndarray, breaks: np.ndarray, before: np.ndarray, length: np.ndarray
+    differences: np.ndarray, sizes: np.ndarray, of_times: np.ndarray | float, largest: np.ndarray, length: np.ndarray
 ) -> np.ndarray:
-    """Whether the term of each power of a difference exceeds the round-off, within this time after each knot.
+    """Whether each term of a difference exceeds the round-off of the sum of sizes, within this time after a knot.
 
-    The round-off is at least that of the largest value of the table: a cubic spline rings at the ends of a pulse, with
-    amplitudes that decay from knot to knot.
+    The round-off includes that of the times, and is at least that of the largest value of the table.
     """
-    left, right = np.abs(c[:, :-1]), np.abs(c[:, 1:])
-    powers = np.arange(c.shape[-1])
-    largest = (left * before[:, None] ** powers).sum(-1).max(-1, keepdims=True)
-    size = (left * (before + length)[:, None] ** powers + right * length[:, None] ** powers).sum(-1)
-    slopes = (left * powers * before[:, None] ** np.maximum(powers - 1, 0)).sum(-1)
-    if c.shape[-1] > 1:
-        slopes = slopes + right[..., 1]
-    size = np.maximum(size + np.abs(breaks[1:]) * slopes, largest)
-    return differences * length[:, None] ** powers > ROUND_OFF * size[..., None]
+    size = np.zeros_like(sizes[0])
+    for j in range(len(sizes) - 1, -1, -1):
+        size = size * length + sizes[j]
+    size = ROUND_OFF * np.maximum(size + of_times, largest)
+    result, power = np.zeros(differences.shape, bool), np.ones_like(length)
+    for j in range(len(differences)):
+        result[j] = differences[j] * power > size
+        power = power * length
+    return result
