@@ -44,6 +44,7 @@ from ..tree.constraint_layout import (
     COUPLER,
     ENVELOPE_FIRST,
     ENVELOPE_OFFSET,
+    FLAG_DECIDES,
     FLAG_UNCERTAIN,
     PARAM_POINT_A,
     PARAM_POINT_B,
@@ -177,27 +178,39 @@ def store_scales_of_pivots(model, constraints, work, k):
     Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
     them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. That is decided from the
     geometry: the responses of all dofs are then round-off of the lengths that they are computed from. The scale becomes
-    so large that these rows count as dependent, for all inertias.
+    so large that these rows count as dependent, for all inertias. Only lanes that decide need it.
     """
     tables, rows = constraints.tables, constraints.rows
-    table, zero, one = tables.table, constant_like(rows, 0.0), constant_like(rows, 1.0)
-    smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
+    table, zero = tables.table, constant_like(rows, 0.0)
+    decides = constraints.flags[FLAG_DECIDES, k] > zero
     for c in range(table.shape[1]):
         first, count = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c]
+        has_round_off = table[TABLE_KIND, c] not in (COUPLER, ADDED_INERTIA)
         for start in range(0, count, POINT_ROWS):
             end = min(start + POINT_ROWS, count)
             largest = zero * constraints.matrix[0, k]
             for row in range(first + start, first + end):
                 largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
-            if table[TABLE_KIND, c] not in (COUPLER, ADDED_INERTIA):  # they have no round-off
-                square, noise = sizes_of_responses(c, start, end, model, constraints, work, k)
-                least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0) + zero * square
-                is_significant = least + least < square
-                largest = largest * max(one + zero * square, smallest / max(square, least))
-                is_lost = largest < constant_like(rows, NOISE_LIMIT * epsilon(rows)) * noise
-                largest = select(is_significant & is_lost, constant_like(rows, np.nan) * noise, largest)
+            if has_round_off and any_lane(decides):
+                scale = scale_of_geometry(c, start, end, largest, model, constraints, work, k)
+                largest = select(decides, scale, largest)
             for row in range(first + start, first + end):
                 rows[row, CON_PIVOT_SCALE, k] = largest
+
+
+@kernel
+def scale_of_geometry(c, start, end, largest, model, constraints, work, k):
+    """Return the scale of the pivots of the rows of a point or of directions, whose largest diagonal entry is given.
+
+    NaN if round-off of the responses dominates the diagonal entries of rows that are not round-off themselves.
+    """
+    rows, one = constraints.rows, constant_like(constraints.rows, 1.0)
+    smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
+    square, noise = sizes_of_responses(c, start, end, model, constraints, work, k)
+    least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0) + (square - square)
+    scale = largest * max(one + (square - square), smallest / max(square, least))
+    is_lost = scale < constant_like(rows, NOISE_LIMIT * epsilon(rows)) * noise
+    return select((least + least < square) & is_lost, constant_like(rows, np.nan) * noise, scale)
 
 
 @kernel
